@@ -42,7 +42,7 @@ Status addFrom(const CheckContext& context, const io::Path& folder, const std::v
 Result<std::vector<WeightFile>> weightFilesNextTo(const CheckContext& context)
 {
     std::vector<WeightFile> out;
-    SHARDSCOPE_CHECK(addFrom(context, context.found.runFolder, context.run, kBesideTag, out));
+    SHARDSCOPE_CHECK(addFrom(context, context.found.runFolder, context.run, kNextToTag, out));
     SHARDSCOPE_CHECK(addFrom(context, context.found.tagFolder, context.tag, "", out));
     return out;
 }

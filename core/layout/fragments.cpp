@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/fragments.h"
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/layout/strided_runs.h"
 
 #include <fmt/format.h>
@@ -152,10 +152,10 @@ void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& sourc
 void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
     uint64_t end, const std::function<bool(const Fragment&)>& visit)
 {
-    const Checkpoint& of = *checkpoint.joined->of;
+    const Checkpoint& of = *checkpoint.merged->of;
     const std::string& state = checkpoint.units[index(source.unit)].states[source.stateIndex].name;
     bool goOn = true;
-    forEachSliceRun(checkpoint.joined->pieces[index(source.param)], begin, end, [&](const SliceRun& run) {
+    forEachSliceRun(checkpoint.merged->pieces[index(source.param)], begin, end, [&](const SliceRun& run) {
         const auto slice = findState(of, run.slice, state);
         if (!slice)
             return false; // it has the states of the first slice
@@ -238,8 +238,8 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
         forEachWholeFragment(checkpoint, source, begin, end, visit);
         return;
     }
-    if (checkpoint.joined // a split slice can be padding only, without a piece
-        && (checkpoint.joined->cut || !checkpoint.joined->pieces[index(source.param)].empty())) {
+    if (checkpoint.merged // a split slice can be padding only, without a piece
+        && (checkpoint.merged->split || !checkpoint.merged->pieces[index(source.param)].empty())) {
         forEachJoinedFragment(checkpoint, source, begin, end, visit);
         return;
     }

@@ -44,7 +44,7 @@ std::optional<std::vector<uint64_t>> prefixSums(const std::vector<uint64_t>& ele
     return sums;
 }
 
-/// The starts of parameters, each rounded up, and the end of the last one; empty if they exceed 63 bits.
+/// The starts of parameters, each rounded up, and the end of the last one. Empty if they exceed 63 bits.
 /// stage_1_and_2.py puts no padding after the last parameter of a group.
 std::optional<std::vector<uint64_t>> alignedStarts(
     const std::vector<uint64_t>& payloadStarts, uint32_t alignment)

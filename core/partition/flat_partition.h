@@ -38,11 +38,12 @@ struct FlatPiece {
 /// Zero-element parameters have no pieces. Immutable; thread-safe.
 ///
 /// Contiguous (DeepSpeed runtime/zero/stage_1_and_2.py): alignment 2·ranks elements, padded = total rounded
-/// up to it, part = padded / ranks, rank r owns [r·part, (r+1)·part); padding is one run at the global tail
+/// up to it, part = padded / ranks. Rank r owns [r·part, (r+1)·part). Padding is one run at the global tail
 /// and may cover whole ranks. With a parameter alignment above 1, padding before every parameter except the
-/// first aligns its start, and the total includes this padding. Sliced
-/// (runtime/zero/partition_parameters.py): slice = ceil(n / ranks) of every parameter on every rank, payload
-/// first; padding follows each slice and may cover it. A padding piece never reaches into the next
+/// first aligns its start, and the total includes this padding.
+///
+/// Sliced (runtime/zero/partition_parameters.py): slice = ceil(n / ranks) of every parameter on every rank,
+/// payload first. Padding follows each slice and may cover it. A padding piece never extends into the next
 /// parameter's slice.
 class FlatPartition
 {
@@ -50,7 +51,7 @@ public:
     /// One rank, no parameters.
     FlatPartition() = default;
 
-    /// LimitExceeded if ranks × partition overflows 63 bits or there are 2^32 − 1 parameters or more, Usage
+    /// LimitExceeded if ranks × partition overflows 63 bits, or there are 2^32 − 1 parameters or more. Usage
     /// if ranks, the factor or the parameter alignment is 0. DeepSpeed before 0.5.2 used a factor of 1.
     static Result<FlatPartition> contiguous(std::vector<uint64_t> paramElements, uint32_t ranks,
         uint32_t alignmentFactor = 2, uint32_t parameterAlignment = 1);
@@ -86,7 +87,7 @@ public:
     /// padding between parameters is included. Sliced: the whole buffer.
     [[nodiscard]] uint64_t leanElementsOn(uint32_t rank) const;
 
-    /// The longest piece of `rank` that contains `offset`; empty if there is no such rank or offset.
+    /// The longest piece of `rank` that contains `offset`. Empty if there is no such rank or offset.
     [[nodiscard]] std::optional<FlatPiece> pieceAt(uint32_t rank, uint64_t offset) const;
     /// All pieces of `rank` that intersect [begin, end), in order, clipped to it. Stops early when `visit`
     /// returns false.
@@ -118,7 +119,7 @@ public:
     [[nodiscard]] uint32_t paramsInUnrolled(uint64_t begin, uint64_t end) const;
 
 private:
-    /// Sliced: sums over parameters, by the rank where their payload ends.
+    /// Sliced: sums over parameters, grouped by the rank where their payload ends.
     struct ShortEnd {
         uint64_t rank = 0; ///< the first rank that the parameter does not fill: floor(n / slice)
         uint64_t payload = 0; ///< sum of n over all entries up to and including this one

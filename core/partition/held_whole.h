@@ -6,9 +6,9 @@
 namespace shardscope {
 
 /// All parameters with elements on a rank, each complete, in order and without padding. ZeRO-1/2 store Muon's
-/// momentum so, because its update needs whole matrices (DeepSpeed runtime/zero/stage_1_and_2.py,
+/// momentum in this form, because its update needs whole matrices (DeepSpeed runtime/zero/stage_1_and_2.py,
 /// get_flat_partition and _muon_momentum_buffer). Every rank with elements of a parameter stores all of it.
-/// Contiguous partitions only; all in elements.
+/// Contiguous partitions only. All numbers are in elements.
 struct HeldWhole {
     uint64_t before = 0; ///< elements of the first parameter on lower ranks
     uint64_t own = 0; ///< the rank's own elements, from element `before` of its first parameter

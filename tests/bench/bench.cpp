@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the built programs and prints the figures; judges nothing.
+// Measures the built programs and prints the figures; it does not evaluate them.
 #include "tests/bench/bench.h"
 #include "tests/bench/bench_figures.h"
 

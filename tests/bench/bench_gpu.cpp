@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU path reaches of what copies reach: bench_gpu [--threads N] [--file FILE]
-// The ceiling is plain copies from pinned memory; beside it the backend on pinned memory, on what is read
-// from FILE, and plain code on all processors.
+// Throughput of the GPU path compared with plain copies: bench_gpu [--threads N] [--file FILE]
+// The upper limit is plain copies from pinned memory. Compared with it: the backend on pinned memory, on what
+// is read from FILE, and plain code on all processors.
 #include "core/compute/cuda/cuda_gpu.h"
 #include "core/compute/cuda/gpu_backend.h"
 #include "tests/bench/bench_figures.h"

@@ -16,7 +16,7 @@
 using namespace shardscope;
 using namespace shardscope::ui;
 
-// Times the map over 4,096 ranks × 300,000 parameters at 1920 × 1080. Prints numbers, judges nothing.
+// Times the map over 4,096 ranks × 300,000 parameters at 1920 × 1080. Prints figures only.
 
 namespace {
 
@@ -78,7 +78,7 @@ void timeStage(int stage, uint32_t ranks, uint32_t params, const Theme& theme)
     std::printf(
         "%-34s %7.2f ms\n", "  first picture (complete)", static_cast<double>(timer.nsecsElapsed()) / 1e6);
 
-    // The whole picture drawn at once on one thread, without any cache.
+    // The whole picture drawn in one pass on one thread, without any cache.
     const auto& geometry = view.viewport()->geometry();
     MapRenderRequest request;
     request.source = view.canvas()->source();

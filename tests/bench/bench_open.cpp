@@ -60,7 +60,7 @@ void benchInspect(const BenchOptions& options)
 
 void benchOpen(const BenchOptions& options)
 {
-    // The least payload that gives so many parameters: opening never reads payloads.
+    // The smallest payload that gives so many parameters: opening never reads payloads.
     const std::string params = std::to_string(options.openParams);
     const io::Path two = options.work / "open2";
     runProgram({options.generator, "--stage", "2", "--world", std::to_string(options.openFiles - 1),
@@ -97,7 +97,7 @@ int openChild(const std::string& path, const std::string& depth)
     fmt::print("{:.1f} ms, {} parameters, {} files, {} findings\n", milliseconds, checkpoint.params.size(),
         checkpoint.files.size(), checkpoint.findings.size());
     std::fflush(stdout);
-    std::_Exit(0); // what it costs to free the model is not what is asked
+    std::_Exit(0); // freeing the model is not measured
 }
 
 } // namespace shardscope::bench

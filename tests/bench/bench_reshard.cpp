@@ -31,7 +31,7 @@ struct Contender {
 void runOnce(Contender& contender, const io::Path& source, const io::Path& target, bool warm)
 {
     std::filesystem::remove_all(target);
-    ::sync(); // nobody's dirty pages are to be paid for in the measured time
+    ::sync(); // writing back old dirty pages must not count in the measured time
     if (warm)
         runProgram({"sh", "-c", "cat \"$0\"/*/* > /dev/null", source.string()});
     else
@@ -73,7 +73,7 @@ void benchReshard(const BenchOptions& options, int stage)
     for (uint32_t round = 0; round < options.rounds; ++round) {
         for (Contender& contender : contenders)
             runOnce(contender, source, target, options.warm);
-        // The spread of one round tells less than its neighbours: who else used the disk shows in all three.
+        // Compare the three ways of one round: other users of the disk affect all three.
         fmt::print("  round {}: {:.1f} s, {:.1f} s, {:.1f} s; {}\n", round + 1, contenders[0].seconds.back(),
             contenders[1].seconds.back(), contenders[2].seconds.back(), machineState());
         std::fflush(stdout);

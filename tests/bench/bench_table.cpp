@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the parameter table takes to filter and sort: bench_table [PARAMETERS]. Prints; judges nothing.
+// How long the parameter table takes to filter and sort: bench_table [PARAMETERS]. Prints figures only.
 #include "tests/support/synthetic_checkpoint.h"
 #include "ui/models/parameters/parameter_filter.h"
 #include "ui/models/parameters/parameter_table_model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the window's GUI thread is kept by single events: bench_window CHECKPOINT [OTHER]. Opens it, goes
-// through all pages, scrolls, filters, sorts, hovers. Prints; judges nothing.
+// through all pages, scrolls, filters, sorts, hovers. Prints figures only.
 #include "tests/bench/event_watcher.h"
 
 #include "ui/layoutmap/layout_map_view.h"
@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    /// One thing a person does, and everything that follows from it.
+    /// One action of a user, and everything that follows from it.
     void step(const QString& name, const std::function<void()>& work)
     {
         m_watcher.begin(name);

@@ -10,9 +10,9 @@
 
 namespace shardscope::bench {
 
-/// An application that measures how long each event keeps the GUI thread, by what is being done then: in time
-/// that the thread computes, so that busy neighbours do not count, and in time that passes. Of events that
-/// are handled inside another one only the outermost counts; the longest one inside is named.
+/// An application that measures how long each event keeps the GUI thread, per step. It measures CPU time, so
+/// that other processes do not count, and wall time. Of nested events only the outermost counts; the longest
+/// one inside is named.
 class EventWatcher : public QApplication
 {
 public:

@@ -47,7 +47,7 @@ NodeId moduleVersions(TorchPickle& out, const GeneratedModel& model)
 
 NodeId moduleWeights(TorchPickle& out, const GenerateOptions& options, const GeneratedModel& model)
 {
-    /// Where each parameter lies; storages are numbered as the module's order meets them.
+    /// Position of each parameter; storages are numbered in the module's order.
     std::vector<std::pair<uint32_t, uint64_t>> places(model.params.size());
     for (uint32_t i = 0; i < model.units.size() && options.stage != 3; ++i) {
         for (uint32_t k = 0; k < model.units[i].params.size(); ++k)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets releases of DeepSpeed that know CUDA only run on a CPU: what they ask of CUDA is answered by the CPU.
+"""Lets releases of DeepSpeed that support only CUDA run on a CPU: calls to CUDA are answered by the CPU.
 
 install() comes before the first import of deepspeed, and only in a process that does nothing else.
 """
@@ -19,7 +19,7 @@ def _on_cpu(device):
 
 
 class _Nothing:
-    """A stream or an event: whatever is asked of it is done already."""
+    """A stream or an event: every operation is already complete."""
 
     def __init__(self, *args, **kwargs):
         pass
@@ -85,7 +85,7 @@ def _take_tensor():
 
 
 def _take_functions():
-    """What a CPU of that PyTorch does not compute in fp16 is computed in fp32 and rounded."""
+    """Operations that PyTorch 1.12 does not support in fp16 on a CPU are computed in fp32 and rounded."""
     functional = torch.nn.functional
     for name in ("linear", "layer_norm", "gelu", "softmax"):
         def computed(*args, _original=getattr(functional, name), **kwargs):

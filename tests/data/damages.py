@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damages: what people's checkpoints suffer, done to a copy of one that stock DeepSpeed wrote. Each takes the tag folder
-of a ZeRO checkpoint of at least two ranks and hurts it in place; metadata is changed with torch, never typed by hand."""
+"""Damages as in real use, applied to a copy of a checkpoint that stock DeepSpeed wrote. Each takes the tag folder of a
+ZeRO checkpoint of at least two ranks and damages it in place; metadata is changed with torch."""
 
 import shutil
 import struct
@@ -24,7 +24,7 @@ def _edit(path, change):
     torch.save(content, path)
 
 
-def _pack_anew(path, change):
+def _repack(path, change):
     with zipfile.ZipFile(path) as source:
         contents = {info.filename: source.read(info) for info in source.infolist()}
     change(contents)
@@ -55,7 +55,7 @@ def first_rank_missing(tag):
 
 
 def rank_twice(tag):
-    """Rank 0's file under rank 1's name, as a copy gone wrong leaves it."""
+    """Rank 0's file under rank 1's name, as after a wrong copy."""
     shutil.copyfile(shard(tag, 0), shard(tag, 1))
 
 
@@ -68,7 +68,7 @@ def names_exchanged(tag):
 
 
 def saved_by_nodes(tag):
-    """Each rank but the first one on a node of its own, whose disk was copied beside the others."""
+    """Each rank except the first was on a node of its own, and its disk was copied next to the others."""
     for path in sorted(tag.glob("*zero_pp_rank_*")):
         rank = int(path.name.partition("pp_rank_")[2].partition("_")[0])
         if rank > 0:
@@ -108,7 +108,7 @@ def cut_short(tag):
 
 
 def step_changed(tag):
-    """One rank's steps: values of its own state, the step of another."""
+    """The steps of one rank: its own values with the step of another state."""
     def change(content):
         for entry in _torch_state(content)["state"].values():
             entry["step"] = entry["step"] + 3
@@ -123,7 +123,7 @@ def option_changed(tag):
 
 
 def weights_dragging(tag):
-    """What saving views does: every weight brings the buffer along that it was a part of."""
+    """The result of saving views: every weight is saved with the whole buffer that it was a part of."""
     def change(content):
         for name, value in content["module"].items():
             if value.numel() > 0 and value.is_floating_point():
@@ -134,15 +134,15 @@ def weights_dragging(tag):
 
 
 def record_missing(tag):
-    """A file that was packed anew without its largest record."""
+    """A file that was packed again without its largest record."""
     def change(contents):
         del contents[max((name for name in contents if "/data/" in name), key=lambda name: len(contents[name]))]
-    _pack_anew(shard(tag, 1), change)
+    _repack(shard(tag, 1), change)
 
 
 def packed_by_others(tag):
     """A file whose records were taken out and packed again, by a program that aligns nothing."""
-    _pack_anew(shard(tag, 1), lambda contents: None)
+    _repack(shard(tag, 1), lambda contents: None)
 
 
 def record_added(tag):
@@ -150,11 +150,11 @@ def record_added(tag):
     def change(contents):
         prefix = next(iter(contents)).partition("/")[0]
         contents[f"{prefix}/data/999"] = bytes(1000)
-    _pack_anew(shard(tag, 1), change)
+    _repack(shard(tag, 1), change)
 
 
 def sums_left_out(tag):
-    """As torch saves with its checksums switched off."""
+    """As torch saves without checksums."""
     path = shard(tag, 1)
     content = torch.load(path, weights_only=False)
     torch.serialization.set_crc32_options(False)
@@ -163,7 +163,7 @@ def sums_left_out(tag):
 
 
 def universal_overlong(tag):
-    """As converters left files that did not take the padding off."""
+    """As converters wrote files that did not remove the padding."""
     entry = sorted(path for path in (tag / "zero").iterdir() if (path / "exp_avg.pt").exists())[-1]
     for path in sorted(entry.glob("*.pt")):
         content = torch.load(path, weights_only=False)
@@ -178,7 +178,7 @@ def _edit_shards(tag, change):
 
 
 def steps_behind(tag):
-    """All ranks alike: the optimizer's step is three below what the engine has taken."""
+    """On all ranks the optimizer's step is three less than the engine's."""
     def change(content):
         for entry in _torch_state(content)["state"].values():
             entry["step"] = entry["step"] - 3
@@ -186,7 +186,7 @@ def steps_behind(tag):
 
 
 def rates_changed(tag):
-    """All ranks alike: other learning rates than the scheduler has set."""
+    """On all ranks the learning rates differ from the scheduler's."""
     def change(content):
         for group in _torch_state(content)["param_groups"]:
             group["lr"] = group["lr"] * 2
@@ -201,7 +201,7 @@ def tie_diverged(tag):
 
 
 def order_without_round_robin(tag):
-    """The flat buffers of a run with round_robin_gradients as they would lie without it; what lists them stays."""
+    """The flat buffers of a run with round_robin_gradients in the order without it; their record stays."""
     paths = [shard(tag, rank) for rank in range(len(list(tag.glob("*_optim_states.pt"))))]
     contents = [torch.load(path, weights_only=False) for path in paths]
     shapes = torch.load(tag / "mp_rank_00_model_states.pt", weights_only=False)["param_shapes"]
@@ -244,7 +244,7 @@ def bytes_behind_the_end(tag):
 
 
 def world_size_zero(tag):
-    """As files that other tools converted have it."""
+    """As in files that other tools converted."""
     for path in sorted(tag.glob("*model_states.pt")):
         _edit(path, lambda content: content.update(dp_world_size=0))
 
@@ -278,17 +278,17 @@ def _flip_in_largest_record(path):
 
 
 def bit_flipped(tag):
-    """One bit of one value, which only the record's checksum tells."""
+    """One bit of one value, which only the record's checksum detects."""
     _flip_in_largest_record(shard(tag, 1))
 
 
 def weight_bit_flipped(tag):
-    """The same in a weight beside the masters."""
+    """The same in a weight, not in the masters."""
     _flip_in_largest_record(tag / "mp_rank_00_model_states.pt")
 
 
 def weights_spoiled(tag):
-    """NaN among the weights of the model file, of which the masters know nothing."""
+    """NaN among the weights of the model file, but not in the masters."""
     def change(content):
         weight = next(value for name, value in content["module"].items() if name in content["param_shapes"][0])
         weight.view(-1)[2:5] = float("nan")
@@ -310,7 +310,7 @@ def frozen_missing(tag):
     def change(content):
         name = next(name for name, shape in content["frozen_param_shapes"].items() if shape.numel() > 0)
         del content["frozen_param_fragments"][name]
-        if content["module"][name].numel() > 0:  # ZeRO-3 lists all names, with nothing in them
+        if content["module"][name].numel() > 0:  # ZeRO-3 lists all names, with empty tensors
             del content["module"][name]
     for path in tag.glob("*model_states.pt"):
         _edit(path, change)
@@ -324,7 +324,7 @@ def buffer_missing(tag):
 
 
 def expert_missing(tag):
-    """The file of one expert's weights, in every layer that has others."""
+    """The file of one expert's weights, in every layer with several experts."""
     for path in tag.glob("layer_*_expert_1_mp_rank_00_model_states.pt"):
         path.unlink()
 
@@ -334,7 +334,7 @@ def _first_state(content):
 
 
 def moments_spoiled(tag):
-    """What an overflow leaves: NaN and infinity among the first moments, a negative mean of squares."""
+    """The result of an overflow: NaN and infinity among the first moments, a negative mean of squares."""
     def change(content):
         state = _first_state(content)
         state["exp_avg"].view(-1)[3:6] = float("nan")
@@ -348,7 +348,7 @@ def moment_missing(tag):
 
 
 def masters_fresh(tag):
-    """Masters of one group as another seed would begin them, on every rank."""
+    """Masters of one group as initialised by another seed, on every rank."""
     def change(content):
         wrapper = content["optimizer_state_dict"]
         key = "fp32_flat_groups" if "fp32_flat_groups" in wrapper else "single_partition_of_fp32_groups"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/data/samples/zero3-elastic-w3 from zero3-universal-w3, which stock DeepSpeed trained and saved.
 
-Changed by hand: no release of DeepSpeed writes elastic ZeRO-3 (../interop/elastic_zero3.py says what it is). What the
-engine held is what zero3-universal-w3.json notes.
+The files are converted: no release of DeepSpeed writes elastic ZeRO-3 (../interop/runs/elastic_zero3.py describes it). The
+engine's state is the one in zero3-universal-w3.json.
 """
 
 import shutil
@@ -17,7 +17,7 @@ import environment  # noqa: E402
 
 if __name__ == "__main__":
     environment.enter()
-    from elastic_zero3 import rewrite
+    from runs.elastic_zero3 import rewrite
     samples = HERE / "samples"
     source, target = samples / "zero3-universal-w3", samples / "zero3-elastic-w3"
     rewrite(source, target, "copies")

@@ -5,8 +5,8 @@
     tests/data/make_old_samples.py --deepspeed 0.6.7 --as NAME STAGE PRECISION WORLD STEPS [OPTION=VALUE...]
 
 Run it with a Python that has torch 1.12, pydantic 1 and that release of DeepSpeed; nothing of either is patched on disk.
-An OPTION is a field of setups.Setup. cpu_as_cuda.py answers for the GPU that is not there. Beside the run folder comes
-NAME.json, as with make_samples.py.
+An OPTION is a field of setups.Setup. cpu_as_cuda.py replaces the missing GPU. NAME.json is
+written next to the run folder, as by make_samples.py.
 """
 
 import argparse
@@ -24,8 +24,8 @@ sys.path.insert(0, str(HERE))
 
 def build_engine(deepspeed, setup, world):
     import torch
-    import setups
-    from model import build_model, split_parameters
+    from runs import setups
+    from runs.model import build_model, split_parameters
     torch.set_num_threads(1)
     model = build_model(17, **dict(setup.shape))
     names = {parameter: name for name, parameter in model.named_parameters()}
@@ -42,8 +42,8 @@ def build_engine(deepspeed, setup, world):
 
 
 def train(engine, rank, world, steps, poisoned, shape):
-    import setups
-    from model import make_batch
+    from runs import setups
+    from runs.model import make_batch
     sizes = dict(shape)
     for step in range(steps):
         batch = make_batch(step, setups.GLOBAL_BATCH, sizes.get("positions", 8), sizes.get("vocabulary", 32))
@@ -98,7 +98,7 @@ def flat_groups(optimizer, names, rank):
 
 def local_state(engine, names, rank, zero3):
     import deepspeed
-    import live_state
+    from compare import live_state
     fragments, scalars = [], live_state._scalars(engine)
     for group, partition, cuts in flat_groups(engine.optimizer, names, rank):
         states = {"fp32": partition}
@@ -145,8 +145,8 @@ def one_rank(rank, world, setup, steps, folder, port, pipe):
 
 def setup_of(asked):
     import ast
-    from golden import SMALL
-    from setups import Setup
+    from runs.golden import SMALL
+    from runs.setups import Setup
     options = {"scheduler": "steps"}
     for option in asked.options:
         key, _, value = option.partition("=")
@@ -157,9 +157,9 @@ def setup_of(asked):
 def main(asked):
     import multiprocessing
     import pickle
-    import live_state
-    from golden import describe
-    from ranks import free_port
+    from compare import live_state
+    from runs.golden import describe
+    from runs.ranks import free_port
     setup = setup_of(asked)
     folder = Path(asked.folder) / asked.name
     shutil.rmtree(folder, ignore_errors=True)
@@ -172,7 +172,7 @@ def main(asked):
         sender.close()
         pipes.append(receiver)
     parts = [pickle.loads(pipe.recv_bytes()) for pipe in pipes]
-    tags = {f"global_step{asked.steps}": describe(live_state.join(parts))}
+    tags = {f"global_step{asked.steps}": describe(live_state.merge(parts))}
     text = json.dumps({"world": asked.world, "tags": tags}, indent=1, ensure_ascii=False, sort_keys=True)
     folder.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
     (folder / "zero_to_fp32.py").unlink(missing_ok=True)

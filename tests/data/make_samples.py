@@ -5,8 +5,8 @@
     tests/data/make_samples.py [NAME...]
     tests/data/make_samples.py --deepspeed 0.14.4 [NAME...]     those of an older one, which needs numactl
 
-Beside each run folder NAME lies NAME.json: what the live engine held when it saved, as digests. The padding of ZeRO-3 partitions is uninitialised memory, so a second run gives other bytes there.
-"""
+NAME.json next to each run folder NAME holds digests of the live engine's state when it saved. The padding of ZeRO-3
+partitions is uninitialised memory, so a second run gives other bytes there. """
 
 import argparse
 import json
@@ -20,13 +20,13 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "interop"))
 
 import environment  # noqa: E402
-import ranks  # noqa: E402
-from golden import CONVERTED, OLD_PARALLEL, OWN, PARALLEL, SAMPLES  # noqa: E402
-from setups import Setup  # noqa: E402
+from runs import ranks  # noqa: E402
+from runs.golden import CONVERTED, OLD_PARALLEL, OWN, PARALLEL, SAMPLES  # noqa: E402
+from runs.setups import Setup  # noqa: E402
 
 
 def write_sample(rank, world, setup, tag_steps, folder):
-    from training import build_engine, train
+    from runs.training import build_engine, train
     engine = build_engine(setup, world)
     done, states = 0, []
     for step in tag_steps:
@@ -44,7 +44,7 @@ def write_sample(rank, world, setup, tag_steps, folder):
 
 
 def write_parallel_sample(rank, world, setup, tag_steps, folder):
-    import parallel_training
+    from runs import parallel_training
     engine = parallel_training.build_engine(setup, world)
     done, states = 0, []
     for step in tag_steps:
@@ -59,7 +59,7 @@ def write_parallel_sample(rank, world, setup, tag_steps, folder):
 
 
 def add_universal(folder, tag):
-    """What DeepSpeed's own converter makes of the tag, beside it; `latest_universal` too."""
+    """Converts the tag with DeepSpeed's own converter, next to it; writes `latest_universal` too."""
     subprocess.run([sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / tag),
                     "--output_folder", str(folder / f"{tag}_universal"), "--inject_missing_state"],
                    check=True, capture_output=True)
@@ -72,7 +72,7 @@ def main(samples, names):
         shutil.rmtree(folder, ignore_errors=True)
         write = write_sample if isinstance(setup, Setup) else write_parallel_sample
         parts = ranks.run_ranks(world, write, setup, tag_steps, str(folder))
-        tags = {saved[0][0]: describe(live_state.join([state for _, state in saved])) for saved in zip(*parts)}
+        tags = {saved[0][0]: describe(live_state.merge([state for _, state in saved])) for saved in zip(*parts)}
         text = json.dumps({"world": world, "tags": tags}, indent=1, ensure_ascii=False, sort_keys=True)
         folder.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
         for script in ("zero_to_fp32.py", "zero_to_torch.py"):
@@ -93,6 +93,6 @@ if __name__ == "__main__":
     if asked.deepspeed != OWN:
         environment.use_deepspeed(asked.deepspeed)
     environment.import_judges()
-    import live_state
-    from golden import describe
+    from compare import live_state
+    from runs.golden import describe
     main(SAMPLES[asked.deepspeed] | ({OWN: PARALLEL} | OLD_PARALLEL).get(asked.deepspeed, {}), asked.names)

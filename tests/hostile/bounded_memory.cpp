@@ -22,7 +22,7 @@ namespace {
 constexpr rlim_t kAddresses = rlim_t{4}
     << 30; ///< for stacks and arenas of 16 threads, and a pickle at its limits
 
-/// A child inherits the limit; this process lives on with what it has mapped already.
+/// A child inherits the limit; this process keeps what it has mapped already.
 class Limit
 {
 public:

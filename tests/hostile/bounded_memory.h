@@ -5,8 +5,8 @@
 
 namespace shardscope::test {
 
-/// The built program in a process of its own that gets only a few gigabytes of addresses: what a file
-/// announces must not become an allocation. Under sanitizers, which reserve terabytes, in this process.
+/// The built program in a process of its own with only a few gigabytes of address space: a size that a file
+/// declares must not become an allocation. Under sanitizers, which reserve terabytes, in this process.
 ProcessResult runHereOrThere(const std::vector<std::string>& words);
 
 } // namespace shardscope::test

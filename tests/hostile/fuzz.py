@@ -151,12 +151,12 @@ class Fuzzer:
             is_plan = source.suffix == ".json"
             verbs = [verb for verb in VERBS if (verb[0] == "run") == is_plan]
             words = [self._word(word, copy, source, folder, chosen) for word in chosen.choice(verbs)]
-            told = f"{' '.join(words)}\n    after {'; '.join(done)}"
+            replay = f"{' '.join(words)}\n    after {'; '.join(done)}"
             wrong = self._judge(words, copy, chosen)
             if self.keep:
                 shutil.copytree(folder, self.keep, symlinks=True, dirs_exist_ok=True)
-                print(told)
-            return wrong and f"seed {seed}: {wrong}: {told}"
+                print(replay)
+            return wrong and f"seed {seed}: {wrong}: {replay}"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

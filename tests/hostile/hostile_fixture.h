@@ -20,7 +20,7 @@ namespace shardscope::test {
 using Words = std::vector<std::string>;
 
 std::filesystem::path samplePath(const std::string& name);
-/// A run folder of the samples, copied to be hurt.
+/// A copy of a sample's run folder, to be damaged.
 std::filesystem::path copySample(const std::string& name, const TemporaryFolder& folder);
 
 /// Exit codes that the table of bad input asks for, column by column: inspect and files; params, layout and
@@ -30,12 +30,12 @@ struct Row {
     int model = 0;
     int verify = 0;
     int write = 0;
-    bool showsValues = true; ///< else `show` has nothing readable to print: 3
+    bool showsValues = true; ///< otherwise `show` has nothing readable to print: 3
 };
-constexpr Row kNothingHere{3, 3, 3, 3}; ///< no checkpoint, or its only file is none
+constexpr Row kNothingHere{3, 3, 3, 3}; ///< no checkpoint, or its only file is not readable
 constexpr Row kNoTag{0, 3, 3, 3}; ///< `latest` missing or dangling
 constexpr Row kOneFileBad{0, 0, 1, 6}; ///< the rest is readable
-constexpr Row kNoValues{0, 0, 1, 6, false}; ///< structure, but none of what was asked for
+constexpr Row kNoValues{0, 0, 1, 6, false}; ///< structure, but none of the requested values
 constexpr Row kModelUnreadable{0, 3, 1, 6}; ///< findings, but no names and shapes
 constexpr Row kUnsupported{0, 4, 4, 4};
 constexpr Row kFine{0, 0, 0, 0};

@@ -63,7 +63,7 @@ constexpr const char* kMoment = "optim.state.norm.weight.exp_avg";
 
 } // namespace
 
-TEST_CASE("metadata that are torn or changed anywhere open or do not, and nothing else happens")
+TEST_CASE("metadata that are torn or changed anywhere open or are refused, and nothing else happens")
 {
     Converted converted;
     const std::string bytes = slurp(converted.metadata());
@@ -126,7 +126,7 @@ TEST_CASE("impossible places are reported")
         converted.change(kMoment, [](DcpEntry& entry) { entry.chunks[0].place.offset = uint64_t{1} << 40; });
         checkRow(converted.path(), kOneFileBad, "beyond its end", converted.folder());
     }
-    { // parts that overlap are left unread: else a small file could be made to be read without end
+    { // overlapping parts are not read: otherwise a small file could make the reader read without end
         Converted converted;
         auto all = converted.entries();
         const auto found = std::find_if(
@@ -155,7 +155,7 @@ TEST_CASE("impossible places are reported")
     }
 }
 
-TEST_CASE("boxes that leave a hole, overlap or are beyond measure are refused")
+TEST_CASE("boxes that leave a hole, overlap or are out of range are refused")
 {
     const auto refused = [](const std::function<void(DcpEntry&)>& how) {
         Converted converted;
@@ -198,6 +198,6 @@ TEST_CASE("many entries of one archive cost no more than one")
         all.push_back(more);
     }
     converted.write(all);
-    const ProcessResult told = runHereOrThere({"inspect", converted.path().string(), "--json"});
-    CHECK(told.exitCode == 0);
+    const ProcessResult inspected = runHereOrThere({"inspect", converted.path().string(), "--json"});
+    CHECK(inspected.exitCode == 0);
 }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is made of the source: a checkpoint for so many ranks, files of other tools, or a repaired copy.
+/// What the job writes: a checkpoint for so many ranks, files of other tools, or a repaired copy.
 struct Form {
     uint32_t ranks = 0;
     std::optional<ExportFormat> exported = {};
@@ -155,8 +155,8 @@ public:
         auto before = contentOf(m_folder / "out");
         std::erase_if(before, [](const auto& file) { return isWorkFile(file.first); });
         const auto again = write(io::realFileSystem(), m_prepared, job("out"));
-        // A run that got past the commit and all but its own tidying up leaves nothing to do: all was there
-        // before.
+        // A run that failed only in removing its work folder after the commit leaves nothing to do: all was
+        // there before.
         if (!again && again.error().code == ErrorCode::TargetExists)
             CHECK(before == m_wanted);
         else
@@ -218,13 +218,13 @@ private:
     Prepared m_prepared;
 };
 
-/// One of `parts` shares of the calls, so that parts can run side by side.
+/// One of `parts` shares of the calls, so that parts can run in parallel.
 void failEveryCall(const std::string& sample, Form form, uint64_t part, uint64_t parts)
 {
     Bench bench(sample, form);
     REQUIRE(bench.calls() > 100);
     constexpr int kErrors[] = {EIO, ENOSPC, EACCES};
-    // Every call fails once, the errors in turn; SHARDSCOPE_FAULTS=all gives every call every error, and
+    // Every call fails once, with the errors in turn; SHARDSCOPE_FAULTS=all gives every call every error, and
     // lasting ones.
     const char* const wanted = std::getenv("SHARDSCOPE_FAULTS");
     const bool all = wanted != nullptr && std::string_view(wanted) == "all";

@@ -17,10 +17,10 @@ namespace {
 const std::string kOptim1 = "global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
 const std::string kModel = "global_step6/mp_rank_00_model_states.pt";
 
-/// One way to hurt a copy of zero2-w2, and what is to come of it.
+/// One way to damage a copy of zero2-w2, and the expected result.
 struct Case {
     const char* name;
-    void (*hurt)(const fs::path& run);
+    void (*damage)(const fs::path& run);
     Row row;
     const char* word;
 };
@@ -46,14 +46,14 @@ void runCases(std::initializer_list<Case> cases)
         CAPTURE(std::string(one.name));
         const TemporaryFolder folder;
         const fs::path run = copySample("zero2-w2", folder);
-        one.hurt(run);
+        one.damage(run);
         checkRow(run, one.row, one.word, folder);
     }
 }
 
 } // namespace
 
-TEST_CASE("folders and files that are no checkpoint")
+TEST_CASE("folders and files that are not checkpoints")
 {
     const TemporaryFolder folder;
     fs::create_directory(folder / "empty");
@@ -143,7 +143,7 @@ TEST_CASE("latest in a form that still names a tag")
     });
 }
 
-TEST_CASE("a rank's name on something that is no file")
+TEST_CASE("a rank's file name on something that is not a file")
 {
     runCases({
         {"a folder",
@@ -184,7 +184,7 @@ TEST_CASE("a rank's name on something that is no file")
     });
 }
 
-TEST_CASE("odd neighbours change nothing")
+TEST_CASE("unusual files next to the tag change nothing")
 {
     runCases({
         {"names that are no text",
@@ -212,7 +212,7 @@ TEST_CASE("odd neighbours change nothing")
     });
 }
 
-TEST_CASE("links that lead in circles instead of a run folder")
+TEST_CASE("circular links instead of a run folder")
 {
     const TemporaryFolder folder;
     fs::create_symlink(folder / "loop", folder / "loop");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives made to harm a reader, in the place of a rank's file and of the model file, through every verb.
+// Malicious archives in place of a rank's file and of the model file, through every verb.
 // What each does to the parser alone is in tests/core/torchfile/tst_zip_hostile.cpp.
 #include "tests/hostile/hostile_files.h"
 
@@ -36,7 +36,7 @@ std::vector<ForeignRecord> foreignRecordsOf(const fs::path& file)
 using RecordEdit = std::function<void(std::vector<ForeignRecord>&, const std::string& prefix)>;
 
 /// Stores the file again with a plain zip program's headers after an edit of its records.
-Hurt rezipped(const RecordEdit& edit)
+DamageFile rezipped(const RecordEdit& edit)
 {
     return [edit](const fs::path& file) {
         auto records = foreignRecordsOf(file);
@@ -53,7 +53,7 @@ struct Ends {
 
 using BytesEdit = std::function<void(std::string& bytes, const Ends& ends)>;
 
-Hurt poked(const BytesEdit& edit)
+DamageFile poked(const BytesEdit& edit)
 {
     return [edit](const fs::path& file) {
         std::string bytes = slurp(file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pickles made to harm a reader, in the place of a rank's and of the model file's data.pkl, through every
-// verb. What each does to the parser alone is in tests/core/torchfile/tst_pickle_hostile.cpp.
+// Malicious pickles in place of a rank's and of the model file's data.pkl, through every verb.
+// What each does to the parser alone is in tests/core/torchfile/tst_pickle_hostile.cpp.
 #include "tests/hostile/hostile_files.h"
 
 #include "core/torchfile/pickle/pickle_values.h"
@@ -17,7 +17,7 @@ namespace {
 const std::string kBegin = "\x80\x02}q\0("s; ///< PROTO, the root mapping, and its MARK
 
 /// Other bytes for data.pkl; everything else in the archive stays.
-Hurt streamed(const std::function<std::string(const std::string&)>& edit)
+DamageFile streamed(const std::function<std::string(const std::string&)>& edit)
 {
     return [edit](const fs::path& file) {
         NamedRecords records = recordsOf(file);
@@ -28,14 +28,14 @@ Hurt streamed(const std::function<std::string(const std::string&)>& edit)
 }
 
 /// Opcodes that run before the root is made.
-Hurt before(const std::string& opcodes)
+DamageFile before(const std::string& opcodes)
 {
     return streamed(
         [=](const std::string& stream) { return stream.substr(0, 2) + opcodes + stream.substr(2); });
 }
 
 /// One more entry of the root mapping, `client`: what these opcodes push.
-Hurt withEntry(const std::string& opcodes)
+DamageFile withEntry(const std::string& opcodes)
 {
     return streamed([=](const std::string& stream) {
         REQUIRE(stream.starts_with(kBegin));
@@ -61,12 +61,12 @@ std::string little(uint64_t value, size_t bytes)
 }
 
 /// One verb of every column, where each takes as long as a thousand others: all go through the same parser.
-void checkModel(const std::string& name, const std::string& word, const Row& row, const Hurt& hurt)
+void checkModel(const std::string& name, const std::string& word, const Row& row, const DamageFile& damage)
 {
     CAPTURE(name);
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
-    hurt(run / kModelFile);
+    damage(run / kModelFile);
     const auto before = traceOf(run);
     CHECK(runVerb({"inspect", run}, row.inspect).dump().find(word) != std::string::npos);
     runVerb({"params", run}, row.model);
@@ -98,7 +98,7 @@ TEST_CASE("calls are labelled, refused for writing, and never made")
     CHECK(!fs::exists(witness));
 }
 
-TEST_CASE("streams that are none")
+TEST_CASE("streams that are not pickles")
 {
     checkUnreadable("an unknown opcode", "0xFF", before("\xff"));
     checkUnreadable("a protocol of the future", "protocol 99", before("\x80\x63"));
@@ -143,7 +143,7 @@ TEST_CASE("bytes after the end of a pickle are reported")
     checkHarmless("a megabyte", "follow the end of the pickle", followedBy(std::string(1 << 20, 'x')));
 }
 
-TEST_CASE("bombs that cost little")
+TEST_CASE("small pickles that expand to huge objects are stopped early")
 {
     checkHarmless("memo index 2^32 - 1", "zero2",
         before("Nr\xff\xff\xff\xff"
@@ -158,7 +158,7 @@ TEST_CASE("bombs that cost little")
                   "a"));
 }
 
-TEST_CASE("depth")
+TEST_CASE("deep nesting")
 {
     constexpr size_t kMillion = 1'000'000;
     const auto nested

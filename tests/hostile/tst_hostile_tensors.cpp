@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors with wrong records, in a rank's file and in the model file: marked, never read as if they
-// were true.
+// Tensors with wrong records, in a rank's file and in the model file: reported, and never read as if they
+// were right.
 #include "tests/hostile/hostile_files.h"
 
 #include "core/torchfile/pickle/pickle_values.h"
@@ -28,7 +28,7 @@ NodeId victimOf(const PickleGraph& graph)
     return lookup(graph, lookup(graph, states, int64_t{0}), "exp_avg");
 }
 
-Hurt with(Place place, const Make& make)
+DamageFile with(Place place, const Make& make)
 {
     return [=](const fs::path& file) {
         editPickle(file, [&](const PickleGraph& graph, PickleBuilder& builder, PickleImporter& importer) {
@@ -65,7 +65,7 @@ Make storage(const char* type, const char* key, const Make& elements)
 }
 
 /// A wrong record of one tensor leaves the names and the other tensors readable.
-void checkLie(const std::string& name, Place place, const Make& make)
+void checkWrongRecord(const std::string& name, Place place, const Make& make)
 {
     checkReadable(name, "", kOneFileBad, kOneFileBad, with(place, make));
 }
@@ -74,41 +74,43 @@ constexpr int64_t kHuge = int64_t{1} << 60;
 
 } // namespace
 
-TEST_CASE("sizes and strides that do not hold together")
+TEST_CASE("sizes and strides that contradict each other")
 {
-    checkLie("2^60 elements", kSizes, numbers({kHuge}));
-    checkLie("2^120 elements", kSizes, numbers({kHuge, kHuge}));
-    checkLie("a negative size", kSizes, numbers({-1280}));
-    checkLie("no sizes", kSizes, numbers({}));
-    checkLie("too many sizes", kSizes, numbers(std::vector<int64_t>(65, 1)));
-    checkLie("a size that is a text", kSizes, [](PickleBuilder& builder) { return builder.string("1280"); });
-    checkLie("one element too many", kSizes, numbers({1281}));
-    checkLie("a stride of 2^60", kStrides, numbers({kHuge}));
-    checkLie("a stride of 0, so that all elements overlap", kStrides, numbers({0}));
-    checkLie("a negative stride", kStrides, numbers({-1}));
-    checkLie("a stride of 2", kStrides, numbers({2}));
-    checkLie("more strides than sizes", kStrides, numbers({1, 1, 1}));
+    checkWrongRecord("2^60 elements", kSizes, numbers({kHuge}));
+    checkWrongRecord("2^120 elements", kSizes, numbers({kHuge, kHuge}));
+    checkWrongRecord("a negative size", kSizes, numbers({-1280}));
+    checkWrongRecord("no sizes", kSizes, numbers({}));
+    checkWrongRecord("too many sizes", kSizes, numbers(std::vector<int64_t>(65, 1)));
+    checkWrongRecord(
+        "a size that is a text", kSizes, [](PickleBuilder& builder) { return builder.string("1280"); });
+    checkWrongRecord("one element too many", kSizes, numbers({1281}));
+    checkWrongRecord("a stride of 2^60", kStrides, numbers({kHuge}));
+    checkWrongRecord("a stride of 0, so that all elements overlap", kStrides, numbers({0}));
+    checkWrongRecord("a negative stride", kStrides, numbers({-1}));
+    checkWrongRecord("a stride of 2", kStrides, numbers({2}));
+    checkWrongRecord("more strides than sizes", kStrides, numbers({1, 1, 1}));
 }
 
 TEST_CASE("offsets outside the storage")
 {
-    checkLie("one element on", kOffset, number(1));
-    checkLie("2^60", kOffset, number(kHuge));
-    checkLie("2^63 - 1", kOffset, number(INT64_MAX));
-    checkLie("negative", kOffset, number(-1));
-    checkLie("a real number", kOffset, [](PickleBuilder& builder) { return builder.real(0.5); });
+    checkWrongRecord("one element on", kOffset, number(1));
+    checkWrongRecord("2^60", kOffset, number(kHuge));
+    checkWrongRecord("2^63 - 1", kOffset, number(INT64_MAX));
+    checkWrongRecord("negative", kOffset, number(-1));
+    checkWrongRecord("a real number", kOffset, [](PickleBuilder& builder) { return builder.real(0.5); });
 }
 
 TEST_CASE("storages that are not those of the archive")
 {
-    checkLie("shorter than the view", kStorage, storage("FloatStorage", "7", number(1)));
-    checkLie("2^60 elements", kStorage, storage("FloatStorage", "7", number(kHuge)));
-    checkLie("2^63 - 1 elements", kStorage, storage("DoubleStorage", "7", number(INT64_MAX)));
-    checkLie("a negative count", kStorage, storage("FloatStorage", "7", number(-1)));
-    checkLie("a record that is not there", kStorage, storage("FloatStorage", "4242", number(1280)));
-    checkLie("a path instead of a key", kStorage, storage("FloatStorage", "../../etc/passwd", number(1280)));
-    checkLie("the pickle as data", kStorage, storage("ByteStorage", "../data.pkl", number(1280)));
-    checkLie("a type that torch lacks", kStorage, storage("MadeUpStorage", "7", number(1280)));
+    checkWrongRecord("shorter than the view", kStorage, storage("FloatStorage", "7", number(1)));
+    checkWrongRecord("2^60 elements", kStorage, storage("FloatStorage", "7", number(kHuge)));
+    checkWrongRecord("2^63 - 1 elements", kStorage, storage("DoubleStorage", "7", number(INT64_MAX)));
+    checkWrongRecord("a negative count", kStorage, storage("FloatStorage", "7", number(-1)));
+    checkWrongRecord("a record that is not there", kStorage, storage("FloatStorage", "4242", number(1280)));
+    checkWrongRecord(
+        "a path instead of a key", kStorage, storage("FloatStorage", "../../etc/passwd", number(1280)));
+    checkWrongRecord("the pickle as data", kStorage, storage("ByteStorage", "../data.pkl", number(1280)));
+    checkWrongRecord("a type that torch lacks", kStorage, storage("MadeUpStorage", "7", number(1280)));
 }
 
 TEST_CASE("a key of a storage that looks like one of those made while a result is composed")

@@ -105,7 +105,7 @@ std::map<std::string, std::string> finished(const fs::path& folder)
     return out;
 }
 
-/// One verb that writes, done once undisturbed.
+/// One verb that writes, run once undisturbed.
 class Victim
 {
 public:
@@ -182,12 +182,13 @@ private:
 
     static int jobs(std::mt19937_64& random) { return 1 + static_cast<int>(random() % 3); }
 
-    /// The source is as it was, and under the final name there is all or nothing.
+    /// The source is unchanged, and the output is complete or absent.
     void checkPromise(const fs::path& target) const
     {
         CHECK(traceOf(m_source) == m_before);
         auto there = finished(target);
-        const auto follows = [&](const std::string& path) { // `latest` and its like follow the tag folder
+        // `latest` and similar files follow the tag folder.
+        const auto follows = [&](const std::string& path) {
             return !m_work.alone && path.find('/') == std::string::npos;
         };
         for (const auto& [path, bytes] : m_wanted) {

@@ -137,14 +137,14 @@ TEST_CASE("a configuration that is not recorded leaves the order to the places, 
 TEST_CASE("masters that are not in the recorded order are found, and the order that fits is named")
 {
     const TemporaryFolder folder;
-    const fs::path dealt = copySample("roundrobin-w3", folder);
-    listAsInModule(dealt / kModel);
-    hideConfig(dealt / kModel);
+    const fs::path copy = copySample("roundrobin-w3", folder);
+    listAsInModule(copy / kModel);
+    hideConfig(copy / kModel);
     // The mappings agree with the list then, and the lengths are the same: only values show it.
     for (int rank = 0; rank < 3; ++rank)
-        replaceAt(dealt / optimFile(rank), {"optimizer_state_dict", "param_slice_mappings"},
+        replaceAt(copy / optimFile(rank), {"optimizer_state_dict", "param_slice_mappings"},
             [](PickleBuilder& b) { return b.list(); });
-    checkRow(dealt, kOneFileBad, "the order that round_robin_gradients gives", folder);
+    checkRow(copy, kOneFileBad, "the order that round_robin_gradients gives", folder);
 }
 
 TEST_CASE("an aligned layout of which one rank records other padding, or all do")

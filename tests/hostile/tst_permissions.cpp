@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may not be read or written. Root may everything, so these run as nobody where root runs the tests.
+// Files without permission to read or write. Root may access everything, so root runs these tests as nobody.
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/places.h"
 
@@ -46,7 +46,7 @@ struct Bench {
     fs::path run = copySample("zero2-w2", folder);
 
     Bench() { fs::permissions(folder.path(), fs::perms::all); }
-    ~Bench() // else it could not be removed
+    ~Bench() // otherwise it could not be removed
     {
         for (const char* const name : {"", "global_step6"})
             fs::permissions(run / name, fs::perms::owner_all);
@@ -172,7 +172,7 @@ TEST_CASE("a lone file that may not be read")
     checkRow(folder / "weights.pt", kNothingHere, "Permission denied", folder);
 }
 
-TEST_CASE("a source that is read-only is read all the same")
+TEST_CASE("a read-only source is read")
 {
     Bench bench;
     for (const auto& entry : fs::recursive_directory_iterator(bench.run)) {
@@ -241,7 +241,7 @@ TEST_CASE("a repair record that may not be read is not a missing one")
     CHECK(error.at("code") == "unreadable");
 }
 
-TEST_CASE("check says where it could not look for what is missing")
+TEST_CASE("check names the folders in which it could not search for missing files")
 {
     Bench bench;
     fs::remove(bench.run / kOptim1);

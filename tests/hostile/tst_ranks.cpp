@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are whole, but not of this checkpoint, or not there at all.
+// Files that are intact but of another checkpoint, or missing.
 #include "tests/hostile/hostile_fixture.h"
 
 #include <doctest/doctest.h>

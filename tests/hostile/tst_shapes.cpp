@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model file with param_shapes that do not match the partitions on disk: damage, and no other kind of
+// A model file with param_shapes that do not match the partitions on disk: damage, not another kind of
 // checkpoint.
 #include "tests/hostile/hostile_fixture.h"
 
@@ -60,7 +60,7 @@ void checkDamaged(const Sample& sample, const std::string& word, const PickleEdi
     CHECK(error.at("code") == "damaged");
     CHECK(error.at("path").get<std::string>().find(run.string()) == 0);
     CHECK(!error.at("hint").get<std::string>().empty());
-    // Allowing findings does not make a model out of nothing.
+    // Allowing findings does not help if there is no model.
     runVerb({"reshard", run, folder / "out", "-w", "3", "--allow", "tensor-invalid"}, 6);
     CHECK(!fs::exists(folder / "out"));
 }
@@ -131,7 +131,7 @@ TEST_CASE("a parameter that is listed twice")
         });
 }
 
-TEST_CASE("the shapes of a model file that was copied from a larger model")
+TEST_CASE("the shapes of a model file of a larger model")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample(kZero2.name, folder);

@@ -35,7 +35,7 @@ bool opens(const fs::path& path)
 
 } // namespace
 
-TEST_CASE("a skeleton that is cut anywhere is no checkpoint")
+TEST_CASE("a skeleton that is truncated anywhere is not a checkpoint")
 {
     const TemporaryFolder folder;
     const std::string whole = skeletonOf("zero2-w2", folder);
@@ -50,7 +50,7 @@ TEST_CASE("a skeleton that is cut anywhere is no checkpoint")
     CHECK(error.at("code") == "damaged");
 }
 
-TEST_CASE("flipped bytes are found or do no harm")
+TEST_CASE("flipped bytes are reported or have no effect")
 {
     const TemporaryFolder folder;
     const std::string whole = skeletonOf("zero3-w4", folder);
@@ -66,7 +66,7 @@ TEST_CASE("flipped bytes are found or do no harm")
     CHECK(refused > 0);
 }
 
-TEST_CASE("a file of four exbibytes with nothing behind it is said to hold nothing")
+TEST_CASE("a file of four exbibytes without content is reported as having no values")
 {
     const TemporaryFolder folder;
     const std::string index = R"({"schema": "shardscope/skeleton/1", "tag": "t", "open": "run/t", "files": [
@@ -74,10 +74,10 @@ TEST_CASE("a file of four exbibytes with nothing behind it is said to hold nothi
 {"path": "run/t/zero_pp_rank_0_mp_rank_00_optim_states.pt", "bytes": 70, "mtime_ns": 0, "kept": []}]})";
     for (const char filling : {'\0', 'P', '\x80'}) {
         const std::string kept = "PK\x03\x04" + std::string(596, filling);
-        spill(folder / "lie.zip",
+        spill(folder / "false_size.zip",
             buildForeignArchive({{"skeleton/shardscope.txt", "about"}, {"skeleton/kept/0", kept},
                 {"skeleton/check.json", "{}"}, {"skeleton/skeleton.json", index}}));
-        const Json error = runVerb({"inspect", folder / "lie.zip"}, 4);
+        const Json error = runVerb({"inspect", folder / "false_size.zip"}, 4);
         CHECK(error.at("message") == shardscope::kNoValues);
     }
 }

@@ -115,7 +115,7 @@ TEST_CASE("a target that is there")
     checkRefused(run, folder / "folder", 5, "target-exists", "--force", folder);
     fs::create_directories(folder / "blank/global_step6");
     checkRefused(run, folder / "blank", 5, "target-exists", "--force", folder);
-    // Other tags and files of the target's run folder are no obstacle, and stay.
+    // Other tags and files of the target's run folder do not conflict, and stay.
     runVerb({"reshard", run, folder / "folder", "-w", "3", "--tag-out", "global_step7"}, 0);
     CHECK(slurp(folder / "folder/global_step6/note") == "x");
     checkRefused(
@@ -149,7 +149,7 @@ TEST_CASE("--force replaces no folder that the job reads, however it is reached"
     runVerb({"convert", run, folder / "store", "--to", "universal", "--force"}, 0); // next to it is free
 }
 
-TEST_CASE("--force replaces no link and nothing that is no folder")
+TEST_CASE("--force replaces only folders, and no links")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);

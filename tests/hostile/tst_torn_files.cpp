@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's file cut short, overwritten or flipped: said, refused, and never read as if it were whole.
+// One rank's file truncated, overwritten or flipped: reported, refused, and never read as if it were whole.
 #include "tests/hostile/hostile_fixture.h"
 
 #include "core/checkpoint/model/require.h"
@@ -67,7 +67,7 @@ std::vector<std::pair<std::string, uint64_t>> cutsOf(const fs::path& path)
 
 } // namespace
 
-TEST_CASE("an optimizer file is cut")
+TEST_CASE("an optimizer file is truncated")
 {
     for (const auto& [name, length] : cutsOf(samplePath("zero2-w2") / kOptim1)) {
         CAPTURE(name);
@@ -78,7 +78,7 @@ TEST_CASE("an optimizer file is cut")
     }
 }
 
-TEST_CASE("a cut file leaves no param groups, and the other checkpoint has none with options")
+TEST_CASE("a truncated file leaves no param groups, and the other checkpoint has none with options")
 {
     const TemporaryFolder folder;
     const std::string name = "ds045-zero2-w3"; // elastic: no options of param groups
@@ -90,7 +90,7 @@ TEST_CASE("a cut file leaves no param groups, and the other checkpoint has none 
     CHECK(Json::parse(verified.out)["ok"] == false);
 }
 
-TEST_CASE("the only model file is cut")
+TEST_CASE("the only model file is truncated")
 {
     for (const auto& [name, length] : cutsOf(samplePath("zero2-w2") / kModel)) {
         CAPTURE(name);
@@ -105,7 +105,7 @@ TEST_CASE("the only model file is cut")
     }
 }
 
-TEST_CASE("a cut at any length is an error finding and a refusal")
+TEST_CASE("truncation at any length is an error finding and a refusal")
 {
     const std::string whole = slurp(samplePath("zero2-w2") / kOptim1);
     const TemporaryFolder folder;
@@ -149,7 +149,7 @@ TEST_CASE("the directory is destroyed")
     }
 }
 
-TEST_CASE("an archive with another behind it, junk before it, or bytes after it")
+TEST_CASE("an archive with another archive after it, junk before it, or bytes after it")
 {
     const std::string whole = slurp(samplePath("zero2-w2") / kOptim1);
     for (const auto& [name, bytes] :
@@ -163,7 +163,7 @@ TEST_CASE("an archive with another behind it, junk before it, or bytes after it"
     }
 }
 
-TEST_CASE("a flipped payload byte: inspect opens, verify finds it, nothing is made of it")
+TEST_CASE("a flipped payload byte: inspect opens, verify finds it, nothing is written from it")
 {
     for (const std::string& name : {kOptim1, kModel}) {
         CAPTURE(name);
@@ -193,7 +193,7 @@ TEST_CASE("a wrong CRC of the pickle itself")
     const auto file = openTorch(run / kOptim1);
     const ZipRecord& record = recordAt(*file, "data.pkl");
     std::string bytes = slurp(run / kOptim1);
-    // The first letter of a key: the stream still parses, and says something else.
+    // The first letter of a key: the stream still parses, with another key.
     const size_t at = bytes.find("partition_count", record.payloadOffset);
     REQUIRE(at < record.payloadOffset + record.bytes);
     bytes[at] = 'P';
@@ -201,7 +201,7 @@ TEST_CASE("a wrong CRC of the pickle itself")
     checkRow(run, kOneFileBad, "data.pkl", folder);
 }
 
-TEST_CASE("one flipped bit anywhere: said, or without any effect on what is read")
+TEST_CASE("one flipped bit anywhere: reported, or without any effect on what is read")
 {
     const std::string whole = slurp(samplePath("zero2-w2") / kOptim1);
     const NamedRecords truth = recordsOf(samplePath("zero2-w2") / kOptim1);

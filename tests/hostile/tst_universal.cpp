@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Universal folders that were hurt, or that older converters and parallel runs leave behind.
+// Damaged universal folders, and those of older converters and parallel runs.
 #include "core/base/finding_codes.h"
 #include "tests/hostile/hostile_fixture.h"
 
@@ -94,7 +94,7 @@ const StoredRun& runOf(const Checkpoint& checkpoint, const std::string& param, c
 
 } // namespace
 
-TEST_CASE("a missing state file is one parameter's loss")
+TEST_CASE("a missing state file affects one parameter")
 {
     const Folder folder(true);
     fs::remove(folder.state("norm.bias", "exp_avg"));
@@ -260,7 +260,7 @@ TEST_CASE("a ZeRO-3 source keeps the step per sub-group in optimizer_state.pt")
     CHECK(checkpoint->modelFiles.size() == 3);
 }
 
-TEST_CASE("state files that are no tensors, torn or hostile")
+TEST_CASE("state files that are not tensors, torn or malicious")
 {
     const std::vector<std::pair<const char*, std::function<void(const fs::path&)>>> cases{
         {"torn", [](const fs::path& file) { spill(file, slurp(file).substr(0, 700)); }},
@@ -284,11 +284,11 @@ TEST_CASE("state files that are no tensors, torn or hostile")
             }},
     };
     for (const bool zero3 : {false, true}) {
-        for (const auto& [name, hurt] : cases) {
+        for (const auto& [name, damage] : cases) {
             CAPTURE(zero3);
             CAPTURE(std::string(name));
             const Folder folder(zero3);
-            hurt(folder.state("layers.0.mlp.up.bias", "exp_avg_sq"));
+            damage(folder.state("layers.0.mlp.up.bias", "exp_avg_sq"));
             const CheckpointPtr checkpoint = folder.open();
             CHECK(!checkpoint->complete);
             CHECK(!runOf(*checkpoint, "layers.0.mlp.up.bias", "exp_avg_sq").isPresent());
@@ -316,7 +316,7 @@ TEST_CASE("a state in another dtype than the others of its group")
 TEST_CASE("files that do not belong below zero/ are reported and ignored")
 {
     const Folder folder(false);
-    fs::copy(folder.path / "zero/norm.bias", folder.path / "zero/stranger");
+    fs::copy(folder.path / "zero/norm.bias", folder.path / "zero/spare");
     fs::copy_file(folder.state("norm.bias", "fp32"), folder.state("norm.bias", "notes"));
     spill(folder.path / "zero/norm.bias/readme.txt", "x");
     fs::create_directories(folder.path / "tmp/norm.bias/0");
@@ -324,13 +324,13 @@ TEST_CASE("files that do not belong below zero/ are reported and ignored")
     fs::create_directory_symlink(folder.path / "zero", folder.path / "zero/self");
     fs::create_symlink("loop", folder.path / "zero/loop");
     const CheckpointPtr checkpoint = folder.open();
-    CHECK(checkpoint->findParam("stranger") == std::nullopt);
+    CHECK(checkpoint->findParam("spare") == std::nullopt);
     CHECK(checkpoint->stateNames() == std::vector<std::string>{"fp32", "exp_avg", "exp_avg_sq", "weight"});
     std::vector<std::string> places;
     for (const Finding& finding : findingsOf(*checkpoint, code::kForeignFile))
         places.push_back(finding.where);
     std::sort(places.begin(), places.end());
-    CHECK(places == std::vector<std::string>{"norm.bias#notes", "self#fp32", "stranger#fp32", "tmp"});
+    CHECK(places == std::vector<std::string>{"norm.bias#notes", "self#fp32", "spare#fp32", "tmp"});
     REQUIRE(findingsOf(*checkpoint, code::kLatestDangling).size() == 1);
     CHECK(findingsOf(*checkpoint, code::kLatestDangling)[0].severity == Severity::Warning);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds that are recognised and not interpreted: the reason is given, and no verb guesses.
+// Kinds that are recognised but not supported: the reason is given, and no verb guesses.
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/places.h"
 
@@ -65,7 +65,7 @@ NodeId oneLayer(PickleBuilder& builder)
     return builder.list(layers);
 }
 
-/// What a file of AutoEP's with two expert-parallel ranks says of so many tensor slices.
+/// What a file of AutoEP with two expert-parallel ranks records for a number of tensor slices.
 NodeId folding(PickleBuilder& builder, int64_t slices)
 {
     const NodeId out = dictOf(builder, "version", builder.integer(1));
@@ -233,7 +233,7 @@ TEST_CASE("samples changed into forms of later issues")
                         [](PickleBuilder& b) { return b.string("states"); });
             },
             "elastic ZeRO-3 form"},
-        {"elastic ZeRO-3 whose param groups nothing tells", "zero3-elastic-w3",
+        {"elastic ZeRO-3 without a record of its param groups", "zero3-elastic-w3",
             [](const fs::path& run) {
                 for (const char rank : {'0', '1', '2'})
                     replaceAt(
@@ -268,21 +268,21 @@ TEST_CASE("a rank of elastic ZeRO-3 with the states of another rank")
         const NodeId entry = dictOf(b, "exp_avg", b.list(std::vector{b.string("no tensor")}));
         return b.list(std::vector(4, entry));
     });
-    const std::string told = runVerb({"inspect", run}, 0).dump();
-    CHECK(told.find("state `exp_avg` cannot be used") != std::string::npos);
-    CHECK(told.find("state `exp_avg_sq` cannot be used: it is missing on this rank") != std::string::npos);
+    const std::string report = runVerb({"inspect", run}, 0).dump();
+    CHECK(report.find("state `exp_avg` cannot be used") != std::string::npos);
+    CHECK(report.find("state `exp_avg_sq` cannot be used: it is missing on this rank") != std::string::npos);
     runVerb({"reshard", run, folder / "x", "-w", "2"}, 6);
 }
 
-TEST_CASE("without ZeRO, states of no partition stay where they are")
+TEST_CASE("without ZeRO, states that cannot be partitioned are copied")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("stage0-fp16", folder);
     const std::string tag = "global_step7";
     addOddState(run / tag / kModel, "worker_error");
-    const Json told = runVerb({"inspect", run}, 0);
-    CHECK(told.at("supported") == true);
-    CHECK(told.dump().find("1-bit optimizers") != std::string::npos);
+    const Json report = runVerb({"inspect", run}, 0);
+    CHECK(report.at("supported") == true);
+    CHECK(report.dump().find("1-bit optimizers") != std::string::npos);
     runVerb({"reshard", run, folder / "three", "-w", "3"}, 0);
     CHECK(runVerb({"inspect", folder / "three"}, 0).dump().find("worker_error") != std::string::npos);
     CHECK(runVerb({"reshard", run, folder / "x", "-w", "3", "--stage", "1"}, 6).dump().find("worker_error")
@@ -351,7 +351,7 @@ TEST_CASE("a lone file of a kind that is not read")
     }
 }
 
-TEST_CASE("what AutoEP's layers say must fit the rest of the model file")
+TEST_CASE("the records of AutoEP's layers must match the rest of the model file")
 {
     const auto inspected = [](const std::function<void(const fs::path&)>& change) {
         const TemporaryFolder folder;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in safetensors files: what is read of good ones, and what bad ones come to.
+// Weights in safetensors files: valid ones are read, invalid ones are refused.
 #include "core/torchfile/formats/safetensors_file.h"
 #include "tests/hostile/hostile_fixture.h"
 
@@ -101,7 +101,7 @@ TEST_CASE("sharded weights open by their index, and by their folder")
     CHECK(runVerb({"inspect", model}, 0).dump().find("cannot be used") != std::string::npos);
 }
 
-TEST_CASE("an index that leads out of its folder, or is none")
+TEST_CASE("an index that leads out of its folder, or is not an index")
 {
     for (const std::string map : {R"({"weight_map":{"a":"../secret.safetensors"}})",
              R"({"weight_map":{"a":"/etc/passwd"}})", R"({"weight_map":{"a":7}})", R"({"weight_map":[]})",
@@ -113,7 +113,7 @@ TEST_CASE("an index that leads out of its folder, or is none")
     }
 }
 
-TEST_CASE("headers that are built to harm")
+TEST_CASE("malicious headers")
 {
     const std::string huge = "18446744073709551615";
     const std::vector<std::tuple<std::string, std::string, std::string>> cases{
@@ -171,7 +171,7 @@ TEST_CASE("headers that are built to harm")
     }
 }
 
-TEST_CASE("a dtype that is not known is refused by name, and dimensions have a limit")
+TEST_CASE("an unknown dtype is refused by name, and dimensions have a limit")
 {
     const TemporaryFolder folder;
     spill(folder / "model.safetensors", fileOf("{" + tensor("a", "F4", "[2]", 0, 1) + "}", "x"));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times commands over folders: each a process of its own, from files that are not in the page cache."""
+"""Times commands on folders: each in a process of its own, with files that are not in the page cache."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import time
 
 
 def drop_caches(folder):
-    """Asks the kernel to forget the files of a folder; what is dirty must have been synced."""
+    """Asks the kernel to forget the files of a folder; dirty pages must be synced before."""
     os.sync()
     for path in folder.rglob("*"):
         if path.is_file():

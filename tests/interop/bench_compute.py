@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The backends beside numpy and torch that do the same in Python, on one thread and the same sizes, in one run.
+"""Compares the backends with numpy and torch, on one thread and with the same sizes, in one run.
 
     python3 tests/interop/bench_compute.py BENCH_COMPUTE [--elements N]
 
-BENCH_COMPUTE is the program of that name below tests/bench of a build folder. What numpy or torch has no call for
-(digests, statistics in one pass) is put together from those it has. Figures are GB/s of what goes in.
+BENCH_COMPUTE is the program of that name below tests/bench of a build folder. Operations that numpy or
+torch lack (digests, statistics in one pass) are composed of their calls. Figures are GB/s of input.
 """
 
 import argparse

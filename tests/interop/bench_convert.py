@@ -4,9 +4,9 @@
 
     tests/interop/bench_convert.py BUILD_FOLDER WORK_FOLDER [--bytes 2G] [--worlds 4,32] [--stages 2,3] [--rounds 1]
 
-Every command is a process of its own: wall and processor time, the peak resident size of its largest process, what it
-wrote beside the result for a while. The source is dropped from the page cache before each where that is permitted. In the
-end every tensor of both folders is compared. Prints one line per command and `tensors equal: N`.
+Every command is a process of its own. Measured are wall and processor time, the peak resident size of its largest
+process, and the size of its temporary files. The source is dropped from the page cache before each command if that is
+permitted. At the end every tensor of both folders is compared. Prints one line per command and `tensors equal: N`.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def compare(ours, stock):
         mine = ours / path.relative_to(stock)
         if not mine.exists():
             if path.name == "fp32.pt" and not (path.parent / "exp_avg.pt").exists():
-                continue  # a buffer's or frozen parameter's, which is in the module
+                continue  # a buffer or frozen parameter, which is in the module
             raise SystemExit(f"{mine} is missing")
         left, right = (torch.load(one, weights_only=False, map_location="cpu") for one in (mine, path))
         left, right = (one["param"] if isinstance(one, dict) else one for one in (left, right))
@@ -38,7 +38,7 @@ def compare(ours, stock):
 
 
 def compare_apart(ours, stock):
-    """In a process of its own: what this one holds would count as the peak of everything that it starts."""
+    """In a separate process: the memory of this one would count in the peak of every program that it starts."""
     command = [sys.executable, __file__, "--compare", ours, stock]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -5,7 +5,7 @@
     tests/interop/bench_export.py BUILD_FOLDER WORK_FOLDER [--bytes 2G] [--worlds 4] [--stages 2,3]
 
 fp32 against zero_to_fp32, bf16 against zero_to_torch: wall and processor time and peak resident size of each. The
-source is dropped from the page cache before each where that is permitted. In the end every tensor is compared.
+source is dropped from the page cache before each command if that is permitted. At the end every tensor is compared.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Proves that what tests/bench/generate.cpp writes is what stock DeepSpeed writes.
+"""Tests that tests/bench/generate.cpp writes the same files as stock DeepSpeed.
 
     tests/interop/check_generated.py GENERATOR [WORK_FOLDER]
 
@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 
 import environment
-import ranks
+from runs import ranks
 
 # stage, world, further options
 CASES = [
@@ -76,7 +76,7 @@ def build_engine(shapes, config):
 
 
 def load_and_save(rank, world, folder, saved, shapes, config):
-    import live_state
+    from compare import live_state
     engine = build_engine(shapes, config)
     path, _ = engine.load_checkpoint(str(folder))
     if path is None:
@@ -175,7 +175,7 @@ def check_files(generated, saved, tag):
 
 
 def check(generator, work, stage, world, options):
-    import live_state
+    from compare import live_state
     folder, saved = work / "generated", work / "saved"
     for old in (folder, saved):
         shutil.rmtree(old, ignore_errors=True)
@@ -187,7 +187,7 @@ def check(generator, work, stage, world, options):
     shapes, config = shapes_of(folder, tag)
     parts = ranks.run_ranks(world, load_and_save, folder, saved, shapes, config)
     seed = int(options[options.index("--seed") + 1]) if "--seed" in options else 1
-    return check_values(shapes, seed, live_state.join(parts)) or check_files(folder, saved, tag)
+    return check_values(shapes, seed, live_state.merge(parts)) or check_files(folder, saved, tag)
 
 
 def main():

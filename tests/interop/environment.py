@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python with the judges in it: a virtual environment in the user's cache, made once per requirements.txt."""
+"""A Python with PyTorch and DeepSpeed: a virtual environment in the user's cache, made once per requirements.txt."""
 
 import atexit
 import contextlib
@@ -31,7 +31,7 @@ def _environment_folder():
 
 
 def _ensure_python():
-    """The interpreter of the environment; installs it where it is absent or was left half made."""
+    """The interpreter of the environment; installs it if it is missing or incomplete."""
     chosen = os.environ.get("SHARDSCOPE_INTEROP_PYTHON")
     if chosen:
         return Path(chosen)
@@ -49,7 +49,7 @@ def _ensure_python():
 
 
 def enter():
-    """Runs this program again in the environment, unless it is there already; sets what DeepSpeed needs on CPU."""
+    """Runs this program again in the environment, unless it runs there already; sets what DeepSpeed needs on CPU."""
     if os.environ.get("SHARDSCOPE_INTEROP_ENTERED") != "1":
         python = _ensure_python()
         os.environ["PATH"] = f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -57,12 +57,12 @@ def enter():
         os.execv(python, [str(python), *sys.argv])
     os.environ.update(DS_ACCELERATOR="cpu", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder() / "torch-extensions"))
-    # Set by the deepspeed launcher; with it, each run would leave shared memory behind for ever.
+    # Set by the deepspeed launcher; with it, each run would leave shared memory behind.
     os.environ.pop("LOCAL_SIZE", None)
 
 
 def use_frameworks():
-    """Installs the frameworks around DeepSpeed beside the judges, once per requirements-wrappers.txt."""
+    """Adds the frameworks around DeepSpeed to the environment, once per requirements-wrappers.txt."""
     if os.environ.get("SHARDSCOPE_INTEROP_PYTHON"):
         return
     digest = hashlib.sha256(WRAPPERS.read_bytes()).hexdigest()[:12]
@@ -75,7 +75,7 @@ def use_frameworks():
 
 
 def use_deepspeed(version):
-    """Puts another version of DeepSpeed before the judges' own; it runs with the same PyTorch."""
+    """Puts another version of DeepSpeed before the environment's own; it runs with the same PyTorch."""
     folder = cache_folder() / f"deepspeed-{version}"
     complete = folder / "complete"
     if not complete.exists():
@@ -91,7 +91,7 @@ def use_deepspeed(version):
 def import_judges(ops=()):
     """Imports torch and DeepSpeed before any rank is forked, and builds the ops that ranks would wait for.
 
-    Among it what each rank would import at its first optimizer: most of a short run's time.
+    This includes what each rank would import at its first optimizer, which takes most of a short run's time.
     """
     import deepspeed  # noqa: F401
     import torch
@@ -105,5 +105,5 @@ def import_judges(ops=()):
     torch.set_num_threads(1)
     for builder in ("ShareMemCommBuilder", *ops):
         get_accelerator().create_op_builder(builder).load()
-    gc.freeze()  # or every rank's first collection walks, and copies, all that was imported
+    gc.freeze()  # otherwise every rank's first collection walks, and copies, everything that was imported
     atexit.register(gc.unfreeze)

@@ -3,27 +3,13 @@
 
 import itertools
 
-import cases_adapter
-import cases_dcp
-import cases_diff
-import cases_doctor
-import cases_doctor_parts
-import cases_elastic
-import cases_elastic3
-import cases_export
-import cases_fingerprint
-import cases_graft
-import cases_loader
-import cases_nvme
-import cases_old
-import cases_stage0
-import cases_wrappers
-import cases_zenflow
 import matrix_parallel
 import matrix_stages
-from cases import Folder, Judge, Reshard, RoundTrip, Sample
-from golden import SAMPLES
-from setups import Setup
+from cases import adapter, dcp, elastic, elastic3, export, nvme, old, stage0, wrappers, zenflow
+from cases.basic import ComparisonItself, Folder, Reshard, RoundTrip, Sample
+from diagnosis import diff, doctor, doctor_parts, fingerprint, graft, loader
+from runs.golden import SAMPLES
+from runs.setups import Setup
 
 MOVES = [(4, 2), (2, 4), (3, 5), (5, 3), (1, 3), (4, 1)]
 
@@ -61,13 +47,13 @@ EACH_OPTIMIZER = [
     *(Setup(stage, "bf16", optimizer, offload=True, sub_group_size=300 if stage == 3 else 0)
       for stage in (1, 2, 3) for optimizer in ("cpuadam", "cpulion", "cpuadagrad")),
 ]
-# Its update is clipped by the norm of each rank's own shard, so that losses follow the number of ranks.
+# Its update is clipped by the norm of each rank's own shard, so that losses depend on the number of ranks.
 ADAFACTOR = [Setup(stage, "fp32", "adafactor") for stage in (1, 2, 3)]
 MUON = [Setup(1, "bf16", "muon"), Setup(2, "bf16", "muon"), Setup(2, "fp32", "muon"),
         Setup(2, "bf16", "muon", offload=True), Setup(3, "bf16", "muon", sub_group_size=500), Setup(3, "fp32", "muon"),
         Setup(1, "bf16", "muon", bf16_optimizer=True), Setup(2, "bf16", "muon", round_robin=True)]
 
-# The order of parameters follows the number of ranks where a group has more of them, as two of three groups do.
+# The order of parameters depends on the number of ranks in groups with more parameters than ranks: two of three.
 ROUND_ROBIN_MOVES = [(4, 3), (3, 2), (2, 4)]
 ROUND_ROBIN = [
     Setup(1, "bf16", round_robin=True),
@@ -99,7 +85,7 @@ def _orders():
     cases += [Reshard(ROUND_ROBIN_ALIGNED[0], 1, 3), Reshard(ROUND_ROBIN_ALIGNED[0], 3, 1)]
     cases += [RoundTrip(setup, 4, 3) for setup in (ROUND_ROBIN[1], ALIGNED[0], ROUND_ROBIN_ALIGNED[0])]
     cases += [Folder(setup, 4, 2) for setup in (ROUND_ROBIN[0], ALIGNED[1], ROUND_ROBIN_ALIGNED[0])]
-    return cases + [Judge(ROUND_ROBIN_ALIGNED[0], 4, 2)]
+    return cases + [ComparisonItself(ROUND_ROBIN_ALIGNED[0], 4, 2)]
 
 
 LEGACY = [Setup(2, "bf16", legacy=True), Setup(3, "bf16", sub_group_size=200, legacy=True)]
@@ -115,14 +101,14 @@ def _demonstrations(setup):
 
 
 def _sub_group_change(size):
-    old, new = Setup(3, "bf16", sub_group_size=200), Setup(3, "bf16", sub_group_size=size)
-    return Reshard(old, 4, 2, resume_setup=new, options=("--sub-group-size", size),
+    before, after = Setup(3, "bf16", sub_group_size=200), Setup(3, "bf16", sub_group_size=size)
+    return Reshard(before, 4, 2, resume_setup=after, options=("--sub-group-size", size),
                    label=f"reshard to sub-groups of {size},")
 
 
 def _samples(world):
-    # What is elastic holds no options, which cases_elastic names. Muon's momentum is noted in a dtype that loading
-    # changes, and factored states as scalars of this many ranks.
+    # Elastic checkpoints hold no options; cases/elastic.py gives them. Muon's momentum is recorded in a dtype that loading
+    # changes, and factored states as scalars of this number of ranks.
     return [Sample(name, setup, world) for version in SAMPLES.values() for name, (_, setup, _) in version.items()
             if not setup.elastic and not setup.zenflow and setup.optimizer not in ("muon", "adafactor")]
 
@@ -141,7 +127,7 @@ def short_run():
         *_demonstrations(SETUPS[3])[:1],
         *_demonstrations(SETUPS[6])[1:],
         Reshard(MUON[1], 3, 2),
-        *cases_elastic.short_run(),
+        *elastic.short_run(),
         Reshard(ROUND_ROBIN[1], 4, 3),
         Reshard(ROUND_ROBIN_ALIGNED[0], 2, 3),
         RoundTrip(SETUPS[0], 4, 3),
@@ -149,17 +135,17 @@ def short_run():
         RoundTrip(SETUPS[9], 4, 7),
         Folder(SETUPS[3], 4, 2),
         Folder(SETUPS[6], 4, 2),
-        Judge(SETUPS[0], 4, 2),
+        ComparisonItself(SETUPS[0], 4, 2),
         *[case for case in _samples(3) if case.sample in ("ds0144-zero2-w2", "ds0144-zero3-w3")],
         *matrix_stages.short_run(),
-        *cases_stage0.short_run(),
-        *cases_old.short_run(),
+        *stage0.short_run(),
+        *old.short_run(),
         *matrix_parallel.short_run(),
-        *cases_wrappers.short_run(),
-        *cases_zenflow.short_run(),
-        *cases_diff.short_run(), *cases_doctor.short_run(), *cases_doctor_parts.short_run(), *cases_graft.short_run(),
-        *cases_fingerprint.short_run(), *cases_loader.short_run(),
-        *cases_export.short_run(), *cases_adapter.short_run(), *cases_dcp.short_run(),
+        *wrappers.short_run(),
+        *zenflow.short_run(),
+        *diff.short_run(), *doctor.short_run(), *doctor_parts.short_run(), *graft.short_run(),
+        *fingerprint.short_run(), *loader.short_run(),
+        *export.short_run(), *adapter.short_run(), *dcp.short_run(),
     ]
     return cases
 
@@ -170,7 +156,7 @@ def full_run():
     cases += [Reshard(setup, 2, 3) for setup in EACH_OPTIMIZER]
     cases += [Reshard(setup, 2, 3, tolerance=0.2) for setup in ADAFACTOR]
     cases += [Reshard(setup, before, after) for setup in MUON for before, after in [(2, 3), (3, 2), (4, 1)]]
-    cases += cases_elastic.full_run() + cases_elastic3.full_run()
+    cases += elastic.full_run() + elastic3.full_run()
     cases += [case for setup in (SETUPS[0], SETUPS[3], SETUPS[5], SETUPS[6], SETUPS[8], SETUPS[9])
               for case in _demonstrations(setup)]
     cases += [_sub_group_change(90), _sub_group_change(100000)]
@@ -178,15 +164,15 @@ def full_run():
     cases += [Folder(setup, 4, 2) for setup in SETUPS]
     cases += _orders()
     cases += [Reshard(setup, before, after) for setup in LEGACY for before, after in [(4, 2), (2, 3)]]
-    cases += _samples(1) + _samples(4) + cases_old.full_run()
-    cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
-    return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
-            + cases_wrappers.full_run() + cases_nvme.full_run() + cases_zenflow.full_run() + cases_diff.full_run()
-            + cases_doctor.full_run() + cases_doctor_parts.full_run() + cases_graft.full_run()
-            + cases_fingerprint.full_run() + cases_loader.full_run() + cases_export.full_run()
-            + cases_adapter.full_run() + cases_dcp.full_run())
+    cases += _samples(1) + _samples(4) + old.full_run()
+    cases += [ComparisonItself(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
+    return (cases + matrix_stages.full_run() + stage0.full_run() + matrix_parallel.full_run()
+            + wrappers.full_run() + nvme.full_run() + zenflow.full_run() + diff.full_run()
+            + doctor.full_run() + doctor_parts.full_run() + graft.full_run()
+            + fingerprint.full_run() + loader.full_run() + export.full_run()
+            + adapter.full_run() + dcp.full_run())
 
 
-# In other releases than the judges' own.
-OLDER = {"0.19.2": lambda: cases_zenflow.in_older_run() + matrix_parallel.autoep_run()}
+# In other releases than the environment's own.
+OLDER = {"0.19.2": lambda: zenflow.in_older_run() + matrix_parallel.autoep_run()}
 RUNS = {"ci": short_run, "full": full_run}

@@ -4,11 +4,11 @@
 import itertools
 from dataclasses import replace
 
-from cases_stage import LikeStock, StageChange, StageRoundTrip
-from cases_stock import StockBeside, StockCannotLoad, known_changes, lost_names, scrambled
-from cases_universal import LikeConverter, UniversalToEngine, UniversalToNative
-from setups import Setup
-from universal import PLAIN_NAMES
+from cases.stage import LikeStock, StageChange, StageRoundTrip
+from cases.stock import ComparedWithStock, StockCannotLoad, known_changes, lost_names, scrambled
+from cases.universal import LikeConverter, UniversalToEngine, UniversalToNative
+from runs.setups import Setup
+from runs.universal import PLAIN_NAMES
 
 # Each pair moves other numbers of ranks, so that every stage is cut for 2 and for 3.
 PAIRS = {(1, 2): (2, 3), (1, 3): (3, 2), (2, 1): (3, 2), (2, 3): (2, 3), (3, 1): (2, 3), (3, 2): (3, 2)}
@@ -105,13 +105,13 @@ def _to_engines():
         for stage in (1, 3):
             yield UniversalToEngine(_plain(stage, "fp32", optimizer, groups=groups), 2,
                                     _engines("fp32", optimizer, (1, 2), groups=groups), 3)
-    # The judge itself, without shardscope.
+    # The comparison itself, without shardscope.
     yield UniversalToEngine(_plain(2), 3, (_plain(1), _plain(2)), 2, "stock")
     yield UniversalToEngine(_plain(3, sub_group_size=200), 3, (_plain(3),), 2, "stock")
 
 
 def _slashed(stage, **more):
-    """Parameters whose folders lie in folders, one in another one's."""
+    """Parameters whose folders are nested, one within another one's."""
     names = ("gain/of all", "gain/of all/größe", "gain/a#b")
     return Setup(stage, "bf16", shape=(("odd_names", names),), **more)
 
@@ -132,8 +132,8 @@ def _to_native():
                                 replace(_plain(native), sub_group_size=200 if native == 3 else 0), 2, route)
     for stage, native in PAIRS:
         yield UniversalToNative(_plain(stage, "fp16"), 2, _plain(native, "fp16"), 3, "stock")
-    yield UniversalToNative(_plain(2), 3, _plain(3), 2, "stock", beside=True)
-    yield UniversalToNative(_plain(3), 3, _plain(2), 2, "stock", beside=True)
+    yield UniversalToNative(_plain(2), 3, _plain(3), 2, "stock", next_to_native=True)
+    yield UniversalToNative(_plain(3), 3, _plain(2), 2, "stock", next_to_native=True)
     for optimizer, precision in (("adamw", "fp32"), ("sgd", "fp32"), ("lion", "fp32"), ("adagrad", "fp32"),
                                  ("cpuadam", "bf16")):
         more = {"groups": 1 if optimizer == "adagrad" else 3, "offload": optimizer == "cpuadam"}
@@ -146,28 +146,29 @@ def _to_native():
     yield UniversalToNative(BF16_OPTIMIZER, 2, _setup(2, "bf16"), 3)
 
 
-def _beside_stock():
-    yield StockBeside(Setup(2, "bf16"), 2, Setup(2, "bf16"), 3, "names", folder_fault=lost_names,
+def _with_stock():
+    yield ComparedWithStock(Setup(2, "bf16"), 2, Setup(2, "bf16"), 3, "names", folder_fault=lost_names,
                       load_error="are not equal", universal=True)
-    yield StockBeside(Setup(3, "bf16", groups=1), 2, Setup(3, "bf16", groups=1), 3, "names",
+    yield ComparedWithStock(Setup(3, "bf16", groups=1), 2, Setup(3, "bf16", groups=1), 3, "names",
                       convert_error="IndexError: list index out of range", universal=True)
     for stage, optimizer, error in ((2, "sgd", "exp_avg"), (2, "lion", "exp_avg_sq"), (1, "adagrad", "exp_avg"),
                                     (3, "lion", "exp_avg_sq"), (3, "sgd", "exp_avg")):
         more = {"groups": 1} if optimizer == "adagrad" else {}
         setup = _plain(stage, "fp32", optimizer, **more)
-        yield StockBeside(setup, 2, setup, 3, "optimizers", convert_error=f"KeyError: '{error}'", universal=stage < 3)
+        yield ComparedWithStock(setup, 2, setup, 3, "optimizers", convert_error=f"KeyError: '{error}'",
+                                universal=stage < 3)
     for stage, other in ((2, 3), (3, 2), (3, 1)):
-        yield StockBeside(_plain(stage), 2, _plain(other), 2, "stages", load_error="AssertionError")
-    yield StockBeside(_plain(3), 3, _plain(3), 2, "groups", load_fault=known_changes)
-    yield StockBeside(_plain(2), 3, _plain(2), 2, "frozen and buffers", load_fault=known_changes)
+        yield ComparedWithStock(_plain(stage), 2, _plain(other), 2, "stages", load_error="AssertionError")
+    yield ComparedWithStock(_plain(3), 3, _plain(3), 2, "groups", load_fault=known_changes)
+    yield ComparedWithStock(_plain(2), 3, _plain(2), 2, "frozen and buffers", load_fault=known_changes)
     for optimizer, error in (("sgd", "KeyError: 'step'"), ("lion", "KeyError: 'step'")):
         yield StockCannotLoad(_plain(2, "fp32", optimizer), 2, _plain(3, "fp32", optimizer), 2, error)
 
 
 def round_robin():
     setup = _plain(2, round_robin=True)
-    return [StockBeside(setup, 4, setup, 2, "round robin", load_fault=scrambled),
-            StockBeside(setup, 4, _plain(3), 2, "round robin", load_error="AssertionError")]
+    return [ComparedWithStock(setup, 4, setup, 2, "round robin", load_fault=scrambled),
+            ComparedWithStock(setup, 4, _plain(3), 2, "round robin", load_error="AssertionError")]
 
 
 def short_run():
@@ -181,13 +182,13 @@ def short_run():
         UniversalToEngine(_plain(2), 2, (_plain(3, sub_group_size=200),), 3, "upgraded"),
         UniversalToNative(_plain(2), 2, _plain(3), 3, "stock"),
         UniversalToNative(_plain(3, groups=1, sub_group_size=200), 2, _plain(1, groups=1), 3, "stock"),
-        StockBeside(_plain(2, "fp32", "lion"), 2, _plain(2, "fp32", "lion"), 3, "optimizers",
+        ComparedWithStock(_plain(2, "fp32", "lion"), 2, _plain(2, "fp32", "lion"), 3, "optimizers",
                     convert_error="KeyError: 'exp_avg_sq'", universal=True),
     ]
 
 
 def full_run():
-    cases = [*_stage_changes(), *_unrecorded_ties(), *_to_engines(), *_to_native(), *_with_slashes(), *_beside_stock(),
+    cases = [*_stage_changes(), *_unrecorded_ties(), *_to_engines(), *_to_native(), *_with_slashes(), *_with_stock(),
              *round_robin()]
     for stage, precision in itertools.product((1, 2, 3), ("bf16", "fp16")):
         cases.append(LikeConverter(replace(_plain(stage, precision), sub_group_size=200 if stage == 3 else 0), 3))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stock DeepSpeed as the judge of what shardscope writes.
+"""Tests shardscope's output with stock DeepSpeed.
 
     tests/interop/run.py --shardscope build/dev/bin/shardscope            the short run
     tests/interop/run.py --shardscope … --subset full                     every case
@@ -9,6 +9,12 @@
 
 The first call sets up a Python environment with PyTorch and DeepSpeed in the user's cache folder.
 """
+
+# This folder is the root of all imports. It holds the programs and the lists of cases (matrix*.py). Below it:
+#   runs/       stock DeepSpeed on ranks: models, setups, training, saving and loading
+#   compare/    calls shardscope, reads the state of live engines, and compares
+#   cases/      cases that rewrite, convert and export checkpoints
+#   diagnosis/  cases about check, repair, diff and fingerprint
 
 import argparse
 import fnmatch
@@ -21,6 +27,10 @@ from pathlib import Path
 
 import environment
 
+# The messages of these modules' exceptions suffice: no traceback is printed.
+EXPECTED = ("compare.checks", "compare.live_state", "compare.payload", "compare.structure", "compare.tool",
+            "runs.ranks", "runs.sources")
+
 
 def _arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -28,10 +38,10 @@ def _arguments():
     parser.add_argument("--subset", choices=("ci", "full"), default="ci")
     parser.add_argument("--only", metavar="PATTERN", help="run cases of the full run whose name contains this pattern")
     parser.add_argument("--deepspeed", metavar="VERSION", help="run the cases for this release, in it")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and leave everything there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and keep everything there")
     parser.add_argument("--curves", type=Path, metavar="PNG", help="also run the long training and draw its losses")
-    parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run the long training alone")
-    parser.add_argument("--list", action="store_true", help="name the cases and end")
+    parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run only the long training")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
     return parser.parse_args()
 
 
@@ -52,16 +62,16 @@ def _run_case(case, context):
     try:
         note, passed = case.run(context), True
     except Exception as error:
-        known = type(error).__module__ in ("checks", "payload", "structure", "tool", "live_state", "ranks", "sources")
+        known = type(error).__module__ in EXPECTED
         note, passed = str(error) if known else traceback.format_exc(), False
     print(f"{'pass' if passed else 'FAIL'}  {time.monotonic() - began:5.1f} s  {case.name}: {note}", flush=True)
     return passed
 
 
 def _run_all(cases, arguments, work):
-    from cases import Context
-    from health import CheckedTool
-    from sources import Sources
+    from cases.basic import Context
+    from compare.health import CheckedTool
+    from runs.sources import Sources
     samples = Path(__file__).resolve().parents[1] / "data" / "samples"
     tool = CheckedTool(arguments.shardscope.resolve())
     context = Context(tool, Sources(work), work, samples)
@@ -77,7 +87,7 @@ def _run_all(cases, arguments, work):
     if failed:
         print("\nFailed:\n  " + "\n  ".join(failed))
         if arguments.keep:
-            print(f"What the ranks said: {work / 'ranks.log'}")
+            print(f"Output of the ranks: {work / 'ranks.log'}")
     print(f"\n{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
@@ -88,7 +98,7 @@ def main():
     cases = _selected(arguments)
     picture = arguments.curves or arguments.only_curves
     if picture:
-        from curves import LongRun
+        from cases.curves import LongRun
         cases = [*(cases if arguments.curves else []), LongRun(picture.resolve())]
     if arguments.list:
         print("\n".join(case.name for case in cases))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that outputs.py runs: everything that a checkpoint can become, and every answer about it."""
+"""The commands that outputs.py runs: every conversion of a checkpoint, and every answer about it."""
 
 import json
 import shutil

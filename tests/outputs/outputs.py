@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records what the program makes of every sample checkpoint, so that two builds can be compared.
+"""Records the program's outputs for every sample checkpoint, so that two builds can be compared.
 
     tests/outputs/outputs.py record --shardscope build/release/app/cli/shardscope before.sums
     tests/outputs/outputs.py compare before.sums after.sums          every difference; exit status 1 if there is one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data race on purpose. Its test passes only when ThreadSanitizer reports it, so that a build whose
-// sanitizer does not look, or is told to look away, is a failure.
+// sanitizer is off or suppressed fails.
 #include <cstdio>
 #include <thread>
 

@@ -22,7 +22,7 @@ std::vector<std::string> allSamples();
 using Step = std::variant<const char*, int>;
 using Way = std::vector<Step>;
 
-/// The pickle of one file while it is changed. What is not touched stays as it was.
+/// The pickle of one file while it is changed. Everything else stays unchanged.
 class Surgery
 {
 public:
@@ -32,9 +32,9 @@ public:
     ArchiveComposer& composer() { return m_composer; }
     PickleBuilder& builder() { return m_composer.builder(); }
 
-    /// The node at the end of the way; the test fails where there is none.
+    /// The node at the end of the path; the test fails if there is none.
     [[nodiscard]] NodeId at(const Way& way) const;
-    /// Another value for what is there.
+    /// Replaces the existing value.
     void set(const Way& way, NodeId value);
     void set(const Way& way, int64_t value) { set(way, builder().integer(value)); }
     /// A mapping without a key, with one more at its end, or with a key renamed.
@@ -56,7 +56,7 @@ private:
     ArchiveComposer m_composer;
 };
 
-/// A copy of a sample that can be hurt.
+/// A copy of a sample that can be damaged.
 class Patchable
 {
 public:
@@ -79,7 +79,7 @@ private:
     std::filesystem::path m_tag;
 };
 
-/// Codes of the findings above notes.
+/// Codes of the findings above info.
 std::set<std::string> troubles(const CheckResult& result);
 /// The first finding of a code; null when there is none.
 const DoctorFinding* findingOf(const CheckResult& result, std::string_view code);

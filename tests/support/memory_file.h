@@ -9,14 +9,14 @@
 
 namespace shardscope::test {
 
-/// A file that exists only here: pieces of bytes at their offsets, zeros between them. Larger than any disk
+/// A file in memory: pieces of bytes at their offsets, zeros between them. Larger than any disk
 /// if need be.
 class MemoryFile final : public io::ReadFile
 {
 public:
     explicit MemoryFile(std::string bytes);
     MemoryFile(uint64_t size, std::map<uint64_t, std::string> pieces);
-    /// A *.sparse fixture of tests/data/torch (make.py there tells the format).
+    /// A *.sparse fixture of tests/data/torch (make.py there describes the format).
     static std::unique_ptr<MemoryFile> fromSparse(const std::filesystem::path& path);
 
     [[nodiscard]] uint64_t size() const override { return m_identity.bytes; }

@@ -7,7 +7,7 @@
 
 namespace shardscope::test {
 
-/// The bytes of one planned file, made in the most naive way: everything in memory, one segment after the
+/// The bytes of one planned file, made in the simplest way: everything in memory, one segment after the
 /// other. What the engine writes must be the same.
 std::string plainBytes(const WritePlan& plan, size_t file);
 

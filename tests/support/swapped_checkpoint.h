@@ -8,7 +8,7 @@
 
 namespace shardscope::test {
 
-/// What NVMe offload would have saved of a ZeRO-3 checkpoint.
+/// What NVMe offload would have saved for a ZeRO-3 checkpoint.
 struct SwapForm {
     enum class Depth { Ranked, Flat }; ///< offloaded_tensors/rankNN, or all in offloaded_tensors
     Depth depth = Depth::Ranked;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-/// The I-th parameter of a decoder-only transformer: embedding, blocks, and so on until somebody stops
+/// The I-th parameter of a decoder-only transformer: embedding, blocks, and so on until the caller stops
 /// asking.
 std::pair<std::string, Shape> transformerParam(uint32_t i, uint64_t hidden, uint32_t experts)
 {

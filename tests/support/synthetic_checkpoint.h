@@ -9,14 +9,14 @@
 
 namespace shardscope::test {
 
-/// A checkpoint that no file backs: what the reader would make of one, down to byte offsets. `content` is
+/// A checkpoint in memory without files: what the reader would return, with byte offsets. `content` is
 /// null everywhere.
 struct SyntheticOptions {
     int stage = 3; ///< 1, 2 or 3
     uint32_t ranks = 4;
     uint32_t params = 100; ///< trainable, with a transformer's names; ignored when `shapes` is not empty
     uint64_t hidden = 64; ///< width of those
-    uint32_t experts = 0; ///< per layer, beside its MLP
+    uint32_t experts = 0; ///< per layer, in addition to its MLP
     std::vector<std::pair<std::string, Shape>>
         shapes; ///< trainable parameters, in place of the transformer's
     uint32_t groups = 1; ///< parameter i goes to group i mod groups
@@ -25,7 +25,7 @@ struct SyntheticOptions {
     uint32_t aliases = 0; ///< "alias.I.weight", sharing trainable parameter I
     uint64_t subGroupSize = 1'000'000'000;
     std::vector<std::string> optimizerStates{"exp_avg", "exp_avg_sq"};
-    std::vector<uint32_t> missingRanks; ///< their optimizer files are not there
+    std::vector<uint32_t> missingRanks; ///< their optimizer files are missing
     std::vector<uint32_t> notYetReadRanks;
 };
 

@@ -119,7 +119,7 @@ void SyntheticPlan::makeSource(const Shape& shape, uint32_t rank)
         const uint64_t partition
             = (flat.size() / kItem[kind] + shape.sourceRanks - 1) / shape.sourceRanks * kItem[kind];
         std::string part = flat.substr(std::min<uint64_t>(rank * partition, flat.size()), partition);
-        // Padding that holds anything, and more of it: bytes that no output uses but the CRC covers.
+        // Padding with random content: bytes that no output uses but the CRC covers.
         part += randomText(random, partition - part.size() + 48 * kind);
         records.emplace_back("data/" + std::to_string(kind), part);
     }
@@ -302,7 +302,7 @@ Result<OutputFile> SyntheticPlan::recipe(size_t i) const
     return file;
 }
 
-std::vector<OutputFile> SyntheticPlan::besideFiles() const
+std::vector<OutputFile> SyntheticPlan::runFolderFiles() const
 {
     OutputFile script;
     script.path = "zero_to_fp32.py";

@@ -12,8 +12,8 @@
 namespace shardscope::test {
 
 /// A plan like a reshard, made without the checkpoint rooms: source archives full of random bytes whose
-/// tensors lie one behind another over `sourceRanks` files, to be laid over `targetRanks` files. The source
-/// really lies on the disk.
+/// tensors follow one another over `sourceRanks` files, to be rewritten over `targetRanks` files. The source
+/// is really on disk.
 class SyntheticPlan final : public WritePlan
 {
 public:
@@ -36,13 +36,13 @@ public:
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_planned; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override;
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override;
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override;
     [[nodiscard]] uint64_t readsBytes() const override { return writesBytes(); }
     [[nodiscard]] uint64_t writesBytes() const override;
     [[nodiscard]] std::string describeJson() const override { return R"({"world_size": 4})"; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
 
-    /// What the files below the target, and "../NAME" beside it, must hold, computed in memory from the
+    /// What the files below the target, and "../NAME" next to it, must hold, computed in memory from the
     /// definition; the manifest is not among them.
     [[nodiscard]] const std::map<std::string, std::string>& expected() const { return m_expected; }
     /// The bytes of every tensor, in the order of tensors().
@@ -59,7 +59,7 @@ public:
     void setPointer(std::string name) { m_pointer = std::move(name); }
     /// Takes the files on the disk as they are now for the ones that the plan is made for.
     void readIdentitiesAgain();
-    /// Makes the plan wrong, to see that it is noticed.
+    /// Makes the plan wrong, to test that this is detected.
     std::vector<PlanSource>& editSources() { return m_sources; }
     std::vector<PlannedFile>& editFiles() { return m_planned; }
 
@@ -79,7 +79,7 @@ private:
 
     void makeTensors(const Shape& shape);
     void makeSource(const Shape& shape, uint32_t rank);
-    /// A raw file beside the source, without checksums; it goes along as it is, beside the target.
+    /// A raw file next to the source, without checksums. It is copied unchanged next to the target.
     void makeWeights(const Shape& shape);
     void makeTarget(const Shape& shape, uint32_t rank);
     std::vector<Segment> flatSlice(const Shape& shape, uint32_t kind, uint64_t begin, uint64_t end) const;

@@ -21,14 +21,14 @@ std::string buildTorchArchive(const std::string& pickle, const std::vector<std::
 struct ForeignRecord {
     std::string name;
     std::string payload; ///< as stored
-    std::string localName = {}; ///< when it is to differ
+    std::string localName = {}; ///< if it shall differ
     uint16_t flags = 0;
     int localFlags = -1; ///< when they are to differ
     uint16_t method = 0;
     int localMethod = -1;
     uint64_t inflatedBytes = UINT64_MAX; ///< when compressed
     uint32_t crcXor = 0; ///< makes the CRC wrong
-    bool hasCrc = true; ///< else it is 0, as of what was never summed
+    bool hasCrc = true; ///< otherwise 0, as if never computed
     std::string localExtra = {};
     std::string centralExtra = {};
     uint32_t externalAttributes = 0;

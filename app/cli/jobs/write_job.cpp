@@ -38,7 +38,7 @@ Status checkDestination(
             "use another folder or tag, or --force to replace it");
     if (there)
         SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
-    return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
+    return options.force ? Status() : checkRunFolderFiles(files, plan, options.destination, {}, job);
 }
 
 Result<ReshardOptions> optionsFrom(const Session& session)
@@ -112,7 +112,7 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
 {
     ExecuteOptions out;
     out.destination = job.folder;
-    const bool alone = liesInNoRun(job.source->kind);
+    const bool alone = hasNoRunFolder(job.source->kind);
     out.sourceRunFolder = alone ? job.source->tagFolder : job.source->runFolder;
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);

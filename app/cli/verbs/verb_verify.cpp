@@ -15,7 +15,7 @@ namespace {
 /// True for files in the formats of other tools that this program wrote.
 bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
 {
-    return liesInNoRun(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
+    return hasNoRunFolder(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
 }
 
 /// Marked checkpoints hold values that no run saved. They fail unless --allow-marked is given.

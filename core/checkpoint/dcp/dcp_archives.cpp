@@ -53,12 +53,13 @@ void DcpArchives::checkPlaces()
             m_shared.emplace(parts[i].file, parts[i].offset);
     }
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-    for (size_t i = 0; i + 1 < parts.size(); ++i) { // their ends fit, which the metadata's reader looks after
+    // the metadata's reader has checked that they end inside 64 bits
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
         const bool overlaps
             = parts[i].file == parts[i + 1].file && parts[i].offset + parts[i].bytes > parts[i + 1].offset;
         if (overlaps && m_overlapping.insert(parts[i].file).second)
-            tell({ErrorCode::Damaged, "the metadata name parts of it that overlap",
-                     m_out.file(parts[i].file).path.string(), {}},
+            report({ErrorCode::Damaged, "the metadata name parts of it that overlap",
+                       m_out.file(parts[i].file).path.string(), {}},
                 m_out.file(parts[i].file).name);
     }
 }
@@ -81,7 +82,7 @@ Result<std::shared_ptr<const TorchFile>> DcpArchives::open(const DcpPlace& place
                 danger->message, file.path.string());
     }
     if (!opened && opened.error().code != ErrorCode::Cancelled)
-        tell(opened.error(), place.file);
+        report(opened.error(), place.file);
     return opened;
 }
 
@@ -112,10 +113,10 @@ Result<StoredRun> DcpArchives::readRun(const DcpEntry& entry, const DcpChunk& ch
     const bool fits
         = extent && tensor->dtype == entry.dtype && tensor->sizes == chunk.sizes && tensor->isContiguous();
     if (!fits) {
-        tell(extent ? Error{ErrorCode::Damaged,
-                 "`" + toValidUtf8(entry.key) + "` is stored otherwise than the metadata say",
-                 chunk.place.file, {}}
-                    : extent.error(),
+        report(extent ? Error{ErrorCode::Damaged,
+                   "`" + toValidUtf8(entry.key) + "` is stored otherwise than the metadata say",
+                   chunk.place.file, {}}
+                      : extent.error(),
             chunk.place.file);
         return StoredRun{};
     }
@@ -132,7 +133,7 @@ Result<std::string> DcpArchives::storageBytes(
     if (record == nullptr || record->damaged || record->deflated) {
         Error error{ErrorCode::Damaged, "record '" + name + "' of a part of the file cannot be read",
             (m_folder / place.file).string(), {}};
-        tell(error, place.file);
+        report(error, place.file);
         return forward(std::move(error));
     }
     if (record->bytes > mostBytes)
@@ -154,10 +155,10 @@ Result<double> DcpArchives::element(const StoredRun& run, DType dtype)
     return elementAsDouble(dtype, bytes.data());
 }
 
-void DcpArchives::tell(const Error& error, const std::string& name)
+void DcpArchives::report(const Error& error, const std::string& name)
 {
     CheckpointFile& entry = m_out.files[index(fileOf(name))];
-    if (!m_told.insert(name).second)
+    if (!m_reported.insert(name).second)
         return;
     const bool missing = entry.status == FileStatus::Missing;
     if (!missing)

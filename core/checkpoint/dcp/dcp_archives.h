@@ -11,11 +11,11 @@
 
 namespace shardscope {
 
-/// The archives that the entries of a distributed checkpoint lie in, and the files that hold them.
+/// The archives that hold the entries of a distributed checkpoint, and their files.
 ///
-/// Every archive is a part of a file that nothing else lies in, so that opening all of them costs no more
-/// than reading the files: a file whose parts overlap is told and left unread, whatever the metadata say of
-/// it. One thread at a time.
+/// Every archive is a part of a file, and parts do not overlap. So opening all archives costs no more than
+/// reading the files once. A file with overlapping parts is reported and not read, whatever the metadata say.
+/// One thread at a time.
 class DcpArchives
 {
 public:
@@ -23,24 +23,24 @@ public:
     DcpArchives(io::FileSystem& files, io::Path folder, const std::vector<DcpEntry>& entries, JobContext& job,
         Checkpoint& out);
 
-    /// The archive at a place. Errors are told in findings, once for each file; Cancelled when stopped.
+    /// The archive at a place. Errors become findings, one per file. Cancelled when stopped.
     Result<std::shared_ptr<const TorchFile>> open(const DcpPlace& place);
-    /// Where the elements of a box lie that has to be of this dtype and shape; an absent run, with a finding,
-    /// where they are not there. Fails with Cancelled only.
+    /// Where the elements of a box are stored. The archive must have this dtype and shape. Returns an absent
+    /// run, with a finding, if the elements are not there. The only error is Cancelled.
     Result<StoredRun> runOf(const DcpEntry& entry, const DcpChunk& chunk);
-    /// The bytes of a storage that an archive names; as open(), and LimitExceeded above so many.
+    /// The bytes of a storage that an archive names. Errors as open(); LimitExceeded above `mostBytes`.
     Result<std::string> storageBytes(
         const DcpPlace& place, const TorchFile& archive, std::string_view key, uint64_t mostBytes);
     /// The one element of a run.
     Result<double> element(const StoredRun& run, DType dtype);
 
     [[nodiscard]] FileId fileOf(const std::string& name) const { return m_ids.at(name); }
-    /// Something that the metadata name is not there or not usable.
-    [[nodiscard]] bool anyLost() const { return !m_told.empty(); }
-    void tell(const Error& error, const std::string& file);
+    /// Whether something that the metadata name is missing or unusable.
+    [[nodiscard]] bool anyLost() const { return !m_reported.empty(); }
+    void report(const Error& error, const std::string& file);
 
 private:
-    struct Found { ///< of a place that several entries name
+    struct Found { ///< an archive that several entries name
         DType dtype = DType::Unknown;
         Shape shape;
         StoredRun run;
@@ -54,10 +54,10 @@ private:
     JobContext& m_job;
     Checkpoint& m_out;
     std::map<std::string, FileId> m_ids;
-    std::set<std::string> m_told;
-    std::set<FileId> m_overlapping; ///< files whose parts are never opened
+    std::set<std::string> m_reported;
+    std::set<FileId> m_overlapping; ///< files with overlapping parts: never opened
     std::set<std::pair<FileId, uint64_t>> m_shared; ///< offsets of archives that several entries name
-    std::map<std::pair<FileId, uint64_t>, Found> m_found; ///< of those
+    std::map<std::pair<FileId, uint64_t>, Found> m_found; ///< the results for m_shared
 };
 
 } // namespace shardscope

@@ -7,8 +7,7 @@
 
 namespace shardscope {
 
-/// What a key of a distributed checkpoint means, as get_state_dict() of torch names its parts and as
-/// torchtitan does.
+/// What a key of a distributed checkpoint means. torch's get_state_dict() and torchtitan name the parts so.
 struct DcpKey {
     enum class Kind { Model, State, GroupMembers, GroupOption, Other };
     Kind kind = Kind::Other;
@@ -17,8 +16,8 @@ struct DcpKey {
     uint32_t group = 0; ///< GroupMembers, GroupOption
 };
 
-/// "model.NAME", "optim.state.NAME.STATE", "optim.param_groups.N.params" and "optim.param_groups.N.OPTION";
-/// `optimizer.` may stand for `optim.`. Names of states and options have no dot in them.
+/// The forms are "model.NAME", "optim.state.NAME.STATE", "optim.param_groups.N.params" and
+/// "optim.param_groups.N.OPTION". `optimizer.` may replace `optim.`. Names of states and options have no dot.
 DcpKey parseDcpKey(std::string_view key);
 
 } // namespace shardscope

@@ -11,7 +11,8 @@ namespace shardscope {
 
 namespace {
 
-/// Of the root and of "deepspeed": what other places tell, or what would stand for something else there.
+/// Keys of the root and of "deepspeed" that are skipped: their content comes from elsewhere, or they would be
+/// mistaken for another key.
 constexpr std::array<std::string_view, 8> kElsewhere{
     "model", "optim", "deepspeed", "scaler", kDcpNativeForm, "module", "optimizer", "mp_world_size"};
 
@@ -98,7 +99,7 @@ private:
         }
     }
 
-    /// Tensors without elements, as ZeRO-3 has them: the names and dtypes are what is told here.
+    /// Tensors without elements, as in ZeRO-3's model files: only their names and dtypes are used.
     NodeId module(NodeId types)
     {
         const NodeId out
@@ -136,8 +137,8 @@ private:
         return known->second;
     }
 
-    /// The scaler's numbers become the object again that DeepSpeed keeps (runtime/fp16/loss_scaler.py); what
-    /// runs without ZeRO keep are keys of the wrapper.
+    /// Turns the scaler's numbers back into DeepSpeed's object (runtime/fp16/loss_scaler.py). What runs
+    /// without ZeRO keep becomes keys of the wrapper.
     NodeId wrapper()
     {
         const NodeId out = m_builder.dict();
@@ -165,7 +166,7 @@ private:
         if (groups == kNoNode)
             return;
         const auto list = sequenceItems(m_graph, groups);
-        const auto pairs = mappingItems(m_graph, groups); // where a group has no objects
+        const auto pairs = mappingItems(m_graph, groups); // if a group has no objects
         for (size_t i = 0; i < list.size(); ++i)
             addGroup(i, list[i]);
         for (size_t i = 0; i + 1 < pairs.size(); i += 2) {

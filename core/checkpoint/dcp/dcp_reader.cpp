@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    /// First in the table: its content stands for what the objects tell.
+    /// Comes first in the table: its content is built from the objects.
     Status addMetadataFile()
     {
         CheckpointFile file;
@@ -134,8 +134,7 @@ private:
         return {};
     }
 
-    /// torch saves tied parameters twice where it saves them again. Their values are those of the owner, as
-    /// in every form.
+    /// torch may save tied parameters twice. Their values are those of the owner, as in every form.
     void tieParameters()
     {
         for (const auto& [name, ownerName] : m_native.tied) {
@@ -199,7 +198,7 @@ private:
             m_out.evidence.push_back("tensors are cut for " + std::to_string(m_out.parallel.dp) + " ranks");
     }
 
-    /// Where nothing tells the model's own dtypes: what is trained is all that there is.
+    /// If nothing records the model's own dtypes, this is the dtype of the trained values.
     [[nodiscard]] std::string storedPrecision() const
     {
         for (uint32_t i = 0; i < m_held.size(); ++i) {
@@ -228,11 +227,11 @@ private:
     Checkpoint& m_out;
     std::vector<DcpEntry> m_entries;
     std::vector<DcpKey> m_keys; ///< by entry
-    bool m_named = false; ///< parameters stand below `model.`
+    bool m_named = false; ///< parameters are below `model.`
     std::optional<DcpArchives> m_archives;
     DcpNative m_native;
     std::vector<DcpHeld> m_held; ///< by parameter
-    std::set<ParamId> m_owners; ///< of tied parameters: none of them is tied to another
+    std::set<ParamId> m_owners; ///< of tied parameters: an owner is not an alias itself
 };
 
 } // namespace

@@ -17,9 +17,9 @@ constexpr uint64_t kMostElementBytes = uint64_t{64} << 20;
 constexpr uint64_t kMostPickleBytes = uint64_t{64} << 20;
 constexpr size_t kDeepest = 64; ///< steps on the way to an object
 
-/// A mapping or list that comes into being, or an object in it.
+/// A mapping or list under construction, or an object in it.
 struct Branch {
-    std::vector<DcpStep> steps; ///< in the order in which they came
+    std::vector<DcpStep> steps; ///< in the order of their arrival
     std::map<DcpStep, std::unique_ptr<Branch>> children;
     NodeId leaf = kNoNode;
 };
@@ -57,7 +57,7 @@ public:
         if (!archive && archive.error().code == ErrorCode::Cancelled)
             return forward(archive.error());
         if (!archive)
-            return {}; // it is told
+            return {}; // already reported
         PickleImporter importer(m_builder, (*archive)->pickle());
         SHARDSCOPE_TRY(const bool held, holdStorages(entry, place, **archive, importer));
         Branch* branch = held ? branchOf(pathOf(entry)) : nullptr;
@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    /// Storages of many archives are called alike. False where they are too large.
+    /// Storages of different archives have the same names. False if they are too large.
     Result<bool> holdStorages(
         const DcpEntry& entry, const DcpPlace& place, const TorchFile& archive, PickleImporter& importer)
     {
@@ -108,7 +108,7 @@ private:
         return true;
     }
 
-    /// Null where another object is in the way.
+    /// Null if another object is in the way.
     Branch* branchOf(const std::vector<DcpStep>& path)
     {
         Branch* at = &m_root;
@@ -151,7 +151,7 @@ private:
         return out;
     }
 
-    /// Once: what comes behind the first is left out as well, and there may be very many of them.
+    /// Reports only the first entry: all later ones are left out as well, and there may be very many of them.
     void leaveOut(const DcpEntry& entry, const std::string& why)
     {
         if (m_leftOut++ > 0)

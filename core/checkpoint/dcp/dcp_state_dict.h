@@ -11,18 +11,18 @@
 
 namespace shardscope {
 
-/// The nested state dict that a distributed checkpoint was saved from, without its tensors: every object is
-/// where torch's planner took it from (`planner_data`; torch/distributed/checkpoint/_nested_dict.py), whole
-/// or flattened. Its pickles are data and stay that.
+/// The nested state dict that was saved as a distributed checkpoint, without its tensors. Every object, whole
+/// or flattened, is where torch's planner took it from (`planner_data`;
+/// torch/distributed/checkpoint/_nested_dict.py). Its pickles are only parsed, never executed.
 struct DcpStateDict {
-    PickleGraph graph; ///< the root is a mapping: "optim", "deepspeed", what else was saved
+    PickleGraph graph; ///< the root is a mapping: "optim", "deepspeed" and other saved keys
     TorchFile::HeldStorages storages; ///< those that the graph names
 };
 
-/// Reads the objects among the entries; `isWanted` by entry, tensors among them with their elements. An
-/// `optimizer.` in front counts as `optim.`; without a path an entry is a key of the root, options of param
-/// groups ("optim.param_groups.0.lr") where they belong. What cannot be read is told by the archives; what is
-/// too large to be held is left out with a finding: 64 MiB of elements, 64 MiB of pickles.
+/// Reads the objects among the entries. `isWanted` selects entries by index; tensors among them come with
+/// their elements. A leading `optimizer.` counts as `optim.`. An entry without a path is a key of the root.
+/// Options of param groups ("optim.param_groups.0.lr") go where they belong. The archives report what cannot
+/// be read. Objects above the limits (64 MiB of elements, 64 MiB of pickles) are left out with a finding.
 Result<DcpStateDict> readDcpStateDict(const std::vector<DcpEntry>& entries, const std::vector<bool>& isWanted,
     DcpArchives& archives, Checkpoint& out, JobContext& job);
 

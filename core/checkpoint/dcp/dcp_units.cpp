@@ -13,18 +13,18 @@ namespace shardscope {
 
 namespace {
 
-/// A tensor's parts in the order of its elements, and how they are cut.
-struct Cut {
+/// A tensor's parts in the order of its elements, and how it is partitioned.
+struct Partitioned {
     std::vector<const DcpChunk*> chunks;
     FlatPartition partition;
 };
 
-/// torch.chunk: every rank has as many rows but the last ones, which may have fewer or none. Nothing where it
-/// is cut otherwise.
-std::optional<Cut> cutOf(const DcpEntry& entry)
+/// torch.chunk: all ranks have the same number of rows, but the last ones may have fewer or none. Nothing if
+/// the tensor is partitioned in another way.
+std::optional<Partitioned> partitionedByRows(const DcpEntry& entry)
 {
     const uint64_t elements = elementCount(entry.shape).value_or(0);
-    Cut out;
+    Partitioned out;
     for (const DcpChunk& chunk : entry.chunks)
         out.chunks.push_back(&chunk);
     std::sort(out.chunks.begin(), out.chunks.end(),
@@ -62,18 +62,18 @@ bool isAlike(const FlatPartition& a, const FlatPartition& b)
     return a.ranks() == b.ranks() && a.partitionElements() == b.partitionElements();
 }
 
-/// The cut that all of a parameter's tensors have; nothing where they differ or lie in other boxes.
-std::optional<FlatPartition> commonCut(const DcpHeld& held)
+/// The partition that all tensors of a parameter share. Nothing if they differ or are stored in other boxes.
+std::optional<FlatPartition> commonPartition(const DcpHeld& held)
 {
-    const auto cut = cutOf(*held.weight);
-    if (!cut)
+    const auto parts = partitionedByRows(*held.weight);
+    if (!parts)
         return std::nullopt;
     for (const auto& [name, entry] : held.states) {
-        const auto other = cutOf(*entry);
-        if (!other || !isAlike(cut->partition, other->partition))
+        const auto other = partitionedByRows(*entry);
+        if (!other || !isAlike(parts->partition, other->partition))
             return std::nullopt;
     }
-    return cut->partition;
+    return parts->partition;
 }
 
 } // namespace
@@ -98,7 +98,7 @@ Status DcpUnits::add(const std::vector<DcpHeld>& held, JobContext& job)
     return finish();
 }
 
-/// What no group lists comes behind the groups, and belongs to the first where it has states.
+/// A parameter that no group lists comes after the groups. It belongs to the first group if it has states.
 void DcpUnits::arrange(const std::vector<DcpHeld>& held)
 {
     for (uint32_t group = 0; group < m_members.size(); ++group) {
@@ -158,8 +158,8 @@ Status DcpUnits::addUnit(ParamId id, const DcpHeld& held)
     auto whole = FlatPartition::contiguous({param.elements}, 1, 1);
     if (!whole)
         return forward(whole.error());
-    unit.partition = commonCut(held).value_or(*whole);
-    // What an optimizer goes on from is the master, and that is what it was trained in.
+    unit.partition = commonPartition(held).value_or(*whole);
+    // An optimizer resumes from the master, so the dtype of training is the master's.
     const bool master = unit.group >= 0 && held.weight->dtype == DType::Float32;
     SHARDSCOPE_TRY(bool read, addState(unit, master ? "fp32" : "weight", *held.weight));
     for (const auto& [name, entry] : held.states) {
@@ -183,8 +183,8 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
     state.dtype = entry.dtype;
     bool all = true;
     if (unit.partition.ranks() > 1) {
-        const auto cut = cutOf(entry); // it is the unit's
-        for (const DcpChunk* chunk : cut->chunks) {
+        const auto parts = partitionedByRows(entry); // the same as the unit's
+        for (const DcpChunk* chunk : parts->chunks) {
             SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, *chunk));
             all = all && run.isPresent();
             state.perRank.push_back(run);
@@ -211,8 +211,8 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
     return all;
 }
 
-/// The step itself from beside the parameter, else from its group's options; its form as the run kept it,
-/// where that is told.
+/// The step next to the parameter's states, else the one in its group's options. Its form is the recorded
+/// one, if there is a record.
 Result<DcpUnits::Step> DcpUnits::stepOf(const DcpHeld& held)
 {
     Step out;
@@ -249,8 +249,9 @@ Result<DcpUnits::Step> DcpUnits::readStep(const DcpEntry& entry)
     return out;
 }
 
-/// Whether the unit goes on with the last one: whole, of the same group, with the same states at one step.
-bool DcpUnits::joinsLast(const FlatUnit& unit) const
+/// Whether the unit can be appended to the last one: both are whole, in the same group, with the same states
+/// and step.
+bool DcpUnits::continuesLast(const FlatUnit& unit) const
 {
     if (m_out.units.empty() || unit.group < 0)
         return false;
@@ -265,7 +266,7 @@ bool DcpUnits::joinsLast(const FlatUnit& unit) const
 
 void DcpUnits::take(ParamId id, FlatUnit unit)
 {
-    if (joinsLast(unit)) {
+    if (continuesLast(unit)) {
         FlatUnit& last = m_out.units.back();
         for (size_t s = 0; s < unit.states.size(); ++s) {
             last.states[s].perParam.push_back(unit.states[s].perParam.front());
@@ -307,14 +308,14 @@ Status DcpUnits::finish()
         group.parameters += unit.params.size();
         group.elements += unit.partition.payloadElements();
         if (static_cast<size_t>(unit.group) < m_steps.size() && m_steps[static_cast<size_t>(unit.group)]) {
-            const DcpStepForm& told = *m_steps[static_cast<size_t>(unit.group)];
-            unit.stepForm = told.form;
-            unit.stepType = told.type;
+            const DcpStepForm& recorded = *m_steps[static_cast<size_t>(unit.group)];
+            unit.stepForm = recorded.form;
+            unit.stepType = recorded.type;
         }
     }
     std::sort(m_out.whole.begin(), m_out.whole.end(),
         [](const WholeTensor& a, const WholeTensor& b) { return a.param < b.param; });
-    for (Parameter& param : m_out.params) { // as their owners
+    for (Parameter& param : m_out.params) { // aliases get their owner's values
         if (param.sharedWith == kNoParam)
             continue;
         param.role = m_out.params[index(param.sharedWith)].role;

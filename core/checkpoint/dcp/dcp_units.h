@@ -18,21 +18,22 @@ struct DcpHeld {
     const DcpEntry* step = nullptr; ///< a tensor, or an object that is a number
 };
 
-/// Makes units, param groups and whole tensors of a distributed checkpoint from its parameters' entries.
+/// Builds the units, param groups and whole tensors of a distributed checkpoint from its parameters' entries.
 ///
-/// Parameters of one group that are stored whole and have the same states and step follow each other in one
-/// unit, as those of a universal folder do; what is cut is a unit by itself. Trainable is what a group lists
-/// and what has states. One thread at a time.
+/// Consecutive parameters of one group share a unit if they are stored whole and have the same states and
+/// step, as in a universal folder. A partitioned parameter is a unit of its own. A parameter is trainable if
+/// a group lists it or it has states. One thread at a time.
 class DcpUnits
 {
 public:
-    /// `members`: names by param group, in order; `steps`: how its optimizer keeps the step, as far as told.
+    /// `members`: names by param group, in order. `steps`: how each group's optimizer stores the step, if
+    /// recorded.
     DcpUnits(DcpArchives& archives, Checkpoint& out, const std::vector<std::vector<std::string>>& members,
         const std::vector<std::optional<DcpStepForm>>& steps);
 
     /// `held`: by parameter. Cancelled when stopped; LimitExceeded where a group has too many elements.
     Status add(const std::vector<DcpHeld>& held, JobContext& job);
-    /// Something is not there, which a finding tells.
+    /// Whether something is missing. A finding reports it.
     [[nodiscard]] bool anyLost() const { return m_anyLost; }
 
 private:
@@ -47,7 +48,7 @@ private:
     Result<bool> addState(FlatUnit& unit, std::string name, const DcpEntry& entry);
     Result<Step> stepOf(const DcpHeld& held);
     Result<Step> readStep(const DcpEntry& entry);
-    bool joinsLast(const FlatUnit& unit) const;
+    bool continuesLast(const FlatUnit& unit) const;
     void take(ParamId id, FlatUnit unit);
     Status finish();
 
@@ -55,7 +56,7 @@ private:
     Checkpoint& m_out;
     const std::vector<std::vector<std::string>>& m_members;
     const std::vector<std::optional<DcpStepForm>>& m_steps;
-    std::vector<ParamId> m_order; ///< groups first, each in its own order
+    std::vector<ParamId> m_order; ///< parameters of groups first, in each group's order
     std::map<ParamId, int32_t> m_groupOf;
     std::map<std::pair<FileId, uint64_t>, Step> m_knownSteps;
     bool m_anyLost = false;

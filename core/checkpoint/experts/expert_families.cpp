@@ -11,7 +11,8 @@ namespace shardscope {
 
 namespace {
 
-/// Numbers of local experts per module, over all groups: large groups are split, so that several have some.
+/// Numbers of local experts per module, summed over all groups: DeepSpeed splits large groups, so several
+/// groups may have experts.
 std::map<std::string, uint32_t, std::less<>> countLocalExperts(const ShapeLists& shapes)
 {
     std::map<std::string, uint32_t, std::less<>> out;
@@ -39,8 +40,8 @@ bool namesExperts(const Reading& reading, const PickleGraph& graph)
     });
 }
 
-/// Whether a param group has the name of a group of experts. Releases before 0.19.3 list no parameters beside
-/// experts.
+/// Whether a param group is named as a group of experts. Releases before 0.19.3 list no parameters if there
+/// are experts.
 bool optimizesExperts(const Reading& reading)
 {
     const auto& files = reading.out.optimFiles;

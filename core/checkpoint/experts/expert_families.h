@@ -12,9 +12,9 @@
 
 namespace shardscope {
 
-/// How one param group is partitioned: over all ranks, or, where it holds experts, by every expert-parallel
-/// rank for itself over the ranks that hold the same experts (deepspeed/utils/groups.py). A family is the
-/// ranks of one of them.
+/// How one param group is partitioned. Usually all ranks share it. A group of experts is partitioned once per
+/// expert-parallel rank, over the ranks that hold the same experts (deepspeed/utils/groups.py). A family is
+/// such a set of ranks.
 struct ExpertFamilies {
     uint32_t count = 1; ///< expert-parallel ranks
     uint32_t ranksPerFamily = 1;
@@ -27,17 +27,17 @@ struct ExpertFamilies {
     {
         return consecutive ? family * ranksPerFamily : family;
     }
-    /// The name as expert files spell it.
+    /// The name in expert files, which count all experts.
     [[nodiscard]] std::string globalName(std::string_view local, uint32_t family) const;
 };
 
-/// One entry per param group, from `partition_count` of the optimizer file. Damaged where the numbers do not
+/// One entry per param group, from `partition_count` of the optimizer file. Damaged if the numbers do not
 /// divide.
 Result<std::vector<ExpertFamilies>> expertFamilies(
     const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused);
 
-/// Whether there are mixture-of-experts layers: `num_experts` says so, or, where the model file lost that
-/// key, the names of parameters and param groups.
+/// Whether there are mixture-of-experts layers. `num_experts` records it. If the model file lost that key,
+/// the names of parameters and param groups show it.
 bool holdsExperts(const Reading& reading);
 
 } // namespace shardscope

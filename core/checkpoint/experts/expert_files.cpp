@@ -73,7 +73,7 @@ Status readExpertFiles(Reading& reading)
             reading.add(code::kModelStatesMissing, Severity::Error,
                 "no expert file holds the weights of this parameter", percentEncode(param.name) + "#weight",
                 {"stock DeepSpeed opens one file per expert, layer_L_expert_X_mp_rank_MM_model_states.pt"});
-            break; // one stands for all
+            break; // one is enough
         }
     }
     return {};

@@ -5,7 +5,8 @@
 
 namespace shardscope {
 
-/// Experts keep theirs in a file each (layer_L_expert_X_…, engine.py, _save_moe_checkpoint).
+/// Reads the files of experts: each expert has one of its own (layer_L_expert_X_…, engine.py,
+/// _save_moe_checkpoint).
 Status readExpertFiles(Reading& reading);
 
 } // namespace shardscope

@@ -12,7 +12,7 @@ namespace shardscope {
 
 namespace {
 
-/// Whether a rank's file says that its family has these sub-groups; true where it is not there.
+/// Whether a rank's file records these sub-groups for its family. True if the file is missing.
 bool agrees(const Reading& reading, const FusedExperts& fused, uint32_t rank, uint32_t subGroup,
     const ExpertFamilies& families)
 {

@@ -19,9 +19,9 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::string_view kUniversalPointer = "latest_universal";
 
-/// What folders of other tools are known by, the first that is there: weights of transformers, an adapter of
-/// PEFT, NumPy files with their index, a distributed checkpoint of PyTorch.
-constexpr std::array<std::string_view, 7> kLoneFiles{"model.safetensors.index.json", "model.safetensors",
+/// Files that identify folders of other tools; the first one that exists decides. These are weights of
+/// transformers, an adapter of PEFT, NumPy files with their index, and a distributed checkpoint of PyTorch.
+constexpr std::array<std::string_view, 7> kMarkerFiles{"model.safetensors.index.json", "model.safetensors",
     "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName,
     kDcpMetadataName};
 
@@ -53,10 +53,10 @@ Result<Folder> listFolder(io::FileSystem& files, const io::Path& path)
     return Folder{path, std::move(entries)};
 }
 
-/// A longer name is on no file system.
+/// No file system has longer names.
 constexpr size_t kMaxNameBytes = 255;
 
-/// Whether something is there that cannot be read: no permission, an I/O error, a loop of links.
+/// Whether the path exists but cannot be read: no permission, an I/O error, or a loop of links.
 bool isUnreadable(const Error& error)
 {
     return error.code == ErrorCode::Unreadable
@@ -91,14 +91,14 @@ std::string_view strip(std::string_view text)
     return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// What ds_to_universal.py makes. A native tag may be called "zero" too.
+/// What ds_to_universal.py writes. A native tag may be named "zero", too.
 bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
 {
     if (!folder.hasFolder(kUniversalFolder) || folder.has("latest"))
         return false;
     const auto inside = listFolder(files, folder.path / kUniversalFolder);
     if (!inside)
-        return isUnreadable(inside.error()); // its reader says so
+        return isUnreadable(inside.error()); // its reader reports the error
     return !inside->isTagFolder();
 }
 
@@ -108,13 +108,13 @@ Finding unreadableFinding(const std::string& what, const std::string& where, con
         error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
 }
 
-/// A sub-folder that is there and cannot be listed: it may be a tag.
+/// A sub-folder that exists and cannot be listed. It may be a tag.
 struct UnreadableFolder {
     std::string name;
     Error error;
 };
 
-/// Sub-folders that hold DeepSpeed's files. One that cannot be listed is none, and is added to `unreadable`;
+/// Sub-folders that hold DeepSpeed's files. One that cannot be listed is added to `unreadable` instead.
 /// `lost+found` belongs to the file system.
 std::vector<std::string> tagsIn(
     io::FileSystem& files, const Folder& run, std::vector<UnreadableFolder>* unreadable = nullptr)
@@ -149,13 +149,13 @@ std::string wrapperOf(const Folder& run, const std::string& tag)
     return {};
 }
 
-/// What a Trainer names its checkpoints, and Accelerate with automatic naming.
+/// How Trainer, and Accelerate with automatic naming, name their checkpoints.
 bool isNumberedCheckpoint(std::string_view name)
 {
     return name.starts_with("checkpoint-") || name.starts_with("checkpoint_");
 }
 
-/// The checkpoints of a framework's output folder that hold a folder of DeepSpeed's, oldest first.
+/// The checkpoints of a framework's output folder that contain a folder of DeepSpeed, oldest first.
 std::vector<std::string> numberedCheckpoints(io::FileSystem& files, const Folder& output)
 {
     std::vector<std::string> names;
@@ -181,7 +181,7 @@ CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder)
     return swapFiles ? CheckpointKind::Swap : CheckpointKind::Unknown;
 }
 
-/// Whether a pointer file is there and cannot be read; a folder or FIFO of its name is no pointer file.
+/// Whether a pointer file exists but cannot be read. A folder or FIFO of that name is not a pointer file.
 bool isUnreadablePointer(io::FileSystem& files, const io::Path& path, const Result<std::string>& text)
 {
     if (text || !isUnreadable(text.error()))
@@ -211,7 +211,7 @@ void readPointer(io::FileSystem& files, const Folder& run, Discovery& out)
             "latest", {"an editor added it; write the tag's name as plain text"}});
 }
 
-/// The folder that `latest_universal` names; empty, with a finding, when it names none.
+/// The folder that `latest_universal` names. Empty, with a finding, if it names none.
 std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& out)
 {
     const auto text = files.readSmall(run.path / kUniversalPointer, kPointerLimitBytes);
@@ -224,7 +224,7 @@ std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& ou
     if (isPlainName(name)) {
         const auto folder = files.list(run.path / name);
         if (folder || isUnreadable(folder.error()))
-            return name; // chooseTag() says why it cannot be read
+            return name; // chooseTag() reports why it cannot be read
     }
     out.findings.push_back({code::kLatestDangling, Severity::Error,
         "`latest_universal` names no folder beside it", std::string(kUniversalPointer),
@@ -293,7 +293,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
 
 Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag);
 
-/// `universal`: what `latest_universal` names is wanted, though there may be a `latest`.
+/// `universal`: use the folder that `latest_universal` names, even if there is a `latest`.
 Result<Discovery> discoverRun(
     io::FileSystem& files, const Folder& run, const std::string& tag, bool universal = false)
 {
@@ -317,7 +317,7 @@ Result<Discovery> discoverRun(
     return out;
 }
 
-/// Unreadable when a checkpoint that is newer by its name cannot be read: the older one must not stand for
+/// Unreadable if a checkpoint with a newer name cannot be read. An older checkpoint must not silently replace
 /// it.
 Status requireNewestKnown(io::FileSystem& files, const Folder& output, const std::string& newest)
 {
@@ -331,7 +331,7 @@ Status requireNewestKnown(io::FileSystem& files, const Folder& output, const std
     return {};
 }
 
-/// A framework's output folder: `tag` may name one of its checkpoints, else it is a tag of the newest one.
+/// A framework's output folder. `tag` may name one of its checkpoints; else it is a tag of the newest one.
 Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag)
 {
     std::vector<std::string> numbered = numberedCheckpoints(files, output);
@@ -372,7 +372,7 @@ Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
     return out;
 }
 
-/// The universal folder whose `zero`, `zero/NAME` or a file in them PATH is.
+/// The universal folder that contains PATH, where PATH is `zero`, `zero/NAME` or a file in them.
 std::optional<Folder> universalAround(io::FileSystem& files, const io::Path& path, io::FileType type)
 {
     io::Path at = type == io::FileType::Directory ? path : path.parent_path();
@@ -392,7 +392,7 @@ Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, cons
     if (name == "latest" || name == kUniversalPointer) {
         SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
         if (name == kUniversalPointer && isUniversalFolder(files, folder))
-            return discoverTag(files, folder); // the converter was given a path with a slash at its end
+            return discoverTag(files, folder); // ds_to_universal.py got a path that ends with a slash
         return discoverRun(files, folder, tag, name == kUniversalPointer);
     }
     if (parseCheckpointFileName(name)) {
@@ -401,19 +401,19 @@ Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, cons
         out.selectedFile = name;
         return out;
     }
-    if (const auto beside = listFolder(files, path.parent_path());
-        beside && !tagsIn(files, *beside).empty() && isWrapperFile(wrapperOf(*beside, tag), name)) {
-        SHARDSCOPE_TRY(Discovery out, discoverRun(files, *beside, tag));
-        out.selectedFile = std::string(kBesideTag) + name;
+    if (const auto parent = listFolder(files, path.parent_path());
+        parent && !tagsIn(files, *parent).empty() && isWrapperFile(wrapperOf(*parent, tag), name)) {
+        SHARDSCOPE_TRY(Discovery out, discoverRun(files, *parent, tag));
+        out.selectedFile = std::string(kNextToTag) + name;
         if (!out.tagFolder.empty())
             return out;
     }
-    Discovery lone;
-    lone.tagFolder = path.parent_path();
-    lone.selectedFile = name;
+    Discovery single;
+    single.tagFolder = path.parent_path();
+    single.selectedFile = name;
     if (name.ends_with(".tensor.swp"))
-        lone.foreignKind = CheckpointKind::Swap;
-    return lone;
+        single.foreignKind = CheckpointKind::Swap;
+    return single;
 }
 
 } // namespace
@@ -453,7 +453,7 @@ Result<Discovery> discover(
     }
     if (!numberedCheckpoints(files, folder).empty())
         return discoverOutput(files, folder, tag);
-    for (const std::string_view name : kLoneFiles) {
+    for (const std::string_view name : kMarkerFiles) {
         if (!folder.has(name) || (name == kNpyIndexName && !holdsNpyFiles(folder)))
             continue;
         Discovery out;
@@ -463,7 +463,7 @@ Result<Discovery> discover(
     }
     std::vector<UnreadableFolder> unreadable;
     (void)tagsIn(files, folder, &unreadable);
-    if (!unreadable.empty()) // whether this folder holds a checkpoint is not known
+    if (!unreadable.empty()) // it is not known whether this folder holds a checkpoint
         return forward(std::move(unreadable.front().error));
     return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
         "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");

@@ -16,7 +16,7 @@ using Loaded = Reading::Loaded;
 
 Loaded openOne(Reading& reading, const CheckpointFile& file)
 {
-    const bool isTemplate = !file.rank || file.rank->dp == 0; // of what a plan writes: kept whole
+    const bool isTemplate = !file.rank || file.rank->dp == 0; // a plan's template: kept whole
     const auto reduce = file.role == FileRole::OptimStates && !isTemplate ? withoutZeroPaddings : nullptr;
     auto opened = TorchFile::open(
         reading.files, file.path, ReadMode::Tolerant, reading.job, &reading.pickles, reduce);
@@ -39,7 +39,7 @@ std::string_view findingCodeOf(ErrorCode error)
     }
 }
 
-/// Puts the outcome into the file's entry; true when it is readable.
+/// Stores the outcome in the file's entry. True if the file is readable.
 bool settle(const Reading& reading, FileId id, Loaded loaded)
 {
     CheckpointFile& file = reading.out.files[index(id)];
@@ -67,7 +67,7 @@ bool settle(const Reading& reading, FileId id, Loaded loaded)
     return true;
 }
 
-/// What was read ahead for a file; nothing when it was not, or is used already.
+/// The content that was read ahead for a file. Nothing if it was not read ahead, or was already taken.
 Loaded takePrefetched(Reading& reading, FileId id)
 {
     return index(id) < reading.prefetched.size() ? std::exchange(reading.prefetched[index(id)], {})

@@ -7,12 +7,12 @@
 
 namespace shardscope {
 
-/// Opens one torch file; on failure its status and a finding tell why. True when it is readable.
+/// Opens one torch file. On failure its status and a finding record the reason. True if it is readable.
 bool loadFile(Reading& reading, FileId id);
 /// Opens many at once.
 Status loadFiles(Reading& reading, const std::vector<FileId>& ids);
-/// Reads files ahead, in this order, on all cores, if most of them will be needed. They become part of the
-/// checkpoint when one of the two functions above is called for them.
+/// Reads files ahead on all cores, in this order. Useful if most of them will be needed. They become part of
+/// the checkpoint when one of the two functions above is called for them.
 Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids);
 
 } // namespace shardscope

@@ -24,7 +24,7 @@ FileRole roleOf(const std::string& name)
     return FileRole::Other;
 }
 
-/// By name, what the roots before this one hold.
+/// By name: the files of earlier roots.
 using SeenFiles = std::map<std::string, FileId>;
 
 enum class Wanted { All, ModelStates };
@@ -33,7 +33,7 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Want
 {
     SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
     bool offloaded = false;
-    std::vector<uint32_t> ranks; // whose optimizer files lie here
+    std::vector<uint32_t> ranks; // ranks with an optimizer file here
     for (const io::DirectoryEntry& entry : entries) {
         SHARDSCOPE_CHECK(reading.job.poll());
         CheckpointFile file;
@@ -45,21 +45,21 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Want
             continue;
         if (parsed) {
             file.role = parsed->role;
-            if (parsed->role != FileRole::LayerStates) // whose they are shows in their names' layers
+            if (parsed->role != FileRole::LayerStates) // layers in the names show the owner
                 file.rank = RankCoordinate{parsed->dp, 0, 0};
             if (parsed->role == FileRole::OptimStates)
                 ranks.push_back(parsed->dp);
         } else {
             file.role = roleOf(entry.name);
         }
-        // A folder with a state file's name stays in the table: opening it says what is wrong.
+        // A folder with a state file's name stays in the table. Opening it reports what is wrong.
         if (entry.type != io::FileType::Regular && entry.name == kOffloadedTensors)
             offloaded = true;
         if ((entry.type == io::FileType::Directory && !parsed)
             || (offloaded && entry.name == kOffloadedTensors))
             continue;
         const FileId id{static_cast<uint32_t>(reading.out.files.size())};
-        if (const auto [earlier, fresh] = seen.emplace(entry.name, id); !fresh) {
+        if (const auto [earlier, isNew] = seen.emplace(entry.name, id); !isNew) {
             if (parsed)
                 checkCopy(reading, reading.out.file(earlier->second), file.path);
             continue;
@@ -69,7 +69,7 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Want
             file.identity = info->identity;
         } else {
             file.status = FileStatus::Damaged;
-            if (!parsed) // opening a state file tells the same
+            if (!parsed) // opening a state file reports the same
                 reading.add(code::kFileUnreadable, Severity::Warning, "the file cannot be looked at",
                     entry.name, {describe(info.error())});
         }
@@ -93,13 +93,13 @@ io::Path tagFolderIn(const Reading& reading, const io::Path& root)
     if (reading.out.tag.empty())
         return root;
     const auto entries = reading.files.list(inner);
-    // A tag folder that cannot be listed is still the one that is meant.
+    // A tag folder that cannot be listed is still the tag that was asked for.
     return entries || entries.error().code != ErrorCode::NotFound ? inner : root;
 }
 
 namespace {
 
-/// Gives every exchanged name the file that was saved under it.
+/// Gives each exchanged name the file that was saved under it.
 void undoExchange(Reading& reading)
 {
     std::vector<CheckpointFile>& files = reading.out.files;
@@ -126,10 +126,10 @@ Status buildFileTable(Reading& reading)
     SeenFiles seen;
     SHARDSCOPE_CHECK(addFolder(reading, reading.out.tagFolder, seen));
     for (const io::Path& root : reading.roots) {
-        // A root is another run folder with the same tag, or a folder that holds the files themselves.
+        // A root is another run folder with the same tag, or a folder that directly holds the files.
         const io::Path folder = tagFolderIn(reading, root);
         if (folder == root && isSwapFolder(reading, root))
-            continue; // read with ZeRO-3's optimizer files
+            continue; // read together with ZeRO-3's optimizer files
         const size_t before = reading.out.files.size();
         SHARDSCOPE_CHECK(addFolder(reading, folder, seen));
         reading.out.evidence.push_back(
@@ -143,7 +143,7 @@ Status buildFileTable(Reading& reading)
 
 namespace {
 
-/// Index of every state file by (role, dp); the one with the wanted prefix wins.
+/// Index of every state file by (role, dp). The one with the wanted prefix has priority.
 std::map<std::pair<FileRole, uint32_t>, FileId> filesByRank(const Reading& reading, bool zero3)
 {
     std::map<std::pair<FileRole, uint32_t>, FileId> out;

@@ -15,7 +15,7 @@ namespace shardscope {
 
 namespace {
 
-/// Marks stand before the list of files, which may be very long.
+/// Marks come before the list of files, which may be very long.
 constexpr uint64_t kHeadLimitBytes = uint64_t{1} << 20;
 constexpr std::string_view kFileList = "\n\"files\": [";
 
@@ -42,7 +42,7 @@ std::string textOf(const nlohmann::json& object, const char* key)
 
 void readMarks(const Reading& reading)
 {
-    if (reading.hasNoValues()) // of a manifest it has the size alone
+    if (reading.hasNoValues()) // a skeleton has only the manifest's size
         return noteSkeleton(reading.files, reading.out);
     const io::Path path = reading.out.tagFolder / kManifestName;
     const auto info = reading.files.stat(path);

@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// A finding for each mark that `shardscope.json` in the tag folder holds; nothing where that is not ours,
-/// which verify tells.
+/// Adds a finding for each mark in `shardscope.json` of the tag folder. Does nothing if that file is not
+/// Shardscope's; `verify` reports that.
 void readMarks(const Reading& reading);
 
 } // namespace shardscope

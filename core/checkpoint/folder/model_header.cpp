@@ -21,7 +21,7 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
         return "bf16";
     const NodeId module = lookup(graph, reading.modelRoot, "module");
     if (module != kNoNode
-        && graph.kind(module) == NodeKind::None) { // a pipeline's weights are in layer files
+        && graph.kind(module) == NodeKind::None) { // a pipeline keeps its weights in layer files
         const NodeId enabled = configValue(reading, {"fp16", "enabled"});
         return enabled != kNoNode && asBool(graph, enabled).value_or(false) ? "fp16" : "fp32";
     }

@@ -8,10 +8,10 @@
 
 namespace shardscope {
 
-/// Facts of the model-states file: steps, versions, client state, precision, wrapper. Needs modelRoot.
+/// Reads facts of the model-states file: steps, versions, client state, precision, wrapper. Needs modelRoot.
 void readModelHeader(Reading& reading);
-/// A value of ds_config by path ("zero_optimization", "sub_group_size"); kNoNode when absent or ds_config is
-/// no mapping.
+/// A value of ds_config by path ("zero_optimization", "sub_group_size"). kNoNode if it is absent or ds_config
+/// is not a mapping.
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path);
 
 } // namespace shardscope

@@ -15,37 +15,39 @@ namespace shardscope {
 
 /// One rank's swap files (swap.h).
 struct SwapFolder {
-    enum class Origin { Checkpoint, Beside, Named };
+    enum class Origin { Checkpoint, NextToTag, Named };
     Origin origin
-        = Origin::Checkpoint; ///< copied into the tag, or a run's own: found beside it, or asked for
+        = Origin::Checkpoint; ///< copied into the tag, or a live folder that is next to it or was named
     std::string name; ///< relative to the tag folder, for findings
-    std::optional<uint32_t> rank; ///< unset: several ranks wrote into it, each over the other's files
+    std::optional<uint32_t> rank; ///< unset: several ranks wrote into it and overwrote each other's files
     std::vector<FileId> files;
 };
 
 struct ModuleTensor;
 
-/// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
-/// frozen.
+/// What the readers share while they fill a Checkpoint. One thread at a time. Afterwards the Checkpoint is
+/// immutable.
 struct Reading {
     io::FileSystem& files;
     JobContext& job;
     OpenDepth depth;
     Checkpoint& out;
-    bool bf16Prefix = false; ///< of the optimizer files that belong together
-    uint32_t worldSize = 0; ///< ranks that must be there
+    bool bf16Prefix = false; ///< prefix of the optimizer files to use
+    uint32_t worldSize = 0; ///< data-parallel ranks that must have files
     uint32_t modelRanks = 1; ///< tensor slices × pipeline stages of the checkpoint
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
-    bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
+    bool placeholders = false; ///< tensors of shape (0,) in `module` may be placeholders
     std::vector<io::Path> roots{}; ///< OpenOptions::roots
     bool salvage = false; ///< OpenOptions::salvage
     io::Path modelsFrom{}; ///< OpenOptions::modelsFrom
     std::map<std::string, std::string> exchanged{}; ///< OpenOptions::exchanged
     std::vector<SwapFolder> swapFolders{};
-    /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
+    /// By parameter: whether its shape differs from its copy in `module`. Such a copy is a part of it or has
+    /// padding rows.
     std::vector<bool> reshaped{};
 
-    /// Saved without ZeRO by pipeline stages: what this one trains (stage0_stages.h); null for all others.
+    /// For checkpoints saved without ZeRO by pipeline stages: what this stage trains (stage0_stages.h). Null
+    /// for all others.
     const std::vector<ModuleTensor>* ofStage = nullptr;
 
     struct Loaded {
@@ -61,13 +63,13 @@ struct Reading {
     {
         out.findings.push_back({code, severity, std::move(message), std::move(where), std::move(evidence)});
     }
-    /// Whether it is a skeleton: no value can be read, and none is missed.
+    /// Whether it is a skeleton: values cannot be read, and do not count as missing.
     [[nodiscard]] bool hasNoValues() const;
-    /// Marks the checkpoint as recognised but beyond this build; the first reason stands.
+    /// Marks the checkpoint as recognised but not supported by this build. Only the first reason is kept.
     void refuse(std::string why) const;
-    /// No model can be made although the kind is supported; the first reason stands.
+    /// Records that no model can be built although the kind is supported. Only the first reason is kept.
     void noModel(Error error) const;
-    /// refuse() for what is Unsupported, noModel() for all else.
+    /// Calls refuse() for Unsupported, noModel() for all other errors.
     void stop(Error error) const;
 
     [[nodiscard]] const TorchFile* content(FileId id) const

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that several roots hold: with storage local to each node DeepSpeed writes the model file of ranks
-// that share one on every node (runtime/engine.py, _configure_checkpointing).
+// Files that several roots hold. With storage local to each node, ranks that share a model file write it on
+// every node (runtime/engine.py, _configure_checkpointing).
 #include "core/checkpoint/folder/root_copies.h"
 
 #include "core/base/finding_codes.h"
@@ -14,8 +14,8 @@ namespace {
 
 enum class Copies { Same, OtherPickle, Other, Unknown };
 
-/// Sizes and checksums of storages apart from those of everything else. Pickles of the same state may differ:
-/// each rank keeps its own client state.
+/// Sizes and checksums, separately for storages and for everything else. Pickles of the same state may
+/// differ: each rank keeps its own client state.
 struct Contents {
     std::map<std::string_view, std::pair<uint64_t, uint32_t>> storages;
     std::map<std::string_view, std::pair<uint64_t, uint32_t>> others;
@@ -25,7 +25,8 @@ Contents contentsOf(const ZipDirectory& zip)
 {
     Contents out;
     for (const ZipRecord& record : zip.records()) {
-        if (record.name == ".data/serialization_id") // a digest of the rest, which names differ in as well
+        // A digest of the other records. It depends on names, too.
+        if (record.name == ".data/serialization_id")
             continue;
         auto& into = record.name.starts_with("data/") ? out.storages : out.others;
         into.emplace(record.name, std::pair(record.bytes, record.crcPresent ? record.crc32 : 0));

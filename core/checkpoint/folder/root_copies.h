@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// A finding where `other`, of a further root, is not the same file as `file`, by sizes and checksums.
+/// Adds a finding if `other`, from a further root, differs from `file` in sizes or checksums.
 void checkCopy(const Reading& reading, const CheckpointFile& file, const io::Path& other);
 
 } // namespace shardscope

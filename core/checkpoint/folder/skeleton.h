@@ -5,9 +5,10 @@
 
 namespace shardscope {
 
-/// Whether it is one without values, made for a bug report (core/torchfile/skeleton/skeleton_files.h).
+/// Whether the checkpoint has no values because it was made for a bug report
+/// (core/torchfile/skeleton/skeleton_files.h).
 bool isSkeleton(const Checkpoint& checkpoint);
-/// A finding where the checkpoint is a skeleton.
+/// Adds a finding if the checkpoint is a skeleton.
 void noteSkeleton(io::FileSystem& files, Checkpoint& checkpoint);
 
 } // namespace shardscope

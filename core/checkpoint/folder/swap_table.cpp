@@ -32,7 +32,7 @@ std::vector<io::DirectoryEntry> entriesOf(const Reading& reading, const io::Path
     return {};
 }
 
-/// Takes the swap files among `entries` into the checkpoint's list of files.
+/// Adds the swap files among `entries` to the checkpoint's list of files.
 SwapFolder takeFiles(const Reading& reading, const io::Path& path, std::string name,
     std::optional<uint32_t> rank, SwapFolder::Origin origin, const std::vector<io::DirectoryEntry>& entries)
 {
@@ -58,8 +58,8 @@ SwapFolder takeFiles(const Reading& reading, const io::Path& path, std::string n
     return folder;
 }
 
-/// Local ranks of a node whose storage holds only its own part number from 0; the optimizer files beside them
-/// have the ranks of the whole run.
+/// True for the local ranks of a node with its own storage: they count from 0, while the optimizer files next
+/// to them have the ranks of the whole run.
 bool areLocalRanks(const std::vector<uint32_t>& folders, const std::vector<uint32_t>& ranks)
 {
     return folders.size() == ranks.size() && std::none_of(folders.begin(), folders.end(), [&](uint32_t rank) {
@@ -67,7 +67,7 @@ bool areLocalRanks(const std::vector<uint32_t>& folders, const std::vector<uint3
     });
 }
 
-/// NVME_PATH/zero_stage_3/optimizer, from it or one of the two above it.
+/// NVME_PATH/zero_stage_3/optimizer. `given` is that folder or one of the two above it.
 std::optional<io::Path> optimizerFolder(const Reading& reading, const io::Path& given)
 {
     for (const char* tail : {"zero_stage_3/optimizer", "optimizer", "."}) {
@@ -146,9 +146,9 @@ bool addNamedSwapFolders(Reading& reading)
     return any;
 }
 
-void addSwapFolderBeside(Reading& reading)
+void addSwapFolderNextToTag(Reading& reading)
 {
-    addLiveSwapFolder(reading, reading.out.runFolder, SwapFolder::Origin::Beside);
+    addLiveSwapFolder(reading, reading.out.runFolder, SwapFolder::Origin::NextToTag);
 }
 
 } // namespace shardscope

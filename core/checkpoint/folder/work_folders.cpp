@@ -39,7 +39,7 @@ std::optional<int64_t> processOf(std::string_view text)
     return whole ? std::optional(process) : std::nullopt;
 }
 
-/// What the name says; nothing where it is not that of unfinished work.
+/// The parts of the name. Nothing if the name is not that of unfinished work.
 std::optional<UnfinishedWork> workOf(const io::Path& folder, const io::DirectoryEntry& entry)
 {
     const size_t at = entry.name.rfind(kPartial);
@@ -59,8 +59,8 @@ std::optional<UnfinishedWork> workOf(const io::Path& folder, const io::Directory
     return out;
 }
 
-/// Whether a folder of such a name has the content of a work folder: only entries that a job makes, among
-/// them `lock` and `journal`. While it is made or removed, it may hold only `lock` and empty folders.
+/// Whether a folder with such a name has the content of a work folder: only entries that a job makes,
+/// including `lock` and `journal`. While it is created or removed, it may hold only `lock` and empty folders.
 bool isWorkFolder(io::FileSystem& files, const io::Path& path)
 {
     static const std::map<std::string, io::FileType> kEntries{{"lock", io::FileType::Regular},
@@ -144,8 +144,9 @@ std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpo
     std::vector<UnfinishedWork> all;
     if (!checkpoint.tagFolder.empty())
         all = findUnfinishedWork(files, checkpoint.tagFolder);
-    // A folder by itself has no run folder: what is next to it is another's, but for work under its name.
-    const bool inRun = !liesInNoRun(checkpoint.kind);
+    // A folder by itself has no run folder. Work next to it belongs to others, except work under its own
+    // name.
+    const bool inRun = !hasNoRunFolder(checkpoint.kind);
     for (UnfinishedWork& work : findUnfinishedWork(files, checkpoint.runFolder)) {
         if (inRun || work.target == checkpoint.tagFolder.filename().string())
             all.push_back(std::move(work));

@@ -25,8 +25,8 @@ bool hasKey(const Reading& reading, std::string_view key)
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-/// Lightning and the Megatron family leave nothing of their own beside the tag; what they keep is client
-/// state.
+/// Lightning and the Megatron family have no file of their own next to the tag. Their client state shows
+/// them.
 std::string wrapperByClientState(const Reading& reading)
 {
     if (hasKey(reading, "pytorch-lightning_version"))
@@ -50,7 +50,7 @@ void addFiles(const Reading& reading, const io::Path& folder, std::unordered_set
             continue; // an earlier root has it
         CheckpointFile file;
         file.path = folder / entry.name;
-        file.name = std::string(kBesideTag) + entry.name;
+        file.name = std::string(kNextToTag) + entry.name;
         const auto info = reading.files.stat(file.path);
         if (info && info->type != io::FileType::Regular)
             continue;
@@ -67,7 +67,7 @@ void addFiles(const Reading& reading, const io::Path& folder, std::unordered_set
     }
 }
 
-/// The numbers of a Trainer's state; its log, which may be long, is passed over.
+/// Reads the numbers of a Trainer's state. Skips its log, which may be long.
 void describeTrainer(const Reading& reading)
 {
     const auto text = reading.files.readSmall(reading.out.runFolder / kTrainerState, kTrainerStateLimitBytes);
@@ -78,32 +78,32 @@ void describeTrainer(const Reading& reading)
     const auto state = nlohmann::json::parse(*text, isShallow, false);
     if (!state.is_object())
         return;
-    std::string told;
+    std::string facts;
     for (const char* key : {"global_step", "max_steps", "epoch"}) {
         if (state.contains(key) && state.at(key).is_number())
-            told += (told.empty() ? "" : ", ") + std::string(key) + " " + state.at(key).dump();
+            facts += (facts.empty() ? "" : ", ") + std::string(key) + " " + state.at(key).dump();
     }
-    if (!told.empty())
-        reading.out.evidence.push_back("`trainer_state.json`: " + told);
+    if (!facts.empty())
+        reading.out.evidence.push_back("`trainer_state.json`: " + facts);
 }
 
-/// Counters that a framework keeps as client state in the model file.
+/// Reads counters that a framework keeps as client state in the model file.
 void describeClientState(const Reading& reading)
 {
     const TorchFile* model = reading.content(reading.out.templateModel);
     if (model == nullptr || reading.modelRoot == kNoNode || reading.hasNoValues())
         return;
     const PickleGraph& graph = model->pickle();
-    std::string told;
+    std::string facts;
     for (const char* key : {"iteration", "epoch", "global_step"}) {
         if (const auto value = asInteger(graph, lookup(graph, reading.modelRoot, key)))
-            told += (told.empty() ? "" : ", ") + std::string(key) + " " + std::to_string(*value);
+            facts += (facts.empty() ? "" : ", ") + std::string(key) + " " + std::to_string(*value);
     }
-    if (!told.empty())
-        reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + told);
+    if (!facts.empty())
+        reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + facts);
 }
 
-/// The number between `prefix` and `suffix`, spelled as the frameworks spell it.
+/// The number between `prefix` and `suffix`, in the frameworks' spelling.
 std::optional<uint32_t> numberIn(std::string_view name, std::string_view prefix, std::string_view suffix)
 {
     if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
@@ -119,9 +119,9 @@ std::optional<uint32_t> numberIn(std::string_view name, std::string_view prefix,
 
 } // namespace
 
-bool liesBesideTag(std::string_view name)
+bool isNextToTag(std::string_view name)
 {
-    return name.starts_with(kBesideTag);
+    return name.starts_with(kNextToTag);
 }
 
 bool isWrapperFile(std::string_view wrapper, std::string_view name)

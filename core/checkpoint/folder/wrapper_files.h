@@ -11,26 +11,26 @@ namespace shardscope {
 
 struct Reading;
 
-/// In front of the name of a file that lies beside the tag folder, in Checkpoint::files and in plans.
-inline constexpr std::string_view kBesideTag = "../";
+/// Prefix for the name of a file next to the tag folder, in Checkpoint::files and in plans.
+inline constexpr std::string_view kNextToTag = "../";
 
-/// Whether a name from Checkpoint::files or a plan is that of a file beside the tag folder.
-bool liesBesideTag(std::string_view name);
+/// Whether a name from Checkpoint::files or a plan refers to a file next to the tag folder.
+bool isNextToTag(std::string_view name);
 
-/// Whether the framework keeps an entry of this name for itself beside the tag folder: all but hidden ones,
-/// unfinished ones (.tmp), DeepSpeed's pointer files and its scripts. Where many tags share a run folder
-/// (megatron), only the framework's own pointer.
+/// Whether an entry of this name next to the tag folder belongs to the framework. True for all but hidden
+/// ones, unfinished ones (.tmp), DeepSpeed's pointer files and its scripts. If many tags share a run folder
+/// (megatron), true only for the framework's own pointer.
 bool isWrapperFile(std::string_view wrapper, std::string_view name);
 
-/// The process whose random states a file beside the tag holds (transformers: rng_state_R.pth, or
+/// The process that saved its random states in a file next to the tag (transformers: rng_state_R.pth, or
 /// rng_state.pth for a run of one process; accelerate: random_states_R.pkl). Source: transformers
 /// Trainer._save_rng_state, accelerate save_accelerator_state.
 std::optional<uint32_t> randomStatesRank(std::string_view wrapper, std::string_view name);
-/// The name under which the framework looks for them in a run of `ranks` processes.
+/// The file name that the framework uses for them in a run of `ranks` processes.
 std::string randomStatesName(std::string_view wrapper, uint32_t rank, uint32_t ranks);
 
-/// Files that the framework around DeepSpeed keeps beside the tag folder, as `../NAME`, and its counters as
-/// evidence.
+/// Reads the files that the framework around DeepSpeed keeps next to the tag folder, as `../NAME`. Adds its
+/// counters to the evidence.
 void readWrapper(const Reading& reading, const std::vector<io::Path>& roots);
 
 } // namespace shardscope

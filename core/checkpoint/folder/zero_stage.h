@@ -7,7 +7,7 @@
 
 namespace shardscope {
 
-/// The number behind `zero_stage` of an optimizer's mapping, which is an int or an enum; nothing when absent.
+/// The stage in `zero_stage` of an optimizer's mapping, an int or an enum. Nothing if it is absent.
 std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper);
 
 } // namespace shardscope

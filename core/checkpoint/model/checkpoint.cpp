@@ -138,7 +138,7 @@ std::optional<TransposedOrder> Checkpoint::transposedOrder(ParamId param) const
     if (!zenflow || index(param) >= params.size())
         return std::nullopt;
     const Parameter& matrix = params[index(param)];
-    // A single row or column is the same either way.
+    // A single row or column is stored the same in both orders.
     if (matrix.unit == kNoUnit || matrix.shape.size() != 2 || matrix.shape[0] < 2 || matrix.shape[1] < 2)
         return std::nullopt;
     return TransposedOrder{matrix.shape[0], matrix.shape[1]};

@@ -27,7 +27,7 @@ struct ParallelDegrees {
     uint32_t pp = 1;
     uint32_t ep = 1;
 
-    [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< all: torch's WORLD_SIZE
+    [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< torch's WORLD_SIZE
 };
 
 struct RankCoordinate {
@@ -54,7 +54,7 @@ std::string_view fileRoleName(FileRole role); ///< "model-states", "optim-states
 enum class FileStatus { Ok, Missing, Damaged, Stale, Foreign, NotYetRead };
 std::string_view fileStatusName(FileStatus status);
 
-/// One file of the tag folder (or one that should be there).
+/// One file of the tag folder, or one that should be there.
 struct CheckpointFile {
     io::Path path; ///< absolute
     std::string name; ///< relative to Checkpoint::tagFolder
@@ -62,8 +62,9 @@ struct CheckpointFile {
     FileStatus status = FileStatus::Ok;
     std::optional<RankCoordinate> rank;
     io::FileIdentity identity; ///< zero for missing files
-    /// Parsed content. Kept for rank 0's files and all optimizer files; null for what is missing, unreadable,
-    /// not a torch file, or was dropped after its facts were taken (other ranks' ZeRO-3 model files).
+    /// Parsed content. Kept for rank 0's files and all optimizer files. Null for files that are missing,
+    /// unreadable or not torch files, and for files dropped after their facts were read (other ranks' ZeRO-3
+    /// model files).
     std::shared_ptr<const TorchFile> content;
     uint64_t recordCount = 0;
 };
@@ -77,45 +78,45 @@ struct Parameter {
     uint64_t elements = 0;
     ParamRole role = ParamRole::Trainable;
     int32_t group = -1; ///< optimizer param group; -1 for frozen and buffers
-    UnitId unit = kNoUnit; ///< the flat unit that holds it; kNoUnit when it is stored whole only
+    UnitId unit = kNoUnit; ///< the flat unit that holds it; kNoUnit if it is only stored whole
     uint32_t indexInUnit = 0;
     ParamId sharedWith
         = kNoParam; ///< owner, for an alias of a tied parameter; an alias has no unit of its own
 };
 
-/// A run of stored elements in one file. Bytes are from the start of the file.
+/// A run of stored elements in one file. Byte offsets count from the start of the file.
 struct StoredRun {
-    /// A record that says: in this file, but the place is not known (yet). Readers never leave it.
+    /// A record number for runs in this file at a place that is not known (yet). Readers never leave it.
     static constexpr uint32_t kNoRecord = 0xFFFFFFFFu;
 
     FileId file = kNoFile; ///< kNoFile: not stored, or not readable
     uint32_t record = 0; ///< index into the file's zip records, or kNoRecord
     uint64_t byteOffset = 0;
-    uint64_t elements = 0; ///< stored; may be shorter than the partition (lean) or, with a finding, longer
+    uint64_t elements = 0; ///< stored ones; fewer than the partition (lean) or, with a finding, more
     [[nodiscard]] bool isPresent() const { return file != kNoFile; }
 };
 
-/// One state of a flat unit: "fp32" first, then the optimizer's own in the order of rank 0's file ("exp_avg",
-/// …). For frozen units the only state is "weight".
+/// One state of a flat unit: "fp32" first, then the optimizer's own states in the order of rank 0's file
+/// ("exp_avg", …). Frozen units have the single state "weight".
 struct UnitState {
     std::string name;
     DType dtype = DType::Float32;
     bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
-    /// Index = rank in the unit's partition, which is the dp rank but for experts. Whole units: one entry
-    /// that stands for all (no record), present when any part is.
+    /// Indexed by the rank in the unit's partition. This is the dp rank, except for experts. Whole units have
+    /// one entry (without a record) that represents all parts. It is present if any part is.
     std::vector<StoredRun> perRank;
-    /// Whole units only: where each parameter's own tensor lies, by position in FlatUnit::params.
+    /// Whole units only: each parameter's own tensor, by position in FlatUnit::params.
     std::vector<StoredRun> perParam;
-    /// Elastic ZeRO-3 only: what each rank stores of each parameter, by rank × parameters + position, without
-    /// its padding. perRank then says which file has them: no record and no elements, absent when any slice
-    /// is.
+    /// Elastic ZeRO-3 only: what each rank stores of each parameter, without its padding. The index is rank ×
+    /// parameters + position. perRank then has only the file (no record, no elements). It is absent if any
+    /// slice is.
     struct Slice {
         StoredRun run;
         uint64_t first = 0; ///< its first element inside the flattened parameter
     };
     std::vector<Slice> perSlice;
-    /// Whole units of one parameter only, in distributed checkpoints: the boxes that cover it, by number, and
-    /// where each lies. perRank has one entry that stands for all, as above.
+    /// Whole units of one parameter only, in distributed checkpoints: the numbered boxes that cover it, and
+    /// where each is stored. perRank has one entry that represents all, as above.
     struct Boxes {
         Shape shape; ///< of the parameter
         std::vector<Box> boxes;
@@ -124,25 +125,25 @@ struct UnitState {
     std::shared_ptr<const Boxes> boxes{};
 
     struct Place {
-        StoredRun run; ///< absent where nothing is stored
+        StoredRun run; ///< absent if nothing is stored
         uint64_t offset = 0; ///< first element of the piece inside the run
     };
-    /// Where a piece of the unit's partition is stored, or begins where it lies in several boxes. `param` is
-    /// a position in FlatUnit::params.
+    /// Where a piece of the unit's partition is stored. If it spans several boxes: where it begins. `param`
+    /// is a position in FlatUnit::params.
     [[nodiscard]] Place placeOf(const FlatPiece& piece) const;
 };
 
-/// Whole: a param group whose states are tensors of their own, one per parameter and unpartitioned (universal
-/// folders, stage 0). Its partition has one rank and no padding: an order to draw and walk, no buffer on
+/// Whole: a param group that has unpartitioned states, one tensor per parameter (universal folders, stage 0).
+/// Its partition has one rank and no padding. It only defines an order to draw and walk; no such buffer is on
 /// disk.
 enum class UnitKind { Group, SubGroup, Frozen, Whole };
 
-/// How an optimizer keeps its step: torch's Adam as a 0-dim tensor, DeepSpeed's as an int, Apex nowhere but
-/// in the group's options.
+/// How an optimizer stores its step: torch's Adam as a 0-dim tensor, DeepSpeed's as an int, Apex only in the
+/// group's options.
 enum class StepForm { Absent, Integer, Real, Tensor };
 
 /// A ZeRO-1/2 param group, a ZeRO-3 sub-group, or a frozen ZeRO-3 parameter: what is flattened and
-/// partitioned as one. Or a group of tensors stored whole (UnitKind::Whole).
+/// partitioned as one. Or a group of tensors that are stored whole (UnitKind::Whole).
 struct FlatUnit {
     UnitKind kind = UnitKind::Group;
     int32_t group = -1; ///< param group; -1 for frozen
@@ -152,14 +153,13 @@ struct FlatUnit {
     std::vector<UnitState> states;
     std::optional<double> step; ///< the unit's optimizer step, as a number, from rank 0
     StepForm stepForm = StepForm::Absent;
-    DType stepType = DType::Float32; ///< of a step that is a tensor
-    bool stepSet = false; ///< a repair has set `step`: it is not what the files say
-    /// rank 0's optimizer state entry for this unit (mapping node in the rank-0 optimizer file), kNoNode when
-    /// absent
+    DType stepType = DType::Float32; ///< for StepForm::Tensor
+    bool stepSet = false; ///< a repair changed `step`: it differs from the files
+    /// The mapping node of this unit's optimizer state in the rank-0 optimizer file; kNoNode if absent
     NodeId stateNode = kNoNode;
-    uint32_t part = 0; ///< index into Checkpoint::parts, where there are any
-    /// The data-parallel ranks that share its partition: firstRank, firstRank + rankStride, … All of them but
-    /// for experts, of which every expert-parallel rank has others.
+    uint32_t part = 0; ///< index into Checkpoint::parts, if there are parts
+    /// The data-parallel ranks that share its partition: firstRank, firstRank + rankStride, … These are all
+    /// ranks, except for experts: there each expert-parallel rank has its own set.
     uint32_t firstRank = 0;
     uint32_t rankStride = 1;
 
@@ -167,20 +167,20 @@ struct FlatUnit {
     {
         return firstRank + partitionRank * rankStride;
     }
-    /// The place of a data-parallel rank in the partition; nothing when it has no share.
+    /// The place of a data-parallel rank in the partition. Nothing if the rank has no share.
     [[nodiscard]] std::optional<uint32_t> partitionRankOf(uint32_t dpRank) const;
 
-    /// Whether ranks hold flat buffers of it that carry a number, so that flat addresses lead into it.
+    /// Whether ranks hold numbered flat buffers of it, so that flat addresses can point into it.
     [[nodiscard]] bool isFlat() const { return kind == UnitKind::Group || kind == UnitKind::SubGroup; }
 };
 
-/// A tensor that one file holds whole: ZeRO-1/2's 16-bit copies, frozen parameters and buffers.
+/// A tensor that one file holds whole: a 16-bit copy of ZeRO-1/2, a frozen parameter or a buffer.
 struct WholeTensor {
     ParamId param = kNoParam;
     std::string state = "weight";
     DType dtype = DType::Float32;
     StoredRun run;
-    std::vector<uint64_t> strides; ///< elements; empty when `contiguous`: row-major then
+    std::vector<uint64_t> strides; ///< in elements; empty if `contiguous` (row-major)
     bool contiguous = true;
 };
 
@@ -198,7 +198,7 @@ struct StepCounters {
     std::optional<int64_t> skippedSteps;
 };
 
-/// Bytes of a file that are an archive of torch.save by themselves.
+/// The byte range of a file that is one archive of torch.save.
 struct ArchivePart {
     FileId file = kNoFile;
     uint64_t offset = 0;
@@ -206,23 +206,23 @@ struct ArchivePart {
     auto operator<=>(const ArchivePart&) const = default;
 };
 
-struct JoinedSlices;
+struct MergedSlices;
 
-/// Everything known about one tag of a run, immutable. Views, verbs and planners share snapshots of it, not
-/// locks.
+/// Everything known about one tag of a run. Immutable and thread-safe: views, verbs and planners share
+/// snapshots, without locks.
 ///
-/// The logical model: parameters × states, per param group, with every scalar. A state element is found
-/// through Parameter::unit → FlatUnit::partition → UnitState::perRank, or through `whole`. Thread-safe.
+/// The logical model is parameters × states, per param group, with every scalar. To find a state element,
+/// follow Parameter::unit → FlatUnit::partition → UnitState::perRank, or use `whole`.
 ///
-/// Tensor slices and pipeline stages are parts of it: each is a Checkpoint of its own, with the parameters,
+/// Tensor slices and pipeline stages are its parts. Each part is a Checkpoint of its own with the parameters,
 /// param groups and optimizer files of one model-parallel rank (`mp_rank_MM`). The whole has the parameters
-/// and units of all parts, in their order; where several have one of the same name, each says whose it is
-/// behind a colon ("norm.weight:tp1"). FileIds mean the same file in all of them.
+/// and units of all parts, in their order. If several parts have a parameter of the same name, a suffix after
+/// a colon names the part ("norm.weight:tp1"). A FileId means the same file in all of them.
 struct Checkpoint {
-    std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty where one model-parallel rank is all
-    std::shared_ptr<const JoinedSlices> joined; ///< set by joinSlices(): what parameters consist of
-    uint32_t modelRank = 0; ///< of a part: MM in the names of its files
-    RankCoordinate place; ///< of a part: its tp and pp
+    std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty if there is one model-parallel rank
+    std::shared_ptr<const MergedSlices> merged; ///< set by mergeSlices(): the slices of each parameter
+    uint32_t modelRank = 0; ///< for a part: MM in the names of its files
+    RankCoordinate place; ///< for a part: its tp and pp
     io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent
     io::Path tagFolder;
     std::string tag;
@@ -230,10 +230,10 @@ struct Checkpoint {
     std::optional<std::string> latest; ///< content of `latest`, stripped
 
     bool supported = false; ///< this build can interpret the kind
-    std::string whyNot; ///< one sentence when not supported
-    /// Why there is no logical model to work on (Unsupported, NotFound, Damaged …); unset when there is one.
+    std::string whyNot; ///< one sentence if not supported
+    /// Why there is no logical model to work on (Unsupported, NotFound, Damaged …). Unset if there is one.
     std::optional<Error> modelError;
-    bool complete = false; ///< every rank's file is there and fits: values can be trusted
+    bool complete = false; ///< every rank's file exists and fits: values can be trusted
     bool fullyRead = false; ///< false for the first, quick snapshot
 
     CheckpointKind kind = CheckpointKind::Unknown;
@@ -243,31 +243,31 @@ struct Checkpoint {
     std::string optimizer; ///< states' signature: "exp_avg+exp_avg_sq"
     std::string deepspeedVersion;
     StepCounters steps;
-    std::optional<uint64_t> subGroupSize; ///< ZeRO-3, as the source's ds_config says or as inferred
-    /// ZeRO-1/2 with round_robin_gradients: the flat order of every group is its optimizer order, dealt to
-    /// parallel.dp ranks in turn, so another number of ranks has another order
+    std::optional<uint64_t> subGroupSize; ///< ZeRO-3: recorded in ds_config, or inferred
+    /// ZeRO-1/2 with round_robin_gradients: the flat order of every group is its optimizer order, distributed
+    /// to parallel.dp ranks in turn. Another number of ranks therefore has another order
     /// (core/partition/round_robin.h).
     bool roundRobin = false;
-    /// ZeRO-1/2 of ZenFlow up to 0.19.6: every matrix stands column by column in its unit's flat buffers
-    /// (transposedOrder()); core/checkpoint/zero/zenflow.h tells how that is seen.
+    /// ZeRO-1/2 of ZenFlow up to 0.19.6: every matrix is stored column by column in its unit's flat buffers
+    /// (transposedOrder()). core/checkpoint/zero/zenflow.h describes how this is detected.
     bool zenflow = false;
     std::optional<double> lossScale;
     std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
     std::vector<std::string> clientStateKeys;
-    std::vector<std::string> evidence; ///< why it is what it says it is
+    std::vector<std::string> evidence; ///< why it is of this kind
     std::vector<Finding> findings;
 
     std::vector<CheckpointFile> files;
     FileId templateModel = kNoFile;
     FileId templateOptim = kNoFile; ///< universal: zero/optimizer_state.pt
-    /// In rank 0's optimizer file: the mapping that holds `loss_scaler` and the like.
+    /// In rank 0's optimizer file: the mapping with `loss_scaler` and similar keys.
     NodeId optimWrapper = kNoNode;
-    /// Distributed checkpoints of PyTorch: what their files consist of, ascending; no two overlap but in
-    /// files that a finding tells to be damaged. There templateModel and templateOptim are `.metadata`, whose
-    /// content is made from the objects that the archives hold (dcp_native.h).
+    /// Distributed checkpoints of PyTorch: the archives in their files, ascending. They overlap only in files
+    /// that a finding reports as damaged. templateModel and templateOptim are then `.metadata`; its content
+    /// is built from the objects in the archives (dcp_native.h).
     std::vector<ArchivePart> archives;
-    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing. Of the first part
-    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. Of the first part
+    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile if missing. With parts: the first part's
+    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. With parts: the first part's
 
     std::vector<Parameter> params;
     std::vector<FlatUnit> units;
@@ -279,22 +279,22 @@ struct Checkpoint {
     [[nodiscard]] const WholeTensor* wholeOf(ParamId param) const;
     [[nodiscard]] std::optional<ParamId> findParam(std::string_view name) const;
     [[nodiscard]] const FlatUnit* unitOf(ParamId param) const;
-    /// The order in which a parameter's unit stores its elements, where that is not the logical one.
-    /// Partitions and pieces count stored elements; addresses, values and digests count logical ones.
+    /// The stored order of a parameter's elements, if it is not the logical one. Partitions and pieces count
+    /// stored elements; addresses, values and digests count logical ones.
     [[nodiscard]] std::optional<TransposedOrder> transposedOrder(ParamId param) const;
     [[nodiscard]] const CheckpointFile& file(FileId id) const { return files[index(id)]; }
-    /// The part that a unit belongs to: the checkpoint itself where it has no parts.
+    /// The part that a unit belongs to. It is the checkpoint itself if there are no parts.
     [[nodiscard]] const Checkpoint& partOf(const FlatUnit& unit) const
     {
         return parts.empty() ? *this : *parts[unit.part];
     }
-    /// Who holds one rank's share of a unit's partition.
+    /// The rank that holds a share of a unit's partition. `partitionRank` counts in that partition.
     [[nodiscard]] RankCoordinate rankOf(const FlatUnit& unit, uint32_t partitionRank) const;
-    /// The flat units of which a rank holds a share, in the order of their numbers on disk.
+    /// The flat units that the rank has a share of, in the order of their numbers on disk.
     [[nodiscard]] std::vector<UnitId> unitsOn(const RankCoordinate& rank) const;
-    /// The rank's place in a unit's partition; nothing when it has no share.
+    /// The rank's place in a unit's partition. Nothing if it has no share.
     [[nodiscard]] std::optional<uint32_t> shareOf(const FlatUnit& unit, const RankCoordinate& rank) const;
-    /// Whether the file is there and was understood: its status is Ok.
+    /// Whether the file exists and could be parsed: its status is Ok.
     [[nodiscard]] bool isReadable(FileId id) const;
     /// Names of all states in the checkpoint, in order of first use, "weight" last: "fp32", "exp_avg", …,
     /// "weight".

@@ -23,17 +23,17 @@ enum class CheckpointKind {
     Dcp
 };
 
-/// How a kind of checkpoint keeps the training state. What depends on the kind alone is in the table below
-/// and nowhere else; a new kind is a row of it.
+/// How a kind of checkpoint stores the training state. Everything that depends only on the kind is in the
+/// table below. To add a kind, add a row.
 enum class StateForm {
-    None, ///< nothing is known, or it has no training state
+    None, ///< unknown, or without training state
     TorchOptimizer, ///< stage 0: the state of torch's optimizer; the weights are the masters
     FusedOptimizer, ///< stage 0: FP16_Optimizer (runtime/fp16/fused_optimizer.py), flat masters
     UnfusedOptimizer, ///< stage 0: FP16_UnfusedOptimizer (runtime/fp16/unfused_optimizer.py)
     ZeroOptimizer, ///< DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py): flat groups over ranks
     Bf16Optimizer, ///< BF16_Optimizer (runtime/bf16_optimizer.py): flat groups over ranks
     Zero3Optimizer, ///< DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py): parameters over ranks
-    FolderPerParameter, ///< what checkpoint/ds_to_universal.py makes
+    FolderPerParameter, ///< written by checkpoint/ds_to_universal.py
     Distributed, ///< torch.distributed.checkpoint
 };
 
@@ -42,7 +42,7 @@ struct KindTraits {
     std::string_view name = "unknown"; ///< in JSON and on the command line
     std::string_view title = "unknown kind"; ///< in sentences
     StateForm form = StateForm::None;
-    std::optional<int> stage = {}; ///< of ZeRO, where the kind alone determines it
+    std::optional<int> stage = {}; ///< of ZeRO, if the kind determines it
 };
 
 inline constexpr std::array kKindTraits{
@@ -88,27 +88,28 @@ static_assert(
 {
     return formOf(kind) == StateForm::Bf16Optimizer;
 }
-/// The optimizer's flat groups are over the ranks, and every rank has all weights: ZeRO-1, 2, BF16_Optimizer.
+/// The optimizer's flat groups are partitioned over the ranks, and every rank has all weights: ZeRO-1, 2,
+/// BF16_Optimizer.
 [[nodiscard]] constexpr bool partitionsGroups(CheckpointKind kind)
 {
     return isZero12(kind) || hasBf16Optimizer(kind);
 }
-/// ZeRO-3: each parameter is over the ranks, its weights too.
+/// ZeRO-3: each parameter is partitioned over the ranks, including its weights.
 [[nodiscard]] constexpr bool partitionsParameters(CheckpointKind kind)
 {
     return formOf(kind) == StateForm::Zero3Optimizer;
 }
-/// Every data-parallel rank saved an optimizer file of its own.
+/// Every data-parallel rank saved its own optimizer file.
 [[nodiscard]] constexpr bool hasRankFiles(CheckpointKind kind)
 {
     return partitionsGroups(kind) || partitionsParameters(kind);
 }
-/// The kind that DeepSpeed saves in ZeRO stage 1, 2 or 3, but for BF16_Optimizer.
+/// The kind that DeepSpeed saves in ZeRO stage 1, 2 or 3, except for BF16_Optimizer.
 [[nodiscard]] constexpr CheckpointKind kindOfStage(int stage)
 {
     return stage == 3 ? CheckpointKind::Zero3 : stage == 2 ? CheckpointKind::Zero2 : CheckpointKind::Zero1;
 }
-/// Saved without ZeRO: one model file holds everything, whatever the number of ranks.
+/// Saved without ZeRO: one model file holds everything, for any number of ranks.
 [[nodiscard]] constexpr bool isStage0(CheckpointKind kind)
 {
     return traitsOf(kind).stage == 0;
@@ -118,7 +119,7 @@ static_assert(
 {
     return formOf(kind) == StateForm::TorchOptimizer;
 }
-/// Stage 0 with flat masters, one tensor a group.
+/// Stage 0 with flat masters, one tensor per group.
 [[nodiscard]] constexpr bool hasFlatMasters(CheckpointKind kind)
 {
     return formOf(kind) == StateForm::FusedOptimizer;
@@ -127,7 +128,7 @@ static_assert(
 {
     return formOf(kind) == StateForm::UnfusedOptimizer;
 }
-/// One folder a parameter, for any number of ranks.
+/// One folder per parameter, for any number of ranks.
 [[nodiscard]] constexpr bool isUniversal(CheckpointKind kind)
 {
     return formOf(kind) == StateForm::FolderPerParameter;
@@ -151,12 +152,12 @@ static_assert(
 {
     return kind == CheckpointKind::Unknown;
 }
-/// Files of other tools, which are in no run folder: weights, and PyTorch's distributed checkpoints.
-[[nodiscard]] constexpr bool liesInNoRun(CheckpointKind kind)
+/// Files of other tools, which have no run folder: weights, and PyTorch's distributed checkpoints.
+[[nodiscard]] constexpr bool hasNoRunFolder(CheckpointKind kind)
 {
     return isWeights(kind) || isDistributed(kind);
 }
-/// Forms that checkpoints are converted into: every tensor in one piece for any number of ranks, of no stage.
+/// Forms that checkpoints are converted into. Every tensor is in one piece, independent of ranks and stage.
 [[nodiscard]] constexpr bool isConverted(CheckpointKind kind)
 {
     return isUniversal(kind) || isDistributed(kind);

@@ -12,16 +12,17 @@ namespace shardscope {
 
 namespace {
 
-/// What is kept of a node and of what it consists of. Later ones keep less.
+/// What to keep of a node and its contents. Later values keep less.
 enum class Rule : uint8_t {
     Everything,
-    Engine, ///< all but byte strings
-    Config, ///< numbers, keys, and words of DeepSpeed
-    Module, ///< tensors by name, nested as the model is
-    Nothing, ///< but tensors' shapes
+    Engine, ///< everything except byte strings
+    Config, ///< numbers, keys, and DeepSpeed's words
+    Module, ///< tensors by name, nested like the model
+    Nothing, ///< except shapes of tensors
 };
 
-/// Bytes of a NumPy scalar, which param groups may hold as options; longer ones may hold anything.
+/// Maximum bytes of a NumPy scalar, which a param group may hold as an option. A longer one may hold
+/// anything.
 constexpr size_t kMostScalarBytes = 16;
 
 class Marking
@@ -41,7 +42,7 @@ public:
             m_pending.emplace_back(node, rule);
     }
 
-    /// Storages of one element that stand under the key "step" of what DeepSpeed's optimizer keeps.
+    /// Storages of one element under the key "step", among what DeepSpeed's optimizer keeps.
     std::set<std::string> takeSteps() { return std::move(m_steps); }
 
     void addStep(NodeId node)
@@ -74,7 +75,7 @@ private:
             rule = Rule::Engine;
         const bool object = m_graph.callable(node) != kNoNode;
         if (rule == Rule::Module && !tensor && !isMapping(m_graph, node) && !isSequence(node))
-            rule = Rule::Nothing; // extra state of a module, as a library keeps it
+            rule = Rule::Nothing; // extra state of a module, written by a library
         if (rule == Rule::Engine && holdsBytes(node))
             rule = Rule::Nothing;
         m_kept[index(node)] = m_kept[index(node)] || keepsLeaf(node, rule);
@@ -114,8 +115,8 @@ private:
             add(node, rule);
     }
 
-    /// Names of parameters are what a reader needs first; keys of a configuration are DeepSpeed's where they
-    /// look like it.
+    /// A reader needs the names of parameters first. Keys of a configuration are kept if they look like
+    /// DeepSpeed's.
     void addPairs(std::span<const NodeId> pairs, Rule rule)
     {
         for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -155,7 +156,7 @@ private:
         return opcode == Opcode::BinBytes || opcode == Opcode::ShortBinBytes || opcode == Opcode::BinBytes8;
     }
 
-    /// `_codecs.encode(text, "latin1")`: how protocol 2 writes bytes.
+    /// `_codecs.encode(text, "latin1")`: pickle protocol 2 writes bytes in this way.
     [[nodiscard]] bool holdsBytes(NodeId node) const
     {
         if (m_graph.kind(node) != NodeKind::Reduce
@@ -173,7 +174,7 @@ private:
     std::set<std::string> m_steps;
 };
 
-/// Of a key that DeepSpeed writes.
+/// The rule for a key that DeepSpeed writes.
 Rule ruleOf(std::string_view key)
 {
     if (key == "module")

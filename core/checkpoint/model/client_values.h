@@ -9,34 +9,34 @@
 
 namespace shardscope {
 
-/// The form of a state file's pickle, which tells what in it is DeepSpeed's and what the client's.
+/// The form of a state file's pickle. It decides which keys are DeepSpeed's and which are the client's.
 enum class PickleForm {
-    ModelStates, ///< DeepSpeed's keys, and beside them the client's
-    Optimizer, ///< DeepSpeed's alone: optimizer files, and those of a universal folder
+    ModelStates, ///< DeepSpeed's keys, and the client's next to them
+    Optimizer, ///< only DeepSpeed's keys: optimizer files, and those of a universal folder
     Tensors, ///< tensors by name: files of layers and of experts
     Step, ///< a universal folder's step of one parameter
 };
 
-/// What may be shown to others of a pickle's values: an entry per node of its graph, and what became of the
-/// client's keys.
+/// Which values of a pickle may be shown to others: an entry per node of its graph, and what was done with
+/// the client's keys.
 struct ShownValues {
     std::vector<bool> kept;
     std::set<std::string> redactedKeys;
     std::set<std::string> keptKeys;
-    /// Keys of storages that hold one element, the optimizer's step: a counter, which newer releases of torch
-    /// keep as a tensor.
+    /// Keys of storages that hold one element, the optimizer's step. Newer releases of torch keep this
+    /// counter as a tensor.
     std::set<std::string> steps;
 };
 
-/// Tells the values of DeepSpeed from those of its user.
+/// Separates DeepSpeed's values from the user's.
 ///
 /// Kept: names and shapes of parameters, tensors' dtypes and strides, counters, versions, degrees of
-/// parallelism, param groups with all their options, loss scaler, places in flat buffers, numbers and truth
-/// values of ds_config and of the scheduler, and of their texts the words that DeepSpeed itself knows
-/// ("nvme", "AdamW"). Not kept: all that stands under a client's key that is not in `keep`, names inside it
-/// included, so that only the key, the nesting, classes and shapes of tensors are left of it; other texts of
-/// ds_config, such as paths; byte strings, which may hold anything. `stream` is what the graph was parsed
-/// from.
+/// parallelism, param groups with all their options, loss scaler, places in flat buffers. Of ds_config and
+/// the scheduler: numbers, truth values, and the words that DeepSpeed itself knows ("nvme", "AdamW").
+///
+/// Not kept: everything under a client's key that is not in `keep`, including the names inside it. Only the
+/// key, the nesting, classes and shapes of tensors remain. Also not kept: other texts of ds_config, such as
+/// paths, and byte strings, which may hold anything. `stream` is the data that the graph was parsed from.
 ShownValues shownValues(
     const PickleGraph& graph, std::string_view stream, PickleForm form, const std::set<std::string>& keep);
 

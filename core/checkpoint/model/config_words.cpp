@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestKey = 64;
 
-/// In lower case: DeepSpeed compares most of them so.
+/// In lower case: DeepSpeed compares most of them case-insensitively.
 constexpr std::array<std::string_view, 71> kWords{"", "auto", "none", "null", "true", "false", "cpu", "cuda",
     "nvme", "fp16", "bf16", "bfp16", "fp32", "fp64", "int8", "float16", "float32", "bfloat16", "adam",
     "adamw", "fusedadam", "cpuadam", "deepspeedcpuadam", "adagrad", "cpuadagrad", "lamb", "fusedlamb", "lion",

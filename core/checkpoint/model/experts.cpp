@@ -37,8 +37,8 @@ bool familiesAreConsecutive(const Checkpoint& checkpoint)
             = lookup(graph, lookup(graph, graph.root(), "ds_config"), "use_data_before_expert_parallelism");
         return option == kNoNode ? std::nullopt : std::optional(asBool(graph, option).value_or(false));
     };
-    if (const auto told = optionIn(checkpoint.templateModel))
-        return *told;
+    if (const auto recorded = optionIn(checkpoint.templateModel))
+        return *recorded;
     // Before 0.19.3 model files with experts have no configuration.
     const auto readable = std::find_if(checkpoint.optimFiles.begin(), checkpoint.optimFiles.end(),
         [&](FileId file) { return file != kNoFile && checkpoint.file(file).content != nullptr; });
@@ -49,7 +49,7 @@ LocalNames::LocalNames(const Checkpoint& checkpoint, const FlatUnit& unit)
     : m_checkpoint(checkpoint)
 {
     if (unit.firstRank == 0)
-        return; // the first family's numbers are those of all
+        return; // the numbers are the same in all families
     for (const ParamId id : unit.params) {
         const auto expert = parseExpertName(checkpoint.params[index(id)].name);
         if (!expert)

@@ -28,13 +28,13 @@ struct ExpertName {
 /// (deepspeed/moe/utils.py, split_params_into_different_moe_groups_for_optimizer).
 inline constexpr std::string_view kExpertGroupPrefix = "ep_size_";
 
-/// Nothing when the name is no expert's.
+/// Nothing if the name is not an expert's.
 std::optional<ExpertName> parseExpertName(std::string_view name);
 
-/// Whether the run had use_data_before_expert_parallelism on, as model or optimizer files tell.
+/// Whether the run had use_data_before_expert_parallelism on, according to model or optimizer files.
 bool familiesAreConsecutive(const Checkpoint& checkpoint);
 
-/// The names under which the ranks of a unit know its parameters: experts are counted from 0 on each. Points
+/// The names that the ranks of a unit use for its parameters: each rank counts its experts from 0. Points
 /// into the checkpoint.
 class LocalNames
 {

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// "-0.8": part 0 of 8, as the fast writer appends it to a whole file name.
+/// "-0.8": part 0 of 8. The fast writer appends it to the full file name.
 bool stripFastWriterSuffix(std::string_view& name)
 {
     const size_t at = name.rfind(".pt-");
@@ -51,7 +51,7 @@ bool parseModelName(std::string_view name, CheckpointFileName& out)
     return cursor.takeText("mp_rank_") && cursor.takeNumber(out.mp) && cursor.rest() == "_model_states.pt";
 }
 
-/// expp_rank_P_mp_rank_MM_optim_states.pt, and expert_X_… of releases that had one MoE layer.
+/// expp_rank_P_mp_rank_MM_optim_states.pt, and expert_X_… of releases with a single MoE layer.
 bool parseOldExpertName(std::string_view name, CheckpointFileName& out)
 {
     TextCursor cursor(name);
@@ -77,7 +77,8 @@ bool parseExpertName(std::string_view name, CheckpointFileName& out)
     return cursor.rest() == "_model_states.pt";
 }
 
-/// layer_LL-model_states.pt, layer_LL-model_TT-model_states.pt, and other axes of a topology between them.
+/// layer_LL-model_states.pt, layer_LL-model_TT-model_states.pt, and names with other axes of a topology in
+/// between.
 bool parseLayerName(std::string_view name, CheckpointFileName& out)
 {
     TextCursor cursor(name);

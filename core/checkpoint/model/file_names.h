@@ -9,13 +9,13 @@
 
 namespace shardscope {
 
-/// What a file name of a tag folder says. Source: runtime/engine.py, _get_ckpt_name, _get_zero_ckpt_prefix,
-/// _get_expert_ckpt_name and their older spellings.
+/// The parts of a file name in a tag folder. Source: runtime/engine.py, _get_ckpt_name,
+/// _get_zero_ckpt_prefix, _get_expert_ckpt_name and their older spellings.
 struct CheckpointFileName {
     FileRole role = FileRole::Other;
     uint32_t dp = 0; ///< partition rank: the number after zero_pp_rank_
     uint32_t mp = 0; ///< combined model-parallel rank: the number after mp_rank_
-    std::optional<uint32_t> layer; ///< of a pipeline's layer file, or the MoE layer of an expert's file
+    std::optional<uint32_t> layer; ///< a pipeline's layer file: its layer; an expert's file: the MoE layer
     std::optional<uint32_t> tp; ///< of a layer file with a model axis
     std::optional<uint32_t> expert; ///< global number of an expert's file
     bool zero3Model = false; ///< zero_pp_rank_D_mp_rank_MM_model_states.pt
@@ -24,13 +24,13 @@ struct CheckpointFileName {
     bool fastWriterPart = false; ///< NAME-w.n : one of n byte parts of the fast writer
 };
 
-/// Of the manifest that Shardscope puts into the tag folders it writes.
+/// The manifest that Shardscope puts into the tag folders it writes.
 inline constexpr const char* kManifestName = "shardscope.json";
 
-/// Nothing when the name is not one DeepSpeed gives to a state file.
+/// Nothing if DeepSpeed gives no such name to a state file.
 std::optional<CheckpointFileName> parseCheckpointFileName(std::string_view name);
 
-/// The names DeepSpeed gives; the precision prefix is only used for optimizer files.
+/// The names that DeepSpeed gives. Only optimizer files use the precision prefix.
 std::string modelFileName(uint32_t mp);
 std::string zero3ModelFileName(uint32_t dp, uint32_t mp);
 std::string optimFileName(uint32_t dp, uint32_t mp, bool bf16Prefix);

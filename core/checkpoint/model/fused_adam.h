@@ -8,9 +8,9 @@
 
 namespace shardscope {
 
-/// Whether a param group's options are those of FusedAdam (deepspeed/ops/adam/fused_adam.py, and Apex's),
-/// which gets another wrapper at stage 0 than all others, and there keeps the step of a group in the entry of
-/// its last parameter alone.
+/// Whether a param group's options are those of FusedAdam (deepspeed/ops/adam/fused_adam.py, and Apex's). At
+/// stage 0 it gets another wrapper than all other optimizers. Only the entry of a group's last parameter then
+/// has the step.
 inline bool isFusedAdam(const PickleGraph& graph, NodeId options)
 {
     const auto has = [&](std::string_view key) { return lookup(graph, options, key) != kNoNode; };

@@ -14,9 +14,9 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kLayers = "ds_autoep_layers";
-constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, whatever the model
+constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, in every model
 constexpr std::string_view kOnRank = ":ep";
-constexpr int64_t kMostExperts = 1'000'000; ///< of all layers: each is three parameters
+constexpr int64_t kMostExperts = 1'000'000; ///< in all layers: each has three parameters
 
 tl::unexpected<Error> damaged(std::string what)
 {
@@ -29,7 +29,8 @@ tl::unexpected<Error> unsupported(std::string_view prefix, const std::string& wh
     return fail(ErrorCode::Unsupported, "AutoEP's experts of `" + toValidUtf8(prefix) + "` " + what);
 }
 
-/// Since 0.19.8 `expert_placement` says who has which expert; before, all ranks have as many, in their order.
+/// Since 0.19.8 `expert_placement` records which rank has which expert. Before, all ranks have the same
+/// number, in order.
 bool isEvenPlacement(const PickleGraph& graph, NodeId placement, int64_t ranks, int64_t localExperts)
 {
     if (placement == kNoNode)

@@ -11,60 +11,62 @@
 
 namespace shardscope {
 
-/// One layer of which AutoEP shares the experts out (`expert_parallel`, DeepSpeed 0.19.2 and later).
+/// One layer with experts that AutoEP distributes over ranks (`expert_parallel`, DeepSpeed 0.19.2 and later).
 struct FusedLayer {
     uint32_t localExperts = 0; ///< of every expert-parallel rank
     uint32_t ranks = 1; ///< expert-parallel
 };
 
-/// The experts that AutoEP keeps in one tensor per expert-parallel rank: PREFIX.w1, .w2 and .w3, whose first
-/// dimension counts the rank's own (module_inject/auto_ep_layer.py). Optimizer files and param_shapes name
-/// those tensors. Expert files hold every expert by itself, PREFIX.w1.X with X counted over all
-/// (runtime/engine.py, _save_moe_checkpoint), and a Checkpoint lists them so: a tensor's experts lie in its
-/// flat data one after another. `ds_autoep_layers` of the model file alone tells which tensors these are.
+/// The experts that AutoEP keeps in one tensor per expert-parallel rank: PREFIX.w1, .w2 and .w3. Their first
+/// dimension counts the rank's own experts (module_inject/auto_ep_layer.py). Optimizer files and param_shapes
+/// name those tensors. Expert files hold every expert by itself as PREFIX.w1.X, where X counts all experts
+/// (runtime/engine.py, _save_moe_checkpoint). A Checkpoint lists them in this form: the experts of a tensor
+/// follow one another in its flat data. Only `ds_autoep_layers` of the model file records which tensors these
+/// are.
 ///
-/// Under ZeRO-3 (0.19.3 and later) there are no expert files: every expert-parallel rank partitions its
-/// tensor as one, over the ranks that have the same experts. A Checkpoint lists such a tensor per
+/// Under ZeRO-3 (0.19.3 and later) there are no expert files. Every expert-parallel rank partitions its
+/// tensor as one, over the ranks that have the same experts. A Checkpoint lists one such tensor per
 /// expert-parallel rank, PREFIX.w1:epK.
 ///
-/// Where there are tensor slices, too (`folding`, AutoTP), expert-parallel ranks fold over slices and
-/// data-parallel ranks: of the rank at data-parallel rank D in slice T it is (D × slices + T) mod ranks()
-/// (module_inject/auto_ep_folding.py), so that every slice's files have experts of their own.
-/// Immutable; thread-safe.
+/// With tensor slices (`folding`, AutoTP), expert-parallel ranks fold over slices and data-parallel ranks.
+/// The rank at data-parallel rank D in slice T has the expert-parallel rank (D × slices + T) mod ranks()
+/// (module_inject/auto_ep_folding.py). So the files of every slice have different experts. Immutable;
+/// thread-safe.
 class FusedExperts
 {
 public:
-    /// Of a model file's root; none where it has no `ds_autoep_layers`. Damaged where an entry lacks what
-    /// stock DeepSpeed asks of it, Unsupported for experts that are not in files of their own, not dealt
-    /// evenly in their order, or folded over slices that do not divide the expert-parallel ranks: then
-    /// several slices share the partition of one tensor.
+    /// Reads them from a model file's root; empty if there is no `ds_autoep_layers`. Damaged if an entry
+    /// lacks a key that stock DeepSpeed requires. Unsupported for experts that are not in files of their own,
+    /// or are not distributed evenly in their order. Unsupported, too, if the slices do not divide the
+    /// expert-parallel ranks: several slices then share the partition of one tensor.
     static Result<FusedExperts> read(const PickleGraph& graph, NodeId modelRoot, bool zero3 = false);
-    /// Those that the parameters of a ZeRO checkpoint were listed by; none for other kinds.
+    /// The layers that were used to list the parameters of a ZeRO checkpoint. Empty for other kinds.
     static FusedExperts of(const Checkpoint& checkpoint);
 
     [[nodiscard]] bool isEmpty() const { return m_layers.empty(); }
     [[nodiscard]] size_t tensors() const { return m_layers.size(); } ///< fused ones, of all layers
-    /// By the name of a fused tensor; null for all other names.
+    /// By the name of a fused tensor. Null for all other names.
     [[nodiscard]] const FusedLayer* layerOf(std::string_view fused) const;
-    /// For PREFIX.w1.X, PREFIX.w1; empty for all other names.
+    /// PREFIX.w1 for PREFIX.w1.X. Empty for all other names.
     [[nodiscard]] std::string_view fusedNameOf(std::string_view name) const;
-    /// Expert-parallel ranks; 1 where there are no experts.
+    /// Number of expert-parallel ranks; 1 without experts.
     [[nodiscard]] uint32_t ranks() const { return isEmpty() ? 1 : m_layers.begin()->second.ranks; }
-    /// Tensor slices that they fold over; 1 where there are none.
+    /// Number of tensor slices that they fold over; 1 without slices.
     [[nodiscard]] uint32_t slices() const { return m_slices; }
-    /// Expert-parallel ranks in this slice: the families that its data-parallel ranks come in.
+    /// Number of expert-parallel ranks in this slice. Its data-parallel ranks form this number of families.
     [[nodiscard]] uint32_t families() const { return ranks() / m_slices; }
-    /// The expert-parallel rank of one of them.
+    /// The expert-parallel rank of a family.
     [[nodiscard]] uint32_t rankOf(uint32_t family) const { return family * m_slices + m_slice; }
-    /// The rank among all of this pipeline stage, as process groups count them.
+    /// The rank among all ranks of this pipeline stage, as process groups count them.
     [[nodiscard]] uint32_t stageRankOf(uint32_t dpRank) const { return dpRank * m_slices + m_slice; }
-    /// A sentence for Checkpoint::evidence where they fold over slices; else empty.
+    /// A sentence for Checkpoint::evidence if they fold over slices; else empty.
     [[nodiscard]] std::string foldText() const;
-    /// ZeRO-3: how a Checkpoint names the fused tensor of an expert-parallel rank.
+    /// ZeRO-3: a Checkpoint's name for the fused tensor of an expert-parallel rank.
     static std::string nameOnRank(std::string_view fused, uint32_t rank);
-    /// ZeRO-3: the same without the rank; other names as they are.
+    /// ZeRO-3: the name without the rank. Other names are unchanged.
     [[nodiscard]] std::string_view withoutRank(std::string_view name) const;
-    /// The positions in unit.params at which a parameter of the optimizer ends: all but for fused ones.
+    /// The positions in unit.params where a parameter of the optimizer ends: every position, except inside
+    /// fused tensors.
     [[nodiscard]] std::vector<uint32_t> optimizerEnds(
         const Checkpoint& checkpoint, const FlatUnit& unit) const;
 
@@ -73,10 +75,10 @@ private:
 
     std::map<std::string, FusedLayer, std::less<>> m_layers; ///< by fused tensor
     uint32_t m_slices = 1;
-    uint32_t m_slice = 0; ///< that the model file is of
+    uint32_t m_slice = 0; ///< the model file's slice
 };
 
-/// What files of a folded run tell of it (checkpoint/autoep_universal.py).
+/// The key that records folding in a run's files (checkpoint/autoep_universal.py).
 inline constexpr std::string_view kFolding = "folding";
 
 } // namespace shardscope

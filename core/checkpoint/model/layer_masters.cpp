@@ -6,7 +6,7 @@ namespace shardscope {
 bool isMasterOfOtherStage(const Checkpoint& checkpoint, ParamId param)
 {
     const FlatUnit* unit
-        = !hasTorchOptimizer(checkpoint.kind) || checkpoint.joined ? nullptr : checkpoint.unitOf(param);
+        = !hasTorchOptimizer(checkpoint.kind) || checkpoint.merged ? nullptr : checkpoint.unitOf(param);
     if (unit == nullptr || unit->states.empty() || unit->states.front().perParam.empty())
         return false;
     const StoredRun& run = unit->states.front().perParam[checkpoint.params[index(param)].indexInUnit];

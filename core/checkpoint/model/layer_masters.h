@@ -5,9 +5,9 @@
 
 namespace shardscope {
 
-/// In fp32 without ZeRO the weights in a layer file are the masters, and pipeline stages that share a module
-/// share its file. Whether another stage than the parameter's own keeps the file: there the values stand for
-/// those of both.
+/// In fp32 without ZeRO the weights in a layer file are the masters. Pipeline stages that share a module
+/// share its file. Returns whether the file was kept by another stage than the parameter's own. Its values
+/// then serve both stages.
 bool isMasterOfOtherStage(const Checkpoint& checkpoint, ParamId param);
 
 } // namespace shardscope

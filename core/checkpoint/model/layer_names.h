@@ -10,7 +10,7 @@ namespace shardscope {
 
 inline constexpr std::string_view kTiedPrefix = "tied_modules.";
 
-/// "3.mlp.weight" → 3: PipelineModule names what its layers hold after their number
+/// "3.mlp.weight" → 3: PipelineModule names the contents of a layer after the layer's number
 /// (deepspeed/runtime/pipe/module.py, _build).
 std::optional<uint32_t> layerOf(std::string_view name);
 
@@ -20,7 +20,7 @@ std::string_view insideTied(std::string_view name);
 /// The same name → "embed".
 std::string_view tiedKeyOf(std::string_view name);
 
-/// Stands for the key of a tied module where no file records it: "layer_00", after its first layer.
+/// Replaces the key of a tied module if no file records it: "layer_00", after its first layer.
 std::string inferredTiedKey(uint32_t layer);
 bool isInferredTiedKey(std::string_view key);
 

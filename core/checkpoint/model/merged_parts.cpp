@@ -24,7 +24,7 @@ public:
     }
 
 private:
-    /// Which axes tell apart the parts that have a parameter of one name.
+    /// Which axes distinguish the parts that have a parameter of the same name.
     struct Holders {
         RankCoordinate first;
         uint32_t count = 0;
@@ -72,7 +72,7 @@ private:
             for (ParamId& param : unit.params)
                 param = ParamId{index(param) + firstParam};
             if (part > 0)
-                unit.stateNode = kNoNode; // of another file than rank 0's
+                unit.stateNode = kNoNode; // in another file than rank 0's
             m_out.units.push_back(std::move(unit));
         }
         for (WholeTensor tensor : from.whole) {

@@ -6,7 +6,7 @@
 namespace shardscope {
 
 /// Fills the parameters, units, whole tensors and param groups of a checkpoint from its parts, in their
-/// order: names that several parts have get a colon and whose they are. Not thread-safe.
+/// order. A name that several parts have gets a colon and the part. Not thread-safe.
 void addModelsOfParts(Checkpoint& out);
 
 } // namespace shardscope

@@ -6,9 +6,9 @@
 namespace shardscope {
 
 /// DeepSpeed's Muon (runtime/zero/muon/muon_optimizer.py, MuonWithAuxAdam) has groups of matrices with a
-/// momentum and groups with the two moments of Adam; an option tells which. ZeRO-3 and BF16_Optimizer, and
-/// ZeRO-1/2 with CPU offload, keep the momentum as any other state. ZeRO-1/2 without offload keep it as
-/// heldWholeOn() (core/partition/held_whole.h) says.
+/// momentum, and groups with the two moments of Adam. An option distinguishes them. ZeRO-3, BF16_Optimizer,
+/// and ZeRO-1/2 with CPU offload store the momentum like any other state. ZeRO-1/2 without offload store it
+/// as described at heldWholeOn() (core/partition/held_whole.h).
 inline constexpr std::string_view kMuonMomentum = "momentum_buffer";
 
 /// Whether a param group's options are those of matrices under Muon.
@@ -18,11 +18,11 @@ inline bool isMuonGroup(const PickleGraph& graph, NodeId options)
     return option != kNoNode && asBool(graph, option).value_or(false);
 }
 
-/// Whether `offload_optimizer.device` of a ds_config names a place.
+/// Whether `offload_optimizer.device` of a ds_config names a device.
 inline bool saysOffload(const PickleGraph& graph, NodeId device)
 {
     const auto text = asString(graph, device);
-    return !text || *text != "none"; // an enum of its own says the same
+    return !text || *text != "none"; // an enum also names a device
 }
 
 } // namespace shardscope

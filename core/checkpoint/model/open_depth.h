@@ -5,8 +5,8 @@ namespace shardscope {
 
 /// How much of a checkpoint is read when it is opened.
 enum class OpenDepth {
-    Structure, ///< rank 0's files, names and sizes of the others: the first picture; other ranks are "not yet
-               ///< read"
+    Structure, ///< rank 0's files, names and sizes of the others: a quick first view; other ranks are "not
+               ///< yet read"
     Full, ///< every file's directory and pickle; payloads are never read
 };
 

@@ -7,10 +7,10 @@
 
 namespace shardscope {
 
-/// A unit's parameters in the order in which the optimizer has them: that of its flat buffers, which
-/// round_robin_gradients deals to ranks in turn (core/partition/round_robin.h).
+/// A unit's parameters in the optimizer's order. This is the order of its flat buffers, unless
+/// round_robin_gradients distributes them to ranks in turn (core/partition/round_robin.h).
 std::vector<ParamId> optimizerOrder(const Checkpoint& checkpoint, const FlatUnit& unit);
-/// Those of all units of a param group.
+/// The same for all units of a param group.
 std::vector<ParamId> optimizerOrder(const Checkpoint& checkpoint, const ParamGroup& group);
 
 } // namespace shardscope

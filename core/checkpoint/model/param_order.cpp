@@ -17,7 +17,7 @@ std::vector<uint32_t> samePlaces(const FlatUnit& unit)
     return places;
 }
 
-std::vector<uint32_t> dealtPlaces(const FlatUnit& unit)
+std::vector<uint32_t> roundRobinPlaces(const FlatUnit& unit)
 {
     return roundRobinOrder(static_cast<uint32_t>(unit.params.size()), unit.partition.ranks());
 }
@@ -61,7 +61,7 @@ Result<ParamOrder> orderBeforeRoundRobin(const Checkpoint& checkpoint)
     ParamOrder out;
     for (const FlatUnit& unit : checkpoint.units)
         SHARDSCOPE_CHECK(
-            addUnit(checkpoint, unit, dealtPlaces(unit), unit.partition.parameterAlignment(), out));
+            addUnit(checkpoint, unit, roundRobinPlaces(unit), unit.partition.parameterAlignment(), out));
     return out;
 }
 
@@ -69,7 +69,7 @@ Result<ParamOrder> orderAfterRoundRobin(const Checkpoint& checkpoint)
 {
     ParamOrder out;
     for (const FlatUnit& unit : checkpoint.units) {
-        const std::vector<uint32_t> order = dealtPlaces(unit);
+        const std::vector<uint32_t> order = roundRobinPlaces(unit);
         std::vector<uint32_t> places(order.size());
         for (uint32_t place = 0; place < order.size(); ++place)
             places[order[place]] = place;
@@ -84,7 +84,7 @@ Result<ParamOrder> stockMappingOrder(const Checkpoint& checkpoint)
     ParamOrder out;
     for (const FlatUnit& unit : checkpoint.units) {
         if (!hasPaddingBetween(unit.partition)) {
-            SHARDSCOPE_CHECK(addUnit(checkpoint, unit, dealtPlaces(unit), 1, out));
+            SHARDSCOPE_CHECK(addUnit(checkpoint, unit, roundRobinPlaces(unit), 1, out));
             continue;
         }
         out.partitions.push_back(unit.partition);
@@ -96,7 +96,7 @@ Result<ParamOrder> stockMappingOrder(const Checkpoint& checkpoint)
 bool roundRobinMatters(const Checkpoint& checkpoint)
 {
     return std::any_of(checkpoint.units.begin(), checkpoint.units.end(),
-        [](const FlatUnit& unit) { return dealtPlaces(unit) != samePlaces(unit); });
+        [](const FlatUnit& unit) { return roundRobinPlaces(unit) != samePlaces(unit); });
 }
 
 } // namespace shardscope

@@ -7,7 +7,7 @@
 
 namespace shardscope {
 
-/// Where the parameters of every unit would lie if they stood in one certain order.
+/// Where the parameters of every unit would be stored in a certain order.
 struct ParamOrder {
     std::vector<FlatPartition> partitions; ///< per unit
     std::vector<std::vector<uint32_t>> places; ///< per unit: its place for each position in FlatUnit::params
@@ -15,12 +15,12 @@ struct ParamOrder {
 
 /// As `param_shapes` lists them.
 ParamOrder listedOrder(const Checkpoint& checkpoint);
-/// The listed order is what round_robin_gradients made: the one before it, which is the optimizer's.
+/// If the listed order is the result of round_robin_gradients: the order before it, which is the optimizer's.
 Result<ParamOrder> orderBeforeRoundRobin(const Checkpoint& checkpoint);
-/// The listed order is the optimizer's: the one that round_robin_gradients makes of it.
+/// If the listed order is the optimizer's: the order that round_robin_gradients makes of it.
 Result<ParamOrder> orderAfterRoundRobin(const Checkpoint& checkpoint);
-/// Where stock DeepSpeed's slice mappings say that the parameters lie when they are listed in round-robin
-/// order: it overlooks that order except in groups that have padding between parameters.
+/// Where stock DeepSpeed's slice mappings place the parameters if they are listed in round-robin order. Stock
+/// DeepSpeed ignores that order, except in groups with padding between parameters.
 Result<ParamOrder> stockMappingOrder(const Checkpoint& checkpoint);
 
 /// Whether round-robin order differs from the optimizer's in any unit.

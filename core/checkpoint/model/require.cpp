@@ -8,7 +8,7 @@ namespace shardscope {
 
 namespace {
 
-/// More problems than this are counted, not told: one sentence has to stay readable.
+/// Further problems are only counted, so that the sentence stays readable.
 constexpr size_t kMostNamed = 4;
 
 } // namespace
@@ -41,7 +41,7 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         if (!finding.evidence.empty())
             names += " (" + finding.evidence.front() + ")";
     }
-    // No finding that may be allowed makes a model out of nothing.
+    // A finding that may be allowed does not create a missing model.
     if (damaged && names.find(checkpoint.modelError->message) == std::string::npos)
         names = checkpoint.modelError->message + (names.empty() ? "" : "; ") + names;
     if (names.empty())

@@ -8,11 +8,10 @@
 
 namespace shardscope {
 
-/// Success when parameters, layout and values can be asked for; else the checkpoint's modelError (exit 3 or
-/// 4).
+/// Success if parameters, layout and values can be queried. Else the checkpoint's modelError (exit 3 or 4).
 Status requireModel(const Checkpoint& checkpoint);
-/// Success when every value can be trusted, so that something may be written from it; else Refused, naming
-/// the findings of severity error whose codes are not in `allow`.
+/// Success if every value can be trusted, so that output may be written from it. Else Refused, with the
+/// findings of severity error that `allow` does not list.
 Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow = {});
 
 } // namespace shardscope

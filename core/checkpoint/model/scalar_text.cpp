@@ -14,7 +14,7 @@ namespace shardscope {
 namespace {
 
 constexpr int kMaxDepth = 16;
-/// Values that share parts can be far larger than their pickles.
+/// Values with shared parts can be far larger than their pickles.
 constexpr size_t kMostNodes = 1'000'000;
 
 class Speller
@@ -95,7 +95,7 @@ private:
         return out;
     }
 
-    /// Equal mappings and sets were not always filled in one order.
+    /// Equal mappings and sets may have been filled in different orders.
     static std::string sorted(std::vector<std::string> entries)
     {
         std::sort(entries.begin(), entries.end());
@@ -133,10 +133,10 @@ private:
         const auto given = m_graph.items(m_graph.arguments(node));
         if ((name == "set" || name == "frozenset") && given.size() == 1
             && m_graph.kind(given[0]) == NodeKind::List)
-            return '{' + sorted(each(m_graph.items(given[0]), depth)) + '}'; // so in protocols before 4
+            return '{' + sorted(each(m_graph.items(given[0]), depth)) + '}'; // in protocols before 4
         const auto object = asObject(m_graph, node);
         std::string out = '<' + std::string(object ? object->className : name);
-        if (!given.empty() && (!object || object->className == name)) // else they name the class
+        if (!given.empty() && (!object || object->className == name)) // else they include the class
             out += ' ' + of(m_graph.arguments(node), depth + 1);
         if (const auto items = m_graph.appendedItems(node); !items.empty())
             out += " [" + joined(each(items, depth)) + ']';

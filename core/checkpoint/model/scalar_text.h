@@ -8,15 +8,15 @@
 
 namespace shardscope {
 
-/// A plain value in one canonical spelling, so that equal values compare and digest equal whatever pickled
-/// them: null, true, 7, 0.10000000000000001 (%.17g), "text" (backslashes before `"` and `\`), [a,b] for lists
-/// and tuples, {"k":v,…} for mappings, their entries in ascending order of the bytes of `"k":v`, {a,b} for
-/// sets likewise, <bytes HEX>; dtypes and other names as <torch.float16>. Instances are <class {attributes}>,
-/// other calls <name [arguments]>, as numpy's numbers are, without the module, which moves between releases;
-/// further items, entries and state stand behind the arguments.
+/// A plain value in one canonical spelling. Equal values compare and digest equal, however they were pickled.
+/// Spellings: null, true, 7, 0.10000000000000001 (%.17g), "text" (backslashes before `"` and `\`); [a,b] for
+/// lists and tuples; {"k":v,…} for mappings, with entries in ascending byte order of `"k":v`; {a,b} for sets,
+/// ordered likewise; <bytes HEX>; <torch.float16> for dtypes and other names; <class {attributes}> for
+/// instances. Other calls are <name [arguments]>, such as numpy's numbers, without the module, which changes
+/// between releases. Further items, entries and state follow the arguments.
 std::string scalarText(const PickleGraph& graph, NodeId node);
 
-/// The same, and what of the value it does not tell: empty where it tells everything.
+/// The same, with a note on what the text leaves out of the value. The note is empty if the text is complete.
 struct ScalarSpelling {
     std::string text;
     std::string_view lacks; ///< "the values of a tensor", …

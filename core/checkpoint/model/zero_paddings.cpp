@@ -11,7 +11,7 @@ namespace shardscope {
 namespace {
 
 constexpr size_t kWorthDropping = 256; ///< numbers
-/// The only key of the mapping that is in place of the list; no release writes a mapping there.
+/// The only key of the mapping that replaces the list. No release writes a mapping there.
 constexpr std::string_view kLeftOut = "zeros left out while reading";
 
 NodeId paddingsNode(const PickleGraph& graph)
@@ -26,7 +26,7 @@ bool isZero(const PickleGraph& graph, NodeId node)
 
 bool areZeros(const PickleGraph& graph, std::span<const NodeId> items)
 {
-    NodeId last = kNoNode; // long rows of equal numbers share a node: one look is enough
+    NodeId last = kNoNode; // long rows of equal numbers share a node: one check is enough
     for (const NodeId item : items) {
         if (item != last && !isZero(graph, item))
             return false;
@@ -35,7 +35,7 @@ bool areZeros(const PickleGraph& graph, std::span<const NodeId> items)
     return true;
 }
 
-/// Whether the groups' lists hold zeros only, and many.
+/// Whether the groups' lists hold only zeros, and many of them.
 bool areManyZeros(const PickleGraph& graph, NodeId paddings)
 {
     size_t count = 0;

@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// What expert files hold of the experts that the first expert-parallel rank has, in the order in which a
-/// model lists them: by layer, number, and place in the file. Loads those files. Empty where there are none.
+/// The tensors in expert files that belong to the first expert-parallel rank. The order is that of a model:
+/// by layer, number, and place in the file. Loads those files. Empty if there are none.
 std::vector<ModuleTensor> firstFamilyExperts(Reading& reading, const std::vector<NamelessGroup>& groups);
 
 } // namespace shardscope

@@ -16,7 +16,7 @@ constexpr size_t kMostSteps = 8'000'000; ///< in all
 constexpr uint64_t kMostTries = 400'000'000; ///< of a candidate in a group
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-/// One way to distribute the candidates so far: its last choice, and the way before it.
+/// One way to distribute the candidates so far: its last choice, and a link to the way before it.
 struct Step {
     uint32_t before = kNone;
     int32_t choice = -1;
@@ -24,10 +24,10 @@ struct Step {
 
 struct Open {
     uint32_t step = kNone;
-    uint32_t ways = 1; ///< that lead here, at most 2
+    uint32_t ways = 1; ///< ways that lead here, at most 2
 };
 
-/// How far each group is filled → the way there.
+/// How far each group is filled → how the search got there.
 using Front = std::map<std::vector<uint64_t>, Open>;
 
 std::optional<uint64_t> checkedSum(const std::vector<uint64_t>& numbers)

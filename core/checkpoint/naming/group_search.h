@@ -7,13 +7,13 @@
 
 namespace shardscope {
 
-/// Deals candidates, in their order, into groups that are filled one after another from their beginnings, or
-/// leaves them out. For checkpoints that name no parameter of an optimizer's groups.
+/// Distributes candidates, in their order, over groups. Each group is filled from its beginning. Candidates
+/// may be left out. For checkpoints that do not name the parameters of an optimizer's groups.
 struct GroupSearch {
     std::vector<uint64_t> weights; ///< per candidate: how far it fills a group; at least 1
     std::vector<uint64_t> sizes; ///< per group: must be filled exactly
-    /// Whether a candidate may stand at a position of a group; asked only where it does not reach beyond the
-    /// group's end, several times in any order.
+    /// Whether a candidate may be at a position of a group. Called only if the candidate fits before the
+    /// group's end; several times, in any order.
     std::function<bool(uint32_t candidate, uint32_t group, uint64_t position)> fits;
 };
 
@@ -28,7 +28,7 @@ struct GroupSplit {
     std::vector<int32_t> groupOf; ///< per candidate; -1: left out
 };
 
-/// Time and memory grow with candidates × groups × the ways that are open at once, which are bounded.
+/// Time and memory grow with candidates × groups × the number of open ways. That number is limited.
 GroupSplit splitIntoGroups(const GroupSearch& search);
 
 } // namespace shardscope

@@ -53,7 +53,7 @@ private:
         return std::nullopt;
     }
 
-    /// A parameter that two ranks share is named by both.
+    /// A parameter that two ranks share is named by both ranks.
     bool addMappings()
     {
         for (const FileId file : m_out.optimFiles) {
@@ -140,7 +140,7 @@ private:
         return (*tensor)->sizes;
     }
 
-    /// A tied module's shape is in the file of any layer that uses it; which layers do is not recorded.
+    /// Any layer that uses a tied module has its shape in its file. No file records which layers do.
     std::optional<Shape> shapeOf(std::string_view name, uint64_t elements) const
     {
         const std::string shown = "`" + toValidUtf8(std::string(name)) + "`";

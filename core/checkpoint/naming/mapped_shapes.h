@@ -7,10 +7,11 @@
 namespace shardscope {
 
 /// Names and shapes of every param group of a pipeline stage that BF16_Optimizer saved without ZeRO (stage
-/// 0), where no model file lists `param_shapes`: `param_slice_mappings` of the stage's optimizer files names
-/// the parameters in flat order and counts their elements, and the layer files have their shapes. Else
-/// refuse() or noModel() says why, and nothing comes back. Loads all optimizer files and the layer files of
-/// the slice.
+/// 0). No model file lists `param_shapes` then. `param_slice_mappings` of the stage's optimizer files has the
+/// names in flat order and the numbers of elements. The layer files have the shapes.
+///
+/// On failure, refuse() or noModel() records the reason and nothing is returned. Loads all optimizer files
+/// and the layer files of the slice.
 std::optional<ShapeLists> findMappedShapes(Reading& reading);
 
 } // namespace shardscope

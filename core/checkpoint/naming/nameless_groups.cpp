@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostKept = 100'000;
 
-/// Ranks whose files are there, with them; the others as kNoFile.
+/// By rank: its file, or kNoFile if the file is not usable.
 std::vector<FileId> usableFiles(const Reading& reading)
 {
     std::vector<FileId> out;
@@ -28,9 +28,9 @@ std::vector<FileId> usableFiles(const Reading& reading)
     return out;
 }
 
-/// What one rank's file lists of all groups.
+/// What one rank's file lists for all groups.
 struct GroupLists {
-    const PickleGraph* graph = nullptr; ///< null where the file is not there
+    const PickleGraph* graph = nullptr; ///< null if the file is missing
     std::span<const NodeId> masters;
     std::span<const NodeId> counts;
     std::span<const NodeId> paddings;
@@ -41,7 +41,7 @@ struct GroupLists {
     }
 };
 
-/// By rank. Empty where the files differ in number of groups.
+/// By rank. Empty if the files differ in their number of groups.
 std::vector<GroupLists> listsOf(const Reading& reading, const std::vector<FileId>& files)
 {
     const bool sliced = partitionsParameters(reading.out.kind);
@@ -97,7 +97,7 @@ bool NamelessGroup::mayHold(uint64_t elements) const
         return elements == *recorded;
     if (sliced)
         return elements == partitionElements();
-    // Lean masters keep fewer zeros than two per rank (zero12.md, eras A to D).
+    // Masters without padding may lack fewer zeros than two per rank (zero12.md, eras A to D).
     const uint64_t stored = exactElements();
     return elements <= stored && stored - elements < 2 * perRank.size()
         && (fitsContiguous(*this, elements, 2) || fitsContiguous(*this, elements, 1));
@@ -147,7 +147,7 @@ std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
                 ranks = static_cast<size_t>(*shared);
             group.perRank.push_back(runOf(reading, files[rank], lists[rank].masters[g], group.type));
         }
-        const size_t stride = // between the first family's ranks
+        const size_t stride = // the distance of the first family's ranks
             consecutive ? 1 : files.size() / std::max<size_t>(ranks, 1);
         for (size_t i = 0; i < ranks; ++i)
             group.perRank[i] = group.perRank[i * stride];
@@ -158,11 +158,11 @@ std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
             padded = recorded && *recorded >= 0;
             padding += recorded.value_or(0);
         }
-        const auto cutOff = ranks > 0 && padded ? lists[0].number(lists[0].paddings, g) : std::nullopt;
-        if (!cutOff || !group.perRank[0].isPresent())
+        const auto removed = ranks > 0 && padded ? lists[0].number(lists[0].paddings, g) : std::nullopt;
+        if (!removed || !group.perRank[0].isPresent())
             continue;
         const bool lean = !hasBf16Optimizer(reading.out.kind);
-        const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*cutOff) : 0);
+        const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*removed) : 0);
         if (part * ranks >= static_cast<uint64_t>(padding))
             group.recorded = part * ranks - static_cast<uint64_t>(padding);
     }
@@ -187,7 +187,7 @@ bool ShardEvidence::sameFrom(
     const StoredRun& run = group.perRank[rank];
     const uint64_t offset = position - rank * part;
     if (offset >= run.elements)
-        return false; // padding was cut off there
+        return false; // padding was removed there
     const uint64_t count = std::min({kSample, copy.elements - first, run.elements - offset});
     const uint32_t masterBytes = itemSize(group.type);
     const uint32_t copyBytes = itemSize(copy.dtype);

@@ -8,29 +8,29 @@
 
 namespace shardscope {
 
-/// One flat group as the optimizer files hold it, before anything tells the parameters in it. ZeRO-1/2: the
-/// ranks' masters back to back. ZeRO-3: every rank has its slices of all parameters.
+/// One flat group in the optimizer files, before its parameters are known. ZeRO-1/2: the ranks' masters back
+/// to back. ZeRO-3: every rank has its slices of all parameters.
 struct NamelessGroup {
-    std::vector<StoredRun> perRank; ///< of the ranks that share the group; absent where a file is unreadable
+    std::vector<StoredRun> perRank; ///< for the ranks that share the group; absent if a file is unreadable
     DType type = DType::Float32;
     bool sliced = false;
-    std::optional<uint64_t> recorded; ///< elements of its parameters, where `group_paddings` tells
+    std::optional<uint64_t> recorded; ///< elements of its parameters, if `group_paddings` records them
 
-    /// Whether parameters with so many elements (ZeRO-3: so long slices) make up what is stored. Before 0.5.2
-    /// partitions are aligned to the number of ranks alone.
+    /// Whether the stored data can consist of parameters with this number of elements (ZeRO-3: with slices of
+    /// this length). Before 0.5.2 partitions are only aligned to the number of ranks.
     [[nodiscard]] bool mayHold(uint64_t elements) const;
-    /// Elements on every rank; 0 when no rank tells.
+    /// Elements on every rank; 0 if no rank records it.
     [[nodiscard]] uint64_t partitionElements() const;
-    /// Elements of its parameters when nothing but padding was cut off.
+    /// Elements of its parameters, if nothing but padding was removed.
     [[nodiscard]] uint64_t exactElements() const;
 };
 
 /// All groups of the loaded optimizer files, in order. Experts are those of the first expert-parallel rank.
-/// Empty where the files differ in number of groups.
+/// Empty if the files differ in their number of groups.
 std::vector<NamelessGroup> readNamelessGroups(const Reading& reading);
 
-/// Holds masters of ZeRO-1/2's groups against the model's copies, which the last step cast from them: bit for
-/// bit, the first and the last elements. What cannot be compared agrees.
+/// Compares masters of ZeRO-1/2's groups with the model's copies, which the last step cast from them. The
+/// first and the last elements must match bit for bit. Elements that cannot be compared count as matching.
 class ShardEvidence
 {
 public:

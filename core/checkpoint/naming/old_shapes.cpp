@@ -18,13 +18,13 @@ namespace shardscope {
 
 namespace {
 
-/// A parameter that may stand in a group, in the order in which the checkpoint names them.
+/// A parameter that may be in a group. Candidates are in the order in which the checkpoint names them.
 struct Candidate {
     std::string_view name;
     Shape shape;
     uint64_t elements = 0;
-    const ModuleTensor* copy = nullptr; ///< of what it begins with; null where no file has one
-    bool expert = false; ///< stands in groups of fewer ranks, where there are such
+    const ModuleTensor* copy = nullptr; ///< of its first tensor; null if no file has one
+    bool expert = false; ///< is in groups of fewer ranks, if there are any
 };
 
 class OldShapes
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// `param_shapes` of the releases from 0.3.14 to 0.5.3.
+    /// `param_shapes` of the releases 0.3.14 to 0.5.3.
     bool takeMapping()
     {
         for (const FileId file : m_out.optimFiles) {
@@ -90,7 +90,7 @@ private:
         return false;
     }
 
-    /// The model's tensors: candidates themselves, or what the masters are held against.
+    /// Reads the model's tensors. They are candidates, or copies to compare with the masters.
     void takeCopies(bool mapped)
     {
         if (m_reading.content(m_out.templateModel) == nullptr)
@@ -115,8 +115,8 @@ private:
         }
     }
 
-    /// Of a fused tensor of AutoEP its first expert tells, whose file comes first; a rank's others have its
-    /// shape.
+    /// A fused tensor of AutoEP is known by its first expert, which comes first in the files. The rank's
+    /// other experts have the same shape.
     void addCandidate(const ModuleTensor& copy)
     {
         const std::string_view fused = m_fused.fusedNameOf(copy.name);
@@ -139,19 +139,19 @@ private:
                                                 : candidate.elements;
     }
 
-    /// All candidates, one group after another (0.4.4 and later). True when lengths leave one way.
+    /// All candidates, one group after another (0.4.4 and later). True if the lengths allow exactly one way.
     bool splitInOrder()
     {
-        if (m_groups.size() > kMostGroups) // each is a step deeper
+        if (m_groups.size() > kMostGroups) // each group makes the search one step deeper
             return false;
         std::vector<size_t> ends(m_groups.size());
         size_t ways = 0;
         m_tries = 0;
-        cut(0, 0, ends, ways);
+        tryGroup(0, 0, ends, ways);
         return ways == 1;
     }
 
-    void cut(size_t group, size_t begin, std::vector<size_t>& ends, size_t& ways)
+    void tryGroup(size_t group, size_t begin, std::vector<size_t>& ends, size_t& ways)
     {
         if (group == m_groups.size()) {
             if (begin == m_candidates.size() && ++ways == 1)
@@ -162,23 +162,23 @@ private:
         uint64_t filled = 0;
         for (size_t end = begin; end < m_candidates.size() && ways < 2 && ++m_tries < kMostTries;) {
             const uint64_t weight = weightOf(m_candidates[end]);
-            if (weight > most - filled || !standsAt(m_candidates[end], m_groups[group], filled))
+            if (weight > most - filled || !fitsAt(m_candidates[end], m_groups[group], filled))
                 return;
             filled += weight;
             ++end;
             if (m_groups[group].mayHold(filled)) {
                 ends[group] = end;
-                cut(group + 1, end, ends, ways);
+                tryGroup(group + 1, end, ends, ways);
             }
         }
     }
 
-    bool standsAt(const Candidate& candidate, const NamelessGroup& group, uint64_t position)
+    bool fitsAt(const Candidate& candidate, const NamelessGroup& group, uint64_t position)
     {
         return candidate.copy == nullptr || m_evidence.agrees(*candidate.copy, group, position);
     }
 
-    /// Any choice of candidates that keeps their order in every group.
+    /// Tries every choice of candidates that keeps their order in each group.
     bool splitBySearch()
     {
         std::vector<uint32_t> offered;
@@ -192,8 +192,8 @@ private:
         for (const NamelessGroup& group : m_groups)
             search.sizes.push_back(group.exactElements());
         search.fits = [&](uint32_t candidate, uint32_t group, uint64_t position) {
-            return mayJoin(m_candidates[offered[candidate]], m_groups[group])
-                && standsAt(m_candidates[offered[candidate]], m_groups[group], position);
+            return mayBelongTo(m_candidates[offered[candidate]], m_groups[group])
+                && fitsAt(m_candidates[offered[candidate]], m_groups[group], position);
         };
         const GroupSplit split = splitIntoGroups(search);
         if (split.outcome == GroupSplit::Outcome::None) {
@@ -218,8 +218,8 @@ private:
         return true;
     }
 
-    /// Groups of fewer ranks hold experts, those of all ranks hold none where there are such.
-    [[nodiscard]] bool mayJoin(const Candidate& candidate, const NamelessGroup& group) const
+    /// Groups of fewer ranks hold experts. If there are such groups, those of all ranks hold no experts.
+    [[nodiscard]] bool mayBelongTo(const Candidate& candidate, const NamelessGroup& group) const
     {
         return (group.perRank.size() < m_ranks) == candidate.expert || (!anyFamilies() && candidate.expert);
     }
@@ -258,8 +258,8 @@ private:
     std::vector<NamelessGroup> m_groups;
     std::vector<ModuleTensor> m_copies;
     std::vector<Candidate> m_candidates;
-    std::vector<size_t> m_ends; ///< of groups that follow one another
-    std::vector<std::vector<uint32_t>> m_members; ///< of others: indices into m_candidates
+    std::vector<size_t> m_ends; ///< for consecutive groups
+    std::vector<std::vector<uint32_t>> m_members; ///< for other groups: indices into m_candidates
     size_t m_tries = 0;
 };
 
@@ -273,7 +273,7 @@ std::optional<ShapeLists> findParamShapes(Reading& reading)
     if (model != nullptr) {
         const NodeId there = lookup(model->pickle(), reading.modelRoot, "param_shapes");
         if (there != kNoNode && model->pickle().kind(there) != NodeKind::None)
-            return std::nullopt; // and it is malformed
+            return std::nullopt; // the list is malformed
     }
     for (const FileId file : reading.out.optimFiles) {
         if (reading.content(file) == nullptr)

@@ -12,9 +12,9 @@ namespace shardscope {
 namespace {
 
 constexpr uint32_t kParamsPerUnit = 16;
-constexpr uint64_t kElements = 8; ///< of each: one small read
+constexpr uint64_t kElements = 8; ///< per parameter: one small read
 
-/// Parameters, not elements: one whose sample does not match lies elsewhere.
+/// Counts parameters, not elements. A parameter with a sample that does not match is stored elsewhere.
 struct OrderTally {
     uint32_t compared = 0;
     uint32_t misplaced = 0;

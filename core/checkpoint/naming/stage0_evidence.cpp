@@ -21,7 +21,7 @@ std::vector<ModuleTensor> listModuleTensors(const Reading& reading)
             buffers.emplace(*name);
     }
     std::vector<ModuleTensor> out;
-    std::map<std::tuple<uint64_t, Shape>, bool> places; // of tied parameters the first name stands for all
+    std::map<std::tuple<uint64_t, Shape>, bool> places; // for tied parameters: the first name only
     const auto items = mappingItems(graph, lookup(graph, reading.modelRoot, "module"));
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto name = asString(graph, items[i]);
@@ -55,7 +55,7 @@ bool CopyEvidence::agrees(uint32_t copy, uint64_t byte, DType masterType)
 {
     const ModuleTensor& tensor = m_copies[copy];
     if (!tensor.contiguous || !isFloatingPoint(tensor.dtype) || !isFloatingPoint(masterType))
-        return true; // nothing to hold against it
+        return true; // there is nothing to compare it with
     const Bytes& expected = sampleOf(copy);
     const uint32_t copyBytes = itemSize(tensor.dtype);
     const uint32_t masterBytes = itemSize(masterType);

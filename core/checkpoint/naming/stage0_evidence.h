@@ -8,10 +8,10 @@
 
 namespace shardscope {
 
-/// A tensor of `module` that may be one of the optimizer's parameters: no buffer, and no second name of
-/// another.
+/// A tensor of `module` that may be one of the optimizer's parameters. Buffers and second names of tied
+/// tensors are excluded.
 struct ModuleTensor {
-    std::string_view name; ///< lives as long as the model file's content, or as Stage0Stages
+    std::string_view name; ///< valid as long as the model file's content or Stage0Stages
     Shape shape;
     uint64_t elements = 0;
     DType dtype = DType::Unknown;
@@ -19,18 +19,19 @@ struct ModuleTensor {
     bool contiguous = true;
 };
 
-/// In the order of the module. What cannot be used is left out; readModule() says why.
+/// In the order of the module. Unusable tensors are left out; readModule() reports the reason.
 std::vector<ModuleTensor> listModuleTensors(const Reading& reading);
 
-/// Holds masters against the copies in `module` that were cast from them when the step ended
-/// (runtime/fp16/fused_optimizer.py, unfused_optimizer.py): bit for bit.
+/// Compares masters bit for bit with the copies in `module`, which were cast from them at the end of the step
+/// (runtime/fp16/fused_optimizer.py, unfused_optimizer.py).
 class CopyEvidence
 {
 public:
-    /// Masters lie in the model file `masters`, copies where their runs say. What cannot be read agrees.
+    /// Masters are in the model file `masters`. The runs say where the copies are. Values that cannot be read
+    /// count as matching.
     CopyEvidence(const Reading& reading, const std::vector<ModuleTensor>& copies, FileId masters);
 
-    /// Whether the first elements of a copy are those of the masters from `byte` of their file on.
+    /// Whether a copy's first elements match the masters that start at `byte` of their file.
     [[nodiscard]] bool agrees(uint32_t copy, uint64_t byte, DType masterType);
 
 private:

@@ -5,10 +5,10 @@
 
 namespace shardscope {
 
-/// What opening has found of a native checkpoint's optimizer files.
+/// What is known about a native checkpoint's optimizer files after opening them.
 struct OptimizerFiles {
     size_t count = 0;
-    FileId guide = kNoFile; ///< the one that was read first
+    FileId guide = kNoFile; ///< the file that was read first
     bool zero3 = false;
 };
 

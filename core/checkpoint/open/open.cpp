@@ -15,7 +15,7 @@
 #include "core/checkpoint/folder/zero_stage.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/open/describe.h"
-#include "core/checkpoint/open/lone_file.h"
+#include "core/checkpoint/open/single_file.h"
 #include "core/checkpoint/slices/parts.h"
 #include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_reader.h"
@@ -42,7 +42,7 @@ namespace shardscope {
 
 namespace {
 
-/// One opening, from the discovered folder to the frozen model.
+/// Opens one checkpoint, from the discovered folder to the immutable model.
 class Opening
 {
 public:
@@ -93,7 +93,7 @@ public:
             m_reading.refuse(
                 "only a ZeRO-3 checkpoint of the run's number of ranks can be the donor of a swap "
                 "folder, and this is none; `reshard DONOR DST --stage 3 --world-size N` makes one");
-        if (m_reading.modelRanks == 1) { // the whole reads it for its parts
+        if (m_reading.modelRanks == 1) { // with several, the whole reads it for its parts
             readWrapper(m_reading, m_options.roots);
             readMarks(m_reading);
         }
@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    /// Looks at the first files of this model-parallel rank; whether they are ZeRO-3's.
+    /// Reads the first files of this model-parallel rank. Returns whether they are ZeRO-3's.
     Result<bool> meet()
     {
         choosePrefix();
@@ -128,15 +128,15 @@ private:
         return {};
     }
 
-    /// Each model-parallel rank as a checkpoint of its own, then all of them as one. The table of files goes
-    /// from one to the next, so that a FileId means the same everywhere.
+    /// Opens each model-parallel rank as a checkpoint of its own, then all of them as one. The table of files
+    /// is passed from one to the next, so that a FileId has the same meaning everywhere.
     Status readParts(uint32_t modelRanks, size_t findings)
     {
         const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
         const auto stages = findStage0Stages(m_reading, degrees);
         if (!stages && stages.error().code == ErrorCode::Cancelled)
             return forward(stages.error());
-        m_out.findings.resize(findings); // the first part meets its files again
+        m_out.findings.resize(findings); // the first part reports its files again
         markBeyondModelRanks(m_reading, modelRanks);
         m_out.parallel = degrees;
         if (!m_reading.swapFolders.empty()) {
@@ -186,8 +186,7 @@ private:
         return {};
     }
 
-    /// What stops the model is part of what is wrong, where no finding says it yet; findings tell what is
-    /// missing from the folder.
+    /// Reports modelError as a finding if no finding reports it yet. Missing files already have findings.
     void addModelErrorAsFinding()
     {
         const io::Path at = io::Path(m_out.modelError->path).lexically_relative(m_out.tagFolder);
@@ -195,7 +194,7 @@ private:
             at == "." ? std::string() : at.string());
     }
 
-    /// The precision prefix that most optimizer files have; on a tie that of the newest file.
+    /// The precision prefix of most optimizer files. On a tie, that of the newest file.
     void choosePrefix()
     {
         int64_t newest[2] = {-1, -1};
@@ -211,8 +210,8 @@ private:
         m_optimCount = std::max(count[0], count[1]);
     }
 
-    /// Rank 0's model file takes longest by far, so that it comes first and the optimizer files go on beside
-    /// it.
+    /// Rank 0's model file takes longest by far. It comes first, so that the optimizer files are read at the
+    /// same time.
     Status readAhead()
     {
         std::vector<FileId> wanted;
@@ -278,8 +277,8 @@ private:
         return zero3;
     }
 
-    /// No state file could be opened: the error of the first one is the answer (an only file that is hostile,
-    /// torn …).
+    /// No state file could be opened. Returns the error of the first one (the only file may be malicious,
+    /// truncated …).
     tl::unexpected<Error> failNothingReadable()
     {
         for (const CheckpointFile& file : m_out.files) {
@@ -316,7 +315,7 @@ private:
             m_out.kind = kindOfStage(m_out.zeroStage);
     }
 
-    /// The model file holds all that there is, whatever the number of ranks.
+    /// Reads a checkpoint that is complete in its model file, for any number of ranks.
     Status readWhole()
     {
         readModelHeader(m_reading);
@@ -337,18 +336,19 @@ private:
         return {};
     }
 
-    /// The optimizer file of the rank that was asked for, or that of the lowest rank that has one of its own.
+    /// Chooses the optimizer file of the requested rank. Else: that of the lowest rank with a file of its
+    /// own.
     void chooseOptim()
     {
         const auto& all = m_out.optimFiles;
-        const auto canTell = [&](FileId file) {
+        const auto isUsable = [&](FileId file) {
             return file != kNoFile && loadFile(m_reading, file) && m_out.isReadable(file);
         };
         auto own = all.end();
-        if (m_options.formOf && *m_options.formOf < all.size() && canTell(all[*m_options.formOf]))
+        if (m_options.formOf && *m_options.formOf < all.size() && isUsable(all[*m_options.formOf]))
             own = all.begin() + *m_options.formOf;
         else
-            own = std::find_if(all.begin(), all.end(), canTell);
+            own = std::find_if(all.begin(), all.end(), isUsable);
         m_out.templateOptim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
         if (const TorchFile* optim = m_reading.content(m_out.templateOptim))
             m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
@@ -402,7 +402,7 @@ private:
     {
         SHARDSCOPE_CHECK(readUniversal(m_reading));
         if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
-            SHARDSCOPE_CHECK(readLayerFiles(m_reading)); // ours go along, the converter leaves them behind
+            SHARDSCOPE_CHECK(readLayerFiles(m_reading)); // ours are used, the converter ignores them
             checkUniversalAgrees(m_reading);
         }
         describeOptimizer(m_reading);
@@ -455,12 +455,12 @@ Result<OpenedCheckpoint> openCheckpoint(
     out->wrapper = found.wrapper;
     out->findings = found.findings;
     if (found.runFolder.empty()) {
-        SHARDSCOPE_CHECK(openLoneFile(files, found, job, *out));
+        SHARDSCOPE_CHECK(openSingleFile(files, found, job, *out));
         return OpenedCheckpoint{out, found.selectedFile};
     }
     if (found.tagFolder.empty()) {
         const Finding& why = out->findings.front();
-        const bool isThere = why.code == code::kFileUnreadable; // it cannot be read, which is no absence
+        const bool isThere = why.code == code::kFileUnreadable; // it cannot be read, so it is not absent
         out->modelError = Error{isThere ? ErrorCode::Unreadable : ErrorCode::NotFound, why.message,
             found.runFolder.string(), why.evidence.empty() ? std::string() : why.evidence.front()};
         out->whyNot = why.message;
@@ -470,7 +470,7 @@ Result<OpenedCheckpoint> openCheckpoint(
     }
     Opening opening(files, options, job, *out);
     SHARDSCOPE_CHECK(opening.run(found.foreignKind));
-    SHARDSCOPE_CHECK(job.poll()); // a stop may have shown as files that could not be read
+    SHARDSCOPE_CHECK(job.poll()); // after a stop, files may look unreadable
     opening.finish();
     addUnfinishedWork(files, *out);
     return OpenedCheckpoint{out, found.selectedFile};

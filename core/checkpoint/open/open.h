@@ -13,30 +13,31 @@ struct OpenOptions {
     std::string tag; ///< empty: from PATH or from `latest`; never guessed
     std::vector<io::Path> roots; ///< further folders that hold ranks of the same tag
     OpenDepth depth = OpenDepth::Full;
-    /// The first of `roots` is the folder that a run with NVMe offload swapped into, of another step than the
-    /// checkpoint: its states are taken, all else is the checkpoint's, and a finding `marked` tells which.
+    /// Whether the first of `roots` is the folder that a run with NVMe offload swapped into, possibly at
+    /// another step than the checkpoint. The states come from it, everything else from the checkpoint. A
+    /// finding `marked` reports which is which.
     bool salvage = false;
-    /// A tag folder whose *_model_states.pt files count in place of the tag's own: those of another tag of
-    /// the run, where the own ones are lost. Empty: the own ones.
+    /// A tag folder with *_model_states.pt files to use instead of the tag's own, when those are lost. They
+    /// are of another tag of the run. Empty: use the tag's own.
     io::Path modelsFrom = {};
-    /// Optimizer files whose names were exchanged: by the name of each, the name that its content lies under.
+    /// Optimizer files with exchanged names. Maps each name to the name that has its content.
     std::map<std::string, std::string> exchanged = {};
-    /// The data-parallel rank whose optimizer file tells what all of them have alike, where it can be read;
-    /// the lowest one otherwise.
+    /// The data-parallel rank that provides the facts which all optimizer files share, if its file can be
+    /// read. Else the lowest rank does.
     std::optional<uint32_t> formOf = {};
 };
 
-/// What PATH turned out to be.
+/// What was opened at PATH.
 struct OpenedCheckpoint {
     CheckpointPtr checkpoint;
-    std::string selectedFile; ///< relative name, when PATH was one file of the checkpoint
+    std::string selectedFile; ///< relative name, if PATH was one file of the checkpoint
 };
 
-/// Opens whatever PATH is: a run folder (with `latest`), a tag folder, a wrapper's folder, or one file of a
-/// checkpoint.
+/// Opens PATH: a run folder (with `latest`), a tag folder, a wrapper's folder, or one file of a checkpoint.
 ///
-/// Broken checkpoints open, with findings; `supported` and `complete` say what can be done. Errors: NotFound,
-/// Unreadable, NotACheckpoint (nothing of DeepSpeed's here), Hostile or Damaged when the only file is.
+/// Damaged checkpoints open with findings. `supported` and `complete` say what can be done with them. Errors:
+/// NotFound, Unreadable, NotACheckpoint (no file of DeepSpeed here), and Hostile or Damaged if this applies
+/// to the only file.
 Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job);
 

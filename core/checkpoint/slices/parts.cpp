@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor slices and pipeline stages: how many there are, and the one model of all.
+// Counts tensor slices and pipeline stages, and builds the one model of all.
 #include "core/checkpoint/slices/parts.h"
 
 #include "core/base/checked.h"
@@ -71,8 +71,8 @@ private:
         m_out.evidence = first.evidence;
     }
 
-    /// A tied module is saved with the layer that it is first used as. Where every use of it has a function
-    /// of its own (TiedLayerSpec's forward_fn), no layer file holds it (pipe/module.py).
+    /// A tied module is saved with the layer that uses it first. If every use has a function of its own
+    /// (TiedLayerSpec's forward_fn), no layer file holds it (pipe/module.py).
     void noteTiedWithoutCopy() const
     {
         if (hasTorchOptimizer(m_out.kind)) // the copies are the masters
@@ -96,7 +96,7 @@ private:
         }
     }
 
-    /// The first part of which nothing is missing that tells what it is.
+    /// The first part that has all files needed to identify it.
     [[nodiscard]] const Checkpoint& reference() const
     {
         const auto found = std::find_if(m_out.parts.begin(), m_out.parts.end(),
@@ -109,7 +109,7 @@ private:
         return part.templateModel != kNoFile && part.isReadable(part.templateModel);
     }
 
-    /// What one step of one run has in common, whatever the rank. Where files are missing, that is told.
+    /// Compares what all ranks have in common at one step of a run. Missing files are reported elsewhere.
     void compare(const Checkpoint& part)
     {
         const Checkpoint& first = reference();

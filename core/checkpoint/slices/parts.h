@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// Fills what the whole checkpoint says from its parts, and compares them.
+/// Fills the facts of the whole checkpoint from its parts, and compares the parts.
 void mergeParts(Reading& reading);
 
 } // namespace shardscope

@@ -21,26 +21,26 @@ public:
 
     Result<RuledPieces> run()
     {
-        switch (m_rule.join) {
-        case SliceRule::Join::Replicated:
-        case SliceRule::Join::Averaged:
+        switch (m_rule.merge) {
+        case SliceRule::Merge::Replicated:
+        case SliceRule::Merge::Averaged:
             SHARDSCOPE_CHECK(takeFirst());
             break;
-        case SliceRule::Join::TwoHalves:
+        case SliceRule::Merge::TwoHalves:
             m_out.marks.subParams = 2;
-            SHARDSCOPE_CHECK(join(0, {}, 2));
+            SHARDSCOPE_CHECK(merge(0, {}, 2));
             m_out.marks.catDimension = 0;
             break;
-        case SliceRule::Join::SubParams:
-            SHARDSCOPE_CHECK(joinSubParams());
+        case SliceRule::Merge::SubParams:
+            SHARDSCOPE_CHECK(mergeSubParams());
             break;
-        case SliceRule::Join::Concatenated:
-            SHARDSCOPE_CHECK(join(m_rule.dimension, {}, 1));
+        case SliceRule::Merge::Concatenated:
+            SHARDSCOPE_CHECK(merge(m_rule.dimension, {}, 1));
             m_out.marks.catDimension = m_rule.dimension;
             break;
         }
         if (m_rule.vocabulary)
-            SHARDSCOPE_CHECK(cutPadding(*m_rule.vocabulary));
+            SHARDSCOPE_CHECK(removePadding(*m_rule.vocabulary));
         return std::move(m_out);
     }
 
@@ -60,7 +60,7 @@ private:
         return {};
     }
 
-    /// The whole's shape, and that the slices differ from it in `dimension` alone.
+    /// Sets the whole's shape. Checks that the slices differ only in `dimension`.
     Status widen(uint32_t dimension)
     {
         m_out.shape = m_slices.shapes.front();
@@ -83,8 +83,8 @@ private:
         return elementCount(m_out.shape) ? Status() : Status(refused("are larger than a number can say"));
     }
 
-    /// `widths`: per sub-parameter and slice; empty: every slice has `equal` of one size.
-    Status join(uint32_t dimension, std::vector<std::vector<uint64_t>> widths, uint64_t equal)
+    /// `widths`: per sub-parameter and slice. Empty: every slice has `equal` sub-parameters of the same size.
+    Status merge(uint32_t dimension, std::vector<std::vector<uint64_t>> widths, uint64_t equal)
     {
         SHARDSCOPE_CHECK(widen(dimension));
         if (widths.empty()) {
@@ -108,10 +108,10 @@ private:
         return {};
     }
 
-    /// `width` steps of a dimension, from `from` in the slice to `to` in the whole.
+    /// Adds `width` steps of a dimension, from `from` in the slice to `to` in the whole.
     void addBlock(size_t slice, uint32_t dimension, uint64_t from, uint64_t to, uint64_t width)
     {
-        const auto product = [&](size_t begin, size_t end) { // the whole's is known to fit
+        const auto product = [&](size_t begin, size_t end) { // cannot overflow: the whole's size was checked
             return std::accumulate(m_out.shape.begin() + static_cast<std::ptrdiff_t>(begin),
                 m_out.shape.begin() + static_cast<std::ptrdiff_t>(end), uint64_t{1}, std::multiplies<>());
         };
@@ -123,7 +123,7 @@ private:
             m_slices.shapes[slice][dimension] * inner, width * inner, outer});
     }
 
-    Status joinSubParams()
+    Status mergeSubParams()
     {
         const uint32_t dimension = m_rule.dimension;
         SHARDSCOPE_CHECK(widen(dimension));
@@ -152,14 +152,14 @@ private:
             }
         }
         SHARDSCOPE_CHECK(checkWidths(widths, sizes));
-        SHARDSCOPE_CHECK(join(dimension, std::move(widths), 0));
+        SHARDSCOPE_CHECK(merge(dimension, std::move(widths), 0));
         m_out.marks.subShape = UniversalMarks::SubShape{m_rule.patterns, {}, sizes, dimension};
         for (const int64_t of : m_rule.shape)
             m_out.marks.subShape->shape.push_back(of);
         return {};
     }
 
-    /// The pattern's shape is that of the slices but for sizes it leaves open.
+    /// Checks that the pattern's shape matches the slices, except for sizes that it leaves open.
     Status checkShape() const
     {
         bool fits = m_rule.shape.size() == m_out.shape.size();
@@ -196,10 +196,10 @@ private:
                     : Status(refused("do not have the `sub_param_shard_widths` that are recorded"));
     }
 
-    /// Rows behind the vocabulary make every slice as long as the others.
-    Status cutPadding(uint64_t rows)
+    /// Removes rows after the vocabulary's end. They only make all slices equally long.
+    Status removePadding(uint64_t rows)
     {
-        const bool byRows = m_rule.join == SliceRule::Join::Concatenated && m_rule.dimension == 0;
+        const bool byRows = m_rule.merge == SliceRule::Merge::Concatenated && m_rule.dimension == 0;
         if (m_out.shape.size() != 2 || (!byRows && !m_out.alike))
             return refused("are no rows of a vocabulary");
         m_out.marks.isVocabulary = true;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 
 namespace shardscope {
 
 /// The slices of one parameter, in the order of their tensor-parallel ranks.
 struct ParamSlices {
-    std::vector<ParamId> ids; ///< of JoinedSlices::of
+    std::vector<ParamId> ids; ///< of MergedSlices::of
     std::vector<Shape> shapes;
 };
 
-/// What a rule makes of slices.
+/// The result of applying a rule to slices.
 struct RuledPieces {
     Shape shape; ///< of the whole
     std::vector<SlicePiece> pieces;
     UniversalMarks marks;
-    bool alike = false; ///< every slice is the whole
+    bool alike = false; ///< every slice equals the whole
 };
 
-/// Where the elements of every slice stand in the whole (checkpoint/ds_to_universal.py, merge_tp_slices).
-/// Refused, in words that go on from "the slices of `NAME`", where the shapes do not fit the rule.
+/// Where the elements of every slice are in the whole (checkpoint/ds_to_universal.py, merge_tp_slices).
+/// Refused if the shapes do not fit the rule. The message continues "the slices of `NAME`".
 Result<RuledPieces> piecesOf(const SliceRule& rule, const ParamSlices& slices);
 
 } // namespace shardscope

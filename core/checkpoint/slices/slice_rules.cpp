@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr size_t kMostPatterns = 4096;
 constexpr size_t kLongestPattern = 1024;
 constexpr int kDeepest = 6;
-constexpr size_t kMostValues = 200'000; ///< lists of a pickle may hold one another many times
+constexpr size_t kMostValues = 200'000; ///< lists of a pickle may contain each other many times
 
 constexpr std::string_view kVocabulary = "vocabulary_parameter_patterns";
 constexpr std::string_view kPipelineReplicated = "pipeline_replicated_parameter_patterns";
@@ -29,12 +29,12 @@ constexpr std::string_view kTwoHalves = "parameter_with_2_sub_params_cat_dim_0";
 constexpr std::string_view kSubParams = "parameter_with_sub_params";
 constexpr std::array<std::string_view, 6> kLists{
     kVocabulary, kPipelineReplicated, kAverage, kRows, kReplicated, kTwoHalves};
-/// Keys of the object that are no patterns.
+/// Keys of the object that are not patterns.
 constexpr std::array<std::string_view, 7> kOthers{kSubParams, "sub_param_shard_widths", "original_vocab_size",
     "padded_vocab_size", "universal_checkpoint_version", "affine_map",
     "autotp_unsupported_parameter_patterns"};
 
-/// What a file may hold, from what a pickle does; null for anything else.
+/// Converts a pickle's value to the JSON form of a file. Null for anything else.
 Json jsonOf(const PickleGraph& graph, NodeId node, int depth, size_t& left)
 {
     if (node == kNoNode || depth > kDeepest || left == 0)
@@ -126,7 +126,7 @@ struct SliceRules::Patterns {
     std::map<std::string, std::vector<std::vector<uint64_t>>, std::less<>> widths; ///< by pattern
     std::optional<uint64_t> vocabulary;
     bool hasWidths = false; ///< 0.4 and later record them
-    /// Whose layout AutoTP could not describe, with its reason (module_inject/layers.py).
+    /// Parameters with a layout that AutoTP could not describe, with its reason (module_inject/layers.py).
     std::vector<std::pair<Pattern, std::string>> unsupported;
     bool isFile = false;
     std::string path;
@@ -237,7 +237,7 @@ struct SliceRules::Patterns {
             SubParams entry;
             SHARDSCOPE_CHECK(readList(item.at("patterns"), "patterns", entry.patterns));
             SliceRule& rule = entry.rule;
-            rule.join = SliceRule::Join::SubParams;
+            rule.merge = SliceRule::Merge::SubParams;
             rule.isNamed = true;
             rule.dimension = item.at("partition_dim").get<uint32_t>();
             for (const Pattern& pattern : entry.patterns)
@@ -256,7 +256,7 @@ struct SliceRules::Patterns {
                         rule.subSizes = {size};
                         rule.isCount = !hasWidths;
                     }
-                } else if (parts) { // elsewhere a tuple stands for its sum
+                } else if (parts) { // in other dimensions a tuple means its sum
                     for (const uint64_t part : *parts)
                         size += static_cast<int64_t>(std::min<uint64_t>(part, 1ULL << 40));
                 } else {
@@ -316,7 +316,7 @@ Result<std::optional<SliceRules>> SliceRules::recorded(
     const auto items = mappingItems(graph, info);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
-        if (key && *key != "affine_map") // AutoTP's, in a form of its own
+        if (key && *key != "affine_map") // AutoTP's, in another form
             object[toValidUtf8(*key)] = jsonOf(graph, items[i + 1], 1, left);
     }
     if (left == 0)
@@ -352,13 +352,13 @@ Result<SliceRule> SliceRules::ruleFor(std::string_view name) const
         }
     }
     out.isNamed = replicated || averaged || halves || rows || vocabulary || subParams != nullptr;
-    // In the order in which the converter asks (merge_tp_slices).
+    // In the order in which the converter checks them (merge_tp_slices).
     if (replicated) {
-        out.join = SliceRule::Join::Replicated;
+        out.merge = SliceRule::Merge::Replicated;
     } else if (averaged) {
-        out.join = SliceRule::Join::Averaged;
+        out.merge = SliceRule::Merge::Averaged;
     } else if (halves) {
-        out.join = SliceRule::Join::TwoHalves;
+        out.merge = SliceRule::Merge::TwoHalves;
     } else if (subParams != nullptr) {
         out = subParams->rule;
         if (const auto widths = m_patterns->widths.find(matched->text); widths != m_patterns->widths.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@ namespace shardscope {
 
 namespace {
 
-/// The run that has an element of the whole; its element count is what is left of it.
+/// The run that contains an element of the whole. Its element count is the rest of the run.
 bool runAt(const std::vector<SlicePiece>& pieces, uint64_t element, SliceRun& out)
 {
     for (const SlicePiece& piece : pieces) {

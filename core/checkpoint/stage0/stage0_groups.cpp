@@ -104,7 +104,8 @@ private:
         return {};
     }
 
-    /// The shape of a parameter is that of most states an optimizer keeps for it: of the largest.
+    /// The shape of a parameter is the shape of most states that the optimizer keeps for it. On a tie, the
+    /// largest.
     [[nodiscard]] std::optional<Shape> shapeOfStates(NodeId entry) const
     {
         std::optional<Shape> out = factoredShape(m_graph, entry);

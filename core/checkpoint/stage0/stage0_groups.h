@@ -6,16 +6,16 @@
 
 namespace shardscope {
 
-/// What one param group of an optimizer without ZeRO holds, as far as its state tells without names.
+/// What is known about one param group of an optimizer without ZeRO from its state alone, without names.
 struct Stage0Group {
     GroupEntry entry;
-    NodeId flat = kNoNode; ///< `fp16`: the group's masters, one behind another
+    NodeId flat = kNoNode; ///< `fp16`: the group's masters, one after another
     StoredRun flatRun;
     DType masterType = DType::Float32;
     std::vector<NodeId> masters; ///< `fp16-unfused`: one per parameter
-    std::vector<NodeId> states; ///< kinds with parameters of their own: kNoNode where there is none
-    std::vector<std::optional<Shape>> shapes; ///< of those parameters, where anything tells
-    std::vector<std::optional<uint64_t>> masterBytes; ///< where their masters lie in the file
+    std::vector<NodeId> states; ///< kinds with single parameters: kNoNode if a parameter has none
+    std::vector<std::optional<Shape>> shapes; ///< of those parameters, if known
+    std::vector<std::optional<uint64_t>> masterBytes; ///< offsets of their masters in the file
 };
 
 struct Stage0Groups {
@@ -23,11 +23,11 @@ struct Stage0Groups {
     std::vector<Stage0Group> groups;
 };
 
-/// Which form `optimizer` of a model file has.
+/// The form that `optimizer` of a model file has.
 CheckpointKind formOfOptimizer(const PickleGraph& graph, NodeId optimizer);
 
-/// The groups of `optimizer` in the model file `file`. An error of the code Unsupported names what this build
-/// does not read; all others are damage.
+/// The groups of `optimizer` in the model file `file`. Unsupported for what this build does not read. All
+/// other errors mean damage.
 Result<Stage0Groups> readStage0Groups(
     const Reading& reading, FileId file, NodeId optimizer, CheckpointKind kind);
 

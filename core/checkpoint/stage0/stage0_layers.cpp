@@ -142,7 +142,7 @@ private:
             const auto extent = tensor ? content.extentOf(*tensor) : forward(tensor.error());
             if (!tensor || !extent || !tensor->elements())
                 return damaged("a tensor of layer " + std::to_string(number) + " cannot be used");
-            if (!isFloatingPoint(tensor->dtype)) // a buffer of releases that name none
+            if (!isFloatingPoint(tensor->dtype)) // a buffer, in releases that name none
                 continue;
             const uint64_t elements = *tensor->elements();
             layer.tensors.push_back(static_cast<uint32_t>(m_out.tensors.size()));
@@ -153,8 +153,9 @@ private:
         return {};
     }
 
-    /// A tied module is saved with every layer that uses it without a function of its own: files with equal
-    /// values. Values that are all the same say nothing: a new normalisation has them in every layer.
+    /// A tied module is saved with every layer that uses it without a function of its own. Such files have
+    /// equal values. Constant values prove nothing: a new normalisation layer has the same ones in every
+    /// layer.
     void findTwins()
     {
         std::map<std::string, uint32_t> known;

@@ -13,8 +13,8 @@ namespace shardscope {
 struct Stage0Layer {
     uint32_t number = 0;
     std::vector<uint32_t> tensors; ///< its parameters: indices into Stage0Pipeline::tensors
-    uint64_t weight = 0; ///< their elements where the masters are flat, else their number
-    uint32_t module = 0; ///< the first layer with the same values: itself, or a layer that it is tied to
+    uint64_t weight = 0; ///< number of elements if the masters are flat, else of parameters
+    uint32_t module = 0; ///< the first layer with the same values: itself, or one it is tied to
     std::optional<uint32_t> stage; ///< recorded by the buffers of the layer
 };
 
@@ -23,7 +23,7 @@ struct Stage0Stage {
     FileId model = kNoFile;
     std::vector<Stage0Group> groups;
     uint64_t weight = 0; ///< of all groups
-    std::vector<Shape> shapes; ///< of all parameters, ascending; empty where not all are known
+    std::vector<Shape> shapes; ///< of all parameters, ascending; empty if not all are known
 };
 
 /// The layer files and optimizers of a run without ZeRO, of one tensor slice.
@@ -49,7 +49,7 @@ public:
     {
     }
 
-    /// Up to `elements` of `kMost`; empty where they cannot be read.
+    /// Reads up to `elements` elements, at most `kMost`. Empty if they cannot be read.
     std::vector<uint8_t> read(FileId file, uint64_t byte, uint64_t elements, DType type);
 
 private:

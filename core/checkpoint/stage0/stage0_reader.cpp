@@ -21,9 +21,9 @@ namespace shardscope {
 
 namespace {
 
-/// Reads what engines without ZeRO save: FP16_Optimizer (runtime/fp16/fused_optimizer.py),
-/// FP16_UnfusedOptimizer (runtime/fp16/unfused_optimizer.py), or torch's optimizer as it is. No file names a
-/// parameter of a group: order and split follow from `module`, shapes and values.
+/// Reads the output of engines without ZeRO: FP16_Optimizer (runtime/fp16/fused_optimizer.py),
+/// FP16_UnfusedOptimizer (runtime/fp16/unfused_optimizer.py), or torch's own optimizer. No file names the
+/// parameters of a group. Order and split follow from `module`, shapes and values.
 class Stage0Reader
 {
 public:
@@ -57,12 +57,12 @@ public:
             return {};
         readModule(m_reading, true);
         if (m_reading.ofStage != nullptr) {
-            if (hasTorchOptimizer(m_out.kind)) // in 16 bits masters show the order
+            if (hasTorchOptimizer(m_out.kind)) // the masters of 16-bit runs show the order
                 m_out.evidence.emplace_back("the optimizer is taken to list the layers of a stage by their "
                                             "numbers, after modules that stages share");
             SHARDSCOPE_CHECK(readLayerFiles(m_reading));
         }
-        if (hasTorchOptimizer(m_out.kind)) // their copies are the masters themselves
+        if (hasTorchOptimizer(m_out.kind)) // the copies are the masters
             std::erase_if(m_out.whole, [&](const WholeTensor& whole) {
                 return m_out.params[index(whole.param)].role == ParamRole::Trainable;
             });
@@ -82,7 +82,7 @@ private:
             {ErrorCode::Damaged, std::move(what), m_out.file(m_out.templateModel).path.string(), {}});
     }
 
-    /// Weights are all there is. DeepSpeed 0.17.6 to 0.18.4 takes bf16 for ZeRO when it saves
+    /// Only weights are present. DeepSpeed 0.17.6 to 0.18.4 treats bf16 as ZeRO when it saves
     /// (runtime/engine.py, _save_checkpoint) and leaves the optimizer out.
     void readWithoutOptimizer()
     {
@@ -114,7 +114,7 @@ private:
         m_groups = std::move(read->groups);
     }
 
-    /// torch records names where the optimizer was given them (torch/optim/optimizer.py, `param_names`).
+    /// torch records names if the optimizer was given them (torch/optim/optimizer.py, `param_names`).
     bool splitByNames()
     {
         std::unordered_map<std::string_view, uint32_t> byName;
@@ -162,7 +162,7 @@ private:
         GroupSearch search;
         for (uint32_t i = 0; i < m_tensors.size(); ++i) {
             if (isFlat() && m_tensors[i].elements == 0)
-                continue; // the wrapper leaves them out
+                continue; // the wrapper leaves these out
             candidates.push_back(i);
             search.weights.push_back(isFlat() ? m_tensors[i].elements : 1);
         }
@@ -207,8 +207,8 @@ private:
                   "rounding");
     }
 
-    /// Groups that stand in another order than the module: what comes next shows in the masters alone. Where
-    /// several tensors would do, in the module's order.
+    /// For groups in another order than the module. Only the masters show which tensor comes next. If several
+    /// tensors fit, uses the module's order.
     bool splitByValues(const std::vector<uint32_t>& candidates)
     {
         std::vector<bool> used(m_tensors.size());
@@ -217,7 +217,7 @@ private:
         uint64_t tries = 0;
         for (size_t g = 0; g < m_groups.size(); ++g) {
             const uint64_t end = isFlat() ? m_groups[g].flatRun.elements : m_groups[g].shapes.size();
-            size_t next = 0; // candidates are met in the module's order, again and again
+            size_t next = 0; // candidates are visited in the module's order, repeatedly
             for (uint64_t at = 0; at < end;) {
                 const auto weight
                     = [&](uint32_t tensor) { return isFlat() ? m_tensors[tensor].elements : 1; };

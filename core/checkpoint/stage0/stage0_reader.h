@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// A checkpoint without ZeRO: one model file. Names of the optimizer's parameters are inferred, or it
+/// Reads a checkpoint without ZeRO: one model file. Infers the names of the optimizer's parameters, or
 /// refuses.
 Status readStage0(Reading& reading);
 

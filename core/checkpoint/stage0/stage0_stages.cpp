@@ -18,16 +18,17 @@ namespace {
 struct StageChoice {
     uint32_t begin = 0; ///< of its layer files
     uint32_t end = 0;
-    std::vector<uint32_t> tied; ///< layers of other stages whose modules it uses, too
+    std::vector<uint32_t> tied; ///< layers of other stages with modules that it uses, too
 };
 
-/// The tensors of every stage, in the order of its parameters: tied modules first (pipe/module.py, __init__).
+/// The tensors of every stage in the order of its parameters. Tied modules come first (pipe/module.py,
+/// __init__).
 using StageTensors = std::vector<std::vector<uint32_t>>;
 
 /// Where a tensor's values are in the optimizer of a stage.
 using Places = std::map<uint32_t, std::pair<uint32_t, uint64_t>>; ///< tensor → group, position
 
-/// Tries all ways to give consecutive layers to the stages, with as few tied modules as possible.
+/// Tries all ways to assign consecutive layers to the stages, with as few tied modules as possible.
 class StageSearch
 {
 public:
@@ -68,7 +69,7 @@ public:
 private:
     static constexpr size_t kMostTied = 4;
     static constexpr uint64_t kMostTries = 20'000'000;
-    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage, tried in every order
+    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage that are tried in every order
 
     [[nodiscard]] uint32_t layerCount() const { return static_cast<uint32_t>(m_of.layers.size()); }
 
@@ -96,7 +97,7 @@ private:
         return m_of.layers[layer].module == layer && m_of.layers[layer].weight > 0;
     }
 
-    /// Every end that gives the stage as many parameters as its optimizer has.
+    /// Tries every last layer that gives the stage as many parameters as its optimizer has.
     void tryLayers(uint32_t stage, uint32_t begin, std::vector<uint32_t> tied, size_t used)
     {
         const uint64_t wanted = m_of.stages[stage].weight;
@@ -108,7 +109,7 @@ private:
             ++m_tries;
             const bool isLast = end == layerCount();
             const bool mayGoOn = !isLast && (!m_of.layers[end].stage || *m_of.layers[end].stage == stage);
-            // A layer without parameters goes to the stage before it, unless its buffers say otherwise.
+            // A layer without parameters belongs to the stage before it, unless its buffers show another one.
             if (sum == wanted && !(mayGoOn && m_of.layers[end].weight == 0)) {
                 m_choices.push_back({begin, end, tied});
                 if (shapesFit(stage))
@@ -120,7 +121,7 @@ private:
             const Stage0Layer& layer = m_of.layers[end];
             const bool isNew = modules.insert(layer.module).second;
             if (!isNew && std::find(tied.begin(), tied.end(), layer.module) != tied.end())
-                return; // it has a file of its own
+                return; // it has its own file
             sum += isNew ? layer.weight : 0;
         }
     }
@@ -191,7 +192,7 @@ private:
         }
     }
 
-    /// The orders of a stage's parameters that its optimizer may have.
+    /// The possible orders of a stage's parameters in its optimizer.
     std::vector<std::pair<std::vector<uint32_t>, Places>> ordersOf(
         uint32_t stage, const std::set<uint32_t>& tied)
     {
@@ -219,7 +220,7 @@ private:
         return out;
     }
 
-    /// Whether the tensors, in this order, make up the param groups; if so, in which places.
+    /// Whether the tensors, in this order, form the param groups. If so, sets their places.
     bool splits(uint32_t stage, const std::vector<uint32_t>& tensors, Places& places)
     {
         const Stage0Stage& of = m_of.stages[stage];
@@ -227,7 +228,7 @@ private:
         GroupSearch search;
         for (const uint32_t tensor : tensors) {
             if (m_of.weightOf(tensor) == 0)
-                continue; // the wrapper leaves it out
+                continue; // the wrapper leaves these out
             candidates.push_back(tensor);
             search.weights.push_back(m_of.weightOf(tensor));
         }
@@ -240,7 +241,7 @@ private:
         if (split.outcome == GroupSplit::Outcome::None)
             return false;
         if (split.outcome != GroupSplit::Outcome::One)
-            return true; // the stage's own reader says that the groups cannot be determined
+            return true; // the stage's own reader reports that the groups cannot be determined
         std::vector<uint64_t> filled(of.groups.size());
         for (size_t i = 0; i < candidates.size(); ++i) {
             if (split.groupOf[i] < 0)
@@ -267,8 +268,8 @@ private:
         return group.masterBytes[position];
     }
 
-    /// All stages that use a tied module step it alike, so that it has the same masters and moments in each
-    /// (pipe/engine.py, _exec_reduce_tied_grads).
+    /// All stages that use a tied module update it in the same way. So each has the same masters and moments
+    /// for it (pipe/engine.py, _exec_reduce_tied_grads).
     bool tiesAgree(const std::set<uint32_t>& tied, const std::vector<Places>& places)
     {
         for (const uint32_t module : tied) {
@@ -295,7 +296,7 @@ private:
         return true;
     }
 
-    /// The first masters, or without masters the first elements of the largest state.
+    /// The first masters. Without masters: the first elements of the largest state.
     std::vector<uint8_t> stateSample(
         uint32_t stage, uint32_t tensor, const std::pair<uint32_t, uint64_t>& place)
     {
@@ -329,10 +330,10 @@ private:
     std::set<StageTensors> m_found;
     size_t m_extra = 0; ///< tied modules that stages use beyond their own layers
     uint64_t m_tries = 0;
-    bool m_leftOut = false; ///< a choice was not tried, so that none can be called the only one
+    bool m_leftOut = false; ///< some choice was not tried: uniqueness is not proven
 };
 
-/// Names as DeepSpeed gives them inside a stage.
+/// Adds names as DeepSpeed gives them inside a stage.
 void addNamed(Stage0Stages& out, uint32_t rank, const Stage0Pipeline& pipeline,
     const std::vector<uint32_t>& tensors, const std::set<uint32_t>& tied)
 {
@@ -353,7 +354,7 @@ void addNamed(Stage0Stages& out, uint32_t rank, const Stage0Pipeline& pipeline,
     }
 }
 
-/// Modules of layers with equal files, and of layers that more than one stage uses.
+/// Modules of layers with equal files, and modules that more than one stage uses.
 std::set<uint32_t> tiedModules(const Stage0Pipeline& pipeline, const StageTensors& stages)
 {
     std::set<uint32_t> out;

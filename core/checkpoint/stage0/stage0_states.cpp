@@ -75,7 +75,8 @@ private:
         m_unit.states.push_back(std::move(state));
     }
 
-    /// Whether the state has an element for each of its parameter's, where it can be told from a scalar.
+    /// Whether the state has one element per element of its parameter. A scalar cannot always be
+    /// distinguished.
     [[nodiscard]] bool isElementwise(std::string_view name) const
     {
         bool seen = false;
@@ -86,7 +87,7 @@ private:
                 continue;
             const auto tensor = asTensor(m_graph, value);
             if (!tensor)
-                return true; // collecting it says what is wrong
+                return true; // collecting it reports the error
             if (!param(at).shape.empty())
                 return tensor->sizes == param(at).shape;
             seen = true;
@@ -135,7 +136,8 @@ private:
         addState(std::move(name), dtype == DType::Unknown ? DType::Float32 : dtype, std::move(runs));
     }
 
-    /// Factored and quantised states have tensors of other shapes, whose elements belong to no single one.
+    /// Factored and quantised states have tensors of other shapes. Their elements belong to no single element
+    /// of the parameter.
     void setTensorAside(std::string_view name, NodeId value) const
     {
         const auto tensor

@@ -61,9 +61,9 @@ public:
             m_named.push_back("differs: " + placeOf(subject, state.name));
     }
 
-    void tellOfCopies()
+    void reportCopies()
     {
-        if (m_copies == 0 || m_reading.salvage) // of another step anyway
+        if (m_copies == 0 || m_reading.salvage) // they are of another step
             return;
         if (m_different > m_named.size())
             m_named.push_back("and " + std::to_string(m_different - m_named.size()) + " more");
@@ -95,7 +95,7 @@ private:
     std::vector<std::string> m_named;
 };
 
-/// The file of the same name among what the checkpoint holds of a rank.
+/// The file of the same name among a rank's files in the checkpoint.
 StoredRun savedRun(const Reading& reading, const SwapSubject& subject, const SwappedState& state)
 {
     for (const SwapFolder& folder : reading.swapFolders) {
@@ -122,7 +122,7 @@ void checkSwapContents(const Reading& reading, const SwapMap& map, const std::ve
                 checker.check(subject, (*states)[i]);
         }
     }
-    checker.tellOfCopies();
+    checker.reportCopies();
 }
 
 void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects)

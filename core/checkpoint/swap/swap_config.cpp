@@ -26,13 +26,13 @@ SwapConfig readSwapConfig(const Reading& reading)
     const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
     if (const auto text = asString(graph, device))
         out.nvme = *text == "nvme";
-    else if (device != kNoNode) // OffloadDeviceEnum, of configurations built in Python
+    else if (device != kNoNode) // OffloadDeviceEnum, from configurations built in Python
         out.nvme = nodeText(graph, device).find("nvme") != std::string::npos;
     out.pipelined = isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_read"})
         || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_write"})
         || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline"});
     if (const auto block = asInteger(graph, configValue(reading, {"aio", "block_size"})); block && *block > 0)
-        out.leastBytes = std::max(out.leastBytes, static_cast<uint64_t>(*block));
+        out.minBytes = std::max(out.minBytes, static_cast<uint64_t>(*block));
     if (isTrue(reading, {"bf16", "bf16_master_weights_and_grads"}))
         out.masterType = DType::BFloat16;
     if (isTrue(reading, {"fp16", "fp16_master_weights_and_grads"}))

@@ -28,7 +28,7 @@ std::string idOf(const PickleGraph& graph, NodeId node)
     return std::string(asString(graph, lookup(graph, tensor->attributes, "ds_id")).value_or(""));
 }
 
-/// Whether any flat state has an id; nothing when there is no such state.
+/// Whether any flat state has an id. Nothing if there is no such state.
 std::optional<bool> areMarked(const PickleGraph& graph, NodeId states)
 {
     std::optional<bool> out;
@@ -71,7 +71,7 @@ public:
         if (m_subjects.empty()) {
             markLeftOver("the checkpoint keeps nothing in swap files; an earlier save of its tag left them");
             if (m_reading.salvage)
-                tellSalvaged(m_reading, m_map);
+                reportSalvaged(m_reading, m_map);
             return {};
         }
         for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank)
@@ -79,11 +79,11 @@ public:
         markLeftOver("the swap files belong to no sub-group of this checkpoint; earlier runs left them");
         describe();
         if (m_reading.salvage)
-            tellSalvaged(m_reading, m_map);
+            reportSalvaged(m_reading, m_map);
         if (m_reading.depth == OpenDepth::Full) {
             checkSwapContents(m_reading, m_map, m_subjects);
             if (m_origin != SwapFolder::Origin::Checkpoint) {
-                if (!m_reading.salvage) // which says that it is of another step
+                if (!m_reading.salvage) // a salvage already reports the other step
                     checkLiveSwap(m_reading, m_map, m_subjects);
                 checkSwappedWeights(m_reading, m_map, m_subjects);
             }
@@ -92,7 +92,7 @@ public:
     }
 
 private:
-    /// Every sub-group that has elements, on every rank whose optimizer file can be read.
+    /// Collects every sub-group with elements, on every rank with a readable optimizer file.
     void collectSubjects()
     {
         for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
@@ -118,7 +118,7 @@ private:
                 subject.empty = isEmptyTensor(graph, subject.master);
                 subject.id = idOf(graph, subject.master);
                 if (swapIdNumbers(subject.id).empty())
-                    subject.id.clear(); // DeepSpeed gives no such id
+                    subject.id.clear(); // DeepSpeed gives no such ids
                 if (!subject.id.empty())
                     subject.marked = areMarked(graph, subject.state);
                 m_subjects.push_back(std::move(subject));
@@ -126,7 +126,8 @@ private:
         }
     }
 
-    /// One that merely lies beside the tag counts where the checkpoint lacks its own and needs one.
+    /// A folder that was not named and is only next to the tag is used if the checkpoint needs swap files and
+    /// has none.
     void addLiveFolders()
     {
         const bool asked = addNamedSwapFolders(m_reading);
@@ -134,15 +135,15 @@ private:
             && std::any_of(m_subjects.begin(), m_subjects.end(),
                 [&](const SwapSubject& subject) { return isSwapped(subject); });
         if (!asked && lacking)
-            addSwapFolderBeside(m_reading);
+            addSwapFolderNextToTag(m_reading);
     }
 
-    /// A live folder that was asked for stands before what the checkpoint holds, one that only lies beside it
-    /// after.
+    /// A live folder that was named has priority over the checkpoint's own files. One that is only next to
+    /// the checkpoint comes after them.
     void chooseFolders()
     {
         for (const auto origin :
-            {SwapFolder::Origin::Named, SwapFolder::Origin::Checkpoint, SwapFolder::Origin::Beside}) {
+            {SwapFolder::Origin::Named, SwapFolder::Origin::Checkpoint, SwapFolder::Origin::NextToTag}) {
             for (const SwapFolder& folder : m_reading.swapFolders) {
                 if (folder.origin == origin)
                     m_chosen.push_back(&folder);
@@ -158,17 +159,17 @@ private:
     {
         if (subject.empty)
             return true;
-        if (m_config.known && !m_config.nvme) // marks outlive loading in an engine that swaps nothing
+        if (m_config.known && !m_config.nvme) // marks stay after loading in an engine that swaps nothing
             return m_reading.salvage && isSalvageable(m_masterBytes, subject, m_config.masterType);
         if (subject.marked)
             return *subject.marked;
         const uint64_t elements = subject.unit->partition.partitionElements();
         const bool large = elements
-            >= (m_config.leastBytes + itemSize(m_config.masterType) - 1) / itemSize(m_config.masterType);
+            >= (m_config.minBytes + itemSize(m_config.masterType) - 1) / itemSize(m_config.masterType);
         if (!large)
             return false;
         if (m_chosen.empty())
-            return m_config.pipelined && !subject.id.empty(); // a rewrite's tensors carry no ids
+            return m_config.pipelined && !subject.id.empty(); // tensors of rewritten files have no ids
         return m_reading.salvage || m_origin == SwapFolder::Origin::Checkpoint || !subject.id.empty();
     }
 
@@ -209,7 +210,7 @@ private:
             mapSubject(*subject, *folder, index);
     }
 
-    /// The names of the states that are swapped, masters first.
+    /// The names of the swapped states, masters first.
     [[nodiscard]] std::vector<std::string> statesOf(const SwapSubject& subject) const
     {
         std::vector<std::string> out{"fp32"};
@@ -222,7 +223,8 @@ private:
             if (!name || !tensor || tensor->sizes.size() != 1 || *name == "step")
                 continue;
             const uint64_t elements = tensor->sizes[0];
-            // A full one without an id beside masters with one is kept in memory (Muon's momentum may be).
+            // A full state without an id, next to masters with one, is kept in memory. Muon's momentum may
+            // be.
             const bool inMemory = haveIds && idOf(graph, items[i + 1]).empty();
             if (elements == 0 || (elements == subject.unit->partition.partitionElements() && !inMemory))
                 out.emplace_back(*name);
@@ -263,7 +265,7 @@ private:
     void mapSubject(const SwapSubject& subject, const SwapFolder& folder, const SwapIndex& index)
     {
         if (subject.id.empty())
-            return addNothing(subject); // matchSwapIds() told why
+            return addNothing(subject); // matchSwapIds() reported the reason
         const uint64_t elements = subject.unit->partition.partitionElements();
         const uint64_t bytes = elements * itemSize(m_config.masterType);
         SwapMap::States states;
@@ -311,7 +313,7 @@ private:
             placeOf(subject, toValidUtf8(state)), {toValidUtf8(file)});
     }
 
-    /// Files of the chosen folders that nothing was mapped to, of ranks whose optimizer file was read.
+    /// Files of the chosen folders that nothing is mapped to, for ranks with an optimizer file that was read.
     void markLeftOver(const std::string& why)
     {
         for (const SwapFolder* folder : m_chosen) {
@@ -363,7 +365,7 @@ private:
     SwapConfig m_config;
     std::vector<SwapSubject> m_subjects;
     std::vector<const SwapFolder*> m_chosen;
-    MasterBytes m_masterBytes; ///< where they are needed
+    MasterBytes m_masterBytes; ///< filled if needed
     SwapFolder::Origin m_origin = SwapFolder::Origin::Checkpoint;
     std::set<FileId> m_used;
     std::set<uint32_t> m_read; ///< ranks

@@ -10,22 +10,22 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kAlignedBytes = 1024; ///< AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py
-constexpr uint64_t kMostThreads = 128; ///< of one request; more than anybody has
+constexpr uint64_t kMostThreads = 128; ///< of one request; more than any system uses
 
 struct Candidate {
     std::string_view id;
     std::vector<uint64_t> numbers;
-    uint64_t bytes = 0; ///< of the file of its masters
+    uint64_t bytes = 0; ///< size of its masters' file
 };
 
-/// Names that list every parameter, of 0.13.0 to 0.13.2.
+/// Whether names list every parameter, as in 0.13.0 to 0.13.2.
 bool listsAllParams(const Checkpoint& checkpoint)
 {
     const std::string& version = checkpoint.deepspeedVersion;
     return version.starts_with("0.13.0") || version.starts_with("0.13.1") || version.starts_with("0.13.2");
 }
 
-/// Of one request of asynchronous I/O; the most where the configuration is not known.
+/// Threads of one request of asynchronous I/O. The maximum if the configuration is not known.
 uint64_t threads(const Reading& reading)
 {
     const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
@@ -89,7 +89,7 @@ private:
             && (params == 1) == (candidate.numbers[0] == candidate.numbers[1]);
     }
 
-    /// In order of the ids, which follows the order of the parameters in all but odd models.
+    /// Assigns in the order of the ids. They follow the order of the parameters in almost all models.
     bool assign()
     {
         std::vector<const Candidate*> usable;
@@ -112,7 +112,7 @@ private:
         return true;
     }
 
-    /// Every subject's only fit, where each has one of its own; else empty.
+    /// The only candidate that fits each subject, if all are different. Else empty.
     [[nodiscard]] std::vector<const Candidate*> soleAssignment(
         const std::vector<const Candidate*>& usable) const
     {
@@ -140,11 +140,11 @@ private:
             for (size_t j = i + 1; j < chosen.size() && !doubt; ++j)
                 doubt = fits(*m_subjects[i], *chosen[j]) && fits(*m_subjects[j], *chosen[i]);
         }
-        const bool told = std::any_of(m_reading.out.findings.begin(), m_reading.out.findings.end(),
+        const bool isReported = std::any_of(m_reading.out.findings.begin(), m_reading.out.findings.end(),
             [](const Finding& finding) { return finding.code == code::kSwapUnmapped; });
-        if (!doubt || told)
+        if (!doubt || isReported)
             return;
-        // With one param group the optimizer has the model's own order, as the ids have.
+        // With one param group, the optimizer's order is the model's own, and so is the order of the ids.
         m_reading.add(code::kSwapUnmapped,
             m_reading.out.groups.size() == 1 ? Severity::Warning : Severity::Error,
             "which sub-group a swap file belongs to follows from the order of their ids alone: sub-groups of "
@@ -158,7 +158,7 @@ private:
     const Reading& m_reading;
     std::vector<SwapSubject*> m_subjects;
     DType m_dtype;
-    uint64_t m_unitBytes; ///< what is written is a multiple of it
+    uint64_t m_unitBytes; ///< file sizes are a multiple of this
     bool m_all;
     bool m_exact = true;
     std::vector<Candidate> m_candidates;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A swap folder whose run left no checkpoint, with an earlier checkpoint of the run to tell what is what.
+// Reads a swap folder of a run that left no checkpoint. An earlier checkpoint of the run identifies the
+// files.
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/swap/swap_windows.h"
@@ -13,16 +14,17 @@ namespace shardscope {
 
 namespace {
 
-/// Swap files are padded to what one request of asynchronous I/O may transfer, with as many threads as
-/// anybody has (AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py).
+/// Swap files are padded to the size of one request of asynchronous I/O. This limit assumes more threads than
+/// any system has (AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py).
 constexpr uint64_t kMostPaddingBytes = uint64_t{1024} * 128;
 
-/// Between the masters of a sub-group at two steps of a run, and at most between those of two sub-groups.
-constexpr double kLeastOfSame = 0.9;
+/// Min cosine between the masters of one sub-group at two steps of a run. Max cosine between those of two
+/// different sub-groups.
+constexpr double kMinOfSame = 0.9;
 constexpr double kMostOfOthers = 0.5;
 
-/// The cosine of the angle between a sub-group's masters in the checkpoint and in a swap file, by samples; 0
-/// where one cannot be read.
+/// The cosine of the angle between a sub-group's masters in the checkpoint and in a swap file, from samples.
+/// 0 if one cannot be read.
 double likeness(SwapWindowReader& donor, SwapWindowReader& swap, const SwapSubject& subject,
     const StoredRun& own, const StoredRun& other, DType dtype)
 {
@@ -48,7 +50,7 @@ bool hasSizeOf(uint64_t fileBytes, uint64_t bytes)
     return fileBytes >= bytes && fileBytes - bytes < kMostPaddingBytes;
 }
 
-/// The one id whose masters are like the sub-group's; empty where none or several are.
+/// The one id with masters similar to the sub-group's. Empty if there are none or several.
 std::string idByValues(
     const Reading& reading, const SwapSubject& subject, const SwapIndex& index, DType dtype)
 {
@@ -63,9 +65,9 @@ std::string idByValues(
             continue;
         SwapWindowReader swap(reading);
         const double cosine = likeness(donor, swap, subject, own, {file, 0, 0, own.elements}, dtype);
-        if (cosine < kLeastOfSame && cosine > kMostOfOthers)
+        if (cosine < kMinOfSame && cosine > kMostOfOthers)
             return {};
-        if (cosine < kLeastOfSame)
+        if (cosine < kMinOfSame)
             continue;
         if (!best.empty())
             return {};
@@ -120,7 +122,7 @@ void matchByValues(
 {
     std::map<std::string, std::vector<SwapSubject*>> found;
     for (SwapSubject* subject : subjects) {
-        // The ids are those of the process that saved the donor, which may have numbered otherwise.
+        // The ids come from the process that saved the donor. Its numbers may differ.
         if (index.contains({"fp32", subject->id}))
             continue;
         subject->id.clear();
@@ -146,7 +148,7 @@ bool hasRanksOf(const Reading& reading, const std::vector<const SwapFolder*>& fo
     return beyond == 0;
 }
 
-void tellSalvaged(const Reading& reading, const SwapMap& map)
+void reportSalvaged(const Reading& reading, const SwapMap& map)
 {
     if (map.isEmpty())
         return reading.add(code::kSwapUnmapped, Severity::Error,

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kSample = 256; ///< elements per parameter
 constexpr size_t kMostNamed = 8;
 
-/// What a run with swapped weights calls their folder (runtime/swap_tensor/partitioned_param_swapper.py).
+/// The folder name for swapped weights (runtime/swap_tensor/partitioned_param_swapper.py).
 std::string weightsFolder(const Checkpoint& checkpoint)
 {
     if (checkpoint.precision == "bf16")
@@ -28,7 +28,7 @@ DType weightsType(const Checkpoint& checkpoint)
     return checkpoint.precision == "fp16" ? DType::Float16 : DType::Float32;
 }
 
-/// The first elements of a file that is there and long enough; else empty: it takes no part.
+/// The first elements of a file. Empty, so that it is not compared, if the file is missing or too short.
 std::vector<uint8_t> readStart(io::FileSystem& files, const io::Path& path, uint64_t offset, uint64_t bytes)
 {
     const auto file = files.openRead(path);
@@ -38,7 +38,7 @@ std::vector<uint8_t> readStart(io::FileSystem& files, const io::Path& path, uint
     return (*file)->readAt(offset, out) ? out : std::vector<uint8_t>();
 }
 
-/// Compares the masters of the parameter at `position` of a sub-group with the file of its weights.
+/// Compares the masters of the parameter at `position` of a sub-group with its weight file.
 WeightTally compareParam(const Reading& reading, const SwapSubject& subject, const SwappedState& masters,
     size_t position, const io::Path& weights)
 {
@@ -82,7 +82,7 @@ void checkSwappedWeights(const Reading& reading, const SwapMap& map, const std::
         const io::Path rankFolder = reading.out.file(states->front().run.file).path.parent_path();
         const io::Path folder
             = rankFolder.parent_path().parent_path() / weightsFolder(reading.out) / rankFolder.filename();
-        for (const bool last : {false, true}) { // the id names these two
+        for (const bool last : {false, true}) { // the id names the first and last parameter
             const std::string name = std::to_string(numbers[last ? 1 : 0]) + "_param.tensor.swp";
             const auto info = reading.files.stat(folder / name);
             if (!info || info->type != io::FileType::Regular)

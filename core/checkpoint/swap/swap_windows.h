@@ -9,20 +9,20 @@
 
 namespace shardscope {
 
-/// Some elements of a rank's part of a sub-group.
+/// A range of elements in a rank's part of a sub-group.
 struct SwapWindow {
     uint64_t begin = 0; ///< element of the partition
     uint64_t elements = 0;
 };
 
-/// A few places of a rank's partition that hold elements of parameters, spread over it.
+/// A few places of a rank's partition that hold elements of parameters. They are spread over the partition.
 std::vector<SwapWindow> swapWindowsOf(const FlatUnit& unit, uint32_t rank);
 
-/// What the optimizer file itself holds for a state of a swapped sub-group, where that is a whole tensor;
-/// else an absent run.
+/// What the optimizer file itself holds for a state of a swapped sub-group, if that is a whole tensor. Else
+/// an absent run.
 StoredRun swapCopyOf(const Reading& reading, const SwapSubject& subject, const SwappedState& state);
 
-/// Reads windows of tensors; files stay open, since one after the other comes from the same.
+/// Reads windows of tensors. Keeps files open, because consecutive windows come from the same file.
 class SwapWindowReader
 {
 public:
@@ -31,7 +31,7 @@ public:
     {
     }
 
-    /// Empty when it cannot be read, which a finding tells once per file.
+    /// Empty if it cannot be read. A finding reports it once per file.
     std::vector<uint8_t> read(const StoredRun& run, const SwapWindow& window, DType dtype);
 
 private:

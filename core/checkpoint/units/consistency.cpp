@@ -20,10 +20,10 @@ namespace shardscope {
 
 namespace {
 
-/// Over how many ranks the file's run partitioned parameters that are no experts.
+/// The number of ranks that the file's run partitioned parameters over, without experts.
 std::optional<int64_t> partitionCount(const PickleGraph& graph)
 {
-    // Of experts that fold over tensor slices more ranks may have the same than there are data-parallel ones.
+    // If experts fold over tensor slices, more ranks may share an expert than there are data-parallel ranks.
     if (const NodeId folding = lookup(graph, graph.root(), kFolding); folding != kNoNode)
         return asInteger(graph, lookup(graph, folding, "zero_partition_count"));
     const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");
@@ -37,8 +37,8 @@ std::optional<int64_t> partitionCount(const PickleGraph& graph)
     return most;
 }
 
-/// The torch optimizer's dict, or the list of elastic checkpoints: inside "base_optimizer_state" (ZeRO-1/2)
-/// or a second "optimizer_state_dict" (ZeRO-3).
+/// The torch optimizer's dict, or the list of elastic checkpoints. ZeRO-1/2: in "base_optimizer_state".
+/// ZeRO-3: in a second "optimizer_state_dict".
 NodeId torchStateOf(const PickleGraph& graph)
 {
     const NodeId wrapper = wrapperOf(graph);
@@ -46,14 +46,15 @@ NodeId torchStateOf(const PickleGraph& graph)
     return base != kNoNode ? base : lookup(graph, wrapper, "optimizer_state_dict");
 }
 
-/// What all ranks must agree on, as text. Step tensors are read: a rank from another step differs just there.
+/// What all ranks must agree on, as text. Step tensors are read, because a rank from another step differs
+/// only there.
 struct RankFacts {
     std::string steps;
     std::string options;
     std::string scaler;
 };
 
-constexpr char kUnread = '?'; ///< a step that cannot be read, of which other findings say why
+constexpr char kUnread = '?'; ///< a step that cannot be read; other findings report why
 
 std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
 {
@@ -97,7 +98,7 @@ RankFacts factsOf(const Reading& reading, FileId id)
 
 using Ranks = std::vector<std::pair<FileId, RankFacts>>;
 
-/// How far a rank's step is from what the model file counts; 0 where either is not known.
+/// How far a rank's step is from the model file's counter. 0 if either is not known.
 double stepsOff(const Reading& reading, const RankFacts& facts)
 {
     const StepCounters& steps = reading.out.steps;
@@ -108,7 +109,7 @@ double stepsOff(const Reading& reading, const RankFacts& facts)
     return std::abs(step - static_cast<double>(*steps.globalSteps - steps.skippedSteps.value_or(0)));
 }
 
-/// Of a damaged file those steps count that can be read: the others are taken for what `usual` has there.
+/// In a damaged file only the readable steps are compared. The others are replaced by those of `usual`.
 void takeUnread(std::string& steps, const std::string& usual)
 {
     std::istringstream here(steps);
@@ -122,7 +123,7 @@ void takeUnread(std::string& steps, const std::string& usual)
     steps = std::move(out);
 }
 
-/// The value most ranks have; among equals that of ranks at the model file's step, then the one met first.
+/// The value of most ranks. On a tie: the value of ranks at the model file's step, then the first one found.
 std::string majority(const Reading& reading, const Ranks& ranks, std::string RankFacts::*field)
 {
     std::map<std::string, size_t> counts;

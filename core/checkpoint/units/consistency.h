@@ -5,14 +5,14 @@
 
 namespace shardscope {
 
-/// Optimizer files of another world size become Foreign, with a finding; before the model is read.
+/// Marks optimizer files of another world size as Foreign, with a finding. Call before the model is read.
 void markForeignRanks(const Reading& reading);
-/// Ranks that disagree with rank 0 about step, options or scaler; after the model is read.
+/// Reports ranks that disagree with rank 0 about step, options or scaler. Call after the model is read.
 void checkRanksAgree(const Reading& reading);
-/// torch names the archive inside a file after the file. A name with another rank in it: the file was
-/// renamed, and holds that rank's part. It becomes Foreign, with a finding; whether it did.
+/// torch names the archive inside a file after the file. If that name has another rank, the file was renamed
+/// and holds that rank's part. Such a file becomes Foreign, with a finding. Returns whether it did.
 bool markRenamed(const Reading& reading, FileId file);
-/// One more ZeRO-3 model file against the first: steps, world size, version.
+/// Compares another ZeRO-3 model file with the first one: steps, world size, version.
 void checkModelFile(const Reading& reading, FileId file);
 
 } // namespace shardscope

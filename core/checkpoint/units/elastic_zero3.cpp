@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kStates = "base_optimizer_state";
 constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
 
-/// Elements per rank that close a sub-group; nothing where no configuration tells.
+/// Elements per rank that complete a sub-group. Nothing if no configuration records it.
 std::optional<double> subGroupSize(const Reading& reading)
 {
     const NodeId zero = configValue(reading, {"zero_optimization"});
@@ -25,7 +25,7 @@ std::optional<double> subGroupSize(const Reading& reading)
                            : asNumber(reading.content(reading.out.templateModel)->pickle(), size);
 }
 
-/// How many param groups the learning-rate scheduler has rates of; 0 where it does not say.
+/// Number of param groups in the learning-rate scheduler. 0 if it does not record them.
 size_t scheduledGroups(const Reading& reading)
 {
     if (reading.content(reading.out.templateModel) == nullptr)
@@ -51,7 +51,7 @@ uint64_t elementsPerRank(const std::vector<NamedShape>& subGroup, uint32_t ranks
     return sum;
 }
 
-/// Groups of consecutive sub-groups, as many parameters in each as the group's state lists tensors.
+/// Groups of consecutive sub-groups. Each group has as many parameters as its state lists tensors.
 std::optional<std::vector<GroupEntry>> groupsFromLists(
     const ShapeLists& subGroups, const PickleGraph& graph, std::span<const NodeId> entries)
 {
@@ -75,7 +75,7 @@ std::optional<std::vector<GroupEntry>> groupsFromLists(
     return next == subGroups.size() ? std::optional(std::move(out)) : std::nullopt;
 }
 
-/// One rank's parts of the parameters, where its file has them as one tensor or several.
+/// One rank's parts of the parameters. Its file has one tensor or several.
 class RankSlices
 {
 public:
@@ -87,7 +87,7 @@ public:
     {
     }
 
-    /// Why they are not there; empty when they are.
+    /// Empty on success, else the reason why they are missing.
     std::string read(const RankStates& source, NodeId value)
     {
         const PickleGraph& graph = m_reading.content(source.file)->pickle();
@@ -113,7 +113,7 @@ private:
         m_slices.push_back({run, first(param)});
     }
 
-    /// One tensor: padded as the masters are, or the payload back to back.
+    /// Reads a single tensor: padded like the masters, or the payload back to back.
     std::string readFlat(const RankStates& source, NodeId value)
     {
         const auto run = flatRun(m_reading, source.file, value, m_dtype);
@@ -163,7 +163,7 @@ private:
     const FlatPartition& m_partition;
     uint32_t m_rank;
     uint32_t m_params;
-    DType m_dtype = DType::Unknown; ///< unknown as long as there is no element
+    DType m_dtype = DType::Unknown; ///< Unknown while no element was found
     std::vector<UnitState::Slice> m_slices;
 };
 
@@ -196,18 +196,18 @@ std::optional<std::vector<GroupEntry>> groupsFromSizes(
             return listed;
     }
     const auto size = subGroupSize(reading);
-    std::vector<bool> mayGoOn; // into the next sub-group
+    std::vector<bool> mayGoOn; // whether the group may continue there
     for (size_t i = 0; i < subGroups.size(); ++i)
         mayGoOn.push_back(i + 1 < subGroups.size()
             && (!size || static_cast<double>(elementsPerRank(subGroups[i], reading.worldSize)) >= *size));
     const auto open = static_cast<size_t>(std::count(mayGoOn.begin(), mayGoOn.end(), true));
-    const size_t told = entries.size() != subGroups.size() ? entries.size() : scheduledGroups(reading);
-    const bool joins = open > 0 && told == subGroups.size() - open;
-    if (open > 0 && !joins && told != subGroups.size())
+    const size_t recorded = entries.size() != subGroups.size() ? entries.size() : scheduledGroups(reading);
+    const bool canContinue = open > 0 && recorded == subGroups.size() - open;
+    if (open > 0 && !canContinue && recorded != subGroups.size())
         return std::nullopt;
     std::vector<GroupEntry> out;
     for (size_t i = 0; i < subGroups.size(); ++i) {
-        if (i == 0 || !joins || !mayGoOn[i - 1])
+        if (i == 0 || !canContinue || !mayGoOn[i - 1])
             out.emplace_back();
         out.back().stateKeys.push_back(static_cast<int64_t>(i));
     }
@@ -281,7 +281,7 @@ UnitState collectSlices(const Reading& reading, const FlatUnit& unit, const std:
             state.dtype = slices.dtype();
         std::move(parts.begin(), parts.end(), std::back_inserter(state.perSlice));
     }
-    if (state.dtype == DType::Unknown) // no element on any rank
+    if (state.dtype == DType::Unknown) // no rank has an element
         state.dtype = unit.states.front().dtype;
     return state;
 }

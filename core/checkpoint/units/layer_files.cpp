@@ -45,7 +45,7 @@ public:
         if (!m_tied.empty()) {
             SHARDSCOPE_CHECK(loadFiles(m_reading, others));
             for (const FileId file : others) {
-                if (!m_out.file(file).rank) // an earlier stage's
+                if (!m_out.file(file).rank) // it belongs to an earlier stage
                     readTied(file);
             }
         }
@@ -75,7 +75,7 @@ private:
         }
     }
 
-    /// What a layer's file is called, as this slice's others are.
+    /// The name of a layer's file, in the form of this slice's other files.
     [[nodiscard]] std::string nameOf(uint32_t layer) const
     {
         std::string like;
@@ -112,8 +112,8 @@ private:
             const std::string name = layer + "." + std::string(*key);
             auto known = m_out.findParam(name);
             if (!known) {
-                // Only ZeRO-3 lists what is frozen, so that numbers which no optimizer has are told by their
-                // type.
+                // Only ZeRO-3 lists frozen parameters. A tensor that no optimizer has is therefore classified
+                // by its type.
                 const bool buffer = m_buffers.contains(name) || !isFloatingPoint(tensor->dtype);
                 known = addParameter(
                     m_reading, name, tensor->sizes, buffer ? ParamRole::Buffer : ParamRole::Frozen);
@@ -122,8 +122,8 @@ private:
         }
     }
 
-    /// A layer that several stages share is saved once per occurrence, under the layer's number; all of its
-    /// names must be those of one tied module.
+    /// A layer that several stages share is saved once per use, each time under that layer's number. All its
+    /// names must belong to one tied module.
     void readTied(FileId file)
     {
         const TorchFile* content = m_reading.content(file);
@@ -151,7 +151,7 @@ private:
         }
     }
 
-    /// Files in which nobody has a parameter go along with the last part.
+    /// Files without a parameter of any part are assigned to the last part.
     Status takeLeftOver()
     {
         std::vector<FileId> left;
@@ -167,7 +167,7 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
-    std::set<uint32_t> m_layers; ///< of this stage, whose file was not met
+    std::set<uint32_t> m_layers; ///< layers of this stage without a file so far
     std::set<std::string, std::less<>> m_buffers;
     std::vector<ParamId> m_tied; ///< parameters of tied modules without a copy
 };

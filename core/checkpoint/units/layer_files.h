@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// Pipeline stages keep their weights in files of single layers (layer_LL-…-model_states.pt, pipe/module.py):
-/// copies of this part's parameters, and its buffers and frozen parameters.
+/// Pipeline stages store weights in files of single layers (layer_LL-…-model_states.pt, pipe/module.py).
+/// These hold copies of this part's parameters, its buffers and its frozen parameters.
 Status readLayerFiles(Reading& reading);
 
 } // namespace shardscope

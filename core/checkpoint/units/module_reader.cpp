@@ -59,8 +59,8 @@ private:
         }
     }
 
-    /// Before 0.4.2, and with experts before 0.19.3, nothing names buffers. ZeRO-3 has placeholders for all
-    /// else, of one element then.
+    /// Before 0.4.2, and with experts before 0.19.3, no file names buffers. ZeRO-3 then has placeholders of
+    /// one element for all other tensors.
     [[nodiscard]] bool looksLikeBuffer(
         const std::string& name, const TensorView& tensor, bool weightsAreWhole) const
     {
@@ -96,7 +96,7 @@ private:
     void readEntry(const std::string& name, NodeId node, bool weightsAreWhole)
     {
         if (!looksLikeTensor(m_graph, node))
-            return; // extra state of a module: carried with the file, no parameter
+            return; // extra state of a module: kept in the file, not a parameter
         const auto tensor = asTensor(m_graph, node);
         if (!tensor) {
             m_reading.add(code::kTensorInvalid, Severity::Error,
@@ -107,7 +107,7 @@ private:
         const bool isBuffer
             = m_namesBuffers ? m_buffers.contains(name) : looksLikeBuffer(name, *tensor, weightsAreWhole);
         const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
-        // Tensors without elements share an address (0), and are recorded as tied for it.
+        // Tensors without elements share an address (0), so the file records them as tied.
         const bool isEmpty = real && tensor->elements() == 0;
         if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer && !isEmpty) {
             addAlias(name, alias->second, real ? &tensor->sizes : nullptr);
@@ -142,11 +142,11 @@ private:
             addWithoutElements(*known, tensor->dtype);
     }
 
-    /// `shape` is null where the module holds placeholders (ZeRO-3): the owner's counts.
+    /// `shape` is null if the module holds placeholders (ZeRO-3). The owner's shape is used then.
     void addAlias(const std::string& name, const std::string& owner, const Shape* shape)
     {
         const auto ownerId = m_reading.out.findParam(owner);
-        if (!ownerId) { // the owner follows later in the module: remember it as a parameter of its own shape
+        if (!ownerId) { // the owner comes later in the module: add a parameter with its own shape
             m_reading.add(code::kAliasUnrecorded, Severity::Warning,
                 "the tied parameter's owner is not in the checkpoint", percentEncode(name) + "#weight",
                 {"owner " + owner});
@@ -164,15 +164,16 @@ private:
     void addWhole(ParamId param, const TensorView& tensor)
     {
         if (index(param) < m_reading.reshaped.size() && m_reading.reshaped[index(param)])
-            return; // what the file has is no whole copy
+            return; // the file has no complete copy
         if (!addWholeTensor(m_reading, m_reading.out.templateModel, param, tensor))
             return;
-        // Empty tensors share an address without being tied; of several at one place the first is the owner.
+        // Empty tensors share an address without being tied. If several start at one place, the first is the
+        // owner.
         if (m_reading.out.params[index(param)].elements > 0 && !sameExtent(tensor))
             m_byExtent.emplace(hashOf(tensor), Extent{tensor.storage.key, tensor.storageOffset, param});
     }
 
-    /// ZeRO-3: a parameter without elements has a placeholder like all others, and is whole for all that.
+    /// ZeRO-3: a parameter without elements has a placeholder like all others, but is complete.
     void addWithoutElements(ParamId param, DType dtype)
     {
         WholeTensor whole;
@@ -181,7 +182,7 @@ private:
         m_reading.out.whole.push_back(std::move(whole));
     }
 
-    /// Where a parameter's tensor lies; its shape is the parameter's. The key is the graph's.
+    /// Where a parameter's tensor is stored. Its shape is the parameter's. The key points into the graph.
     struct Extent {
         std::string_view storage;
         uint64_t offset = 0;
@@ -210,8 +211,8 @@ private:
         return std::nullopt;
     }
 
-    /// Frozen parameters that `module` does not list (excluded at save, or zero-element ones that were left
-    /// out).
+    /// Adds frozen parameters that `module` does not list: excluded when saving, or left out because they
+    /// have no elements.
     void addMissingFrozen()
     {
         for (const auto& [name, shape] : m_frozen) {
@@ -288,7 +289,7 @@ std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId model
     if (list == kNoNode || graph.kind(list) != NodeKind::List)
         return std::nullopt;
     ShapeLists out;
-    std::unordered_set<std::string_view> seen; // a parameter lies in one place
+    std::unordered_set<std::string_view> seen; // a parameter is in one place
     size_t count = 0;
     for (const NodeId entry : sequenceItems(graph, list))
         count += mappingItems(graph, entry).size() / 2;

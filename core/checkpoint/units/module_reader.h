@@ -10,23 +10,23 @@
 
 namespace shardscope {
 
-/// Makes room for the parameters that the model file names, so that adding them moves none.
+/// Reserves room for the parameters that the model file names. Adding them then moves none.
 void reserveParameters(const Reading& reading);
-/// Adds one parameter; the index of the old one when the name is known.
+/// Adds one parameter. Returns the existing id if the name is known.
 ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole role);
-/// Parameters, buffers, frozen ones and aliases from the model file; whole tensors when `weightsAreWhole`
-/// (ZeRO-1/2). The trainable ones must have been added before, from param_shapes.
+/// Reads parameters, buffers, frozen parameters and aliases from the model file. Reads whole tensors if
+/// `weightsAreWhole` (ZeRO-1/2). The trainable parameters must have been added before, from param_shapes.
 void readModule(Reading& reading, bool weightsAreWhole);
-/// The entries of `param_shapes`: names and shapes in flat order. Nothing when it is absent, malformed or
+/// The entries of `param_shapes`: names and shapes in flat order. Nothing if it is absent or malformed, or
 /// names a parameter twice.
 struct NamedShape {
-    std::string_view name; ///< lives as long as the model file's content
+    std::string_view name; ///< valid as long as the model file's content
     Shape shape;
 };
 using ShapeLists = std::vector<std::vector<NamedShape>>;
 std::optional<ShapeLists> readParamShapes(const Reading& reading);
 std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId modelRoot);
-/// Whether the model file has such lists, which the engine writes for ZeRO alone.
+/// Whether the model file has such lists. The engine writes them only for ZeRO.
 bool wasSavedWithZero(const Reading& reading);
 
 } // namespace shardscope

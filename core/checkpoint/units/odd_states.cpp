@@ -59,7 +59,7 @@ void setStateAside(const Reading& reading, std::string_view state, const std::st
 
 std::optional<Shape> factoredShape(const PickleGraph& graph, NodeId entry)
 {
-    // torch keeps the dimensions that it summed over as ones, transformers leaves them out.
+    // torch keeps the dimensions that it summed over, with size 1. transformers drops them.
     for (const auto& [rows, columns] :
         {std::pair("row_var", "col_var"), std::pair("exp_avg_sq_row", "exp_avg_sq_col")}) {
         const NodeId nodes[] = {lookup(graph, entry, rows), lookup(graph, entry, columns)};

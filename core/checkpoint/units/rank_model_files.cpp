@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ZeRO-3 keeps in the model files of all ranks: fragments of frozen parameters.
+// Reads fragments of frozen parameters, which ZeRO-3 keeps in the model files of all ranks.
 #include "core/checkpoint/units/rank_model_files.h"
 
 #include "core/base/finding_codes.h"
@@ -16,8 +16,7 @@ namespace shardscope {
 
 namespace {
 
-/// Model files with more records than this are dropped once their facts are taken: 1,000 ranks of them fill
-/// memory.
+/// Model files with more records are dropped after their facts are read: 1,000 such files would fill memory.
 constexpr uint64_t kKeepRecords = 4096;
 
 void takeFrozenFragments(const Reading& reading, uint32_t rank)

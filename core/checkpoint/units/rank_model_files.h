@@ -5,11 +5,11 @@
 
 namespace shardscope {
 
-/// A unit for every frozen parameter that no file holds whole: it is partitioned alone, over worldSize ranks,
-/// and its fragments are in the model files. Empty ones have nothing to place.
+/// Adds a unit for every frozen parameter that no file holds whole. Each is partitioned by itself over
+/// worldSize ranks, with its fragments in the model files. Empty ones have no fragments.
 void addFrozenUnits(Reading& reading);
-/// Full depth: the model files of the other ranks, in small batches, so that memory stays bounded whatever
-/// their number; checks them against the first and takes their frozen fragments.
+/// At full depth: reads the model files of the other ranks in small batches, so that memory stays bounded for
+/// any number of ranks. Compares them with the first one and reads their frozen fragments.
 Status readOtherModelFiles(Reading& reading);
 
 } // namespace shardscope

@@ -13,7 +13,7 @@ void applyConfiguredStage(const Reading& reading, FileId optimFile)
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = wrapperOf(graph);
     const NodeId stage = configValue(reading, {"zero_optimization", "stage"});
-    // 0.7.0 brought both an enum for the stage and the record of paddings.
+    // 0.7.0 introduced both the enum for the stage and the record of paddings.
     if (lookup(graph, wrapper, "group_paddings") != kNoNode)
         return;
     if (stage == kNoNode || !asInteger(graph, lookup(graph, wrapper, "zero_stage"))

@@ -5,12 +5,12 @@
 
 namespace shardscope {
 
-/// Facts that older releases tell elsewhere than those of today, or otherwise.
+/// Facts that older releases record in other places or forms than current ones.
 
-/// Before 0.7.0 an optimizer file has a plain number for the stage, and 2 for stage 1 too
-/// (runtime/zero/stage2.py): then the configuration decides, and kind and stage become those of ZeRO-1.
+/// Before 0.7.0 the stage in an optimizer file is a plain number, and it is 2 for stage 1, too
+/// (runtime/zero/stage2.py). Then the configuration decides whether kind and stage become those of ZeRO-1.
 void applyConfiguredStage(const Reading& reading, FileId optimFile);
-/// Model files with experts have no version before 0.19.3: an optimizer file's stands for it.
+/// Model files with experts have no version before 0.19.3. Takes it from an optimizer file.
 void takeVersionOf(const Reading& reading, FileId optimFile);
 
 } // namespace shardscope

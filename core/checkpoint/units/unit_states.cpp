@@ -22,20 +22,20 @@ std::string rankPlace(
     return rankText(reading.out.rankOf(unit, rank)) + "/" + unitText + "+0";
 }
 
-/// Lean states keep at least what lies before the padding at the tail; padded ones the whole partition.
+/// Lean states keep at least the part before the padding at the end. Padded ones keep the whole partition.
 bool lengthFits(const FlatUnit& unit, uint32_t rank, uint64_t elements, bool mayBeLean)
 {
     const uint64_t whole = unit.partition.partitionElements();
     return elements <= whole && elements >= (mayBeLean ? unit.partition.leanElementsOn(rank) : whole);
 }
 
-/// ZeRO-1/2 cut the padding off the masters only; whether they did shows in the lengths.
+/// Only ZeRO-1/2 remove the padding, and only from masters. The lengths show whether they did.
 bool mastersMayBeLean(const FlatUnit& unit)
 {
     return unit.partition.rule() == PartitionRule::Contiguous;
 }
 
-/// One tensor state over all ranks, as it is collected.
+/// Collects one tensor state over all ranks.
 class StateCollector
 {
 public:
@@ -46,8 +46,8 @@ public:
     {
     }
 
-    /// The share of every rank in what it keeps of whole parameters (core/partition/held_whole.h). Ranks
-    /// without a share keep nothing.
+    /// The share of every rank in states that are kept for whole parameters (core/partition/held_whole.h).
+    /// Ranks without a share keep nothing.
     UnitState collectHeldWhole(std::string_view name, const std::vector<RankStates>& perRank)
     {
         UnitState state;
@@ -158,22 +158,22 @@ private:
     const std::string& m_unitText;
 };
 
-/// Whether a state value is a tensor that follows the partition: 1-D. Scalars (`step`) are 0-dim tensors or
-/// plain numbers; a one-element 1-D `step` counts as a scalar too (older torch).
+/// Whether a state's value is a tensor that follows the partition: 1-D. Scalars (`step`) are 0-dim tensors or
+/// plain numbers. In older torch a 1-D `step` of one element is a scalar, too.
 bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
 {
     if (!looksLikeTensor(graph, value))
         return false;
     const auto tensor = asTensor(graph, value);
     if (!tensor)
-        return true; // let flatRun say what is wrong with it
+        return true; // flatRun() reports what is wrong with it
     if (tensor->sizes.empty())
         return false;
     return !(name == "step" && tensor->sizes == Shape{1});
 }
 
-/// Whether the state has a partition's length on any rank. On none: the optimizer lays it out by other rules.
-/// A single rank that differs is damage, which collecting the state tells.
+/// Whether the state has a partition's length on any rank. If on none, the optimizer uses another layout. A
+/// single rank that differs is damage, which is reported when the state is collected.
 bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     std::string_view name)
 {
@@ -201,7 +201,7 @@ bool offloadsOptimizer(const Reading& reading)
     return device != kNoNode && saysOffload(reading.content(reading.out.templateModel)->pickle(), device);
 }
 
-/// Whether ranks keep the state for whole parameters, as ZeRO-1/2 keep the momentum of Muon. Where both
+/// Whether ranks keep the state for whole parameters, as ZeRO-1/2 do with the momentum of Muon. If both
 /// lengths are the same on all ranks, the configuration decides.
 bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     std::string_view name)
@@ -211,7 +211,7 @@ bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector
     if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
         || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
         return false;
-    bool tells = false;
+    bool differs = false;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
         const HeldWhole held = heldWholeOn(unit.partition, rank);
         const RankStates& source = perRank[rank];
@@ -222,10 +222,10 @@ bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector
         if (!tensor || tensor->sizes.size() != 1)
             continue;
         if (held.own != unit.partition.leanElementsOn(rank) || tensor->sizes[0] != held.elements())
-            return false; // parameters with padding between them are not back to back
-        tells = tells || held.elements() != unit.partition.partitionElements();
+            return false; // padding between parameters: they are not back to back
+        differs = differs || held.elements() != unit.partition.partitionElements();
     }
-    return tells || !offloadsOptimizer(reading);
+    return differs || !offloadsOptimizer(reading);
 }
 
 } // namespace
@@ -345,13 +345,13 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
 
 FileId guideOf(const Reading& reading)
 {
-    const auto tells = [&](FileId file) {
+    const auto isUsable = [&](FileId file) {
         return reading.content(file) != nullptr && reading.out.file(file).status != FileStatus::Foreign;
     };
     const auto& all = reading.out.optimFiles;
-    if (reading.out.templateOptim != kNoFile && tells(reading.out.templateOptim))
+    if (reading.out.templateOptim != kNoFile && isUsable(reading.out.templateOptim))
         return reading.out.templateOptim;
-    const auto first = std::find_if(all.begin(), all.end(), tells);
+    const auto first = std::find_if(all.begin(), all.end(), isUsable);
     return first == all.end() ? kNoFile : *first;
 }
 
@@ -371,13 +371,14 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
     StateCollector collector(reading, unit, unitText);
     unit.states.push_back(collector.collect(
         "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
-    const auto tells = [&](const RankStates& source) {
+    const auto hasStates = [&](const RankStates& source) {
         return source.state != kNoNode && reading.content(source.file) != nullptr;
     };
-    auto guide = std::find_if(perRank.begin(), perRank.end(),
-        [&](const RankStates& source) { return source.file == reading.out.templateOptim && tells(source); });
+    auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const RankStates& source) {
+        return source.file == reading.out.templateOptim && hasStates(source);
+    });
     if (guide == perRank.end())
-        guide = std::find_if(perRank.begin(), perRank.end(), tells);
+        guide = std::find_if(perRank.begin(), perRank.end(), hasStates);
     if (guide == perRank.end()) {
         if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
             reading.add(code::kStateMissing, Severity::Info,
@@ -401,8 +402,8 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
             if (*name == "step") {
                 unit.step = scalarOf(reading, guide->file, items[i + 1]);
                 for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
-                    unit.step
-                        = tells(*other) ? stepIn(reading, *other) : std::nullopt; // the guide may be torn
+                    unit.step = hasStates(*other) ? stepIn(reading, *other)
+                                                  : std::nullopt; // the guide may be truncated
                 setStepForm(graph, items[i + 1], unit);
             }
             continue;

@@ -25,7 +25,7 @@ bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
     return asBool(graph, node).value_or(true);
 }
 
-/// The converter joins what parallel ranks hold, so only the partition of its source is left.
+/// The converter merges what parallel ranks hold. Only its source's partition remains.
 bool isUniversal(const Reading& reading)
 {
     return isUniversal(reading.out.kind);
@@ -56,7 +56,7 @@ bool isListed(const Reading& reading, std::string_view key)
     return !sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty();
 }
 
-/// AutoEP: whatever has the experts' tensors in another form than FusedExperts knows.
+/// AutoEP: refuses if the experts' tensors are in a form that FusedExperts does not support.
 void refuseByFusedExperts(const Reading& reading)
 {
     const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
@@ -97,15 +97,15 @@ void refuseByModelFile(const Reading& reading)
     if (reading.modelRoot == kNoNode)
         return;
     const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
-    const bool orderShows = isZero12(reading.out.kind); // decideZenFlow() looks
+    const bool orderShows = isZero12(reading.out.kind); // decideZenFlow() checks it
     if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse(isUniversal(reading)
                 ? "it was made from a ZenFlow checkpoint by a converter that leaves matrices in the order "
                   "that "
                   "they had there, and no file records which"
                 : "ZenFlow's order of matrices is known of ZeRO-1 and ZeRO-2 only");
-    // engine.py, _get_param_fragment_func, saves the 8-bit codes of ds_tensor, detached: its scales are an
-    // attribute (partition_parameters.py, ds_quant_scale), which neither detaching nor saving keeps.
+    // engine.py, _get_param_fragment_func, saves the detached 8-bit codes of ds_tensor. Their scales are an
+    // attribute (partition_parameters.py, ds_quant_scale), which is lost.
     const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();
     if (frozen && isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
         return reading.refuse(

@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// Reasons to refuse that any kind can have: parallelism, experts, offload folders, legacy releases.
+/// Refuses for reasons that apply to any kind: parallelism, experts, offload folders, legacy releases.
 void refuseUnsupported(const Reading& reading);
 
 } // namespace shardscope

@@ -8,20 +8,20 @@
 
 namespace shardscope {
 
-/// How many masters were held against the model file's copies of them, and how many are not their values.
+/// The number of masters that were compared with the model file's copies, and of those that did not match.
 struct WeightTally {
-    static constexpr uint64_t kLeast = 8; ///< fewer say too little
+    static constexpr uint64_t kMin = 8; ///< fewer samples prove too little
 
     uint64_t compared = 0;
     uint64_t different = 0;
-    [[nodiscard]] bool isBad() const { return compared >= kLeast && 2 * different > compared; }
+    [[nodiscard]] bool isBad() const { return compared >= kMin && 2 * different > compared; }
 };
 
-/// The most by which a master may differ from its copy in `dtype`: one unit in the last place. Nothing for
-/// types that no model is trained in.
+/// The max difference between a master and its copy in `dtype`: one unit in the last place. Nothing for
+/// dtypes that no model is trained in.
 std::optional<double> roundingOf(DType dtype, double master);
 
-/// Compares masters of optimizer files with the 16-bit (or fp32) copies in the model, layer and expert files.
+/// Compares masters of optimizer files with the copies (16-bit or fp32) in the model, layer and expert files.
 class WeightSamples
 {
 public:
@@ -30,8 +30,8 @@ public:
     {
     }
 
-    /// `count` masters at `byte` of a shard against elements [begin, begin + count) of a parameter. Nothing
-    /// is counted for what cannot be compared; a read that fails becomes a finding.
+    /// Compares `count` masters at `byte` of a shard with elements [begin, begin + count) of a parameter.
+    /// What cannot be compared is not counted. A failed read becomes a finding.
     void compare(const io::ReadFile& shard, uint64_t byte, DType masterType, ParamId param, uint64_t begin,
         uint64_t count, WeightTally& tally);
 
@@ -39,15 +39,15 @@ public:
 
 private:
     bool noted(const Status& read) const;
-    /// Null where it cannot be opened, which is noted once.
+    /// Null if it cannot be opened. That is reported once.
     const io::ReadFile* open(FileId file);
 
     const Reading& m_reading;
     std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_files; ///< by file
 };
 
-/// Whether a sample of parameters over all ranks shows another order of the flat buffers than `param_shapes`
-/// records; a finding then says which.
+/// Whether a sample of parameters over all ranks shows that the flat buffers have another order than
+/// `param_shapes`. A finding then reports which.
 bool checkOrderAgrees(const Reading& reading, WeightSamples& samples);
 
 } // namespace shardscope

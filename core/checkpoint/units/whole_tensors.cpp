@@ -42,7 +42,7 @@ void sortWholeTensors(Reading& reading)
     auto& whole = reading.out.whole;
     std::stable_sort(whole.begin(), whole.end(),
         [](const WholeTensor& a, const WholeTensor& b) { return a.param < b.param; });
-    // Files that repeat a name: the first stands.
+    // If several files have the same name, use the first.
     const auto same = [](const WholeTensor& a, const WholeTensor& b) { return a.param == b.param; };
     whole.erase(std::unique(whole.begin(), whole.end(), same), whole.end());
 }

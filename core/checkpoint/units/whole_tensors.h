@@ -5,9 +5,10 @@
 
 namespace shardscope {
 
-/// A tensor that a file holds whole as the copy of a parameter; false, with a finding, where it is not one.
+/// Adds a tensor that a file holds whole as the copy of a parameter. False, with a finding, if it is not such
+/// a copy.
 bool addWholeTensor(Reading& reading, FileId file, ParamId param, const TensorView& tensor);
-/// Puts Checkpoint::whole into its order, after tensors were added.
+/// Sorts Checkpoint::whole after tensors were added.
 void sortWholeTensors(Reading& reading);
 
 } // namespace shardscope

@@ -32,7 +32,7 @@ uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles)
     }
     const TorchFile* optim = reading.content(guide);
     if (optim == nullptr)
-        return std::max<uint32_t>(1, static_cast<uint32_t>(optimFiles)); // a model file without its count
+        return std::max<uint32_t>(1, static_cast<uint32_t>(optimFiles)); // the model file lacks the count
     const PickleGraph& graph = optim->pickle();
     const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");
     int64_t most = node == kNoNode ? 0 : asInteger(graph, node).value_or(0);

@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// Over how many data-parallel ranks a native checkpoint is cut: as its model file says, else the optimizer
-/// file `guide`, else as many as there are optimizer files.
+/// The number of data-parallel ranks that a native checkpoint is partitioned over: from its model file, else
+/// from the optimizer file `guide`, else the number of optimizer files.
 uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles);
 
 } // namespace shardscope

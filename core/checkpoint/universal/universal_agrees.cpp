@@ -16,11 +16,11 @@ namespace {
 constexpr uint64_t kSample = 64; ///< elements of one parameter: one small read of its file
 constexpr size_t kMostSampled = 16; ///< parameters of one group
 
-/// What samples of evenly spaced parameters say about where masters lie.
+/// Where masters are stored, according to samples of evenly spaced parameters.
 struct Tally {
-    std::vector<ParamId> bad; ///< their masters are not the values of their copies
+    std::vector<ParamId> bad; ///< parameters with masters that differ from their copies
     size_t sampled = 0;
-    size_t moved = 0; ///< those that are looked for elsewhere than in their own files
+    size_t moved = 0; ///< parameters that this layout places in other files
 };
 
 class MasterSampler
@@ -32,8 +32,8 @@ public:
     {
     }
 
-    /// `ranks`: looks where a converter that overlooked the order of so many ranks left them; 0: in their own
-    /// files.
+    /// Samples one layout. `ranks`: that of a converter that ignored the order of this number of ranks. 0:
+    /// each parameter in its own files.
     Tally tally(uint32_t ranks)
     {
         Tally out;
@@ -72,7 +72,7 @@ private:
                 unit.params[position], begin, count, tally);
             begin += moved.elements;
         }
-        out.sampled += tally.compared >= WeightTally::kLeast ? 1 : 0;
+        out.sampled += tally.compared >= WeightTally::kMin ? 1 : 0;
         out.moved += runs.size() > 1 || runs.front().position != position ? 1 : 0;
         if (tally.isBad())
             out.bad.push_back(unit.params[position]);

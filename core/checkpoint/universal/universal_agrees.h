@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// A universal folder that holds copies of weights: compares some masters of every group with them.
-/// What DeepSpeed's converter makes of a round-robin source shows here, and nowhere else.
+/// For a universal folder with copies of weights: compares some masters of every group with them. This is the
+/// only way to detect the errors of DeepSpeed's converter with a round-robin source.
 void checkUniversalAgrees(const Reading& reading);
 
 } // namespace shardscope

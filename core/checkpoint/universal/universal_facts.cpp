@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBatch = 2048; ///< files whose contents are in memory at once
 
-/// Both forms: the tensor itself, or a dict that has it under `param`.
+/// Handles both forms: the tensor itself, or a dict that has it under `param`.
 NodeId valueOf(const PickleGraph& graph)
 {
     return isMapping(graph, graph.root()) ? lookup(graph, graph.root(), "param") : graph.root();
@@ -54,7 +54,7 @@ Status StateFacts::read(Reading& reading, const std::vector<ParamFolder>& folder
         return {};
     m_first = folders.front().firstFile;
     m_facts.resize(folders.back().firstFile + folders.back().fileCount - m_first);
-    std::vector<std::pair<FileId, uint32_t>> batch; // with the folder
+    std::vector<std::pair<FileId, uint32_t>> batch; // each with its folder
     std::vector<FileId> ids;
     const auto flush = [&]() -> Status {
         SHARDSCOPE_CHECK(reading.job.poll());
@@ -129,7 +129,7 @@ void StateFacts::takeStep(
             folder.name, "step", {file.name});
         return;
     }
-    FlatUnit form; // carries the two facts that setStepForm() finds
+    FlatUnit form; // holds the two facts that setStepForm() finds
     setStepForm(file.content->pickle(), node, form);
     m_steps.emplace(index(id), StepFact{*value, form.stepForm, form.stepType});
 }

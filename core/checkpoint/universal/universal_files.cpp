@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::string_view kSuffix = ".pt";
 
-/// Folders in folders, where names have slashes; deeper than this, no name of a parameter is followed.
+/// Folders are nested if names have slashes. Deeper names of parameters are not followed.
 constexpr int kDeepestName = 32;
 
-/// A parameter's folder with its files, or a file in zero/ itself.
+/// A parameter's folder with its files, or a file directly in zero/.
 struct Listed {
     std::string name; ///< relative to zero/
     bool isFolder = false;
@@ -33,12 +33,12 @@ CheckpointFile entryFor(const Reading& reading, std::string name, FileRole role)
     if (const auto info = reading.files.stat(file.path))
         file.identity = info->identity;
     else
-        file.status = FileStatus::Damaged; // opening it says why
+        file.status = FileStatus::Damaged; // opening it reports why
     return file;
 }
 
-/// The parameter's folder zero/NAME, and those of parameters whose names go on after a slash. Folders behind
-/// links are not entered, so that none can lead in circles.
+/// Lists the parameter's folder zero/NAME, and those of parameters with a name that continues after a slash.
+/// Does not enter folders behind links, so no link can cause a loop.
 void lookInside(const Reading& reading, const std::string& name, bool entersFolders, int depth,
     const std::vector<io::DirectoryEntry>& inside, std::vector<Listed>& out)
 {
@@ -73,7 +73,7 @@ std::vector<Listed> lookAt(const Reading& reading, const io::DirectoryEntry& ent
     if (entry.type != io::FileType::Directory && entry.type != io::FileType::Symlink)
         return file();
     const auto inside = reading.files.list(reading.out.tagFolder / path);
-    if (!inside && entry.type == io::FileType::Symlink) // to a file, or to nothing
+    if (!inside && entry.type == io::FileType::Symlink) // a link to a file, or a broken one
         return file();
     std::vector<Listed> out;
     if (inside)

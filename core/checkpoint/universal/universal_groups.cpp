@@ -7,8 +7,8 @@ namespace shardscope {
 
 namespace {
 
-/// Which group lists each of `count` entries by its number, where the groups list all of them once: those
-/// of a ZeRO-3 source list its sub-groups.
+/// Which group lists each of `count` entries by its number, if the groups list all of them exactly once. The
+/// groups of a ZeRO-3 source list its sub-groups.
 std::optional<std::vector<uint32_t>> ownersByKey(const std::vector<GroupEntry>& groups, size_t count)
 {
     std::vector<uint32_t> owners(count, static_cast<uint32_t>(groups.size()));

@@ -19,15 +19,16 @@ OverlookedOrder::OverlookedOrder(const FlatUnit& unit, uint32_t ranks)
         m_positions[places[position]] = position;
         elements[places[position]] = m_listed.paramElements(position);
     }
-    if (auto cut = FlatPartition::contiguous(std::move(elements), 1, 1)) // as many elements as the unit's own
-        m_cut = std::move(*cut);
+    if (auto converted
+        = FlatPartition::contiguous(std::move(elements), 1, 1)) // the same elements as the unit
+        m_converted = std::move(*converted);
 }
 
 std::vector<MovedRun> OverlookedOrder::runsOf(uint32_t position) const
 {
     std::vector<MovedRun> out;
     const uint64_t begin = m_listed.paramStart(position);
-    m_cut.forEachPiece(0, begin, begin + m_listed.paramElements(position), [&](const FlatPiece& piece) {
+    m_converted.forEachPiece(0, begin, begin + m_listed.paramElements(position), [&](const FlatPiece& piece) {
         out.push_back({m_positions[piece.param], piece.paramOffset, piece.elements});
         return true;
     });

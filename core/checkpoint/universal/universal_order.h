@@ -8,35 +8,34 @@
 
 namespace shardscope {
 
-/// Elements that belong to a parameter and lie in the files of another one of its group.
+/// Elements of a parameter that are in the files of another parameter of its group.
 struct MovedRun {
-    uint32_t position = 0; ///< of the parameter whose files hold them, in FlatUnit::params
+    uint32_t position = 0; ///< position in FlatUnit::params of the parameter with these files
     uint64_t first = 0; ///< element there
     uint64_t elements = 0;
 };
 
-/// Where the parameters of a universal folder's group lie when its converter overlooked that
-/// round_robin_gradients orders them: DeepSpeed's slice mappings follow the optimizer's order, while the flat
-/// buffers that they cut follow that of `param_shapes` (runtime/zero/stage_1_and_2.py,
-/// _link_all_hp_params; reproduced with 0.19.8). Immutable; thread-safe.
+/// Where the parameters of a universal folder's group are stored if its converter ignored
+/// round_robin_gradients. DeepSpeed's slice mappings follow the optimizer's order, but the flat buffers that
+/// they index follow the order of `param_shapes` (runtime/zero/stage_1_and_2.py, _link_all_hp_params;
+/// reproduced with 0.19.8). Immutable; thread-safe.
 class OverlookedOrder
 {
 public:
-    /// `unit`: a whole unit with its parameters as `param_shapes` lists them, which it points to. `ranks`:
-    /// the source's.
+    /// `unit`: a whole unit with its parameters in the order of `param_shapes`. A reference to it is kept.
+    /// `ranks`: those of the source.
     OverlookedOrder(const FlatUnit& unit, uint32_t ranks);
 
-    /// The runs that hold a parameter's own elements, in their order; both are the same for every state.
+    /// The runs that hold a parameter's own elements, in order. They are the same for every state.
     [[nodiscard]] std::vector<MovedRun> runsOf(uint32_t position) const;
 
 private:
     const FlatPartition& m_listed;
-    FlatPartition m_cut; ///< the same elements as the converter cut them
+    FlatPartition m_converted; ///< the same elements in the converter's partition
     std::vector<uint32_t> m_positions; ///< place in m_cut → position in the unit
 };
 
-/// The data-parallel ranks of the checkpoint that a universal folder was made from, where its model file
-/// tells more than one.
+/// The data-parallel ranks of the universal folder's source, if its model file records more than one.
 std::optional<uint32_t> convertedRanks(const Checkpoint& universal);
 
 } // namespace shardscope

@@ -20,8 +20,7 @@ namespace shardscope {
 
 namespace {
 
-/// Reads what ds_to_universal.py makes of a ZeRO checkpoint: one group of tensors stored whole per param
-/// group.
+/// Reads the output of ds_to_universal.py for a ZeRO checkpoint: one group of whole tensors per param group.
 class UniversalReader
 {
 public:
@@ -57,7 +56,7 @@ private:
         return content == nullptr ? nullptr : &content->pickle();
     }
 
-    /// mp_rank_00's, else that of the lowest ZeRO-3 rank.
+    /// Finds the model file: mp_rank_00's, else that of the lowest ZeRO-3 rank.
     void findModelFile()
     {
         std::vector<std::pair<std::pair<bool, uint32_t>, FileId>> found;
@@ -152,12 +151,12 @@ private:
         readModule(m_reading, true);
         if (!m_out.modelError)
             SHARDSCOPE_CHECK(readFrozen());
-        noteStrangers();
+        reportUnknownFolders();
         m_findings.finish();
         return {};
     }
 
-    /// Those that are not known yet.
+    /// Adds the parameters that are not known yet.
     void addMembers(const ShapeLists& shapes)
     {
         m_isMember.resize(m_folders.size());
@@ -177,8 +176,8 @@ private:
         }
     }
 
-    /// The model files of other tensor-parallel ranks list the same parameters, those of other pipeline
-    /// stages their own.
+    /// Model files of other tensor-parallel ranks list the same parameters. Those of other pipeline stages
+    /// list their own.
     Status readOtherStages()
     {
         if (m_reading.depth == OpenDepth::Structure)
@@ -204,7 +203,8 @@ private:
         return {};
     }
 
-    /// Optimizers with "betas" keep the same states for every parameter of every group.
+    /// Whether the group has "betas". Such optimizers keep the same states for every parameter of every
+    /// group.
     [[nodiscard]] bool isOfAdam(uint32_t g) const
     {
         const NodeId options = m_plan.groups[g].options;
@@ -292,8 +292,8 @@ private:
         return kNoFile;
     }
 
-    /// ZeRO-3 sources keep the step of every sub-group in optimizer_state.pt, Apex that of the group in its
-    /// options.
+    /// Finds a step that parameters share. ZeRO-3 sources keep the step of every sub-group in
+    /// optimizer_state.pt. Apex keeps that of a group in the group's options.
     void takeSharedStep(FlatUnit& unit, uint32_t g)
     {
         const PickleGraph& graph = *optimizerGraph();
@@ -321,7 +321,7 @@ private:
             unit.step = asNumber(graph, lookup(graph, options, "step"));
     }
 
-    /// ZeRO-3's model files hold fragments of frozen parameters, which the converter leaves there.
+    /// ZeRO-3's model files hold fragments of frozen parameters. The converter leaves them there.
     Status readFrozen()
     {
         bool fragments = false;
@@ -344,7 +344,7 @@ private:
         return m_reading.depth == OpenDepth::Full ? openCopies() : Status();
     }
 
-    /// Of ZeRO-3, the lowest rank's that is there.
+    /// For ZeRO-3: the file of the lowest rank that has one.
     [[nodiscard]] FileId firstRankFile() const
     {
         FileId out = kNoFile;
@@ -359,7 +359,7 @@ private:
         return out;
     }
 
-    /// Model files that add nothing: whether they are whole is all that is asked.
+    /// Opens model files that add nothing, only to check that they are intact.
     Status openCopies()
     {
         for (const FileId id : m_modelFiles) {
@@ -374,9 +374,9 @@ private:
         return {};
     }
 
-    /// Folders of no parameter of the model. DeepSpeed 0.19.8 also writes an fp32.pt for buffers, frozen and
-    /// tied parameters, from the copies in the model file.
-    void noteStrangers()
+    /// Reports folders that belong to no parameter of the model. DeepSpeed 0.19.8 also writes an fp32.pt for
+    /// buffers, frozen and tied parameters, from the copies in the model file.
+    void reportUnknownFolders()
     {
         for (size_t f = 0; f < m_folders.size(); ++f) {
             if (m_isMember[f] || m_out.findParam(m_folders[f].name))
@@ -402,13 +402,13 @@ private:
     Checkpoint& m_out;
     ParamFindings m_findings;
     std::vector<ParamFolder> m_folders;
-    std::vector<bool> m_isMember; ///< by folder: a trainable parameter's
-    std::vector<FileId> m_modelFiles; ///< all that are there
+    std::vector<bool> m_isMember; ///< by folder: belongs to a trainable parameter
+    std::vector<FileId> m_modelFiles; ///< all existing ones
     bool m_parallelSource = false;
     GroupPlan m_plan;
     std::vector<std::vector<Member>> m_members; ///< by group
     StringMap<bool> m_memberNames;
-    std::set<std::string> m_ofAdam; ///< states that any parameter of such a group has
+    std::set<std::string> m_ofAdam; ///< states of any parameter in a group with "betas"
     StateFacts m_facts;
 };
 

@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// A folder that ds_to_universal made; finds its files too.
+/// Reads a folder that ds_to_universal.py wrote. Also finds its files.
 Status readUniversal(Reading& reading);
 
 } // namespace shardscope

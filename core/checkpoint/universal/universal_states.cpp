@@ -25,7 +25,7 @@ bool stateLess(const std::string& a, const std::string& b)
     return std::pair(rank(a), a) < std::pair(rank(b), b);
 }
 
-/// One param group's folders, by state.
+/// The folders of one param group, by state.
 class WholeUnitFiller
 {
 public:
@@ -39,7 +39,7 @@ public:
         , m_facts(facts)
         , m_findings(findings)
     {
-        m_files[std::string(kFirst[0])]; // there must be masters
+        m_files[std::string(kFirst[0])]; // masters are required
         for (const std::string& state : expected)
             m_files[state];
     }
@@ -50,7 +50,8 @@ public:
         collectFiles();
         bool steps = false;
         for (const auto& [state, files] : m_files) {
-            // Every file is a state to DeepSpeed; one that few parameters have was put there.
+            // DeepSpeed treats every file as a state. If only few parameters have it, it was added by someone
+            // else.
             const bool few = files.size() * 2 < m_expected;
             if (state == "step") {
                 steps = true;
@@ -69,7 +70,8 @@ public:
     }
 
 private:
-    /// Files of one state with their positions in the unit: sparse, for names that few parameters have.
+    /// Files of one state, with their positions in the unit. Sparse, because few parameters may have the
+    /// name.
     using StateFiles = std::vector<std::pair<uint32_t, FileId>>;
 
     void collectFiles()
@@ -103,7 +105,7 @@ private:
         }
         if (m_reading.depth != OpenDepth::Full)
             return;
-        double usual = 0; // of none that can be read, of which findings say why
+        double usual = 0; // stays 0 if none can be read; findings report that
         size_t most = 0;
         for (const auto& [step, count] : counts) {
             if (count > most)
@@ -205,8 +207,8 @@ private:
         return run;
     }
 
-    /// The converter of 0.19.8 skips a parameter whose shards its glob does not find, and then makes its
-    /// fp32.pt from the 16-bit copy: what looks like a master is none.
+    /// If the converter of 0.19.8 does not find a parameter's shards with its glob, it skips the parameter.
+    /// It then writes fp32.pt from the 16-bit copy, so that file does not hold masters.
     void noteLostMoments()
     {
         if (m_unit.states.size() < 2)
@@ -253,7 +255,7 @@ private:
     const StateFacts& m_facts;
     ParamFindings& m_findings;
     std::map<std::string, StateFiles> m_files;
-    size_t m_expected = 0; ///< parameters that have elements
+    size_t m_expected = 0; ///< number of parameters with elements
 };
 
 } // namespace
@@ -273,13 +275,13 @@ Shape resolveShape(const Member& member, const StateFact* master, const Shape* s
         || stored->empty())
         return member.shape;
     const bool sameRows = std::equal(stored->begin() + 1, stored->end(), member.shape.begin() + 1);
-    const bool joined = (parallelSource || master->expert)
+    const bool merged = (parallelSource || master->expert)
         && std::equal(stored->begin() + (master->vocabulary ? 1 : 0), stored->end(),
             member.shape.begin() + (master->vocabulary ? 1 : 0),
             [](uint64_t here, uint64_t shard) { return here >= shard; });
-    if (master->vocabulary && (sameRows || joined))
+    if (master->vocabulary && (sameRows || merged))
         note("the vocabulary's rows of padding were cut off");
-    else if (joined)
+    else if (merged)
         note("the shards of parallel ranks were joined");
     else
         return member.shape;

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kMostIndexBytes = uint64_t{256} << 20;
 constexpr size_t kMostFiles = 65536;
 
-/// Puts files and their tensors into a checkpoint.
+/// Adds files and their tensors to a checkpoint.
 class Weights
 {
 public:
@@ -54,7 +54,7 @@ public:
         return {};
     }
 
-    /// A file that holds one tensor, whose place in it is known.
+    /// Adds a file that holds one tensor at a known place.
     Status addTensorFile(const io::Path& folder, NpyTensor entry)
     {
         CheckpointFile file;
@@ -68,7 +68,7 @@ public:
         return {};
     }
 
-    /// `name`: of the file that a finding is about.
+    /// `name`: the file that the finding is about.
     void note(const Error& error, const std::string& name)
     {
         const bool missing = error.code == ErrorCode::NotFound;
@@ -98,8 +98,8 @@ public:
     }
 
 private:
-    /// A file's tensors: a safetensors file tells them in its header, one of torch, which is kept, in its
-    /// pickle.
+    /// The tensors of a file. A safetensors file lists them in its header. A torch file, which is kept, lists
+    /// them in its pickle.
     Result<SafetensorsHeader> headerOf(const io::Path& path, CheckpointFile& entry)
     {
         SHARDSCOPE_TRY(const bool safetensors, isSafetensorsFile(m_files, path));
@@ -176,7 +176,7 @@ bool isWeightsIndex(std::string_view name)
 Result<bool> isSafetensorsFile(io::FileSystem& files, const io::Path& path)
 {
     if (path.extension() == ".safetensors")
-        return true; // what is wrong with it is told as such
+        return true; // its error is then reported as that of an index
     SHARDSCOPE_TRY(const auto file, files.openRead(path));
     std::array<uint8_t, 16> head{};
     const std::span<uint8_t> part(head.data(), std::min<uint64_t>(head.size(), file->size()));
@@ -227,7 +227,7 @@ Status readWeightsIndex(io::FileSystem& files, const io::Path& path, JobContext&
             {code::kStateMissing, Severity::Error, "the index names a tensor that its file does not have",
                 percentEncode(tensor) + "#weight", {file}});
         complete = false;
-        break; // one stands for all
+        break; // one is enough
     }
     const bool safetensors = path.filename().string().ends_with(".safetensors.index.json");
     out.evidence.push_back("an index of " + std::to_string(names.size())

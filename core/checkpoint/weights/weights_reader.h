@@ -6,18 +6,19 @@
 
 namespace shardscope {
 
-/// Whether a file's name or its first bytes are those of safetensors weights, or of the index of several.
+/// Whether a file's name or its first bytes are those of safetensors weights, or of an index of several such
+/// files.
 bool isWeightsIndex(
     std::string_view name); ///< "model.safetensors.index.json", "pytorch_model.bin.index.json"
 Result<bool> isSafetensorsFile(io::FileSystem& files, const io::Path& path);
 
-/// Fills a checkpoint of kind Weights from one safetensors file or state dict of torch, or from all that an
-/// index names beside it: parameters that are stored whole, without an optimizer. A file that is missing or
-/// damaged becomes a finding; when it is the only one, its error is the answer.
+/// Fills a checkpoint of kind Weights from one safetensors file, one state dict of torch, or all files that
+/// an index names in its folder. Parameters are stored whole, without an optimizer. A missing or damaged file
+/// becomes a finding. If it is the only file, its error is returned.
 Status readWeightsFile(io::FileSystem& files, const io::Path& path, JobContext& job, Checkpoint& out);
 Status readWeightsIndex(io::FileSystem& files, const io::Path& path, JobContext& job, Checkpoint& out);
-/// The same from a folder of NumPy files with their index (core/torchfile/formats/npy_folder.h). Errors as
-/// readNpyFolder().
+/// Does the same for a folder of NumPy files with their index (core/torchfile/formats/npy_folder.h). Errors
+/// as readNpyFolder().
 Status readNpyWeights(io::FileSystem& files, const io::Path& folder, JobContext& job, Checkpoint& out);
 
 } // namespace shardscope

@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kBoundary = 16; ///< bytes of the model's dtype, on which every parameter starts
+constexpr uint32_t kBoundary = 16; ///< bytes: every parameter starts at a multiple, in the model's dtype
 
 DType modelTypeOf(const Reading& reading, std::string_view param)
 {
@@ -24,7 +24,7 @@ DType modelTypeOf(const Reading& reading, std::string_view param)
     return reading.out.precision == "fp32" ? DType::Float32 : DType::Float16;
 }
 
-/// Whether the units' parameters are back to back, as an empty list would have it.
+/// Whether the units' parameters are back to back. An empty list implies that.
 bool areCompact(const Checkpoint& checkpoint, const std::vector<UnitId>& units)
 {
     return std::none_of(units.begin(), units.end(), [&](UnitId id) {
@@ -41,7 +41,7 @@ bool isParameterAligned(const Reading& reading, FileId optimFile)
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const auto recorded = RecordedPaddings::of(graph);
     if (hasBf16Optimizer(reading.out.kind) || !recorded || recorded->isEmpty())
-        return false; // before 0.19.8 there was no such layout, and the key that comes with it says so
+        return false; // 0.19.8 introduced this layout together with the key
     if (!recorded->isAllZero())
         return true;
     const NodeId option = configValue(reading, {"zero_optimization", "parameter_alignment"});
@@ -59,7 +59,7 @@ void checkAlignmentPaddings(Reading& reading)
     Checkpoint& out = reading.out;
     std::vector<FileId> misfits;
     bool someFit = false;
-    bool mayBeCompact = true; // no misfit contradicts the layout
+    bool mayBeCompact = true; // no misfit contradicts the layout so far
     for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
         const FileId file = out.optimFiles[rank];
         const TorchFile* content = reading.content(file);
@@ -69,7 +69,8 @@ void checkAlignmentPaddings(Reading& reading)
         if (!recorded)
             continue;
         const std::vector<UnitId> units = out.unitsOn({rank, out.place.tp, out.place.pp});
-        // A list without entries says nothing of the layout. Stock refuses it, which the doctor reports.
+        // A list without entries says nothing about the layout. Stock DeepSpeed refuses it, and the doctor
+        // reports that.
         if (recorded->isEmpty() && areCompact(out, units))
             continue;
         const bool fits = recordsPaddingsOf(content->pickle(), out, units);
@@ -80,7 +81,7 @@ void checkAlignmentPaddings(Reading& reading)
         mayBeCompact = mayBeCompact && recorded->isAllZero() && areCompact(out, units);
     }
     if (!someFit && mayBeCompact)
-        return; // the same wrong number of zeros in every file: the masters' lengths decide
+        return; // every file has the same wrong number of zeros: the masters' lengths decide
     if (!misfits.empty() && !someFit)
         return reading.noModel({ErrorCode::Damaged,
             "the optimizer file records padding between its parameters that parameter_alignment does not "

@@ -7,11 +7,12 @@
 
 namespace shardscope {
 
-/// ZeRO-1/2: whether parameters start on boundaries of their own (parameter_alignment), and on multiples of
-/// how many elements those of a group do.
+/// ZeRO-1/2: whether parameters start on their own boundaries (parameter_alignment). Also determines the
+/// alignment of each group's parameters, in elements.
 bool isParameterAligned(const Reading& reading, FileId optimFile);
 uint32_t parameterAlignmentOf(const Reading& reading, std::string_view firstParam);
-/// The paddings that every optimizer file records against those of the units: noModel() or Foreign.
+/// Compares the paddings in every optimizer file with those of the units. On a mismatch: noModel() or
+/// Foreign.
 void checkAlignmentPaddings(Reading& reading);
 
 } // namespace shardscope

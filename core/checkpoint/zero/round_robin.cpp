@@ -13,10 +13,10 @@ namespace shardscope {
 
 namespace {
 
-/// Which order of the parameters is the model's own: optimizers are given parameters in it, as a rule.
-enum class Standing { Unclear, AsListed, Dealt };
+/// Which order of the parameters is the model's own. Optimizers usually get the parameters in that order.
+enum class ListOrder { Unclear, AsListed, Reordered };
 
-/// Where each parameter stands in `module`; kNowhere for those that are not there.
+/// The position of each parameter in `module`. kNowhere for parameters that are not in it.
 constexpr uint32_t kNowhere = 0xFFFFFFFFu;
 std::vector<uint32_t> modulePlaces(const Reading& reading)
 {
@@ -32,11 +32,11 @@ std::vector<uint32_t> modulePlaces(const Reading& reading)
     return places;
 }
 
-Standing standingOf(const Reading& reading)
+ListOrder listOrderOf(const Reading& reading)
 {
     const std::vector<uint32_t> inModule = modulePlaces(reading);
     size_t asListed = 0;
-    size_t dealt = 0;
+    size_t reordered = 0;
     for (const FlatUnit& unit : reading.out.units) {
         const auto count = static_cast<uint32_t>(unit.params.size());
         const std::vector<uint32_t> order = roundRobinOrder(count, unit.partition.ranks());
@@ -48,15 +48,15 @@ Standing standingOf(const Reading& reading)
         }
         if (listed == before)
             continue;
-        const bool listedStands = std::is_sorted(listed.begin(), listed.end());
-        const bool beforeStands = std::is_sorted(before.begin(), before.end());
-        if (listedStands == beforeStands)
-            return Standing::Unclear;
-        ++(listedStands ? asListed : dealt);
+        const bool listedIsSorted = std::is_sorted(listed.begin(), listed.end());
+        const bool beforeIsSorted = std::is_sorted(before.begin(), before.end());
+        if (listedIsSorted == beforeIsSorted)
+            return ListOrder::Unclear;
+        ++(listedIsSorted ? asListed : reordered);
     }
-    if (asListed > 0 && dealt == 0)
-        return Standing::AsListed;
-    return dealt > 0 && asListed == 0 ? Standing::Dealt : Standing::Unclear;
+    if (asListed > 0 && reordered == 0)
+        return ListOrder::AsListed;
+    return reordered > 0 && asListed == 0 ? ListOrder::Reordered : ListOrder::Unclear;
 }
 
 } // namespace
@@ -64,26 +64,26 @@ Standing standingOf(const Reading& reading)
 void decideRoundRobin(Reading& reading, bool mappingsShowIt)
 {
     Checkpoint& out = reading.out;
-    if (hasBf16Optimizer(out.kind)) // engine.py passes the option to stages 1 and 2 only
+    if (hasBf16Optimizer(out.kind)) // engine.py passes the option only to stages 1 and 2
         return;
     const PickleGraph& graph = reading.content(out.templateModel)->pickle();
     const NodeId option = configValue(reading, {"zero_optimization", "round_robin_gradients"});
     const bool configured = option != kNoNode && asBool(graph, option).value_or(false);
-    // A path stands there before 0.18.6 where the configuration was given as one.
+    // Before 0.18.6 this is a path if the configuration was given as one.
     const bool configKnown = configValue(reading, {"zero_optimization"}) != kNoNode;
     const bool matters = roundRobinMatters(out);
     const bool askNames = matters && !mappingsShowIt && (configured || !configKnown);
-    const Standing standing = askNames ? standingOf(reading) : Standing::Unclear;
+    const ListOrder listOrder = askNames ? listOrderOf(reading) : ListOrder::Unclear;
     const std::string where = out.file(out.templateModel).name;
-    // The configuration is what the saving engine ran with, so it stands; but a plan must not rely on it
-    // unasked.
-    const bool contradicted = configured && standing == Standing::AsListed;
+    // The saving engine ran with this configuration, so it is used. But a plan must not rely on it unless
+    // asked to.
+    const bool contradicted = configured && listOrder == ListOrder::AsListed;
     if (contradicted)
         reading.add(code::kParamOrder, Severity::Error,
             "ds_config has round_robin_gradients on, but the parameters stand in the order without it", where,
             {"`param_shapes` lists them in the order of `module`",
                 "a loader with round_robin_gradients on would put them into each other's places"});
-    out.roundRobin = configured || mappingsShowIt || standing == Standing::Dealt;
+    out.roundRobin = configured || mappingsShowIt || listOrder == ListOrder::Reordered;
     if (mappingsShowIt && configKnown && !configured)
         reading.add(code::kParamOrder, Severity::Warning,
             "ds_config does not have round_robin_gradients on, but the parameters stand in its order", where,

@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// ZeRO-1/2: sets Checkpoint::roundRobin from the configuration, the slice mappings and the order of names; a
-/// finding where they contradict each other.
+/// ZeRO-1/2: sets Checkpoint::roundRobin from the configuration, the slice mappings and the order of names.
+/// Adds a finding if they contradict each other.
 void decideRoundRobin(Reading& reading, bool mappingsShowIt);
 
 } // namespace shardscope

@@ -70,7 +70,7 @@ private:
         return out;
     }
 
-    /// Files that only this order explains, and none that only the listed one does.
+    /// Whether only this order explains some files, and no file is explained only by the listed order.
     bool explains(const ParamOrder& order)
     {
         bool explained = false;
@@ -84,7 +84,7 @@ private:
         return explained;
     }
 
-    /// The rank whose places the file records.
+    /// The rank that the file's recorded places belong to.
     std::optional<uint32_t> ownerOf(FileId file)
     {
         for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
@@ -103,7 +103,7 @@ private:
         const auto units = m_out.unitsOn({rank, m_out.place.tp, m_out.place.pp});
         for (size_t g = 0; g < mappings.size() && g < units.size(); ++g) {
             const uint32_t u = index(units[g]);
-            // Every family of experts has the same names; how the masters lie shows in their copies.
+            // Every family of experts has the same names. Its copies show the order of the masters.
             if (m_out.units[u].partition.ranks() != m_reading.worldSize)
                 continue;
             const auto items = mappingItems(graph, mappings[g]);

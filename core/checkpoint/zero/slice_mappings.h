@@ -5,9 +5,10 @@
 
 namespace shardscope {
 
-/// ZeRO-1/2: where the optimizer files record that parameters lie, against where the units say. Foreign for a
-/// file of another rank, noModel() when no order explains them. Whether they show round_robin_gradients:
-/// stock DeepSpeed records the places as if the order before it stood on disk.
+/// ZeRO-1/2: compares the places of parameters in the optimizer files with those in the units. Marks a file
+/// of another rank as Foreign. Calls noModel() if no order explains the places. Returns whether they show
+/// round_robin_gradients: stock DeepSpeed records the places in the order before it, which is not the order
+/// on disk.
 bool checkSliceMappings(Reading& reading);
 
 } // namespace shardscope

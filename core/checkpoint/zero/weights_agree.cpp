@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSample = 64; ///< elements per rank: one small read of each file
 
-/// Compares the first elements that one rank holds with the model file's.
+/// Compares the first elements of one rank with the model file's.
 WeightTally compareRank(
     const Checkpoint& checkpoint, WeightSamples& samples, const io::ReadFile& shard, uint32_t rank)
 {
@@ -51,9 +51,9 @@ void checkWeightsAgree(const Reading& reading)
     Checkpoint& out = reading.out;
     if (!out.isReadable(out.templateModel) || reading.hasNoValues())
         return;
-    if (!reading.modelsFrom.empty()) // they are another step's
+    if (!reading.modelsFrom.empty()) // they are of another step
         return;
-    if (showsZenFlow(reading)) // copies move on between updates of masters; decideZenFlow() has looked
+    if (showsZenFlow(reading)) // copies change between updates of masters; decideZenFlow() has checked
         return;
     WeightSamples samples(reading);
     std::vector<std::pair<FileId, WeightTally>> bad;
@@ -70,11 +70,11 @@ void checkWeightsAgree(const Reading& reading)
         const WeightTally tally = compareRank(out, samples, **shard, rank);
         if (tally.isBad())
             bad.emplace_back(file, tally);
-        else if (tally.compared >= WeightTally::kLeast)
+        else if (tally.compared >= WeightTally::kMin)
             ++good;
     }
-    // A wrong order shows as foreign ranks, and under round robin may show behind a rank's first elements
-    // only.
+    // A wrong order looks like foreign ranks. Under round robin it may show only after a rank's first
+    // elements.
     const bool mayBeReordered = !hasBf16Optimizer(out.kind) && (out.roundRobin || !bad.empty());
     if (mayBeReordered && checkOrderAgrees(reading, samples))
         return;

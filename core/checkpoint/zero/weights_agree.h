@@ -5,8 +5,8 @@
 
 namespace shardscope {
 
-/// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model
-/// file of another run or step does not match even where all its counters do.
+/// ZeRO-1/2: compares a few masters of every rank with the model file's copies of them. Detects a rank or a
+/// model file of another run or step, even if all its counters match.
 void checkWeightsAgree(const Reading& reading);
 
 } // namespace shardscope

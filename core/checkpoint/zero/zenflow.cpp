@@ -14,12 +14,12 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kPiecesPerUnit = 4; ///< on one rank
-constexpr uint64_t kElements = 32; ///< of each, spread over it
+constexpr uint64_t kPiecesPerUnit = 4; ///< per rank
+constexpr uint64_t kElements = 32; ///< per piece, spread over it
 
-/// Masters that are nearer to the copy that one order gives them than to the other's.
+/// Counts masters that are nearer to the copy in one order than to the copy in the other.
 struct OrderVotes {
-    static constexpr uint64_t kLeast = 16; ///< fewer say too little
+    static constexpr uint64_t kMin = 16; ///< fewer samples prove too little
 
     uint64_t transposed = 0;
     uint64_t plain = 0;
@@ -30,9 +30,9 @@ struct OrderVotes {
         plain += other.plain;
     }
     [[nodiscard]] uint64_t all() const { return transposed + plain; }
-    [[nodiscard]] bool sayTransposed() const { return all() >= kLeast && 4 * transposed >= 3 * all(); }
-    [[nodiscard]] bool sayPlain() const { return all() >= kLeast && 4 * plain >= 3 * all(); }
-    [[nodiscard]] bool sayNeither() const { return all() >= kLeast && !sayTransposed() && !sayPlain(); }
+    [[nodiscard]] bool sayTransposed() const { return all() >= kMin && 4 * transposed >= 3 * all(); }
+    [[nodiscard]] bool sayPlain() const { return all() >= kMin && 4 * plain >= 3 * all(); }
+    [[nodiscard]] bool sayNeither() const { return all() >= kMin && !sayTransposed() && !sayPlain(); }
 };
 
 std::optional<TransposedOrder> orderOf(const Parameter& param)
@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    /// Whether the piece's parameter can be compared at all.
+    /// Whether the piece's parameter could be compared.
     bool compare(const FlatUnit& unit, const StoredRun& run, const io::ReadFile& shard,
         const FlatPiece& piece, OrderVotes& votes)
     {
@@ -113,7 +113,7 @@ private:
             : valueAt(*file, copy.dtype, copy.run.byteOffset + offset * itemSize(copy.dtype));
     }
 
-    /// Nothing for what cannot be read, which other checks tell, or is no number.
+    /// Nothing if it cannot be read, which other checks report, or is not a number.
     static std::optional<double> valueAt(const io::ReadFile& file, DType type, uint64_t byte)
     {
         std::array<uint8_t, 16> bytes{};
@@ -141,7 +141,7 @@ private:
     std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_files;
 };
 
-/// Views of a flat buffer that has the matrix column by column.
+/// Whether copies are views of a flat buffer that stores the matrix column by column.
 bool hasColumnViews(const Checkpoint& checkpoint)
 {
     return std::any_of(checkpoint.whole.begin(), checkpoint.whole.end(), [&](const WholeTensor& whole) {
@@ -157,7 +157,7 @@ std::string countText(const OrderVotes& votes)
         + " sampled masters are nearer to the copies that columns give them, the others to those of rows";
 }
 
-/// Where at least one file's masters are near their copies, those of the others must be, too.
+/// If the masters of at least one file are near their copies, those of the others must be, too.
 void markForeign(const Reading& reading, const std::vector<std::pair<FileId, OrderVotes>>& strange, bool any)
 {
     Checkpoint& out = reading.out;

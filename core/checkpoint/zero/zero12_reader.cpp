@@ -22,8 +22,8 @@ namespace shardscope {
 
 namespace {
 
-/// Reads what DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py) and BF16_Optimizer
-/// (runtime/bf16_optimizer.py) save.
+/// Reads the files of DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py) and BF16_Optimizer
+/// (runtime/bf16_optimizer.py).
 class Zero12Reader
 {
 public:
@@ -73,7 +73,7 @@ private:
         return lookup(graph, graph.root(), "optimizer_state_dict");
     }
 
-    /// A list of one mapping per group in place of torch's dict (stage_1_and_2.py,
+    /// Whether the file has a list with one mapping per group instead of torch's dict (stage_1_and_2.py,
     /// _get_base_optimizer_state).
     [[nodiscard]] bool isElastic(FileId file) const
     {
@@ -132,7 +132,7 @@ private:
         }
     }
 
-    /// One unit per param group; of experts one per expert-parallel rank.
+    /// Adds one unit per param group. A group of experts gets one per expert-parallel rank.
     void addUnit(const std::vector<NamedShape>& shapes, uint32_t g, const ExpertFamilies& families,
         uint32_t family, uint32_t alignment)
     {
@@ -147,7 +147,7 @@ private:
             const ParamId id
                 = addParameter(m_reading, std::move(name), std::move(shape), ParamRole::Trainable);
             Parameter& param = m_out.params[index(id)];
-            if (param.unit != kNoUnit) // the names of experts follow from others, and may meet one
+            if (param.unit != kNoUnit) // an expert's name is derived and may already be in use
                 return m_reading.noModel({ErrorCode::Damaged,
                     "`" + toValidUtf8(param.name) + "` is an expert's and another parameter's name",
                     m_out.tagFolder.string(), {}});
@@ -180,7 +180,7 @@ private:
         if (const Status placed = place(2); !placed)
             return m_reading.noModel(placed.error());
         if (const size_t fitting = countFitting(unit); fitting < unit.partition.ranks()) {
-            // Before 0.5.2 partitions were aligned to the number of ranks alone.
+            // Before 0.5.2 partitions were only aligned to the number of ranks.
             if (const Status placed = place(1); placed && countFitting(unit) <= fitting)
                 std::ignore = place(2);
         }
@@ -191,7 +191,7 @@ private:
         m_out.units.push_back(std::move(unit));
     }
 
-    /// Whether the groups have all of AutoEP's tensors: names of experts are told from others by them.
+    /// Whether the groups have all of AutoEP's tensors. These distinguish expert names from others.
     bool listsAllFused(const std::vector<std::vector<NamedShape>>& shapes) const
     {
         size_t fused = 0;
@@ -206,7 +206,7 @@ private:
         return !m_out.modelError;
     }
 
-    /// Whether a fused tensor is what its layer says; else why there is no model.
+    /// Whether a fused tensor matches its layer's record. If not, records why there is no model.
     bool checkFused(
         const NamedShape& entry, const FusedLayer& layer, uint32_t families, uint32_t alignment) const
     {
@@ -250,7 +250,7 @@ private:
                 return;
     }
 
-    /// Ranks whose masters have a length that the unit's partition gives.
+    /// Number of ranks with masters of a length that fits the unit's partition.
     [[nodiscard]] size_t countFitting(const FlatUnit& unit) const
     {
         const auto sources = sourcesOf(unit);

@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// Fills params, units and groups. A problem becomes a finding, refuse() or noModel().
+/// Fills params, units and groups. Problems are recorded as findings, or with refuse() or noModel().
 Status readZero12(Reading& reading);
 
 } // namespace shardscope

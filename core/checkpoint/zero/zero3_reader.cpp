@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
 
-/// Reads what DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict) saves.
+/// Reads the files of DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict).
 class Zero3Reader
 {
 public:
@@ -97,7 +97,7 @@ private:
                                     "DeepSpeed (#8031) describes and no release writes");
     }
 
-    /// Sub-groups of every param group, with their options where the file has them.
+    /// The sub-groups of every param group, with the group's options if the file has them.
     [[nodiscard]] std::optional<std::vector<GroupEntry>> paramGroups(
         const ShapeLists& shapes, FileId guide) const
     {
@@ -151,7 +151,7 @@ private:
         }
     }
 
-    /// One unit per sub-group; of experts one per expert-parallel rank.
+    /// Adds one unit per sub-group. A sub-group of experts gets one per expert-parallel rank.
     void addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group,
         const ExpertFamilies& families, uint32_t family)
     {
@@ -196,9 +196,10 @@ private:
             m_out.subGroupSize = static_cast<uint64_t>(size);
             return;
         }
-        // The configuration inside is the source run's; whoever laid it out anew named the other size.
-        const bool laidOutAnew = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
-        m_reading.add(code::kSubGroupSize, laidOutAnew ? Severity::Info : Severity::Warning,
+        // The stored configuration is the source run's. A Shardscope output with another layout has its own
+        // sub-group size.
+        const bool isRewritten = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
+        m_reading.add(code::kSubGroupSize, isRewritten ? Severity::Info : Severity::Warning,
             "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
             "named",
             m_out.file(m_out.templateModel).name,
@@ -213,7 +214,7 @@ private:
             uint32_t ranks = m_reading.worldSize;
             for (const UnitId id : group.units) {
                 if (!m_out.units[index(id)].partitionRankOf(0))
-                    continue; // experts of other ranks, which are cut as those of the first
+                    continue; // experts of other ranks, partitioned like the first
                 ranks = m_out.units[index(id)].partition.ranks();
                 for (const ParamId param : m_out.units[index(id)].params)
                     elements.push_back(m_out.params[index(param)].elements);

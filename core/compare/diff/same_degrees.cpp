@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/same_degrees.h"
 
-#include "core/checkpoint/slices/cut_slices.h"
+#include "core/checkpoint/slices/split_slices.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ std::optional<SliceRules> readableRules(const Checkpoint& checkpoint)
 
 bool hasPadding(const Checkpoint& joined)
 {
-    const auto& marks = joined.joined->marks;
+    const auto& marks = joined.merged->marks;
     return std::any_of(
         marks.begin(), marks.end(), [](const UniversalMarks& mark) { return mark.paddingRows > 0; });
 }
@@ -32,11 +32,11 @@ Result<CheckpointPtr> asOne(
     const std::optional<SliceRules> own = readableRules(*checkpoint);
     const SliceRules* rules = given != nullptr ? given : !own && ofOther ? &*ofOther : nullptr;
     if (!checkpoint->parts.empty()) {
-        return joinParts(checkpoint, rules);
+        return mergeSlicesAndStages(checkpoint, rules);
     }
     if (!isSharded(checkpoint->kind) || (rules == nullptr && !own))
         return checkpoint;
-    const auto joined = joinSlices(checkpoint, rules);
+    const auto joined = mergeSlices(checkpoint, rules);
     return joined && hasPadding(**joined) ? *joined : checkpoint; // else it already is that
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 
 #include <utility>
@@ -13,7 +13,7 @@ namespace shardscope {
 /// merge is not recorded.
 Result<CheckpointPtr> inOneSlice(const CheckpointPtr& checkpoint, const SliceRules* given);
 
-/// Two checkpoints, with slices or stages merged (joined_slices.h) if the two differ in their number, or if
+/// Two checkpoints, with slices or stages merged (merged_slices.h) if the two differ in their number, or if
 /// stages have other layers, so that both have the same parameters. Slices are merged by `given`, else as
 /// each checkpoint records, else as the other one does; padding of a vocabulary is omitted on both sides.
 /// Unsupported if the merge is not recorded.

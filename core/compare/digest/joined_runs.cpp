@@ -8,12 +8,12 @@ namespace shardscope {
 JoinedRuns::JoinedRuns(const Checkpoint& checkpoint, const TensorTable& table)
     : m_table(table)
 {
-    if (!checkpoint.joined)
+    if (!checkpoint.merged)
         return;
-    m_of = checkpoint.joined->of.get();
+    m_of = checkpoint.merged->of.get();
     m_pieces.resize(m_of->params.size());
-    for (uint32_t i = 0; i < checkpoint.joined->pieces.size(); ++i) {
-        for (const SlicePiece& piece : checkpoint.joined->pieces[i])
+    for (uint32_t i = 0; i < checkpoint.merged->pieces.size(); ++i) {
+        for (const SlicePiece& piece : checkpoint.merged->pieces[i])
             m_pieces[index(piece.slice)].push_back({ParamId{i}, piece});
     }
 }

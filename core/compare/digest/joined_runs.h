@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/digest/tensor_run.h"
 #include "core/compare/digest/tensor_table.h"
 

@@ -86,7 +86,7 @@ Result<SliceComparison> compareSlices(
 
 Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& joined, JobContext& job)
 {
-    const JoinedSlices& slices = *joined.joined;
+    const MergedSlices& slices = *joined.merged;
     std::vector<Finding> out;
     const auto check = [&](const std::vector<ParamId>& alike, const char* message) -> Status {
         if (alike.size() < 2 || out.size() >= kMostFindings)

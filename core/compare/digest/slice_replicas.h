@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/io/file_system.h"
 
 #include <optional>

@@ -74,7 +74,7 @@ Status requireAllOfState(const Checkpoint& checkpoint)
 /// Slices that should be equal but differ: merging them would keep the first one's values.
 Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
 {
-    if (!checkpoint.joined)
+    if (!checkpoint.merged)
         return {};
     SHARDSCOPE_TRY(const std::vector<Finding> unlike, checkReplicas(files, checkpoint, job));
     std::vector<std::string> reasons;

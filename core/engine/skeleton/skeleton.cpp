@@ -318,7 +318,7 @@ Status checkSkeletonRequest(
     };
     if (holdsNoValues(files, checkpoint.tagFolder))
         return notSupported("it is a skeleton already");
-    if (liesInNoRun(checkpoint.kind) || isSwapKind(checkpoint.kind) || checkpoint.runFolder.empty())
+    if (hasNoRunFolder(checkpoint.kind) || isSwapKind(checkpoint.kind) || checkpoint.runFolder.empty())
         return notSupported("a skeleton can only be made from a DeepSpeed checkpoint, and this is "
             + (isSwapKind(checkpoint.kind)           ? std::string("a swap folder")
                     : isDistributed(checkpoint.kind) ? std::string("a distributed checkpoint of PyTorch")

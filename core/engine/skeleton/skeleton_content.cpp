@@ -226,7 +226,7 @@ private:
     const std::set<std::string>& m_keep;
     JobContext& m_job;
     SkeletonContent m_out;
-    std::string m_pickle; ///< redacted, until its place is reached
+    std::string m_pickle; ///< redacted; kept until its place is reached
     std::set<std::string> m_steps; ///< keys of storages
 };
 

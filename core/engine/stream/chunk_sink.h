@@ -32,9 +32,9 @@ private:
     std::vector<HostMemory> m_buffers;
 };
 
-/// Takes the bytes of one file in order, in chunks, and hands each full chunk to a consumer: on a second
-/// thread, so that filling and consuming overlap, or in place. Chunks arrive in order; at most the worker's
-/// buffers are in flight.
+/// Takes the bytes of one file in order, in chunks, and passes each full chunk to a consumer. The consumer
+/// runs in place or on a second thread; then filling and consuming overlap. Chunks arrive in order. At most
+/// the worker's buffers are in flight.
 ///
 /// Used by one thread. A consumer's error comes back from the next room() or from finish().
 class ChunkSink

@@ -133,7 +133,7 @@ Status loadGatheredRows(std::vector<GatheredRow> rows, const std::function<uint6
         SHARDSCOPE_TRY(const io::ReadFile* file, open(segment.source));
         RowBlock block(std::span<GatheredRow>(rows).subspan(first, end - first), elements(segment.tensor));
         if (const Status read = block.load(*file); !read) {
-            SHARDSCOPE_CHECK(file->checkUnchanged()); // the better error if this is the reason
+            SHARDSCOPE_CHECK(file->checkUnchanged()); // reports a changed source first
             return read;
         }
         first = end;

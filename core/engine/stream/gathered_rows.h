@@ -17,9 +17,9 @@ struct GatheredRow {
 };
 
 /// Fills rows of matrices that the source stores column by column. Rows of one matrix in one record are read
-/// together, column by column, or many columns at a time if the rows are a large part of the matrix: no read
-/// is shorter than the rows' part of a column. Needs as much additional memory as the rows, and at most 1 MiB
-/// more.
+/// together, column by column. If the rows are a large part of the matrix, many columns are read at a time.
+/// No read is shorter than the rows' part of a column. Needs as much additional memory as the rows, and at
+/// most 1 MiB more.
 ///
 /// `elements`: by number of the tensor in the plan. `open`: by number of the source file.
 Status loadGatheredRows(std::vector<GatheredRow> rows, const std::function<uint64_t(uint32_t)>& elements,

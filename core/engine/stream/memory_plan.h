@@ -8,7 +8,7 @@ namespace shardscope {
 
 /// The division of a job's payload memory.
 struct MemoryPlan {
-    static constexpr uint64_t kLeast = uint64_t{64} << 10; ///< the smallest useful limit
+    static constexpr uint64_t kMin = uint64_t{64} << 10; ///< the smallest useful limit
 
     size_t workers = 1; ///< files at a time
     size_t buffersPerWorker = 1; ///< more than one if a second thread consumes the buffers
@@ -16,7 +16,7 @@ struct MemoryPlan {
     [[nodiscard]] uint64_t totalBytes() const { return uint64_t{workers} * buffersPerWorker * chunkBytes; }
 };
 
-/// At most `limitBytes` in all (kLeast or more), `jobs` workers (1 or more) and `files` workers. A low limit
+/// At most `limitBytes` in all (kMin or more), `jobs` workers (1 or more) and `files` workers. A low limit
 /// reduces workers first, then the size of chunks.
 MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files);
 

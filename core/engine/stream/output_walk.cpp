@@ -15,8 +15,8 @@ namespace {
 
 /// Segments are split at multiples of this from their own start, so that no element is split: the largest
 /// element's size.
-constexpr size_t kCut = 16;
-/// Limits the list of pieces if segments are tiny.
+constexpr size_t kSplitAlignment = 16;
+/// Limits the list of pieces when segments are tiny.
 constexpr size_t kMostPieces = 4096;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
@@ -130,7 +130,7 @@ Status OutputWalk::pourSegments(const OutputRecord& record, uint32_t& crc)
     uint64_t total = 0;
     while (total <= record.bytes) {
         SHARDSCOPE_CHECK(m_context.halt.poll());
-        SHARDSCOPE_TRY(const std::span<uint8_t> room, m_sink.room(kCut));
+        SHARDSCOPE_TRY(const std::span<uint8_t> room, m_sink.room(kSplitAlignment));
         SHARDSCOPE_TRY(const size_t count, gather(*cursor, room.size()));
         if (count == 0)
             break;
@@ -160,7 +160,7 @@ Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
         }
         uint64_t count = std::min<uint64_t>(m_segment.bytes, roomBytes - used);
         if (count < m_segment.bytes)
-            count -= count % kCut;
+            count -= count % kSplitAlignment;
         if (count == 0)
             break;
         Piece piece{m_segment, used};
@@ -260,7 +260,7 @@ Status OutputWalk::loadSources(std::span<uint8_t> room)
                 ? loadConverted(*file, segment, room.subspan(at, bytes))
                 : file->readAt(segment.sourceOffset, room.subspan(at, bytes));
             if (!read) {
-                SHARDSCOPE_CHECK(file->checkUnchanged()); // the better error if this is the reason
+                SHARDSCOPE_CHECK(file->checkUnchanged()); // reports a changed source first
                 return read;
             }
         }
@@ -282,7 +282,7 @@ Status OutputWalk::loadConverted(const io::ReadFile& file, const Segment& segmen
     const uint64_t outItem = itemSize(segment.outputType);
     uint64_t offset = segment.sourceOffset;
     while (!out.empty()) {
-        if (m_unconvertedUsed + kCut > capacity)
+        if (m_unconvertedUsed + kSplitAlignment > capacity)
             convertRead();
         const uint64_t count
             = std::min<uint64_t>((capacity - m_unconvertedUsed) / inItem, out.size() / outItem);
@@ -290,7 +290,7 @@ Status OutputWalk::loadConverted(const io::ReadFile& file, const Segment& segmen
         SHARDSCOPE_CHECK(file.readAt(offset, in));
         SHARDSCOPE_CHECK(sumSource(segment, offset, in));
         m_casts.push_back({segment.sourceType, in, segment.outputType, out.first(count * outItem)});
-        m_unconvertedUsed += (in.size() + kCut - 1) / kCut * kCut;
+        m_unconvertedUsed += (in.size() + kSplitAlignment - 1) / kSplitAlignment * kSplitAlignment;
         offset += in.size();
         out = out.subspan(count * outItem);
     }

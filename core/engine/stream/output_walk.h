@@ -37,8 +37,8 @@ struct WalkContext {
 /// Generates the bytes of one output file in order and writes them to a sink. Also sums CRCs of source and
 /// output data, and digests of elements.
 ///
-/// With a file that was finished before, it does the same but reads every byte from that file, so that CRCs
-/// and digests are the same as when the file is written.
+/// For a file that was finished before, it reads every byte from that file instead. CRCs and digests are then
+/// the same as when the file is written.
 class OutputWalk
 {
 public:

@@ -55,7 +55,7 @@ Status SourceCrcs::complete(uint32_t source, uint32_t record, ByteRange range, u
     auto piece = pieces.find(range.begin);
     piece->second.crc = crc;
     piece->second.done = true;
-    const auto joinNext = [&](Pieces::iterator left) {
+    const auto mergeNext = [&](Pieces::iterator left) {
         const auto right = std::next(left);
         if (right == pieces.end() || !right->second.done || left->second.end != right->first)
             return;
@@ -64,11 +64,11 @@ Status SourceCrcs::complete(uint32_t source, uint32_t record, ByteRange range, u
         left->second.end = right->second.end;
         pieces.erase(right);
     };
-    joinNext(piece);
+    mergeNext(piece);
     if (piece != pieces.begin() && std::prev(piece)->second.done) {
         const auto left = std::prev(piece);
         if (left->second.end == piece->first) {
-            joinNext(left);
+            mergeNext(left);
             piece = left;
         }
     }

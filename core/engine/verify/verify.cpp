@@ -7,13 +7,13 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/diff/same_degrees.h"
 #include "core/compare/digest/scan_findings.h"
 #include "core/compare/digest/slice_replicas.h"
 #include "core/compare/digest/state_digest.h"
 #include "core/engine/stream/manifest_reader.h"
-#include "core/engine/verify/verify_beside.h"
+#include "core/engine/verify/verify_others.h"
 
 #include <algorithm>
 #include <map>
@@ -88,7 +88,7 @@ Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& check
     return verifyExported(files, checkpoint.tagFolder, others, report, job);
 }
 
-/// Whether there is a training state. Weights in files of other tools have none.
+/// Whether it has a training state. Weights in files of other tools do not.
 bool holdsState(const Checkpoint& checkpoint)
 {
     return !isDistributed(checkpoint.kind)
@@ -141,7 +141,7 @@ void compareStates(const DigestsByName& here, const DigestsByName& there, Verify
     }
 }
 
-bool tellsOptions(const Checkpoint& checkpoint)
+bool recordsOptions(const Checkpoint& checkpoint)
 {
     return std::none_of(checkpoint.groups.begin(), checkpoint.groups.end(),
         [](const ParamGroup& group) { return group.options == kNoNode; });
@@ -161,7 +161,7 @@ std::pair<std::string, std::string> comparable(
     CheckpointPtr checkpoint, const CheckpointScan& scan, CheckpointPtr against, const CheckpointScan& other)
 {
     // Only once: a damaged checkpoint without any group cannot lack options.
-    if (tellsOptions(*checkpoint) != tellsOptions(*against)) {
+    if (recordsOptions(*checkpoint) != recordsOptions(*against)) {
         checkpoint = withoutOptions(checkpoint);
         against = withoutOptions(against);
     }
@@ -236,7 +236,7 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         const auto manifest = parseManifest(*text);
         if (!manifest) {
             addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
-        } else if (liesInNoRun(checkpoint->kind)) {
+        } else if (hasNoRunFolder(checkpoint->kind)) {
             SHARDSCOPE_CHECK(compareDistributedManifest(files, *checkpoint, scan, *manifest, report, job));
         } else {
             const std::vector<std::string> others = compareManifest(*checkpoint, scan, *manifest, report);
@@ -247,10 +247,10 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         }
     }
     const bool parallel = checkpoint->parallel.tp > 1 || checkpoint->parallel.pp > 1;
-    if (const auto joined
-        = parallel && !checkpoint->modelError ? joinParts(checkpoint) : Result<CheckpointPtr>(nullptr);
-        joined && *joined) { // without merge rules, it is not known which slices should be equal
-        SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **joined, job));
+    if (const auto merged = parallel && !checkpoint->modelError ? mergeSlicesAndStages(checkpoint)
+                                                                : Result<CheckpointPtr>(nullptr);
+        merged && *merged) { // without merge rules, it is not known which slices should be equal
+        SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **merged, job));
         report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());
     }
     if (against) {

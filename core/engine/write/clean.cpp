@@ -23,8 +23,8 @@ bool isHalfPublished(io::FileSystem& files, const io::Path& folder, const Unfini
 {
     if (hasEntry(files, work.path, "publishing"))
         return true;
-    const auto beside = files.list(work.path / "beside");
-    const bool holdsMore = hasEntry(files, work.path, "pointer") || (beside && !beside->empty());
+    const auto runFiles = files.list(work.path / "beside");
+    const bool holdsMore = hasEntry(files, work.path, "pointer") || (runFiles && !runFiles->empty());
     if (!holdsMore || !hasEntry(files, folder, work.target))
         return false;
     const auto journal = files.readSmall(work.path / "journal", kJournalLimit);

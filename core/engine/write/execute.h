@@ -20,7 +20,7 @@ struct ExecuteOptions {
     /// target.
     io::Path sourceRunFolder;
     unsigned jobs = 0; ///< worker threads; 0 = as many as there are processors, at most 16
-    uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< payload buffers in all
+    uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< all payload buffers together
     bool verify = true; ///< read the output again and compare
     bool force = false; ///< replace an existing target
     bool restart = false; ///< discard an interrupted work folder

@@ -18,7 +18,7 @@ namespace {
 
 /// Dirty bytes of all workers together: the maximum that the last fsync, and so a cancel, has to wait for.
 constexpr uint64_t kDirtyLimit = uint64_t{192} << 20;
-constexpr uint64_t kLeastWindow = uint64_t{4} << 20;
+constexpr uint64_t kMinWindow = uint64_t{4} << 20;
 constexpr uint64_t kMostWindow = uint64_t{32} << 20;
 
 } // namespace
@@ -62,7 +62,7 @@ OutputFileSettings OutputBuilder::settings() const
 {
     OutputFileSettings out;
     out.threaded = m_memory.buffersPerWorker > 1;
-    out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kLeastWindow, kMostWindow);
+    out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMostWindow);
     return out;
 }
 
@@ -197,21 +197,21 @@ Status OutputBuilder::write()
               return m_work.recordFinished(*m_written[index]);
           });
     if (written)
-        written = writeBesideFiles();
+        written = writeRunFolderFiles();
     if (!written && written.error().code == ErrorCode::NoSpace)
         return forward(withMissingBytes(std::move(written).error()));
     return written;
 }
 
-Status OutputBuilder::writeBesideFiles()
+Status OutputBuilder::writeRunFolderFiles()
 {
     Halt halt(m_job);
     const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
-    for (const OutputFile& file : m_plan.besideFiles()) {
+    for (const OutputFile& file : m_plan.runFolderFiles()) {
         SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
         SHARDSCOPE_TRY([[maybe_unused]] const auto written,
-            writeOutputFile(
-                m_files, context, file, bytes, m_work.besideFolder() / file.path, m_buffers[0], settings()));
+            writeOutputFile(m_files, context, file, bytes, m_work.runFilesFolder() / file.path, m_buffers[0],
+                settings()));
     }
     return {};
 }

@@ -13,7 +13,7 @@
 
 namespace shardscope {
 
-/// Creates all files of a plan in the work folder: reuses files of an interrupted run, writes the rest,
+/// Creates all files of a plan in the work folder. Reuses files of an interrupted run, writes the rest,
 /// completes the checksums of all sources, and reads the result back.
 ///
 /// Steps in this order: replay, write, checkSources, verify. Not thread-safe; the steps use many threads.
@@ -36,7 +36,7 @@ public:
     Status checkSources();
     Status verify(const OutputModel* model);
 
-    /// All files in the plan's order, after write().
+    /// All files in the plan's order. Call after write().
     [[nodiscard]] std::vector<WrittenFile> takeFiles();
     [[nodiscard]] const std::vector<Digest>& digests() const { return m_digests->sums(); }
 
@@ -44,7 +44,7 @@ private:
     Status replayAll(std::vector<size_t>& lost);
     Status findLost(std::vector<size_t>& lost);
     Status writeFile(size_t index, ChunkBuffers& buffers);
-    Status writeBesideFiles();
+    Status writeRunFolderFiles();
     Status readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers);
     void resetSums();
     [[nodiscard]] OutputFileSettings settings() const;

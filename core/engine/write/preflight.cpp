@@ -103,7 +103,7 @@ Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Pa
     return true;
 }
 
-/// Whether DeepSpeed or this program writes files with this name to tag folders.
+/// Whether DeepSpeed or this program writes files of this name to tag folders.
 bool isCheckpointName(const std::string& path)
 {
     static const std::set<std::string> kOthers{
@@ -188,14 +188,14 @@ Status checkTagName(const WritePlan& plan)
 {
     const std::string tag = plan.targetName();
     const auto isTag = [&](const OutputFile& file) { return file.path == tag; };
-    const std::vector<OutputFile> scripts = plan.besideFiles();
+    const std::vector<OutputFile> scripts = plan.runFolderFiles();
     const std::vector<PlannedFile>& planned = plan.files();
     static const std::set<std::string> kNames{
         "latest", "latest_universal", "zero_to_fp32.py", "zero_to_torch.py"};
     const bool taken = kNames.contains(tag) || tag == plan.pointerName()
         || std::any_of(scripts.begin(), scripts.end(), isTag)
         || std::any_of(planned.begin(), planned.end(),
-            [&](const PlannedFile& file) { return file.path == std::string(kBesideTag) + tag; });
+            [&](const PlannedFile& file) { return file.path == std::string(kNextToTag) + tag; });
     if (taken)
         return fail(ErrorCode::Usage,
             "the tag cannot have the name '" + tag + "': a file of this name is next to it in the run folder",
@@ -218,11 +218,11 @@ Status checkPlanNames(const WritePlan& plan)
         && (!isPlainName(plan.pointerName()) || plan.pointerName() == plan.targetName()))
         return refuse(plan.pointerName());
     std::unordered_set<std::string> taken{kManifestName};
-    std::unordered_set<std::string> beside{plan.targetName(), plan.pointerName()};
+    std::unordered_set<std::string> names{plan.targetName(), plan.pointerName()};
     for (const PlannedFile& file : plan.files()) {
-        if (liesBesideTag(file.path)) {
-            const std::string name = file.path.substr(kBesideTag.size());
-            if (!isPlainName(name) || !beside.insert(name).second)
+        if (isNextToTag(file.path)) {
+            const std::string name = file.path.substr(kNextToTag.size());
+            if (!isPlainName(name) || !names.insert(name).second)
                 return refuse(file.path);
         } else if (!isPlainPath(file.path) || !taken.insert(file.path).second) {
             return refuse(file.path);
@@ -231,23 +231,23 @@ Status checkPlanNames(const WritePlan& plan)
     for (const PlannedFile& file : plan.files()) {
         const std::string unfinished = file.path + ".tmp"; // its name while it is written
         if (taken.contains(unfinished)
-            || (liesBesideTag(file.path) && beside.contains(unfinished.substr(kBesideTag.size()))))
+            || (isNextToTag(file.path) && names.contains(unfinished.substr(kNextToTag.size()))))
             return refuse(unfinished);
     }
-    for (const OutputFile& file : plan.besideFiles()) {
-        if (!isPlainName(file.path) || !beside.insert(file.path).second)
+    for (const OutputFile& file : plan.runFolderFiles()) {
+        if (!isPlainName(file.path) || !names.insert(file.path).second)
             return refuse(file.path);
     }
     return {};
 }
 
-Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+Status checkRunFolderFiles(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& made, JobContext& job)
 {
     for (const PlannedFile& file : plan.files()) {
-        if (!liesBesideTag(file.path))
+        if (!isNextToTag(file.path))
             continue;
-        const std::string name = file.path.substr(kBesideTag.size());
+        const std::string name = file.path.substr(kNextToTag.size());
         SHARDSCOPE_TRY(const bool there, exists(files, destination / name));
         if (!there)
             continue;
@@ -375,8 +375,8 @@ Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io:
     SHARDSCOPE_CHECK(checkFurtherPlaces(files, plan, kept, sourceRunFolder));
     SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / plan.targetName()));
     for (const PlannedFile& file : plan.files()) {
-        if (liesBesideTag(file.path))
-            SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / file.path.substr(kBesideTag.size())));
+        if (isNextToTag(file.path))
+            SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / file.path.substr(kNextToTag.size())));
     }
     return {};
 }

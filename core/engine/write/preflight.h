@@ -12,14 +12,14 @@
 
 namespace shardscope {
 
-/// Checks that paths of the plan stay inside the target, and do not collide with each other or with files of
-/// this program, and that names of the target, the pointer and the files next to it are plain. Internal
+/// Checks that paths of the plan stay inside the target. They must not collide with each other or with files
+/// of this program. Names of the target, the pointer and the files next to it must be plain. Internal
 /// otherwise. Usage if the tag has the name of a file next to it.
 Status checkPlanNames(const WritePlan& plan);
 
 /// For planned files next to the target ("../NAME"): TargetExists if `destination` has another file with that
 /// name. Compares bytes with the files in `made` if given, else sizes.
-Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+Status checkRunFolderFiles(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& made, JobContext& job);
 
 /// Usage if `destination` is inside or equal to `sourceRunFolder` or contains it (also through links and bind

@@ -41,10 +41,10 @@ Result<std::vector<std::string>> replacedFiles(
             out, plan.ownsFolder() ? filesBelow(files, target) : replacedByExport(files, plan, target));
     }
     for (const PlannedFile& file : plan.files()) {
-        if (!liesBesideTag(file.path))
+        if (!isNextToTag(file.path))
             continue;
-        SHARDSCOPE_TRY(const bool beside, exists(files, target / file.path));
-        if (beside)
+        SHARDSCOPE_TRY(const bool isThere, exists(files, target / file.path));
+        if (isThere)
             out.push_back(file.path);
     }
     std::sort(out.begin(), out.end());

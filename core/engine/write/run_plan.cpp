@@ -66,7 +66,7 @@ private:
     Status commitExport();
     void removeMadeFolders();
     Status checkWaiting();
-    Status moveBeside(const std::string& name, bool replace);
+    Status moveToRunFolder(const std::string& name, bool replace);
     Status publish();
 
     io::FileSystem& m_files;
@@ -91,8 +91,8 @@ Result<ExecuteReport> Execution::run()
     m_report.output = m_target;
     SHARDSCOPE_CHECK(m_job.poll());
     SHARDSCOPE_CHECK(checkPlanNames(m_plan));
-    if (m_options.memoryLimitBytes < MemoryPlan::kLeast)
-        return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kLeast));
+    if (m_options.memoryLimitBytes < MemoryPlan::kMin)
+        return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kMin));
     SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
     SHARDSCOPE_CHECK(findWorkPlace());
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
@@ -113,7 +113,7 @@ Result<ExecuteReport> Execution::run()
 }
 
 /// An export into an existing folder works in that folder, which may be a mount point. An interrupted job
-/// with a work folder next to it continues there, unless the folder is on another device now.
+/// with a work folder next to it continues there, unless the folder is now on another device.
 Status Execution::findWorkPlace()
 {
     m_workPlace = m_options.destination;
@@ -138,7 +138,7 @@ Status Execution::prepareAndBuild()
     if (m_targetThere)
         SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
     if (!m_options.force)
-        SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
+        SHARDSCOPE_CHECK(checkRunFolderFiles(m_files, m_plan, m_options.destination, {}, m_job));
     Status built = build();
     if (!built)
         removeMadeFolders();
@@ -340,18 +340,18 @@ Status Execution::commitTag()
     return m_files.renameNoReplace(m_work->filesFolder(), m_target);
 }
 
-/// Whether the files to publish next to the target do not conflict with others.
+/// Whether the files that will be published next to the target do not conflict with others.
 Status Execution::checkWaiting()
 {
     if (m_options.force)
         return {};
-    return checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job);
+    return checkRunFolderFiles(m_files, m_plan, m_options.destination, m_work->runFilesFolder(), m_job);
 }
 
 /// Moves a file from the work folder to its place next to the target, once.
-Status Execution::moveBeside(const std::string& name, bool replace)
+Status Execution::moveToRunFolder(const std::string& name, bool replace)
 {
-    const io::Path made = m_work->besideFolder() / name;
+    const io::Path made = m_work->runFilesFolder() / name;
     SHARDSCOPE_TRY(const bool there, exists(m_files, made));
     if (!there)
         return {}; // moved by an earlier run
@@ -366,11 +366,11 @@ Status Execution::publish()
 {
     SHARDSCOPE_CHECK(checkWaiting()); // the commit may have happened long ago
     for (const PlannedFile& file : m_plan.files()) {
-        if (liesBesideTag(file.path))
-            SHARDSCOPE_CHECK(moveBeside(file.path.substr(kBesideTag.size()), m_options.force));
+        if (isNextToTag(file.path))
+            SHARDSCOPE_CHECK(moveToRunFolder(file.path.substr(kNextToTag.size()), m_options.force));
     }
-    for (const OutputFile& file : m_plan.besideFiles())
-        SHARDSCOPE_CHECK(moveBeside(file.path, false));
+    for (const OutputFile& file : m_plan.runFolderFiles())
+        SHARDSCOPE_CHECK(moveToRunFolder(file.path, false));
     if (!m_plan.pointerName().empty()) {
         SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
         // An earlier run may have stopped between the rename of the target and its sync.

@@ -107,7 +107,7 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::open(
 
 io::Path WorkFolder::placeOf(const std::string& path) const
 {
-    return liesBesideTag(path) ? besideFolder() / path.substr(kBesideTag.size()) : filesFolder() / path;
+    return isNextToTag(path) ? runFilesFolder() / path.substr(kNextToTag.size()) : filesFolder() / path;
 }
 
 Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
@@ -120,7 +120,7 @@ Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
     SHARDSCOPE_CHECK(removeUnknown(finished));
     for (const io::Path& folder : outputFolders())
         SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
-    SHARDSCOPE_CHECK(m_files.makeDirectories(besideFolder()));
+    SHARDSCOPE_CHECK(m_files.makeDirectories(runFilesFolder()));
     std::string journal;
     for (const JournalFile& file : finished)
         journal += journalLine(file);
@@ -192,7 +192,7 @@ Status WorkFolder::seal(JournalSeal seal)
     const auto folders = outputFolders();
     for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
         SHARDSCOPE_CHECK(m_files.syncDirectory(*folder));
-    SHARDSCOPE_CHECK(m_files.syncDirectory(besideFolder()));
+    SHARDSCOPE_CHECK(m_files.syncDirectory(runFilesFolder()));
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_path));
     SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(filesFolder()));
     seal.inode = info.identity.inode;
@@ -242,7 +242,7 @@ std::vector<io::Path> WorkFolder::outputFolders() const
 {
     std::set<io::Path> folders{filesFolder()}; // a parent sorts before its contents
     for (const PlannedFile& file : m_plan.files()) {
-        if (liesBesideTag(file.path))
+        if (isNextToTag(file.path))
             continue;
         io::Path parent = io::Path(file.path).parent_path();
         for (; !parent.empty(); parent = parent.parent_path())

@@ -37,7 +37,7 @@ public:
 
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] io::Path filesFolder() const { return m_path / "files"; }
-    [[nodiscard]] io::Path besideFolder() const { return m_path / "beside"; }
+    [[nodiscard]] io::Path runFilesFolder() const { return m_path / "beside"; }
     /// The path of a planned file: below files/, or below beside/ for "../NAME".
     [[nodiscard]] io::Path placeOf(const std::string& path) const;
     [[nodiscard]] io::Path pointerFile() const { return m_path / "pointer"; }

@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kSmallRecordLimitBytes = 4096;
 constexpr char kNewKeyMark = '+'; ///< torch's keys are decimal
 
-/// The prefix of keys of new storages until they are numbered: longer than what any key of the source begins
-/// with, which a hostile file may have chosen.
+/// The prefix of keys of new storages until they are numbered. It is longer than the start of any key in the
+/// source, because a malicious file may use any key.
 std::string newKeyMark(const TorchFile& source)
 {
     size_t longest = 0;
@@ -103,7 +103,7 @@ std::vector<OutputRecord> recordsOfToday()
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source)
 {
     if (source.isLegacy() || source.isMade())
-        return recordsOfToday(); // it has no such records
+        return recordsOfToday(); // such files have no such records
     SHARDSCOPE_TRY(const auto file, files.openRead(source.path()));
     std::vector<OutputRecord> out;
     bool storagesPlaced = false;
@@ -119,21 +119,21 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
             small.content = OutputRecord::Content::SerializationId;
             small.bytes = 40;
         } else if (!isTorchRecord(record.name)) {
-            continue; // nothing that loads the file would look at it
+            continue; // no loader of the file would read it
         } else if (record.name != "data.pkl") {
             SHARDSCOPE_TRY(small.literal, readRecord(*file, record, kSmallRecordLimitBytes));
             small.bytes = small.literal.size();
         }
         out.push_back(std::move(small));
     }
-    if (!storagesPlaced) { // after the pickle and the records that torch puts before the storages
+    if (!storagesPlaced) { // after the pickle and the records that torch writes before the storages
         OutputRecord storages;
         storages.name = "data/";
         const auto version
             = std::find_if(out.begin(), out.end(), [](const auto& r) { return r.name == "version"; });
         out.insert(version, std::move(storages));
     }
-    // It covers all the others, so torch writes it last; other programs may have stored it anywhere.
+    // It covers all other records, so torch writes it last. Other programs may have stored it anywhere.
     std::stable_partition(out.begin(), out.end(),
         [](const OutputRecord& record) { return record.content != OutputRecord::Content::SerializationId; });
     return out;
@@ -299,7 +299,7 @@ Result<OutputFile> ArchiveComposer::finish(
 
     OutputFile out;
     out.path = outputName;
-    // torch names the archive after the file. A source that was renamed still shows that it did.
+    // torch names the archive after the file. If a source was renamed, its archive still has the old name.
     out.prefix = stemOf(outputName.substr(outputName.rfind('/') + 1));
     if (m_source != nullptr) {
         const std::string& prefix = m_source->zip().prefix();

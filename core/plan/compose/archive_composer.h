@@ -13,13 +13,13 @@
 
 namespace shardscope {
 
-/// Builds one output archive from one source archive: its pickle with some parts replaced, or a new pickle
-/// with parts of it, its storages copied where the pickle still names them, new storages for new tensors. Or
-/// an archive without a source, of new tensors only.
+/// Builds one output archive. With a source archive: its pickle with some parts replaced, or a new pickle
+/// with parts of it. Storages are copied if the pickle still names them; new tensors get new storages.
+/// Without a source: new tensors only.
 ///
-/// Storage keys are numbered in the order in which the unpickler reads them, as torch's own writer does;
-/// readers that compute offsets instead of reading headers rely on it. Use: make, substitute, finish. Not
-/// thread-safe.
+/// Storage keys are numbered in the order in which the unpickler reads them, like in torch's own writer.
+/// Readers that compute offsets instead of reading headers rely on this. Call order: make, substitute,
+/// finish. Not thread-safe.
 class ArchiveComposer
 {
 public:
@@ -28,7 +28,7 @@ public:
     /// What is used from the source: parts of its pickle with their storages, or only the archive's form.
     enum class Take { Parts, FormOnly };
     ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take = Take::Parts);
-    /// Without a source: nothing is imported, and finish() takes a root and recordsOfToday().
+    /// Without a source nothing is imported. finish() then takes a root and recordsOfToday().
     ArchiveComposer();
 
     [[nodiscard]] const PickleGraph& graph() const { return m_source->pickle(); }
@@ -36,8 +36,8 @@ public:
     void substitute(NodeId sourceNode, NodeId builtNode) { m_importer->substitute(sourceNode, builtNode); }
     NodeId import(NodeId sourceNode) { return m_importer->import(sourceNode); }
 
-    /// A new dense tensor with a storage of its own: what torch._utils._rebuild_tensor_v2 makes. Empty shape
-    /// = 0-dim.
+    /// A new dense tensor with its own storage, in the form of torch._utils._rebuild_tensor_v2. An empty
+    /// shape means 0-dim.
     NodeId tensor(DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad, CursorFactory cursor);
     /// A new dense tensor with these little-endian elements.
     NodeId smallTensor(DType dtype, const std::vector<uint64_t>& shape, std::string elements);
@@ -53,8 +53,8 @@ public:
     /// not copied. Call it first.
     void leaveOutUnused(const StorageUse& use);
 
-    /// Everything of the output but its mode. `smallRecords` as read from the source by readSmallRecords().
-    /// The pickle's root is the source's with what was substituted, or `root`.
+    /// The output without its mode. `smallRecords`: the source's, from readSmallRecords(). The pickle's root
+    /// is `root`, or the source's root with the substitutions.
     Result<OutputFile> finish(const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
     Result<OutputFile> finish(
         NodeId root, const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
@@ -63,14 +63,14 @@ private:
     struct NewStorage {
         uint64_t bytes = 0;
         CursorFactory cursor = {};
-        std::string literal = {}; ///< in place of a cursor
-        std::string key = {}; ///< in place of both: a run of this storage of the source
-        uint64_t first = 0; ///< bytes from its start
+        std::string literal = {}; ///< used instead of a cursor
+        std::string key = {}; ///< used instead of both: a run of this storage of the source
+        uint64_t first = 0; ///< bytes from the storage's start
     };
     NodeId tensorOf(NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad);
     NodeId runOf(const StorageView& storage, std::pair<uint64_t, uint64_t> run);
     [[nodiscard]] Result<OutputRecord> storageRecord(const std::string& key, const std::string& name) const;
-    /// A run of a storage of the source; all of it where the run is as long.
+    /// A run of a storage of the source. Copies the whole record if the run is as long as it.
     [[nodiscard]] Result<OutputRecord> copiedRecord(
         const std::string& key, const std::string& name, uint64_t first, std::optional<uint64_t> bytes) const;
 
@@ -88,11 +88,11 @@ private:
     std::vector<std::pair<DType, NodeId>> m_storageClasses;
 };
 
-/// The records of a source archive that are neither pickle nor storage, in file order, with their content;
-/// the pickle and the storages are represented by empty records named "data.pkl" and "data/" at their places.
+/// The records of a source archive that are neither pickle nor storage, in file order, with their content.
+/// Empty records named "data.pkl" and "data/" mark the places of the pickle and the storages.
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source);
 
-/// The records that torch 2.15 writes besides pickle and storages, in the same form.
+/// The records that torch 2.15 writes in addition to pickle and storages, in the same form.
 std::vector<OutputRecord> recordsOfToday();
 
 /// The persistent ids of a graph in the order in which an unpickler of its emitted stream reads them.

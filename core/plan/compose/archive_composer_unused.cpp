@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kAlignment = 16; ///< elements of any size begin at a multiple of it
+constexpr uint64_t kAlignment = 16; ///< elements of any size begin at a multiple of this
 
 } // namespace
 
@@ -29,7 +29,7 @@ NodeId ArchiveComposer::runOf(const StorageView& storage, std::pair<uint64_t, ui
 
 void ArchiveComposer::leaveOutUnused(const StorageUse& use)
 {
-    std::map<std::pair<std::string_view, uint64_t>, NodeId> made; // by storage and where a run begins
+    std::map<std::pair<std::string_view, uint64_t>, NodeId> made; // by storage and begin of a run
     for (uint32_t i = 0; i < graph().nodeCount(); ++i) {
         const NodeId node{i};
         const auto tensor

@@ -38,7 +38,7 @@ NodeId PickleEdit::emptyLike(NodeId mapping)
 
 void PickleEdit::finish(Checkpoint& out)
 {
-    // All of them first: a mapping may hold another one.
+    // Edit all of them first: a mapping may contain another one.
     std::map<NodeId, NodeId> made;
     for (const auto& [mapping, values] : m_values) {
         made[mapping] = emptyLike(mapping);

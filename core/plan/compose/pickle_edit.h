@@ -15,19 +15,19 @@ namespace shardscope {
 class PickleEdit
 {
 public:
-    /// The file's content must have been kept.
+    /// The checkpoint must have kept the file's content.
     PickleEdit(const Checkpoint& checkpoint, FileId file);
 
     [[nodiscard]] const PickleGraph& graph() const { return m_graph; }
     PickleBuilder& builder() { return m_builder; }
-    /// Sets the value of a key, only in this mapping: other mappings keep a shared value. A new key comes
-    /// after the existing ones.
+    /// Sets the value of a key in this mapping only. Other mappings that share the value keep it. A new key
+    /// comes after the existing ones.
     void put(NodeId mapping, const std::string& key, NodeId value);
     /// Sets another node of the file as the value of an existing key.
     void share(NodeId mapping, const std::string& key, NodeId other);
 
-    /// Puts the edited file into the checkpoint, which was a copy of the one that was read; its nodes are
-    /// those of the new pickle then. Do not use this object afterwards.
+    /// Puts the edited file into the checkpoint, which was a copy of the original. The copy's nodes are then
+    /// those of the new pickle. Do not use this object afterwards.
     void finish(Checkpoint& out);
 
 private:

@@ -184,7 +184,7 @@ Refills::Run Refills::runAt(ParamId param, std::string_view state, uint64_t elem
     const auto other = paramOf(donor, m_source->params[index(param)].name);
     const auto found = other ? findState(donor, *other, choice->state) : Result<StateSource>(StateSource{});
     if (!other || !found)
-        return out; // fill() has looked
+        return out; // fill() has checked this
     forEachStoredFragmentOf(donor, *found, element, found->elements, [&](const Fragment& fragment) {
         out.fragment = fragment;
         return false;

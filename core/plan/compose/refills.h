@@ -15,24 +15,24 @@ namespace shardscope {
 
 /// How the model files of a repaired copy differ from the source's.
 struct ModelFiles {
-    /// They are built from the model. Missing 16-bit copies are made from masters; the source's own lists and
-    /// tensors are not sufficient.
-    bool anew = false;
+    /// The files are built from the model. Missing 16-bit copies are made from masters. The source's own
+    /// lists and tensors are not sufficient.
+    bool rebuilt = false;
     bool withoutFrozen = false; ///< rebuilt, without frozen parameters
-    /// The lost file of an expert; the checkpoint has its masters.
+    /// The lost file of an expert. The checkpoint has the expert's masters.
     struct Expert {
         std::string name; ///< of the file
         uint32_t number = 0;
-        FileId like = kNoFile; ///< that of another expert of the same layer, its template
+        FileId like = kNoFile; ///< the template: the file of another expert of the same layer
     };
     std::vector<Expert> experts = {};
 
-    [[nodiscard]] bool differ() const { return anew || !experts.empty(); }
+    [[nodiscard]] bool differ() const { return rebuilt || !experts.empty(); }
 };
 
-/// The source of a checkpoint's lost elements: a state of another checkpoint, another of its own states, or
-/// none (zeros). Parameters match by name and elements by number, so that the other checkpoint may have any
-/// number of ranks. Filled while a repair is planned, then immutable and thread-safe.
+/// The source of a checkpoint's lost elements: a state of another checkpoint, another state of its own, or
+/// none (zeros). Parameters match by name and elements by number, so the other checkpoint may have any number
+/// of ranks. Filled while a repair is planned. Afterwards immutable and thread-safe.
 class Refills
 {
 public:
@@ -43,17 +43,17 @@ public:
     {
     }
 
-    /// The parameter of a donor with a name, aliases resolved. The base model's name also matches: PEFT puts
-    /// "base_model.model." before names and ".base_layer" inside, wrappers put "module." before them.
+    /// The parameter of a donor with a name. Aliases are resolved. The base model's name also matches: PEFT
+    /// puts "base_model.model." before names and ".base_layer" inside, wrappers put "module." before them.
     static std::optional<ParamId> paramOf(const Checkpoint& donor, const std::string& name);
 
-    /// Refills a state of the source from a donor's state. Unsupported where one of the two stores matrices
-    /// column by column; Refused, naming the parameter, where the donor does not have a parameter of
-    /// `params`, has it in another shape, or has lost a part of it.
+    /// Refills a state of the source from a donor's state. Unsupported if one of the two stores matrices
+    /// column by column. Refused, with the parameter's name, if the donor does not have a parameter of
+    /// `params`, has it in another shape, or lost a part of it.
     Status fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
         const std::vector<ParamId>& params);
-    /// Counts elements [begin, end) of a parameter's state as lost, even where they have bytes. Refused as
-    /// fill() where they are stored column by column.
+    /// Counts elements [begin, end) of a parameter's state as lost, even if they have bytes. Refused, as
+    /// fill(), if they are stored column by column.
     Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
     /// The same for one parameter, independent of fill() for the others.
     Status fillOne(
@@ -75,10 +75,10 @@ public:
         Fragment fragment; ///< of the donor; no elements: zeros
         uint32_t source = 0;
     };
-    /// Elements from `element` on that are counted as lost, up to `most`; 0 where the first one is not.
+    /// The number of lost elements from `element` on, up to `most`. 0 if the first one is not lost.
     [[nodiscard]] uint64_t lostAt(
         ParamId param, std::string_view state, uint64_t element, uint64_t most) const;
-    /// Elements from `element` on, up to `most`, before the next that are counted as lost.
+    /// The number of elements from `element` on before the next lost one, up to `most`.
     [[nodiscard]] uint64_t keptAt(
         ParamId param, std::string_view state, uint64_t element, uint64_t most) const;
     [[nodiscard]] Run runAt(ParamId param, std::string_view state, uint64_t element) const;
@@ -88,12 +88,12 @@ private:
         CheckpointPtr donor; ///< null: zeros
         std::string state;
     };
-    /// Begin → end, of runs that do not touch.
+    /// Begin → end of separate runs.
     using Runs = std::map<uint64_t, uint64_t>;
     [[nodiscard]] const Runs* lostRunsOf(ParamId param, std::string_view state) const;
     Status requireAllOf(
         const std::string& state, const Choice& choice, const std::vector<ParamId>& params) const;
-    /// Null where nothing is chosen.
+    /// Null if nothing was chosen.
     [[nodiscard]] const Choice* choiceFor(ParamId param, std::string_view state) const;
 
     CheckpointPtr m_source;

@@ -51,16 +51,16 @@ private:
     size_t m_run = 0;
 };
 
-/// Elements that are stored in their own order: one row of them all.
+/// Elements that are stored in logical order: a single row of all elements.
 constexpr TransposedOrder kRowMajor{1, std::numeric_limits<uint64_t>::max()};
 
-/// The run that begins with an element, by its stored number, of a state that is there.
+/// The run that begins with an element, by its stored number, of a state that exists.
 Fragment storedFragmentAt(const Checkpoint& source, ParamId param, std::string_view state, uint64_t stored)
 {
     Fragment out;
     const auto found = findState(source, param, state);
     if (!found)
-        return out; // planners request existing states
+        return out; // planners request only existing states
     forEachStoredFragmentOf(source, *found, stored, found->elements, [&](const Fragment& fragment) {
         out = fragment;
         return false;
@@ -131,7 +131,7 @@ private:
         const TransposedOrder order = columns.value_or(kRowMajor);
         const Fragment from
             = storedFragmentAt(*m_target->source, id, m_target->state, order.storedOf(element));
-        if (from.elements == 0) { // rows of padding that cut slices add at their end (cut_slices.h)
+        if (from.elements == 0) { // padding rows at the end of a split vocabulary (split_slices.h)
             segment = Segment{
                 Segment::kZero, 0, 0, left * itemSize(outputTypeOf(id)), m_target->tensorOf(id), element};
             m_pieceDone += left;
@@ -139,7 +139,7 @@ private:
         }
         if (from.file == kNoFile && m_target->refills)
             return refill(segment, id, element, std::min(left, from.elements));
-        // To the end of the row, or to where another rank's columns begin.
+        // Up to the end of the row, or to the begin of another rank's columns.
         const uint64_t inRow = order.columns - element % order.columns;
         const uint64_t elements = std::min({left, inRow, 1 + (from.elements - 1) / order.rows});
         const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
@@ -151,7 +151,7 @@ private:
         m_pieceDone += elements;
     }
 
-    /// At most `left` lost elements of the source.
+    /// Adds at most `left` lost elements of the source.
     void refill(Segment& segment, ParamId id, uint64_t element, uint64_t left)
     {
         const DType output = outputTypeOf(id);
@@ -233,7 +233,8 @@ std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target
     FlatUnit unit;
     unit.kind = UnitKind::Whole;
     unit.params = {target.param};
-    if (auto partition = FlatPartition::contiguous({of.elements}, 1, 1)) // one parameter fits where it did
+    // cannot fail: one parameter that fitted before
+    if (auto partition = FlatPartition::contiguous({of.elements}, 1, 1))
         unit.partition = std::move(*partition);
     FlatTarget flat;
     flat.source = std::move(target.source);

@@ -17,15 +17,14 @@ namespace shardscope {
 std::function<std::unique_ptr<SegmentCursor>()> wholeRecordCursor(
     uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes);
 
-/// A run of a copied record that belongs to a tensor. Bytes from the start of the source file.
+/// A run of a copied record that belongs to a tensor. Byte offsets count from the start of the source file.
 struct MarkedRun {
     uint64_t offset = 0;
     uint64_t bytes = 0;
     uint32_t tensor = Segment::kNoTensor;
 };
 
-/// Copies one source record whole, split where tensors begin and end. `runs` are ascending and do not
-/// overlap.
+/// Copies one source record whole, split at the borders of tensors. `runs` are ascending and do not overlap.
 std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
     uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, std::vector<MarkedRun> runs);
 
@@ -35,35 +34,35 @@ struct FlatTarget {
     std::shared_ptr<const FlatUnit> unit; ///< target: params are the source's ids, partition the target's
     uint32_t rank = 0; ///< target rank
     std::string state;
-    uint64_t first = 0; ///< where to begin in the rank's buffer
-    uint64_t elements = 0; ///< where to end: the partition, or what lean states keep of it
-    DType castTo = DType::Unknown; ///< Unknown: as the source has it
-    /// The buffer keeps the order in which the source stores its matrices (Checkpoint::transposedOrder); else
-    /// they are laid out row by row.
+    uint64_t first = 0; ///< start in the rank's buffer
+    uint64_t elements = 0; ///< length: the partition, or the part that lean states keep
+    DType castTo = DType::Unknown; ///< Unknown: keep the source's
+    /// Whether the buffer keeps the order in which the source stores its matrices
+    /// (Checkpoint::transposedOrder). If not, they are stored row by row.
     bool storedOrder = false;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     /// Index into WritePlan::tensors() of a parameter's state.
     std::function<uint32_t(ParamId)> tensorOf;
-    /// Of a repair: the source of lost elements; null: nothing is lost.
+    /// For a repair: the source of lost elements. Null: nothing is lost.
     std::shared_ptr<const Refills> refills = nullptr;
 };
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);
-/// One parameter's state whole, row by row.
+/// One parameter's complete state, row by row.
 struct TensorTarget {
     std::shared_ptr<const Checkpoint> source;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< as FlatTarget's
     ParamId param = kNoParam;
     std::string state;
-    DType castTo = DType::Unknown; ///< Unknown: as the source has it
+    DType castTo = DType::Unknown; ///< Unknown: keep the source's
     uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors()
     std::shared_ptr<const Refills> refills = nullptr; ///< as FlatTarget's
 };
 std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target);
-/// One after the other.
+/// Joins cursors: one after the other.
 std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(
     std::vector<std::function<std::unique_ptr<SegmentCursor>()>> parts);
 
-/// The dtype in which the source keeps a parameter's state; nothing when it has no such state.
+/// The dtype in which the source stores a parameter's state. Nothing if there is no such state.
 std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::string_view state);
 
 } // namespace shardscope

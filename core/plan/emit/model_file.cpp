@@ -2,7 +2,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/model_module.h"
 #include "core/plan/emit/old_forms.h"
@@ -106,9 +106,9 @@ void setAllStages(ModelFile& file, const Checkpoint& source)
 void setDegrees(ModelFile& file, const ReshardContext& context)
 {
     const Checkpoint& source = *context.source;
-    if (!source.joined)
+    if (!source.merged)
         return;
-    if (source.joined->of->parallel.pp > 1 || source.joined->isStage)
+    if (source.merged->of->parallel.pp > 1 || source.merged->isStage)
         setAllStages(file, source);
     PickleBuilder& builder = file.composer().builder();
     file.set("mp_world_size", builder.integer(source.parallel.tp * source.parallel.pp));

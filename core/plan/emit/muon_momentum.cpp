@@ -55,7 +55,7 @@ MuonForm muonFormOf(const Checkpoint& source, CheckpointKind target, const Param
     const UnitState* momentum = momentumOf(source, group);
     if (momentum == nullptr || (!isZero12(target)))
         return MuonForm::None;
-    const bool same = !source.joined // whose units are those of no file
+    const bool same = !source.merged // whose units are those of no file
         && (isZero12(source.kind));
     const bool whole = same ? momentum->lean : !offloads(source);
     return whole ? MuonForm::HeldWhole : MuonForm::Partitioned;

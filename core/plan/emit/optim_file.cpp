@@ -207,7 +207,7 @@ private:
         const auto items = mappingItems(m_graph, m_old.wrapper);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
-            const bool isRecord = m_source.joined && key == "universal_checkpoint_info";
+            const bool isRecord = m_source.merged && key == "universal_checkpoint_info";
             if (isRecord) { // AutoTP's is in both files
                 if (const NodeId record = sliceRecord(m_composer, *m_context, items[i + 1]);
                     record != kNoNode)

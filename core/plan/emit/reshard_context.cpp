@@ -6,7 +6,7 @@
 #include "core/checkpoint/model/layer_masters.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/plan/emit/expert_files.h"
 #include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/muon_momentum.h"
@@ -37,7 +37,7 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     for (const FileId id : source.optimFiles)
         SHARDSCOPE_CHECK(list.add(id));
     const Checkpoint& stored = storedUnder(source);
-    if (source.joined) {
+    if (source.merged) {
         for (const auto& part : stored.parts) {
             for (const FileId id : part->optimFiles)
                 SHARDSCOPE_CHECK(list.add(id));
@@ -54,7 +54,7 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
         SHARDSCOPE_CHECK(list.add(copied.file));
     for (const FlatUnit& unit : stored.units) {
         for (const UnitState& state : unit.states) {
-            if (liesInNoRun(source.kind)) // no file of it is an optimizer's alone
+            if (hasNoRunFolder(source.kind)) // no file of it is an optimizer's alone
                 SHARDSCOPE_CHECK(list.addAllOf(state));
             for (const StoredRun& run : state.perParam)
                 SHARDSCOPE_CHECK(list.add(run.file));
@@ -65,7 +65,7 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
         }
     }
     for (const WholeTensor& whole : source.whole) { // those of a model file are there already
-        if (liesInNoRun(source.kind))
+        if (hasNoRunFolder(source.kind))
             SHARDSCOPE_CHECK(list.add(whole.run.file));
     }
     out.sources = list.takeSources();
@@ -202,12 +202,12 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
 Status addCopied(io::FileSystem& files, ReshardContext& out)
 {
     const Checkpoint& source = *out.source;
-    if (source.joined && (source.joined->cut || source.joined->of->parallel.tp > 1))
+    if (source.merged && (source.merged->split || source.merged->of->parallel.tp > 1))
         return {}; // layers' files of slices are no files of whole layers
     for (uint32_t i = 0; i < source.files.size(); ++i) {
         const CheckpointFile& file = source.files[i];
         const auto parsed = parseCheckpointFileName(file.name);
-        const bool all = source.joined && !source.joined->isStage;
+        const bool all = source.merged && !source.merged->isStage;
         const bool layer = file.role == FileRole::LayerStates && (all || file.rank == source.place);
         const bool expert = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
         if ((!layer && !expert) || file.status == FileStatus::Stale)
@@ -278,7 +278,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
     out->fresh = fresh;
-    out->freshModel = fresh || (refills && refills->model().anew);
+    out->freshModel = fresh || (refills && refills->model().rebuilt);
     out->refills = refills;
     SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));

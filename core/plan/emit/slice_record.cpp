@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/slice_record.h"
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -25,8 +25,8 @@ public:
         , m_graph(composer.graph())
         , m_builder(composer.builder())
         , m_source(*context.source)
-        , m_joined(*context.source->joined)
-        , m_slices(context.source->joined->cut->slices)
+        , m_merged(*context.source->merged)
+        , m_slices(context.source->merged->split->slices)
     {
     }
 
@@ -41,8 +41,8 @@ public:
                 value = affineMap(items[i + 1]);
             else if (key == "sub_param_shard_widths")
                 value = shardWidths(items[i + 1]);
-            else if (key == "padded_vocab_size" && m_joined.cut->vocabularyRows)
-                value = number(*m_joined.cut->vocabularyRows);
+            else if (key == "padded_vocab_size" && m_merged.split->vocabularyRows)
+                value = number(*m_merged.split->vocabularyRows);
             else
                 value = m_composer.import(items[i + 1]);
             m_builder.setItem(out, m_composer.import(items[i]), value);
@@ -109,9 +109,9 @@ private:
 
     NodeId entry(ParamId param)
     {
-        const UniversalMarks& marks = m_joined.marks[index(param)];
-        const bool alike = !m_joined.alike[index(param)].empty();
-        const Shape& whole = m_joined.of->params[index(param)].shape;
+        const UniversalMarks& marks = m_merged.marks[index(param)];
+        const bool alike = !m_merged.alike[index(param)].empty();
+        const Shape& whole = m_merged.of->params[index(param)].shape;
         const Shape& part = m_source.params[index(param)].shape;
         const uint32_t dimension = marks.subShape ? marks.subShape->dimension : marks.catDimension;
         std::vector<uint64_t> sizes{alike || whole.empty() ? 1 : whole[dimension]};
@@ -172,7 +172,7 @@ private:
     const PickleGraph& m_graph;
     PickleBuilder& m_builder;
     const Checkpoint& m_source;
-    const JoinedSlices& m_joined;
+    const MergedSlices& m_merged;
     uint32_t m_slices;
 };
 
@@ -181,7 +181,7 @@ private:
 NodeId sliceRecord(ArchiveComposer& composer, const ReshardContext& context, NodeId info)
 {
     const Checkpoint& source = *context.source;
-    if (info == kNoNode || !source.joined || !source.joined->cut || !source.joined->cut->asRecorded)
+    if (info == kNoNode || !source.merged || !source.merged->split || !source.merged->split->asRecorded)
         return kNoNode;
     return Record(composer, context).make(info);
 }

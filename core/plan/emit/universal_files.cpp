@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/scaler_forms.h"
@@ -37,7 +37,7 @@ public:
             const auto key = asString(m_graph, items[i]);
             const bool known = key
                 && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)
-                    || (m_source.joined && *key == "universal_checkpoint_info"));
+                    || (m_source.merged && *key == "universal_checkpoint_info"));
             if (!known)
                 m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
         }
@@ -151,7 +151,7 @@ Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardCont
     builder.setItem(root, builder.string("param"),
         wholeTensor(composer, context, id, of.states[state].name, of.states[state].dtype,
             context->tensorOf(id, state), state == 0));
-    const JoinedSlices* joined = context->source->joined.get();
+    const MergedSlices* joined = context->source->merged.get();
     const UniversalMarks* marks
         = joined != nullptr && index(id) < joined->marks.size() ? &joined->marks[index(id)] : nullptr;
     builder.setItem(root, builder.string("cat_dim"),

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kMostConfigBytes = uint64_t{16} << 20;
 constexpr std::array<std::string_view, 3> kDecided{"peft_type", "r", "rank_pattern"};
 
-/// Of an object that is a configuration of LoRA; null values are as if they were absent (peft/config.py).
+/// Parses an object that is a configuration of LoRA. Null values count as absent (peft/config.py).
 Result<AdapterConfig> configOf(const std::string& text, const io::Path& path)
 {
     const Json json = Json::parse(text, nullptr, false);
@@ -54,7 +54,7 @@ Result<AdapterConfig> configOf(const std::string& text, const io::Path& path)
     return out;
 }
 
-/// The rank that most modules have.
+/// The rank of most modules.
 uint64_t commonRank(const AdapterFacts& facts)
 {
     std::map<uint64_t, size_t> counts;
@@ -65,7 +65,7 @@ uint64_t commonRank(const AdapterFacts& facts)
     return most == counts.end() ? 0 : most->first;
 }
 
-/// A module's name as a pattern that PEFT matches names against from their ends.
+/// A module's name as a pattern. PEFT matches patterns with the ends of names.
 std::string asPattern(const std::string& module)
 {
     std::string out;
@@ -95,7 +95,7 @@ Result<std::optional<AdapterConfig>> findAdapterConfig(
     io::FileSystem& files, const Checkpoint& source, const std::string& adapter)
 {
     std::vector<io::Path> folders{source.tagFolder};
-    if (!liesInNoRun(source.kind) && !source.runFolder.empty()) {
+    if (!hasNoRunFolder(source.kind) && !source.runFolder.empty()) {
         folders.insert(folders.begin(), source.runFolder / adapter);
         folders.insert(folders.begin(), source.runFolder);
     }
@@ -109,7 +109,7 @@ Result<std::optional<AdapterConfig>> findAdapterConfig(
         SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kMostConfigBytes));
         SHARDSCOPE_TRY(AdapterConfig out, configOf(text, path));
         out.file.path = path;
-        out.file.name = std::string(kBesideTag) + std::string(kAdapterConfigName);
+        out.file.name = std::string(kNextToTag) + std::string(kAdapterConfigName);
         out.file.identity = info->identity;
         return std::optional(std::move(out));
     }

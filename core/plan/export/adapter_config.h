@@ -14,7 +14,7 @@ namespace shardscope {
 
 inline constexpr std::string_view kAdapterConfigName = "adapter_config.json";
 
-/// What an adapter_config.json of PEFT says, as far as it decides which tensors belong to the adapter.
+/// The settings of PEFT's adapter_config.json that decide which tensors belong to the adapter.
 struct AdapterConfig {
     CheckpointFile file; ///< path and identity
     std::string biases = "none"; ///< "none", "all", "lora_only"
@@ -23,9 +23,9 @@ struct AdapterConfig {
     std::vector<uint64_t> ranks; ///< `r` and those of `rank_pattern`
 };
 
-/// The configuration next to a checkpoint: in the run folder, which is also a Trainer's `checkpoint-N`, in
-/// its folder of the adapter's name, or in the tag folder. Nothing where there is none; Damaged where it is
-/// not one of PEFT's; Unsupported, by name, for methods that are not LoRA.
+/// Finds the configuration next to a checkpoint: in the run folder, which is also a Trainer's `checkpoint-N`,
+/// in its folder of the adapter's name, or in the tag folder. Nothing if there is none. Damaged if it is not
+/// one of PEFT's. Unsupported, by name, for methods other than LoRA.
 Result<std::optional<AdapterConfig>> findAdapterConfig(
     io::FileSystem& files, const Checkpoint& source, const std::string& adapter);
 
@@ -39,9 +39,9 @@ struct AdapterFacts {
     bool loraBias = false;
 };
 
-/// A configuration of these facts and of `options` (KEY=VALUE, the value as JSON or as plain text). Refused
-/// without `lora_alpha`, which a checkpoint does not record. Usage for invalid options and for options that
-/// the tensors decide.
+/// A configuration with these facts and with `options` (KEY=VALUE, the value as JSON or as plain text).
+/// Refused without `lora_alpha`, which a checkpoint does not record. Usage for invalid options, and for
+/// options that the tensors determine.
 Result<std::string> adapterConfigText(const AdapterFacts& facts, const std::vector<std::string>& options);
 
 } // namespace shardscope

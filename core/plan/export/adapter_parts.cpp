@@ -18,7 +18,8 @@ constexpr std::array<Mark, 6> kMarks{{{"lora_A", AdapterRole::LoraA}, {"lora_B",
     {"lora_embedding_A", AdapterRole::EmbeddingA}, {"lora_embedding_B", AdapterRole::EmbeddingB},
     {"lora_magnitude_vector", AdapterRole::Magnitude}, {"modules_to_save", AdapterRole::SavedModule}}};
 
-/// The `prefix` of each method's parameters (peft, tuners/*/model.py), and what prompt learning adds.
+/// The `prefix` of each method's parameters (peft, tuners/*/model.py), and the names that prompt learning
+/// adds.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 42> kOthers{
     {{"adamss_", "AdaMSS"}, {"adaption_gate", "adaption prompt"}, {"adaption_prompt", "adaption prompt"},
         {"beft_", "BEFT"}, {"boft_", "BOFT"}, {"bone_", "Bone"}, {"c3a_", "C3A"}, {"deft_", "DEFT"},
@@ -64,10 +65,10 @@ std::optional<AdapterPart> adapterPart(std::string_view name)
             [&](const Mark& candidate) { return candidate.component == components[at]; });
         if (mark == kMarks.end())
             continue;
-        const size_t rest = at + 2; // behind the adapter's name
+        const size_t rest = at + 2; // after the adapter's name
         const bool saved = mark->role == AdapterRole::SavedModule;
         if (saved ? rest == components.size() : components.size() > rest + 1)
-            return std::nullopt; // an own module that is called so
+            return std::nullopt; // one of the model's own modules has this name
         AdapterPart out;
         out.role = mark->role;
         out.module = dotted(components, 0, at);
@@ -76,7 +77,7 @@ std::optional<AdapterPart> adapterPart(std::string_view name)
         out.key = out.module;
         if (!saved)
             out.key += "." + std::string(mark->component);
-        // PEFT keeps the older form, where magnitudes were separate parameters.
+        // PEFT keeps the older form, in which magnitudes were separate parameters.
         if (rest < components.size() && mark->role != AdapterRole::Magnitude)
             out.key += "." + dotted(components, rest, components.size());
         return out;

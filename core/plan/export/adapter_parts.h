@@ -7,23 +7,23 @@
 
 namespace shardscope {
 
-/// What a parameter of a PeftModel is to its LoRA adapter (peft, tuners/lora/layer.py, utils/other.py).
+/// The role of a PeftModel's parameter in its LoRA adapter (peft, tuners/lora/layer.py, utils/other.py).
 enum class AdapterRole { LoraA, LoraB, EmbeddingA, EmbeddingB, Magnitude, SavedModule };
 
 struct AdapterPart {
     AdapterRole role = AdapterRole::LoraA;
-    std::string module; ///< that the adapter belongs to: "base_model.model.layers.0.q_proj"
+    std::string module; ///< of the adapter: "base_model.model.layers.0.q_proj"
     std::string adapter; ///< its name: "default"
-    /// As PEFT writes it, without the adapter's name: "base_model.model.layers.0.q_proj.lora_A.weight".
+    /// PEFT's spelling, without the adapter's name: "base_model.model.layers.0.q_proj.lora_A.weight".
     std::string key;
     bool isBias = false; ///< of `lora_B` (lora_bias)
 };
 
-/// Before the names of the base model's modules in a PeftModel.
+/// The prefix of the base model's modules in a PeftModel.
 inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 
-/// The part of a LoRA adapter that a parameter of this name is; nothing for those of the base model and of
-/// other methods.
+/// The part of a LoRA adapter with this parameter name. Nothing for parameters of the base model and of other
+/// methods.
 std::optional<AdapterPart> adapterPart(std::string_view name);
 
 /// The PEFT method other than LoRA that uses this parameter name, such as "IA3"; empty for none.

@@ -20,18 +20,19 @@ namespace shardscope {
 
 namespace {
 
-/// Of rank 0's model file: the model itself, the optimizer of stage 0, and what follows from the tensors.
+/// Keys of rank 0's model file that are not copied: the model itself, the optimizer of stage 0, and facts
+/// that follow from the tensors.
 constexpr std::array<std::string_view, 8> kNotCarried{"module", "optimizer", "param_shapes",
     "frozen_param_shapes", "frozen_param_fragments", "shared_params", "buffer_names", "mp_world_size"};
-/// Of slices and stages: omitted where they were merged.
+/// Facts about slices and stages: omitted if those were merged.
 constexpr std::array<std::string_view, 2> kOfDegrees{
     "universal_checkpoint_info", "checkpoint_parallel_dimensions"};
 
-/// The last ones are Python's own: command lines are often kept as argparse.Namespace.
+/// The last ones belong to Python itself: command lines are often kept as argparse.Namespace.
 constexpr std::array<std::string_view, 11> kPlainModules{"torch", "numpy", "collections", "builtins",
     "__builtin__", "_codecs", "copyreg", "copy_reg", "datetime", "argparse", "pathlib"};
 
-/// The first class below a node that does not belong to Python, torch or NumPy; empty for none.
+/// The first class below a node that belongs to none of Python, torch and NumPy. Empty if there is none.
 std::string foreignClass(const PickleGraph& graph, NodeId root)
 {
     std::vector<NodeId> open{root};
@@ -131,7 +132,7 @@ public:
             const auto items = mappingItems(graph, graph.root());
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
                 const auto key = asString(graph, items[i]);
-                if (m_source.joined && key
+                if (m_source.merged && key
                     && std::find(kOfDegrees.begin(), kOfDegrees.end(), *key) != kOfDegrees.end())
                     continue;
                 if (key && std::find(kNotCarried.begin(), kNotCarried.end(), *key) == kNotCarried.end())
@@ -203,7 +204,7 @@ public:
     [[nodiscard]] const std::vector<std::string>& leftOut() const { return m_leftOut; }
 
 private:
-    /// In the model's order, which determines the owner of tied parameters when nothing else does.
+    /// In the model's order. It determines the owner of tied parameters if nothing else does.
     [[nodiscard]] NodeId module(PickleBuilder& builder, const std::map<std::string_view, DType>& types) const
     {
         std::map<DType, NodeId> known;
@@ -226,7 +227,7 @@ private:
         return m_source.isReadable(file) ? m_source.file(file).content.get() : nullptr;
     }
 
-    /// A value of a source file, as it is.
+    /// Copies a value of a source file unchanged.
     Status carry(FileId file, NodeId value, std::vector<DcpStep> path)
     {
         const TorchFile& content = *m_source.file(file).content;
@@ -243,7 +244,7 @@ private:
         ArchiveComposer& composer, NodeId root, std::vector<std::vector<DcpStep>> paths, bool isStep)
     {
         SHARDSCOPE_TRY(OutputFile archive, composer.finish(root, "archive", recordsOfToday()));
-        archive.prefix = "archive"; // as of what torch.save writes into a stream
+        archive.prefix = "archive"; // like torch.save into a stream
         m_out.push_back({std::move(paths), std::move(archive), isStep});
         return {};
     }

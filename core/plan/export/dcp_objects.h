@@ -13,22 +13,24 @@
 
 namespace shardscope {
 
-/// A value of a distributed checkpoint that is not a parameter's state: an option, a step or a counter of the
+/// A value of a distributed checkpoint other than a parameter's state: an option, a step or a counter of the
 /// run.
 struct DcpObject {
     std::vector<std::vector<DcpStep>> paths; ///< all entries that hold this value
-    /// Its form as written by torch.save. The caller sets the path; a tensor of one number where `isStep`.
+    /// Its form as written by torch.save. The caller sets the path. If `isStep`: a tensor of one number.
     OutputFile archive;
     bool isStep = false;
 };
 
-/// The values besides a checkpoint's tensors: `optim.state.NAME.step` as torch's optimizers keep it, a
-/// float32 tensor without dimensions, shared by all equal steps; `optim.param_groups.N.KEY`, whose `params`
-/// are names, in the optimizer's order; `deepspeed.KEY` of what DeepSpeed and the run keep in rank 0's model
-/// file (global_steps, lr_scheduler, ds_config, client state), the loss scaler's numbers, and the facts of
-/// DeepSpeed's form that torch's form does not record (core/checkpoint/dcp/dcp_native.h), so that the
-/// checkpoint can be rebuilt. Values that need packages other than torch and NumPy are omitted, and
-/// `warnings` names them. `sourceOfFile`: FileId → index into WritePlan::sources(). Pure.
+/// The values of a distributed checkpoint that are not tensors of parameters:
+///   `optim.state.NAME.step`, in the form of torch's optimizers: a float32 tensor without dimensions, shared
+///     by all equal steps;
+///   `optim.param_groups.N.KEY`, where `params` are names, in the optimizer's order;
+///   `deepspeed.KEY`, from rank 0's model file (global_steps, lr_scheduler, ds_config, client state), the
+///     loss scaler's numbers, and the facts of DeepSpeed's form that torch's form does not record
+///     (core/checkpoint/dcp/dcp_native.h), so that the checkpoint can be rebuilt.
+/// Values that need packages other than torch and NumPy are omitted, and `warnings` names them.
+/// `sourceOfFile`: FileId → index into WritePlan::sources(). Pure.
 Result<std::vector<DcpObject>> dcpObjects(const Checkpoint& source, const std::vector<ExportName>& names,
     const std::vector<uint32_t>& sourceOfFile, std::vector<Finding>& warnings);
 

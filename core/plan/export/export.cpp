@@ -6,7 +6,7 @@
 #include "core/base/glob.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/zero/zenflow.h"
 #include "core/io/sha256.h"
 #include "core/plan/compose/segment_cursors.h"
@@ -50,7 +50,7 @@ public:
             m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
     }
 
-    /// `warnings`: findings from building the plan's source. `texts`: files that are built here.
+    /// `warnings`: findings from building the plan's source. `texts`: files that the export itself builds.
     Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
         std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
     {
@@ -97,7 +97,7 @@ public:
     {
         return composeExport(m_context, m_targets[i]);
     }
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return {}; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
@@ -161,7 +161,7 @@ private:
     std::string m_id;
 };
 
-/// Only the files that hold exported values. Merged tensors are read from their slices.
+/// Adds only the files that hold exported values. Merged tensors are read from their slices.
 Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
 {
     std::set<std::string_view> states;
@@ -185,8 +185,8 @@ Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& ten
     return {};
 }
 
-/// The tensor slices and pipeline stages of the source as one.
-Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& source,
+/// The source with its tensor slices and pipeline stages merged.
+Result<CheckpointPtr> mergedSource(io::FileSystem& files, const CheckpointPtr& source,
     const ExportOptions& options, std::vector<Finding>& warnings, JobContext& job)
 {
     if (source->parallel.tp == 1 && source->parallel.pp == 1) {
@@ -196,15 +196,15 @@ Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& s
                 source->tagFolder.string(), "omit --patterns");
         return source;
     }
-    ReshardOptions join;
-    join.form = TargetForm::Universal; // that is: of no number of ranks
-    join.patterns = options.patterns;
-    SHARDSCOPE_TRY(SliceJoin joined, joinForPlan(files, source, join, job));
-    std::move(joined.warnings.begin(), joined.warnings.end(), std::back_inserter(warnings));
-    return std::move(joined.source);
+    ReshardOptions mergeOptions;
+    mergeOptions.form = TargetForm::Universal; // a form that does not depend on the number of ranks
+    mergeOptions.patterns = options.patterns;
+    SHARDSCOPE_TRY(SliceJoin merged, joinForPlan(files, source, mergeOptions, job));
+    std::move(merged.warnings.begin(), merged.warnings.end(), std::back_inserter(warnings));
+    return std::move(merged.source);
 }
 
-/// Tensors that the model lists and no file holds: an export without them is not the model.
+/// Checks for tensors that the model lists and no file holds. An export without them would be incomplete.
 Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
 {
     std::vector<std::string> names = unheldNames(source);
@@ -238,7 +238,7 @@ Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpo
     std::vector<CarriedFile> out;
     if (format == ExportFormat::Npy || format == ExportFormat::Dcp)
         return out;
-    SHARDSCOPE_TRY(out, modelFilesBeside(files, source, sources, adapter.has_value()));
+    SHARDSCOPE_TRY(out, modelFilesNextTo(files, source, sources, adapter.has_value()));
     if (adapter && adapter->config) {
         CarriedFile config;
         config.path = kAdapterConfigName;
@@ -304,7 +304,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
         return fail(ErrorCode::Usage, "the maximum size of a file must be at least 1 byte");
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
-    SHARDSCOPE_TRY(source, joinedSource(files, source, options, warnings, job));
+    SHARDSCOPE_TRY(source, mergedSource(files, source, options, warnings, job));
     auto context = std::make_shared<ExportContext>();
     context->source = source;
     context->format = options.format;
@@ -319,7 +319,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
         context->tensors, dcp ? dcpTensors(*source, names) : exportTensors(*source, options, names));
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
-    if (dcp) { // for values that are not tensors
+    if (dcp) { // these hold values that are not tensors
         for (const FileId file : {source->templateModel, source->templateOptim}) {
             if (source->isReadable(file) && source->file(file).content)
                 SHARDSCOPE_CHECK(list.add(file));

@@ -15,7 +15,7 @@
 
 namespace shardscope {
 
-/// The files that an export makes.
+/// The file formats of an export.
 enum class ExportFormat { Safetensors, Torch, Npy, Adapter, Dcp };
 /// "safetensors", "torch", "npy", "adapter", "dcp"
 std::string_view exportFormatName(ExportFormat format);
@@ -35,14 +35,14 @@ inline constexpr uint64_t kDefaultShardBytes = 5'000'000'000;
 
 struct ExportOptions {
     ExportFormat format = ExportFormat::Safetensors;
-    /// Of the weights that are floating-point numbers; nothing keeps the model's own.
+    /// The dtype of floating-point weights. Nothing: keep the model's own.
     std::optional<DType> dtype = {};
-    /// Max. bytes of elements in one file; a larger tensor has its own file. NumPy files hold one tensor each
-    /// and an adapter is one file, whatever the value.
+    /// Max bytes of elements in one file. A larger tensor gets its own file. Ignored for NumPy (one tensor
+    /// per file) and for adapters (one file).
     uint64_t shardBytes = kDefaultShardBytes;
     std::vector<std::string> only = {}; ///< patterns of parameter names (core/base/glob.h); empty: all
-    std::string stripPrefix = {}; ///< removed from the names that begin with it
-    /// A name, or its part before a dot, and the replacement. The first match counts.
+    std::string stripPrefix = {}; ///< removed from names that begin with it
+    /// A name, or its part before a dot, and the replacement. The first match is used.
     std::vector<std::pair<std::string, std::string>> renames = {};
     std::vector<std::string> states = {}; ///< written next to the weights, unchanged, each in its own files
     /// KEY=VALUE of an adapter's configuration, when there is none next to the checkpoint
@@ -51,25 +51,26 @@ struct ExportOptions {
     std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/model/named_ties.h)
     std::optional<std::string> patterns = {}; ///< ReshardOptions::patterns
     std::vector<std::string> allow = {}; ///< finding codes accepted despite blocking
-    /// DST's own name, the target's. No part of the plan's id: a plan may run into another folder.
+    /// DST's own name: the target. It is not part of the plan's id, because a plan may run into another
+    /// folder.
     std::string folderName = {};
 
     bool operator==(const ExportOptions&) const = default;
 };
 
-/// A tensor of the outcome. Its number is that in WritePlan::tensors().
+/// A tensor of the output. Its number is its index in WritePlan::tensors().
 struct ExportTensor {
-    ParamId param = kNoParam; ///< of ExportPlan::laidOut(): the owner of these elements
-    std::string from; ///< the state that is read
-    std::string name; ///< as it is written
-    std::string state; ///< "weight", or the state requested besides the weights
-    DType dtype = DType::Float32; ///< as it is written
+    ParamId param = kNoParam; ///< in ExportPlan::laidOut(): the owner of these elements
+    std::string from; ///< the state to read
+    std::string name; ///< as written
+    std::string state; ///< "weight", or an additionally requested state
+    DType dtype = DType::Float32; ///< as written
     Shape shape;
     uint64_t elements = 0;
     bool isBuffer = false;
 };
 
-/// A file that holds tensors, and which in what order of their bytes.
+/// A file with tensors, which are listed in the order of their bytes.
 struct ExportFile {
     std::string path;
     std::vector<uint32_t> tensors;
@@ -85,14 +86,16 @@ public:
     [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
 };
 
-/// Plans one file of tensors per state, or several with an index above the shard size, and copies of the
-/// files that transformers keeps next to weights (config.json, the tokenizer); of NumPy files, which
-/// transformers does not read, one per tensor and an index (core/torchfile/formats/npy_folder.h); of a LoRA
-/// adapter only its tensors and its configuration (core/plan/export/export_adapter.h). Values come from the
-/// masters, else from the weights; frozen parameters and buffers are included; of tied parameters only the
-/// owner is written. Unsupported for kinds this build cannot read and for elements the format does not have,
-/// by name; Refused when findings make the result wrong; Usage for options that match nothing. Nothing is
-/// written.
+/// Plans an export. Writes nothing. The output is one file of tensors per state, or several with an index
+/// above the shard size. Copies of the files that transformers keeps next to weights (config.json, the
+/// tokenizer) are added. NumPy: one file per tensor and an index, without these copies, because transformers
+/// does not read NumPy files (core/torchfile/formats/npy_folder.h). Adapter: only the tensors of a LoRA
+/// adapter and its configuration (core/plan/export/export_adapter.h).
+///
+/// Values come from the masters, else from the weights. Frozen parameters and buffers are included. Of tied
+/// parameters only the owner is written. Errors: Unsupported, by name, for kinds that this build cannot read
+/// and for elements that the format does not have; Refused if findings make the result wrong; Usage for
+/// options that match nothing.
 Result<std::shared_ptr<const ExportPlan>> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job);
 

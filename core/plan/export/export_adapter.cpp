@@ -90,7 +90,7 @@ public:
         return {};
     }
 
-    /// Ranks by the first dimension of A, which embeddings have, too.
+    /// Ranks, from the first dimension of A, which embeddings have, too.
     [[nodiscard]] std::map<std::string, uint64_t> ranks() const
     {
         std::map<std::string, uint64_t> out;
@@ -123,7 +123,7 @@ public:
         return out;
     }
 
-    /// As PEFT's get_peft_model_state_dict() chooses.
+    /// Selects like PEFT's get_peft_model_state_dict().
     void take(const std::string& biases, const std::vector<std::string>& savedEmbeddings, AdapterExport& out)
     {
         for (size_t i = 0; i < m_names.size(); ++i) {
@@ -145,7 +145,7 @@ public:
         }
     }
 
-    /// Targets that PEFT takes for embeddings by their names (utils/constants.py, EMBEDDING_LAYER_NAMES).
+    /// Targets with names that PEFT treats as embeddings (utils/constants.py, EMBEDDING_LAYER_NAMES).
     [[nodiscard]] std::vector<std::string> targetedEmbeddings(
         const std::optional<AdapterConfig>& config) const
     {
@@ -164,7 +164,7 @@ public:
     }
 
 private:
-    /// "M.base_layer.weight" → "M"; empty for others.
+    /// "M.base_layer.weight" → "M". Empty for others.
     static std::string targetOf(const std::string& name)
     {
         const size_t at = name.rfind(kBaseLayer);
@@ -190,7 +190,7 @@ private:
         return out;
     }
 
-    /// The last part of names where it means the targets and no other module, else names as they are.
+    /// The last parts of names if they identify the targets and no other module. Else the full names.
     [[nodiscard]] std::vector<std::string> targetNames() const
     {
         std::set<std::string_view> shared;

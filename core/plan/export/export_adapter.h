@@ -10,20 +10,21 @@
 
 namespace shardscope {
 
-/// The one LoRA adapter among a checkpoint's parameters.
+/// The single LoRA adapter among a checkpoint's parameters.
 struct AdapterExport {
-    std::vector<ExportName> names; ///< its tensors, as PEFT names them in adapter_model.safetensors
-    std::optional<AdapterConfig> config; ///< that was found
-    std::string configText; ///< one of what is known, where none was found
+    std::vector<ExportName> names; ///< its tensors, with PEFT's names in adapter_model.safetensors
+    std::optional<AdapterConfig> config; ///< the one that was found
+    std::string configText; ///< built from known facts if none was found
     std::vector<std::string> left; ///< trained parameters that PEFT does not save with an adapter
 };
 
-/// `names`: the requested parameters (exportNames()), with their names in the PeftModel. `save_pretrained` of
-/// PEFT decides which of them belong to the adapter: LoRA matrices, DoRA magnitudes, modules_to_save, biases
-/// as the configuration says, and embeddings that are targets. Refused where there is no adapter, where the
-/// configuration next to the checkpoint belongs to another adapter, and where it is absent and
-/// adapterConfigText() needs more options; Unsupported, by name, for other methods; Usage where several
-/// adapters are requested.
+/// `names`: the requested parameters (exportNames()), with their names in the PeftModel. Selects the ones
+/// that `save_pretrained` of PEFT saves with the adapter: LoRA matrices, DoRA magnitudes, modules_to_save,
+/// biases as configured, and embeddings that are targets.
+///
+/// Refused if there is no adapter, if the configuration next to the checkpoint belongs to another adapter, or
+/// if it is absent and adapterConfigText() needs more options. Unsupported, by name, for other methods. Usage
+/// if several adapters are requested.
 Result<AdapterExport> selectAdapter(io::FileSystem& files, const Checkpoint& source,
     std::vector<ExportName> names, const std::vector<std::string>& configOptions);
 

@@ -66,7 +66,7 @@ std::string nameIn(const ExportTensor& tensor)
     return tensor.name.substr(around, tensor.name.size() - begin);
 }
 
-/// Collects files and what the metadata say of them.
+/// Collects the files and their entries in the metadata.
 class TargetMaker
 {
 public:
@@ -94,7 +94,7 @@ public:
         return {};
     }
 
-    /// A model's state dict has tied parameters under all their names, which one file serves.
+    /// A model's state dict has tied parameters under all their names. One file is used for all of them.
     Status addAliases()
     {
         for (const Parameter& param : m_context->source->params) {
@@ -171,7 +171,7 @@ private:
     std::map<ParamId, uint32_t> m_weights;
 };
 
-/// A whole tensor may be known without its bytes.
+/// A state with known places. A whole tensor may be known without its bytes.
 std::optional<StateSource> presentState(const Checkpoint& source, ParamId param, std::string_view state)
 {
     const auto found = findState(source, param, state);
@@ -245,7 +245,7 @@ Result<OutputFile> composeDcpTensor(
         tensorCursor(
             {context->source, context->sourceOfFile, tensor.param, tensor.from, tensor.dtype, number}));
     SHARDSCOPE_TRY(OutputFile out, composer.finish(root, target.path, recordsOfToday()));
-    out.prefix = "archive"; // as of what torch.save writes into a stream
+    out.prefix = "archive"; // like torch.save into a stream
     return out;
 }
 

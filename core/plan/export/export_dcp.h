@@ -10,13 +10,13 @@
 namespace shardscope {
 
 /// The tensors of a distributed checkpoint, as the source stores them: `model.NAME` from the masters, else
-/// the weights, then `optim.state.NAME.STATE` for every other state. Refused where no file holds a parameter;
-/// Unsupported for a state that does not have one element per element of its parameter. Pure.
+/// from the weights; then `optim.state.NAME.STATE` for every other state. Refused if no file holds a
+/// parameter. Unsupported for a state that does not have one element per element of its parameter. Pure.
 Result<std::vector<ExportTensor>> dcpTensors(const Checkpoint& source, const std::vector<ExportName>& names);
 
-/// All files: `__0_0.distcp` with the values that are not tensors of the model, one archive after the other,
-/// a file for every tensor, and `.metadata`. The layout is that of torch's FileSystemWriter with a file per
-/// item.
+/// All files of a distributed checkpoint: `__0_0.distcp` with the values that are not tensors of the model
+/// (one archive after the other), one file per tensor, and `.metadata`. This is the layout of torch's
+/// FileSystemWriter with one file per item.
 Result<std::vector<ExportTarget>> dcpTargets(const std::shared_ptr<const ExportContext>& context,
     const std::vector<ExportName>& names, std::vector<Finding>& warnings);
 

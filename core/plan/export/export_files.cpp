@@ -16,7 +16,7 @@ namespace shardscope {
 
 namespace {
 
-/// Names as transformers looks for them (utils/__init__.py, SAFE_WEIGHTS_NAME, WEIGHTS_NAME), and PEFT
+/// Names that transformers searches for (utils/__init__.py, SAFE_WEIGHTS_NAME, WEIGHTS_NAME), and PEFT
 /// (utils/constants.py).
 struct FileNames {
     std::string stem;
@@ -89,7 +89,7 @@ Result<OutputFile> composeSafetensors(
         const ExportTensor& tensor = context->tensors[number];
         specs.push_back({tensor.name, tensor.dtype, tensor.shape});
     }
-    // transformers refuses files that do not say what they were saved from (modeling_utils.py).
+    // transformers refuses files that do not record the framework that saved them (modeling_utils.py).
     SHARDSCOPE_TRY(SafetensorsLayout layout, SafetensorsLayout::make(specs, {{"format", "pt"}}));
     auto order = std::make_shared<std::vector<uint32_t>>();
     for (const uint32_t position : layout.order)
@@ -133,7 +133,7 @@ Result<OutputFile> composeTorch(
     return composer.finish(root, target.path, recordsOfToday());
 }
 
-/// All tensors of one state: as files of at most so many bytes, and the index of several.
+/// Adds all tensors of one state: files of at most the shard size, and an index if there are several.
 void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint64_t shardBytes,
     std::vector<ExportTarget>& out)
 {
@@ -171,7 +171,7 @@ Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, ui
     if (context.format == ExportFormat::Npy)
         return npyTargets(context);
     if (context.format == ExportFormat::Adapter)
-        shardBytes = std::numeric_limits<uint64_t>::max(); // PEFT looks for one file
+        shardBytes = std::numeric_limits<uint64_t>::max(); // PEFT reads one file
     std::vector<ExportTarget> out;
     const auto total = static_cast<uint32_t>(context.tensors.size());
     for (uint32_t begin = 0; begin < total;) {

@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// The shared data of the parts of an export plan. Immutable once made; thread-safe.
+/// The data that all parts of an export plan share. Immutable once made; thread-safe.
 struct ExportContext {
     CheckpointPtr source; ///< slices and stages merged
     ExportFormat format = ExportFormat::Safetensors;
@@ -16,22 +16,22 @@ struct ExportContext {
     std::vector<ExportTensor> tensors;
 };
 
-/// One file of an export: enough to compose it again at any time.
+/// One file of an export, with all that is needed to compose it at any time.
 struct ExportTarget {
     enum class Kind : uint8_t { Tensors, Text, Made, Carried };
     Kind kind = Kind::Tensors;
     std::string path;
-    std::vector<uint32_t> tensors = {}; ///< Tensors: in the order of the model
-    std::string text = {}; ///< Text: all of the file
-    std::shared_ptr<const OutputFile> made = {}; ///< Made: the recipe
+    std::vector<uint32_t> tensors = {}; ///< for Tensors: in the order of the model
+    std::string text = {}; ///< for Text: the whole file
+    std::shared_ptr<const OutputFile> made = {}; ///< for Made: the recipe
     CarriedFile carried = {};
 };
 
 /// The files of tensors and their indices, the weights first, then state by state. Errors as npyTargets().
 /// Pure.
 Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, uint64_t shardBytes);
-/// The recipe of one file. Errors as SafetensorsLayout::make(); Unsupported, by name, for elements that
-/// torch's own form has no storage class for.
+/// The recipe of one file. Errors as SafetensorsLayout::make(). Unsupported, by name, for elements without a
+/// storage class in torch's own form.
 Result<OutputFile> composeExport(
     const std::shared_ptr<const ExportContext>& context, const ExportTarget& target);
 

@@ -29,7 +29,7 @@ ParamId ownerOf(const Checkpoint& source, ParamId param)
     return owner == kNoParam ? param : owner;
 }
 
-/// The parameters that fit the patterns, one of each tied family.
+/// The parameters that match the patterns, one of each tied family.
 Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<std::string>& patterns)
 {
     std::vector<bool> used(patterns.size(), false);
@@ -48,7 +48,7 @@ Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<
         const std::string& pattern = patterns[static_cast<size_t>(unused - used.begin())];
         return fitsNothing(source, "--only", pattern, pattern);
     }
-    std::set<ParamId> owners; // those that stand for themselves come first
+    std::set<ParamId> owners; // owners that match come first
     for (const ParamId id : out) {
         if (ownerOf(source, id) == id)
             owners.insert(id);
@@ -58,7 +58,7 @@ Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<
     return out;
 }
 
-/// Replaces OLD by NEW, where the name is OLD or begins with OLD and a dot.
+/// Replaces OLD by NEW if the name is OLD or begins with OLD and a dot.
 bool rename(std::string& name, const std::pair<std::string, std::string>& change)
 {
     const auto& [from, to] = change;

@@ -5,15 +5,15 @@
 
 namespace shardscope {
 
-/// Which parameters of a checkpoint an export takes, and under which names.
+/// A parameter that an export takes, and its name in the output.
 struct ExportName {
     ParamId param = kNoParam;
     std::string name;
 };
 
-/// In the order of the model's state dict. Of tied parameters the owner, or the first alias that matches the
-/// patterns when the owner does not. Usage for a pattern, prefix or rename that matches no name, and where
-/// two parameters get the same name. Pure.
+/// In the order of the model's state dict. Tied parameters are represented by the owner, or by the first
+/// matching alias if the owner does not match. Usage for a pattern, prefix or rename that matches no name,
+/// and if two parameters get the same name. Pure.
 Result<std::vector<ExportName>> exportNames(const Checkpoint& source, const ExportOptions& options);
 
 } // namespace shardscope

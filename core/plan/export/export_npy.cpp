@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-/// The names of our files next to the folders of states.
+/// Whether it is one of our file names next to the folders of states.
 bool isTaken(const std::string& state)
 {
     return state.ends_with(".npy") || state == kNpyIndexName || state == "shardscope.json";

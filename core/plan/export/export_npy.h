@@ -9,14 +9,14 @@
 namespace shardscope {
 
 /// A file for every tensor, one folder per state, and the index (core/torchfile/formats/npy_folder.h).
-/// Unsupported, by name, for what the index cannot name. Pure.
+/// Unsupported, by name, for tensors that the index cannot name. Pure.
 Result<std::vector<ExportTarget>> npyTargets(const ExportContext& context);
 
 /// The recipe of one tensor's file.
 Result<OutputFile> composeNpy(
     const std::shared_ptr<const ExportContext>& context, const ExportTarget& target);
 
-/// Tensors of dtypes that NumPy does not have, in words; empty for none.
+/// Names tensors of dtypes that NumPy does not have. Empty if there are none.
 std::string npyRawNote(const std::vector<ExportTensor>& tensors);
 
 } // namespace shardscope

@@ -44,7 +44,7 @@ std::vector<std::string> exportFormatNames()
 {
     std::vector<std::string> out;
     for (const Format& format : kFormats) {
-        if (format.format != ExportFormat::Dcp) // which `convert` writes
+        if (format.format != ExportFormat::Dcp) // `convert` writes this format
             out.emplace_back(format.name);
     }
     return out;

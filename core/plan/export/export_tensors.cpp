@@ -22,7 +22,7 @@ std::string shown(const Checkpoint& source, ParamId param)
     return "`" + toValidUtf8(source.params[index(param)].name) + "`";
 }
 
-/// A state that is there: a whole tensor may be known without its bytes.
+/// A state with known places. A whole tensor may be known without its bytes.
 std::optional<StateSource> presentState(const Checkpoint& source, ParamId param, std::string_view state)
 {
     const auto found = findState(source, param, state);
@@ -115,7 +115,7 @@ Status checkState(const Checkpoint& source, const std::string& state)
     }
     if (state.front() == '.' || state.find('/') != std::string::npos || !isValidUtf8(state)
         || state.size() > 100 || state == "model" || state == "pytorch_model"
-        || state == "adapter_model") // what weights are called
+        || state == "adapter_model") // these are the names for weights
         return fail(ErrorCode::Unsupported, "`" + toValidUtf8(state) + "` cannot be the name of a file",
             source.tagFolder.string());
     return {};

@@ -16,7 +16,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr int kDeepest = 16; ///< folders in folders
+constexpr int kDeepest = 16; ///< nested folders
 
 class CopyPlan final : public WritePlan
 {
@@ -49,7 +49,7 @@ public:
         return {};
     }
 
-    /// The checkpoint's files in further folders. Of two with one name, the tag folder's own was read.
+    /// The checkpoint's files in further folders. If a name occurs twice, the tag folder's own file was read.
     Status addFromRoots(io::FileSystem& files, const Checkpoint& source)
     {
         std::set<std::string, std::less<>> known;
@@ -81,7 +81,7 @@ public:
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override { return verbatimCopy(m_carried[i]); }
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return {}; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_bytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
     [[nodiscard]] std::string describeJson() const override
@@ -113,7 +113,7 @@ private:
     std::string m_pointer;
     std::vector<PlanSource> m_sources;
     std::vector<PlannedFile> m_files;
-    std::vector<CarriedFile> m_carried; ///< one of each file
+    std::vector<CarriedFile> m_carried; ///< one per file
     std::vector<PlanTensor> m_tensors;
     uint64_t m_bytes = 0;
 };

@@ -7,7 +7,7 @@
 
 namespace shardscope {
 
-/// Whether all of an archive's bytes are known while it is planned: no record is copied from a source.
+/// Whether all of an archive's bytes are known at planning time: no record is copied from a source.
 bool isLiteralArchive(const OutputFile& archive);
 
 /// The bytes of such an archive. Internal for any other.

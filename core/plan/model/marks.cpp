@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-/// More than one reads; and who opens the result again looks at the manifest's beginning only.
+/// More than anyone reads. A later open also reads only the beginning of the manifest.
 constexpr size_t kMostMarks = 100;
 
 } // namespace

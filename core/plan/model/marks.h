@@ -8,8 +8,8 @@
 
 namespace shardscope {
 
-/// The parts of a result that differ from what a run saved: the marks of the source itself, and its findings
-/// of severity error that `allow` names. Findings `marked`, in the source's order; beyond a bound they are
+/// The parts of a result that no run saved: marks of the source itself, and its findings of severity error
+/// that `allow` names. They are findings `marked`, in the source's order. Above a limit they are only
 /// counted.
 std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::string>& allow);
 

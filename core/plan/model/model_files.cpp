@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 28> kNames{"added_tokens.json", "audio_to
     "tiktoken.model", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
     "video_preprocessor_config.json", "vocab.json", "vocab.txt"};
 
-/// Of models and tokenizers that bring their own code (custom_object_save).
+/// Files of models and tokenizers with their own code (custom_object_save).
 constexpr std::array<std::string_view, 5> kCode{
     "configuration_", "image_processing_", "modeling_", "processing_", "tokenization_"};
 
@@ -39,11 +39,11 @@ bool isModelFile(std::string_view name)
     });
 }
 
-Result<std::vector<CarriedFile>> modelFilesBeside(
+Result<std::vector<CarriedFile>> modelFilesNextTo(
     io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources, bool ofText)
 {
     const io::Path folder
-        = liesInNoRun(source.kind) || source.runFolder.empty() ? source.tagFolder : source.runFolder;
+        = hasNoRunFolder(source.kind) || source.runFolder.empty() ? source.tagFolder : source.runFolder;
     SHARDSCOPE_TRY(const auto entries, files.list(folder));
     std::vector<CarriedFile> out;
     for (const io::DirectoryEntry& entry : entries) {
@@ -51,12 +51,12 @@ Result<std::vector<CarriedFile>> modelFilesBeside(
             continue;
         CheckpointFile file;
         file.path = folder / entry.name;
-        file.name = std::string(kBesideTag) + entry.name;
+        file.name = std::string(kNextToTag) + entry.name;
         const auto info = files.stat(file.path);
         if (!info && info.error().code != ErrorCode::NotFound)
             return forward(info.error());
         if (!info || info->type != io::FileType::Regular)
-            continue; // a link to nothing, or a folder of that name
+            continue; // a broken link, or a folder with that name
         file.identity = info->identity;
         CarriedFile carried;
         carried.path = entry.name;

@@ -14,7 +14,7 @@ bool isModelFile(std::string_view name);
 /// The files of that kind next to the checkpoint: in the run folder, which is also a Trainer's
 /// `checkpoint-N`, or next to weights; with `ofText` only those for tokenization. Sorted by name, with their
 /// sources appended to `sources`.
-Result<std::vector<CarriedFile>> modelFilesBeside(
+Result<std::vector<CarriedFile>> modelFilesNextTo(
     io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources, bool ofText = false);
 
 } // namespace shardscope

@@ -16,21 +16,21 @@ struct Tie {
     ParamId owner = kNoParam;
 };
 
-/// Names may contain `=`: the first split that gives a listed name and a parameter counts.
+/// Names may contain `=`. The first split into a listed name and a parameter is used.
 Result<Tie> tieOf(const Checkpoint& source, const std::vector<std::string>& unheld, const std::string& text)
 {
     const std::string option = "--tie " + toValidUtf8(text);
-    size_t cut = text.find('=');
-    if (cut == std::string::npos || cut == 0 || cut + 1 == text.size())
+    size_t at = text.find('=');
+    if (at == std::string::npos || at == 0 || at + 1 == text.size())
         return fail(
             ErrorCode::Usage, option + " is not NAME=OWNER", {}, "such as --tie lm_head.weight=embed.weight");
     bool isListed = false;
-    for (; cut != std::string::npos; cut = text.find('=', cut + 1)) {
-        std::string name = text.substr(0, cut);
+    for (; at != std::string::npos; at = text.find('=', at + 1)) {
+        std::string name = text.substr(0, at);
         if (std::find(unheld.begin(), unheld.end(), name) == unheld.end())
             continue;
         isListed = true;
-        if (const auto owner = source.findParam(text.substr(cut + 1))) {
+        if (const auto owner = source.findParam(text.substr(at + 1))) {
             const ParamId of = source.params[index(*owner)].sharedWith;
             return Tie{std::move(name), of == kNoParam ? *owner : of};
         }
@@ -55,7 +55,7 @@ Result<CheckpointPtr> withTies(CheckpointPtr source, const std::vector<std::stri
 {
     if (ties.empty())
         return source;
-    if (!source->parts.empty() || source->joined)
+    if (!source->parts.empty() || source->merged)
         return fail(ErrorCode::Unsupported,
             "ties of tensor slices and pipeline stages cannot be named with --tie",
             source->tagFolder.string());

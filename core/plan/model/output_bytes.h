@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// The size of the file that a recipe makes. Usage and LimitExceeded as ZipLayout::make(). Pure.
+/// The size of the file that a recipe results in. Usage and LimitExceeded as ZipLayout::make(). Pure.
 Result<uint64_t> outputBytes(const OutputFile& file);
 
 } // namespace shardscope

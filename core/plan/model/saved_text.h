@@ -8,7 +8,7 @@
 namespace shardscope {
 
 /// Texts in the JSON of saved plans. Names and paths are bytes: bytes that are not UTF-8 are stored as hex,
-/// so that they are restored exactly. `Json` is nlohmann's; getText() throws its exception when the key is
+/// so that they are restored exactly. `Json` is nlohmann's type. getText() throws its exception if the key is
 /// absent or not a string.
 template <class Json>
 void putText(Json& object, const std::string& key, const std::string& raw)

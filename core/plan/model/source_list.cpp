@@ -18,7 +18,7 @@ Status SourceList::add(FileId id)
     if (id == kNoFile || m_map[index(id)] != Segment::kZero)
         return {};
     const CheckpointFile& file = m_source.file(id);
-    if (file.role == FileRole::Swap || liesInNoRun(m_source.kind)) {
+    if (file.role == FileRole::Swap || hasNoRunFolder(m_source.kind)) {
         addBare(id, file);
         return {};
     }

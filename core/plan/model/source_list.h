@@ -17,10 +17,10 @@ class SourceList
 public:
     SourceList(io::FileSystem& files, const Checkpoint& source, JobContext& job);
 
-    /// Nothing for kNoFile. Reads the directory again of a file whose content was dropped. Files of bare
-    /// elements (swapped states, safetensors) have one record for the whole file, without a checksum.
+    /// Does nothing for kNoFile. If the content of a file was dropped, reads its directory again. Files of
+    /// bare elements (swapped states, safetensors) have one record for the whole file, without a checksum.
     Status add(FileId id);
-    /// All files that hold a part of a state.
+    /// Adds all files that hold a part of a state.
     Status addAllOf(const UnitState& state);
 
     [[nodiscard]] std::vector<PlanSource> takeSources() { return std::move(m_sources); }
@@ -37,15 +37,15 @@ private:
     std::vector<PlanSource> m_sources;
 };
 
-/// The identity of sources, for ids of plans: names, sizes and times. Not device and inode: a plan may be run
-/// on another machine that sees the same files.
+/// The identity of sources, for ids of plans: names, sizes and times. Device and inode are left out: a plan
+/// may run on another machine that sees the same files.
 std::string identityText(const std::vector<PlanSource>& sources);
 
 /// Whether a plan needs a state of a flat unit.
 using StateChoice = std::function<bool(const FlatUnit&, const UnitState&)>;
 
-/// Success when every rank has its part of the states that `isNeeded` names; else Refused, naming the first
-/// that is not.
+/// Success if every rank has its part of the states that `isNeeded` selects. Else Refused, with the first
+/// missing one.
 Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded);
 
 } // namespace shardscope

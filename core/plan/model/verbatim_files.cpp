@@ -10,8 +10,8 @@ namespace shardscope {
 
 namespace {
 
-/// The segments of elements in a recipe, in the order of the source's bytes; nothing where some of them are
-/// not simply bytes of that source, each once.
+/// The segments of elements in a recipe, in the order of the source's bytes. Nothing if some are not a plain
+/// copy of that source, or occur twice.
 std::optional<std::vector<Segment>> elementsIn(const OutputFile& recipe, uint32_t source)
 {
     std::vector<Segment> out;
@@ -21,7 +21,7 @@ std::optional<std::vector<Segment>> elementsIn(const OutputFile& recipe, uint32_
         const auto cursor = record.cursor();
         for (Segment segment; cursor->next(segment);) {
             if (segment.tensor == Segment::kNoTensor)
-                continue; // padding, and what follows another rank's form
+                continue; // padding, or content in the form of another rank's file
             if (segment.source != source || segment.isConverted() || segment.isGathered())
                 return std::nullopt;
             out.push_back(segment);
@@ -36,7 +36,7 @@ std::optional<std::vector<Segment>> elementsIn(const OutputFile& recipe, uint32_
     return out;
 }
 
-/// Bytes of a file that are not planned elements, up to where the next record begins or ends.
+/// Bytes of a file between planned elements, up to the next border of a record.
 class Between
 {
 public:
@@ -87,7 +87,7 @@ private:
     }
 
     uint32_t m_source;
-    uint32_t m_whole; ///< the record of all bytes, which has no checksum
+    uint32_t m_whole; ///< the record of all bytes, without a checksum
     std::vector<Extent> m_records;
 };
 

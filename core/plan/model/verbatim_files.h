@@ -18,18 +18,18 @@ namespace shardscope {
 class VerbatimFiles
 {
 public:
-    /// `mayBe`: by name, whether the file's content stays unchanged. Of those, a file is copied if all its
-    /// planned elements are read from the checkpoint's file of the same name.
+    /// `mayBe`: by name, whether the file's content stays unchanged. Such a file is copied if all its planned
+    /// elements are read from the checkpoint's file of the same name.
     static Result<VerbatimFiles> of(const WritePlan& plan, const Checkpoint& checkpoint,
         const std::function<bool(const std::string& name)>& mayBe, JobContext& job);
 
-    /// The plan's, each of these files with one more record, that of all its bytes.
+    /// The plan's sources. Each copied file has one more record that covers all its bytes.
     [[nodiscard]] const std::vector<PlanSource>& sources() const { return m_sources; }
-    /// By number in the plan's files().
+    /// `file`: index into the plan's files().
     [[nodiscard]] bool contains(size_t file) const { return m_sourceOf.contains(file); }
     [[nodiscard]] uint32_t source(size_t file) const { return m_sourceOf.at(file); }
     [[nodiscard]] uint64_t bytes(size_t file) const;
-    /// The source's file, with the elements that the plan's `recipe` of it moves.
+    /// The source's file, marked with the elements that the plan's `recipe` for it moves.
     [[nodiscard]] Result<OutputFile> recipe(size_t file, const OutputFile& recipe) const;
 
 private:

@@ -14,37 +14,37 @@ namespace {
 
 std::string baseName(const CheckpointFile& file)
 {
-    return file.name.substr(kBesideTag.size());
+    return file.name.substr(kNextToTag.size());
 }
 
-/// Framework files of the source that can be read; Megatron's pointer only where it means this tag.
-std::vector<FileId> filesBeside(const Checkpoint& source)
+/// The source's framework files that can be read. Megatron's pointer is included only if it names this tag.
+std::vector<FileId> frameworkFiles(const Checkpoint& source)
 {
     std::vector<FileId> out;
     for (uint32_t i = 0; i < source.files.size(); ++i) {
         const CheckpointFile& file = source.files[i];
-        if (liesBesideTag(file.name) && file.status == FileStatus::Ok && source.wrapper != "megatron")
+        if (isNextToTag(file.name) && file.status == FileStatus::Ok && source.wrapper != "megatron")
             out.push_back(FileId{i});
     }
     return out;
 }
 
-/// The number of processes that saved the source; for a universal folder only their random states show it. 0
-/// where it is not recorded.
+/// The number of processes that saved the source. 0 if it is not recorded. For a universal folder only the
+/// random states show it.
 uint32_t processesOf(const Checkpoint& source)
 {
     if (!isConverted(source.kind))
         return source.parallel.dp * source.parallel.tp * source.parallel.pp;
     uint32_t processes = 0;
-    for (const FileId id : filesBeside(source)) {
+    for (const FileId id : frameworkFiles(source)) {
         if (const auto rank = randomStatesRank(source.wrapper, baseName(source.file(id))))
             processes = std::max(processes, *rank + 1);
     }
     return processes;
 }
 
-/// Random states by process. Runs of one and of many processes use different names. Another run's files in
-/// the folder count only where the source's own are missing.
+/// Random states by process. Runs of one process and of many use different names. Another run's files in the
+/// folder are used only if the source's own are missing.
 std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vector<FileId>& files)
 {
     const uint32_t processes = processesOf(source);
@@ -80,7 +80,7 @@ void add(std::vector<Finding>& out, std::string_view code, Severity severity, st
 
 void warnOfRandomStates(const Checkpoint& source, uint32_t ranks, std::vector<Finding>& out)
 {
-    const auto states = randomStates(source, filesBeside(source));
+    const auto states = randomStates(source, frameworkFiles(source));
     std::vector<uint32_t> missing;
     std::vector<uint32_t> dropped;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -95,7 +95,7 @@ void warnOfRandomStates(const Checkpoint& source, uint32_t ranks, std::vector<Fi
         add(out, code::kClientStatePerRank, Severity::Warning,
             "there are no random states for process " + ranksText(missing) + "; " + source.wrapper
                 + " starts with new ones there",
-            std::string(kBesideTag) + randomStatesName(source.wrapper, missing.front(), ranks));
+            std::string(kNextToTag) + randomStatesName(source.wrapper, missing.front(), ranks));
     if (!dropped.empty())
         add(out, code::kClientStatePerRank, Severity::Info,
             "the random states of process " + ranksText(dropped)
@@ -108,7 +108,7 @@ void warnOfScheduler(const Checkpoint& source, uint32_t ranks, std::vector<Findi
     if (ranks == before || before == 0)
         return;
     const bool scheduler = std::any_of(source.files.begin(), source.files.end(),
-        [](const auto& file) { return liesBesideTag(file.name) && baseName(file).starts_with("scheduler"); });
+        [](const auto& file) { return isNextToTag(file.name) && baseName(file).starts_with("scheduler"); });
     if (scheduler)
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "accelerate advances a scheduler once per process in every step, unless split_batches is on: it "
@@ -134,7 +134,7 @@ void warnOfFolders(io::FileSystem& files, const Checkpoint& source, std::vector<
             std::move(left)});
 }
 
-/// The whole of one source file.
+/// Copies the whole of one source file.
 class WholeFileCursor final : public SegmentCursor
 {
 public:
@@ -161,10 +161,10 @@ private:
 
 std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<uint32_t> ranks)
 {
-    const std::vector<FileId> beside = filesBeside(source);
-    const auto states = randomStates(source, beside);
+    const std::vector<FileId> kept = frameworkFiles(source);
+    const auto states = randomStates(source, kept);
     std::vector<CarriedFile> out;
-    for (const FileId id : beside) {
+    for (const FileId id : kept) {
         const CheckpointFile& file = source.file(id);
         std::string name = baseName(file);
         if (const auto rank = randomStatesRank(source.wrapper, name); rank && ranks) {
@@ -172,7 +172,7 @@ std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<ui
                 continue;
             name = randomStatesName(source.wrapper, *rank, *ranks);
         }
-        out.push_back({.path = std::string(kBesideTag) + name, .file = id, .bytes = file.identity.bytes});
+        out.push_back({.path = std::string(kNextToTag) + name, .file = id, .bytes = file.identity.bytes});
     }
     return out;
 }

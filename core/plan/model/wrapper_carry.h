@@ -13,7 +13,7 @@ namespace shardscope {
 
 /// A file that is copied unchanged.
 struct CarriedFile {
-    std::string path; ///< as WritePlan::files() names it: "../NAME"
+    std::string path; ///< as in WritePlan::files(): "../NAME"
     FileId file = kNoFile; ///< of the source
     uint32_t source = 0; ///< index into WritePlan::sources()
     uint64_t bytes = 0;
@@ -21,17 +21,17 @@ struct CarriedFile {
 };
 
 /// The framework's files next to the tag that are copied for a run of `ranks` processes (no value for a
-/// universal folder): all of them, but random states only of processes that the target has, under the names
-/// that it expects.
+/// universal folder). Random states are copied only for processes that the target has, under the names that
+/// it expects.
 std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<uint32_t> ranks);
 
-/// What the framework will not find, or read differently: processes without random states, schedulers that
-/// advance by the number of processes, folders that are not copied.
+/// Warns about what the framework will not find, or will read differently: processes without random states,
+/// schedulers that advance by the number of processes, folders that are not copied.
 std::vector<Finding> wrapperWarnings(
     io::FileSystem& files, const Checkpoint& source, std::optional<uint32_t> ranks);
 
-/// The whole file at `path` as one of a plan's sources, which has no checksum of its own; records its mode.
-/// SourceChanged where it does not match `identity` any more.
+/// The whole file at `path` as a source of a plan, without a checksum. Records its mode. SourceChanged if it
+/// no longer matches `identity`.
 Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, const std::string& name,
     const io::FileIdentity& identity, CarriedFile& carried);
 Result<PlanSource> wholeFileSource(io::FileSystem& files, const CheckpointFile& file, CarriedFile& carried);

@@ -31,16 +31,17 @@ struct Segment {
     uint64_t bytes = 0; ///< of the output; never 0
     uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): the owner of these elements
     uint64_t firstElement = 0; ///< of that tensor, flattened
-    /// Where they differ, elements are converted on the way (canConvert() holds); the tensor is the output's.
+    /// If it differs from the output's dtype, elements are converted on the way (canConvert() holds).
+    /// `tensor` is the output's.
     DType sourceType = DType::Unknown;
     DType outputType = DType::Unknown;
-    /// Elements from one to the next in the source; above 1 where it stores a matrix column by column and the
-    /// output does not. Such a segment stays in one row.
+    /// The distance between two elements in the source. Above 1 if the source stores a matrix column by
+    /// column and the output does not. Such a segment stays in one row.
     uint32_t sourceStep = 1;
 
     [[nodiscard]] bool isGathered() const { return sourceStep > 1; }
     [[nodiscard]] bool isConverted() const { return sourceType != outputType; }
-    /// From its first byte in the source to the end of its last.
+    /// Bytes from its first one in the source to its last one.
     [[nodiscard]] uint64_t sourceBytes() const
     {
         if (isGathered()) {
@@ -51,8 +52,8 @@ struct Segment {
     }
 };
 
-/// The segments of one record in order of its bytes; their sizes add up to the record's. Cheap to make, not
-/// thread-safe.
+/// The segments of one record in the order of its bytes. Their sizes add up to the record's size. Cheap to
+/// create, not thread-safe.
 class SegmentCursor
 {
 public:
@@ -76,33 +77,33 @@ struct OutputFile {
     std::string path; ///< as PlannedFile::path
     uint32_t mode = 0644;
     bool torchArchive = true; ///< false: a plain file, the records' bytes back to back and nothing else
-    /// It has exactly the bytes of this source, and may share them on a file system that supports this.
+    /// The file has exactly the bytes of this source. It may share them on a file system that supports this.
     std::optional<uint32_t> copyOf = {};
     std::string prefix; ///< of the archive
     std::vector<OutputRecord> records;
 };
 
-/// The kind of output, which decides how it is opened and verified: a checkpoint of DeepSpeed's, tensors in
-/// files of other tools (core/plan/export/export.h), or bytes without a known form
+/// The kind of output. It decides how the output is opened and verified: a checkpoint of DeepSpeed, tensors
+/// in files of other tools (core/plan/export/export.h), or bytes without a known form
 /// (core/plan/model/copy_plan.h).
 enum class OutcomeKind { Checkpoint, Export, Copy };
 
-/// A file the plan reads, and what it was when the plan was made.
+/// A file that the plan reads, and its state when the plan was made.
 struct PlanSource {
     io::Path path;
     std::string name; ///< relative to the source tag folder
     io::FileIdentity identity;
     std::vector<ZipRecord>
-        records; ///< with CRCs, so that what is read can be checked; one whole-file record if not zip
+        records; ///< with CRCs to check what is read; one record for the whole file if not zip
 };
 
-/// A tensor whose elements the plan moves; for digests and verification.
+/// A tensor with elements that the plan moves. For digests and verification.
 struct PlanTensor {
     std::string name;
     std::string state;
     DType dtype = DType::Float32;
-    /// Rows of a matrix that the output stores column by column; its segments count elements in that order. 0
-    /// for all others.
+    /// Number of rows if the output stores a matrix column by column. Its segments count elements in that
+    /// order. Else 0.
     uint32_t columnRows = 0;
     uint64_t elements = 0;
 
@@ -113,14 +114,14 @@ struct PlanTensor {
     }
 };
 
-/// One file of the outcome.
+/// One file of the output.
 struct PlannedFile {
     /// Relative to the target, plain names and '/' only. "../NAME" is a file of the target that is next to
     /// it, in the run folder. It is written, verified and listed in the manifest like the others, and is
     /// published after the target and before the pointer.
     std::string path;
     uint64_t bytes = 0;
-    /// As OutputFile::copyOf: the source that it may share bytes with.
+    /// As OutputFile::copyOf: the source with the same bytes.
     std::optional<uint32_t> copyOf = {};
 };
 
@@ -143,15 +144,16 @@ public:
     [[nodiscard]] virtual std::string pointerName() const = 0;
     [[nodiscard]] virtual OutcomeKind outcome() const { return OutcomeKind::Checkpoint; }
     /// Whether the parent folder of the target belongs to the output, as a run folder belongs to its tag. If
-    /// so, this folder must not overlap the source; else only the target must not.
+    /// so, this folder must not overlap the source. Else only the target must not overlap it.
     [[nodiscard]] virtual bool ownsFolder() const { return true; }
     [[nodiscard]] virtual const std::vector<PlanSource>& sources() const = 0;
     [[nodiscard]] virtual const std::vector<PlanTensor>& tensors() const = 0;
     [[nodiscard]] virtual const std::vector<PlannedFile>& files() const = 0;
     /// The recipe of files()[i]. May take time (it builds the file's pickle); nothing is kept.
     [[nodiscard]] virtual Result<OutputFile> recipe(size_t i) const = 0;
-    /// Files for the run folder, next to the target, written only where absent (scripts): name and bytes.
-    [[nodiscard]] virtual std::vector<OutputFile> besideFiles() const = 0;
+    /// Files for the run folder, next to the target: name and bytes. They are written only if absent
+    /// (scripts).
+    [[nodiscard]] virtual std::vector<OutputFile> runFolderFiles() const = 0;
 
     [[nodiscard]] virtual uint64_t readsBytes() const = 0;
     [[nodiscard]] virtual uint64_t writesBytes() const = 0;

@@ -53,7 +53,7 @@ std::optional<Amended::NamedState> Amended::stateAt(const std::string& where) co
             return std::nullopt;
         return NamedState{ParamId{index(*param) - firstParam}, named->state};
     }
-    const auto own = source->findParam(named->name); // as the part's reader calls it
+    const auto own = source->findParam(named->name); // the name in the part
     return own ? std::optional(NamedState{*own, named->state}) : std::nullopt;
 }
 
@@ -66,10 +66,10 @@ std::string Amended::rankName(uint32_t dpRank) const
 std::span<const RepairFix> repairFixes()
 {
     using Reach = RepairFix::Reach;
-    // Files to omit come first, so that they belong to no rank; then files that are partly readable, before
-    // they count as lost.
+    // The order matters. Files to omit come first, so that they belong to no rank. Partly readable files come
+    // before fixes that count them as lost.
     static constexpr std::array kAll{
-        RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
+        RepairFix{kSplitShards, mergeFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
         RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
         RepairFix{code::kTrailingData, rewriteFiles, false, Reach::Whole},
@@ -109,7 +109,7 @@ std::span<const RepairFix> repairFixes()
     return kAll;
 }
 
-Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings)
+Status mergeFolders(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
         std::string folders;

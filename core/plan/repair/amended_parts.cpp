@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// Whether a finding is about a slice's or stage's own files.
+/// Whether a finding is about the files of a slice or stage.
 bool speaksOf(const Amended& part, const Finding& finding)
 {
     const Checkpoint& source = *part.source;
@@ -52,7 +52,7 @@ AmendedParts::AmendedParts(Amended& whole)
     }
 }
 
-/// Findings without a place are about all of them.
+/// Findings without a place are about all parts.
 std::vector<Amended*> AmendedParts::spokenOf(const Finding& finding)
 {
     std::vector<Amended*> out;
@@ -109,12 +109,12 @@ Status AmendedParts::finish()
         SHARDSCOPE_CHECK(refillLost(*part));
         finishEdits(*part);
     }
-    join();
+    merge();
     return {};
 }
 
-/// As a reader puts them together.
-void AmendedParts::join()
+/// Merges the parts in the same way as a reader.
+void AmendedParts::merge()
 {
     Checkpoint& out = *m_whole.checkpoint;
     const Checkpoint& first = *m_parts.front()->checkpoint;

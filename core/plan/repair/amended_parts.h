@@ -14,26 +14,26 @@ namespace shardscope {
 class AmendedParts
 {
 public:
-    /// `whole` outlives it.
+    /// `whole` must outlive this object.
     explicit AmendedParts(Amended& whole);
 
-    /// Applies a fix to the parts that the findings name. Unsupported where a finding names none of them.
+    /// Applies a fix to the parts that the findings name. Unsupported if a finding names none of them.
     Status apply(const RepairFix& fix, const std::vector<const Finding*>& findings);
-    /// Sets reviewed values in all of them.
+    /// Sets reviewed values in all parts.
     Status set(const std::vector<std::string>& values);
-    /// After all fixes: decides where lost parts come from, and puts the whole together again.
+    /// After all fixes: decides where lost parts come from, and merges the parts again.
     Status finish();
-    /// Per part, as planReshard() takes them; null where nothing is refilled.
+    /// Per part, in the form for planReshard(). Null if nothing is refilled.
     [[nodiscard]] std::vector<std::shared_ptr<Refills>> refills() const;
     /// The whole, and the parts.
     [[nodiscard]] std::vector<const Amended*> all() const;
 
 private:
     [[nodiscard]] std::vector<Amended*> spokenOf(const Finding& finding);
-    void join();
+    void merge();
 
     Amended& m_whole;
-    std::vector<std::unique_ptr<Amended>> m_parts; ///< empty where the whole is all
+    std::vector<std::unique_ptr<Amended>> m_parts; ///< empty if the whole has no parts
 };
 
 } // namespace shardscope

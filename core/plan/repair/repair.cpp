@@ -9,7 +9,7 @@
 #include "core/plan/model/verbatim_files.h"
 #include "core/plan/repair/amended_parts.h"
 #include "core/plan/repair/repair_json.h"
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 #include "core/plan/repair/repair_tags.h"
 #include "core/plan/repair/untouched.h"
 
@@ -21,8 +21,8 @@ namespace shardscope {
 
 namespace {
 
-/// A reshard of the repaired source to its own form. Unchanged files are copied as they are; one more file
-/// records what was repaired.
+/// A reshard of the repaired source to its own form. Unchanged files are copied. One more file records the
+/// changes.
 class RepairPlanImpl final : public RepairPlan
 {
 public:
@@ -77,7 +77,10 @@ public:
         out.records.push_back({kRepairName, m_text.size(), OutputRecord::Content::Literal, m_text, {}});
         return out;
     }
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return m_inner->besideFiles(); }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override
+    {
+        return m_inner->runFolderFiles();
+    }
     [[nodiscard]] uint64_t readsBytes() const override { return m_inner->readsBytes(); }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
@@ -156,7 +159,7 @@ public:
         SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
         SHARDSCOPE_CHECK(m_job.poll());
         SHARDSCOPE_CHECK(choose(found));
-        SHARDSCOPE_TRY(const auto again, standIn(m_files, m_open, found, m_fixed, m_options, m_job));
+        SHARDSCOPE_TRY(const auto again, reopenOptions(m_files, m_open, found, m_fixed, m_options, m_job));
         if (again) {
             check.open = *again;
             SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
@@ -194,7 +197,7 @@ public:
         SHARDSCOPE_TRY(VerbatimFiles verbatim,
             VerbatimFiles::of(
                 *inner, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
-        // The record must name the same folders wherever it is read.
+        // The record must name the same folders wherever it is read later.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
         std::vector<io::Path> roots;
         for (const io::Path& root : m_open.roots) {
@@ -242,7 +245,7 @@ private:
         return std::find(m_fixed.begin(), m_fixed.end(), code) != m_fixed.end();
     }
 
-    /// The codes that are named and found; each of them has a fix.
+    /// Chooses the codes that are both named and found. Each has a fix.
     Status choose(const CheckResult& found)
     {
         for (const DoctorFinding& made : found.findings) {
@@ -254,9 +257,9 @@ private:
             if ((!named && !(asksForAll() && counts && repairable)) || doesRepair(diagnosis.code))
                 continue;
             if (!named && diagnosis.code == kSplitShards)
-                return askWhetherToJoin(made.finding);
+                return refuseUnclearMerge(made.finding);
             if (diagnosis.repairs && !repairable)
-                continue; // of two findings of it, one may count
+                continue; // if there are two findings, one may count
             if (!diagnosis.repairs)
                 return fail(ErrorCode::Unsupported,
                     "this program does not repair `" + std::string(diagnosis.code) + "` by itself"
@@ -272,8 +275,8 @@ private:
         return {};
     }
 
-    /// A run like this one may have files of the same names.
-    static Status askWhetherToJoin(const Finding& split)
+    /// Another run with the same shape may have files of the same names.
+    static Status refuseUnclearMerge(const Finding& split)
     {
         return fail(ErrorCode::Refused,
             "the missing files may be in another folder, and only you know whether they are of this save",
@@ -293,7 +296,7 @@ private:
         return found.checkpoint;
     }
 
-    /// The findings of the doctor; when another tag than the requested one is repaired, the findings of its
+    /// The findings of the doctor. If another tag than the requested one is repaired: the findings of its
     /// reader.
     static std::vector<const Finding*> findingsOf(
         const Amended& amended, const CheckResult& found, const RepairFix& fix)

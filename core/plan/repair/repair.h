@@ -12,32 +12,32 @@
 
 namespace shardscope {
 
-/// One thing that a repair changes, for people and for repair.json.
+/// One change of a repair, for people and for repair.json.
 struct RepairChange {
     std::string_view code; ///< of the finding that it repairs
     std::string where; ///< an address or a file's name, as Finding::where
     std::string what; ///< one sentence
-    std::string before; ///< the value, where it is one
+    std::string before; ///< the old value, if it is a value
     std::string after;
-    bool reconstructed = false; ///< not what a run saved: it is marked
+    bool reconstructed = false; ///< no run saved it: it is marked
 };
 
 struct RepairOptions {
-    std::vector<std::string> fixes = {}; ///< codes or letters; "all": whatever a fix is known for
+    std::vector<std::string> fixes = {}; ///< codes or letters; "all": every finding with a fix
     /// Another checkpoint of the run that lost values may come from; empty: the nearest complete tag.
     std::string donor = {};
-    /// Where lost masters come from; default the 16-bit copies where there are any, else the donor.
+    /// Where lost masters come from. Default: the 16-bit copies if there are any, else the donor.
     enum class Masters { Default, Copies, Donor };
     Masters masters = Masters::Default;
-    /// Where lost optimizer states come from; default the donor where there is one, else zeros.
+    /// Where lost optimizer states come from. Default: the donor if there is one, else zeros.
     enum class Moments { Default, Zeros, Donor };
     Moments moments = Moments::Default;
     /// The depth of the check before the repair. Default: as deep as `fixes` needs, at least the metadata.
-    /// Damage that only a full read shows is repaired only after a full read.
+    /// Damage that only a full read finds is repaired only after a full read.
     std::optional<CheckDepth> depth = {};
     std::string tagOut = {};
     bool writePointer = true;
-    std::vector<std::string> allow = {}; ///< as ReshardOptions::allow, for what stays wrong
+    std::vector<std::string> allow = {}; ///< as ReshardOptions::allow, for findings that remain
     /// Reviewed values, "NAME=VALUE": `step`, `global_steps`, `global_samples`, `skipped_steps`, `scale` (of
     /// the loss), `lr_scheduler.KEY`, and options of param groups as "[GROUP:]KEY". Values are spelled as in
     /// Python (core/plan/target/named_option.h).
@@ -51,9 +51,9 @@ public:
     [[nodiscard]] virtual const std::vector<RepairChange>& changes() const = 0;
     /// The codes that are repaired, in the order of the fixes.
     [[nodiscard]] virtual const std::vector<std::string>& fixed() const = 0;
-    /// The codes, above a note, that were found in the source.
+    /// The codes, above the severity info, that were found in the source.
     [[nodiscard]] virtual const std::set<std::string, std::less<>>& found() const = 0;
-    /// How deep was looked, and the copy is to be looked at.
+    /// The depth of the check of the source, and of the later check of the copy.
     [[nodiscard]] virtual CheckDepth depth() const = 0;
     /// The examined checkpoint: the tag to repair.
     [[nodiscard]] virtual CheckpointPtr source() const = 0;
@@ -65,23 +65,23 @@ inline constexpr std::string_view kSetCode = "set";
 /// Name of the file in a repaired tag folder that records what was changed.
 inline constexpr const char* kRepairName = "repair.json";
 
-/// Examines PATH and plans to repair what `options` names. Usage for words that do not name a finding;
-/// NotFound where none of what is named was found; Unsupported for findings without a fix, naming them with
-/// the reason; Refused where what a fix needs is not there, or where other findings would still make the
-/// result wrong. Nothing is written.
+/// Examines PATH and plans to repair what `options` names. Writes nothing. Usage for words that do not name a
+/// finding. NotFound if nothing of what is named was found. Unsupported for findings without a fix, with
+/// their names and the reason. Refused if something that a fix needs is missing, or if other findings would
+/// still make the result wrong.
 Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
     const OpenOptions& open, const RepairOptions& options, JobContext& job);
 
-/// The source of a repaired copy again: without the fixes that are undone. Exactly one of the two is set: a
-/// repair with the fixes that are left, or the source's own bytes.
+/// The source of a repaired copy, without the fixes that are undone. Exactly one of the two is set: a repair
+/// with the remaining fixes, or a copy of the source's own bytes.
 struct UndoPlan {
     std::shared_ptr<const RepairPlan> repair;
     std::shared_ptr<const WritePlan> copy;
     CheckpointPtr source;
 };
-/// `undone`: codes or letters; empty: all of them. NotACheckpoint where the copy was not repaired by this
-/// program; SourceChanged where the source is no longer what was read; NotFound where it does not exist any
-/// more, or where none of the named findings was repaired.
+/// `undone`: codes or letters. Empty: all of them. NotACheckpoint if the copy was not repaired by this
+/// program. SourceChanged if the source changed since then. NotFound if it no longer exists, or if none of
+/// the named findings was repaired.
 Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
     const std::vector<std::string>& undone, bool writePointer, JobContext& job);
 

@@ -23,7 +23,7 @@ Status requireZero(const Amended& amended, const Finding& finding)
 {
     const Checkpoint& source = *amended.source;
     const bool inRanks = hasRankFiles(source.kind);
-    if (!inRanks || amended.isCut() || hasExperts(source))
+    if (!inRanks || amended.isSplit() || hasExperts(source))
         return cannotRepair(amended, finding,
             "untrained parts are changed only in ZeRO checkpoints without tensor slices, pipeline stages and "
             "experts");
@@ -70,11 +70,11 @@ void graft(Amended& amended, const Finding& finding, ParamId id)
     part.where = formatAddress(ParamAddress{name, "weight", std::nullopt});
     part.of = toValidUtf8(name);
     amended.lost.push_back(std::move(part));
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
     amended.settle(finding);
 }
 
-/// Of a donor's weight; nothing where it has none.
+/// The donor's weight. Nothing if it has none.
 std::optional<StateSource> weightIn(const Checkpoint& donor, const std::string& name)
 {
     const auto other = Refills::paramOf(donor, name);
@@ -99,7 +99,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
         SHARDSCOPE_CHECK(makePlace(*amended.checkpoint, *id,
             type != listed.end() ? type->second
                 : found          ? found->dtype
-                                 : DType::Float32)); // the refill refuses then
+                                 : DType::Float32)); // the refill then refuses
         graft(amended, *finding, *id);
     }
     return {};
@@ -140,7 +140,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
     Checkpoint& out = *amended.checkpoint;
     uint64_t bytes = 0;
     size_t count = 0;
-    while (!out.units.empty() && out.units.back().kind == UnitKind::Frozen) { // readers put them last
+    while (!out.units.empty() && out.units.back().kind == UnitKind::Frozen) { // readers add them last
         const FlatUnit& unit = out.units.back();
         out.params[index(unit.params.front())].unit = kNoUnit;
         bytes += unit.partition.payloadElements() * itemSize(unit.states.front().dtype);
@@ -153,7 +153,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
         count += frozen ? 1 : 0;
         return frozen;
     });
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
     amended.model.withoutFrozen = true;
     for (const Finding* finding : findings)
         amended.repair(*finding,

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* kSchema = "shardscope/repair-record/1";
 
-/// Numbers beyond the last choice are the default.
+/// Numbers above the last choice mean the default.
 template <class Choice>
 Choice choiceOf(int number, Choice last)
 {

@@ -9,7 +9,7 @@
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 #include "core/plan/target/expert_degree.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -22,10 +22,10 @@ namespace shardscope {
 
 namespace {
 
-/// The counters of schedulers: DeepSpeed's own from 0, torch's from 1 or from the first step on.
+/// The counters of schedulers. DeepSpeed's own start from 0, torch's from 1 or from the first step.
 constexpr std::array<const char*, 3> kCounts{"last_batch_iteration", "last_epoch", "_step_count"};
 
-/// The engine's counters of this tag, as far as its optimizer files and its name record them.
+/// The engine's counters of this tag, from its optimizer files and its name.
 struct Counted {
     int64_t steps = 0;
     int64_t skipped = 0;
@@ -33,7 +33,7 @@ struct Counted {
     [[nodiscard]] int64_t taken() const { return steps - skipped; }
 };
 
-/// N of "global_stepN", which stock names tags by.
+/// N of "global_stepN", the default name of tags.
 std::optional<int64_t> stepsOfTag(const std::string& tag)
 {
     constexpr std::string_view prefix = "global_step";
@@ -62,8 +62,8 @@ Result<Counted> countedBy(const Amended& amended, const Finding& finding)
     const auto taken = optimizerStep(*amended.source);
     const int64_t skipped = other.skippedSteps.value_or(0);
     if (named && other.globalSteps == named)
-        return Counted{*named, skipped}; // the donor is of the same step
-    // Adam of releases before 0.14 counts a step more.
+        return Counted{*named, skipped}; // the donor has the same step
+    // Adam of releases before 0.14 counts one step more.
     if (named && taken && *taken <= *named + 1)
         return Counted{*named, std::max<int64_t>(*named - *taken, 0)};
     if (named && !taken)
@@ -102,7 +102,7 @@ public:
         }
     }
 
-    /// Counts that were those of the other step become this one's; the rates are the optimizer's.
+    /// Changes counts of the other step to this one's. The rates are the optimizer's.
     void setSchedule()
     {
         const PickleGraph& graph = m_edit.graph();
@@ -149,10 +149,10 @@ private:
 void loseWeight(Amended& amended, ParamId param)
 {
     std::erase_if(amended.checkpoint->whole, [&](const WholeTensor& whole) { return whole.param == param; });
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
 }
 
-/// The readers' findings about an expert's weights that no file holds.
+/// Whether it is a reader's finding about an expert's weights that no file holds.
 bool isOfExpert(const Finding* finding)
 {
     const auto address = parseAddress(finding->where);
@@ -175,7 +175,7 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
 {
     const Checkpoint& source = *amended.source;
     const bool keepsMasters = partitionsGroups(source.kind);
-    if (!keepsMasters || amended.isCut() || isOfZenflow(source))
+    if (!keepsMasters || amended.isSplit() || isOfZenflow(source))
         return cannotRepair(
             amended, finding, "only trained parameters are rebuilt, from the masters next to them");
     if (!hasMaster(source, param))
@@ -206,7 +206,7 @@ Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, cons
 Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
-    if (amended.isCut() || !FusedExperts::of(source).isEmpty())
+    if (amended.isSplit() || !FusedExperts::of(source).isEmpty())
         return cannotRepair(amended, *findings.front(),
             "files of experts are rebuilt without tensor slices, pipeline stages and AutoEP");
     for (const Finding* finding : findings) {
@@ -233,18 +233,18 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
     if (!amended.model.experts.empty() && std::all_of(findings.begin(), findings.end(), isOfExpert))
-        return {}; // their files are made
+        return {}; // their files are built
     const bool areRanks = std::all_of(findings.begin(), findings.end(), [](const Finding* finding) {
         const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
         return parsed && parsed->role == FileRole::ModelStates;
     });
-    if (!areRanks || amended.isCut() || hasExperts(source))
+    if (!areRanks || amended.isSplit() || hasExperts(source))
         return cannotRepair(amended, first,
             "model files of tensor slices and pipeline stages are not rebuilt, those of experts as "
             "`moe-incomplete`");
     if (!hasRankFiles(source.kind))
         return cannotRepair(amended, first, "no other file holds the trained parameters");
-    if (!hasOtherModel(source)) { // of ZeRO-3: the other ranks' files hold all that this one did
+    if (!hasOtherModel(source)) { // with ZeRO-3 the other ranks' files hold all of its content
         for (const Finding* finding : findings) {
             amended.repair(*finding, "rewritten from the other ranks' files");
             amended.remadeModels.insert(fileOfPlace(finding->where));

@@ -15,11 +15,11 @@ namespace shardscope {
 
 namespace {
 
-/// So many elements of a parameter are compared with its copy, at its beginning and at its end.
+/// The number of elements of a parameter that are compared with its copy, at its beginning and at its end.
 constexpr uint64_t kProofElements = 4096;
 
-/// The runs that hold a parameter's elements of a state, by its position in its unit; none where they are not
-/// to be had.
+/// The runs that hold a parameter's elements of a state, by its position in its unit. Empty if they are not
+/// available.
 using Finder
     = std::function<std::vector<StoredRun>(uint32_t unit, const UnitState& state, uint32_t position)>;
 
@@ -30,7 +30,7 @@ StoredRun partOf(const StoredRun& run, uint64_t first, uint64_t elements, DType 
     return {run.file, run.record, run.byteOffset + first * itemSize(dtype), elements};
 }
 
-/// A state of one parameter, in runs of several files.
+/// A state of one parameter, from runs in several files.
 UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRun> runs)
 {
     UnitState out;
@@ -120,7 +120,7 @@ Finder inOtherFiles(const std::vector<OverlookedOrder>& orders)
     };
 }
 
-/// Whether the existing copies prove that every parameter is where `other` says.
+/// Whether the existing copies prove that every parameter is at its place in `other`.
 Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
 {
     size_t proven = 0;
@@ -145,7 +145,7 @@ Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
     return proven > 0;
 }
 
-/// Every state of a parameter is read from its actual place.
+/// Reads every state of a parameter from its actual place.
 void takeFrom(Amended& amended, const CheckpointPtr& other)
 {
     const Checkpoint& source = *amended.source;
@@ -162,7 +162,7 @@ void takeFrom(Amended& amended, const CheckpointPtr& other)
     }
 }
 
-/// All values keep their places, and the model file records them.
+/// Keeps all values at their places, and changes the list in the model file.
 void rewriteParamList(Amended& amended, const ParamOrder& order)
 {
     Checkpoint& out = *amended.checkpoint;
@@ -176,7 +176,7 @@ void rewriteParamList(Amended& amended, const ParamOrder& order)
         }
         unit.partition = order.partitions[u];
     }
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
 }
 
 } // namespace
@@ -185,7 +185,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
-    if (amended.isCut() || hasExperts(source) || source.zenflow)
+    if (amended.isSplit() || hasExperts(source) || source.zenflow)
         return cannotRepair(
             amended, first, "the order of tensor slices, stages, experts and ZenFlow's columns is kept");
     SHARDSCOPE_TRY(const CheckpointPtr listed, withOrder(source, inShards(source, listedOrder(source))));
@@ -194,7 +194,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
         return cannotRepair(amended, first,
             "the parameters are where `param_shapes` says; it is the configuration that records another "
             "order");
-    // Data in the order before round_robin_gradients are listed in that after it, and the other way round.
+    // Data in the order before round_robin_gradients may be listed in the order after it, or the reverse.
     for (const bool roundRobin : {false, true}) {
         const auto order = roundRobin ? orderAfterRoundRobin(source) : orderBeforeRoundRobin(source);
         if (!order)
@@ -224,7 +224,7 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
 {
     const Checkpoint& source = *amended.source;
     const auto ranks = convertedRanks(source);
-    if (!ranks || amended.isCut())
+    if (!ranks || amended.isSplit())
         return cannotRepair(
             amended, *findings.front(), "the model file does not record the ranks of the source");
     std::vector<OverlookedOrder> orders;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the 16-bit copies prove about the masters that they were rounded from.
+// Uses the 16-bit copies as evidence for the masters that they were rounded from.
 #include "core/checkpoint/units/weight_samples.h"
 #include "core/layout/fragments.h"
 #include "core/plan/repair/amended.h"
@@ -51,12 +51,12 @@ std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank)
             if (fragment.file == kNoFile || fragment.columnMajor)
                 return true;
             const uint64_t end = fragment.paramOffset + std::min(fragment.elements, kSampleElements);
-            // Unreadable files are reported where they matter.
+            // Unreadable files are reported elsewhere.
             std::ignore = compareWithCopy(amended, source, fragment.param, fragment.paramOffset, end, tally);
             return tally.compared < 64 * kSampleElements;
         });
     }
-    if (tally.compared < WeightTally::kLeast)
+    if (tally.compared < WeightTally::kMin)
         return std::nullopt;
     return !tally.isBad();
 }

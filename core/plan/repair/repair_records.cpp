@@ -30,7 +30,7 @@ std::set<uint32_t> damagedRecords(
     return out;
 }
 
-/// Whether a storage's elements are in the record, and nothing that the file cannot be read without.
+/// Whether the record has only a storage's elements. The file can be read without such a record.
 bool isOfStorage(const TorchFile& file, uint32_t record)
 {
     const auto storages = file.storagesInOrder();
@@ -40,7 +40,7 @@ bool isOfStorage(const TorchFile& file, uint32_t record)
     });
 }
 
-/// Everything that a rank's file says or holds, and that is lost now, is settled.
+/// Settles every finding about the content of a rank's file, which is now lost.
 void settleFile(Amended& amended, const std::string& name)
 {
     std::erase_if(amended.findings(), [&](const Finding& other) {
@@ -50,7 +50,7 @@ void settleFile(Amended& amended, const std::string& name)
     });
 }
 
-/// Counts states as lost that a rank's file does not have, but other ranks have.
+/// Counts states as lost that other ranks have and a rank's file does not.
 void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 {
     const Checkpoint& out = *amended.checkpoint;
@@ -139,7 +139,7 @@ Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>&
         for (uint32_t u = 0; u < source.units.size(); ++u) {
             const FlatUnit& unit = source.units[u];
             const auto share = unit.subgroup == flat->group ? source.shareOf(unit, flat->rank) : std::nullopt;
-            // Where one moment is another tensor's, so may be the other one.
+            // If one moment belongs to another tensor, the other one may, too.
             for (uint32_t s = 0; share && s < unit.states.size(); ++s) {
                 if (unit.states[s].name != "fp32")
                     loseShare(amended, UnitId{u}, s, *share, finding->code);

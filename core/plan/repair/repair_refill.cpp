@@ -42,7 +42,7 @@ public:
     Status run()
     {
         Checkpoint& out = *m_amended.checkpoint;
-        // The template of all optimizer files: that of a remaining rank.
+        // Uses the file of a remaining rank as the template of all optimizer files.
         if (!m_amended.lostRanks.empty() && (out.templateOptim == kNoFile || !isLeft(out.templateOptim)))
             return fail(ErrorCode::Unsupported,
                 "the first rank's optimizer file is lost, and it is the template for all others",
@@ -84,7 +84,7 @@ private:
         });
     }
 
-    /// A module that pipeline stages share is trained in each of them, to the same bits.
+    /// A module that several pipeline stages share is trained in each of them, with identical bits.
     Status takeTied()
     {
         for (auto& [state, params] : m_lost) {
@@ -104,7 +104,7 @@ private:
         return {};
     }
 
-    /// The other stage that has all of it.
+    /// Another stage that has the complete module.
     [[nodiscard]] const Amended* tiedTwin(ParamId id, const std::string& state) const
     {
         const std::string& name = m_source.params[index(id)].name;
@@ -146,7 +146,7 @@ private:
         return {};
     }
 
-    /// Of frozen parameters and buffers, which no optimizer knows.
+    /// Refills frozen parameters and buffers, which no optimizer stores.
     Status refillWeights()
     {
         SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
@@ -158,7 +158,7 @@ private:
         return {};
     }
 
-    /// States in another order than recorded.
+    /// Moves states in another order than recorded.
     Status move()
     {
         for (const auto& [state, moved] : m_amended.moved) {
@@ -213,7 +213,7 @@ private:
         }
     }
 
-    /// With the stages that have the modules it shares.
+    /// The text for `part`, with the stages that have the modules it shares.
     [[nodiscard]] std::string howOf(const LostPart& part, const std::string& how) const
     {
         std::set<uint32_t> stages;
@@ -235,7 +235,8 @@ private:
     Amended& m_amended;
     const Checkpoint& m_source;
     std::map<std::string, std::set<ParamId>> m_lost; ///< by state
-    std::map<std::string, std::map<ParamId, uint32_t>> m_stages; ///< of tied ones: which stage has them
+    std::map<std::string, std::map<ParamId, uint32_t>>
+        m_stages; ///< for tied parameters: the stage that has them
 };
 
 std::string degreesText(const ParallelDegrees& degrees)
@@ -243,11 +244,11 @@ std::string degreesText(const ParallelDegrees& degrees)
     return std::to_string(degrees.tp) + " and " + std::to_string(degrees.pp);
 }
 
-/// The slice or stage of another checkpoint that has what `source` has.
+/// The slice or stage of another checkpoint that has the same contents as `source`.
 Result<CheckpointPtr> samePart(const Checkpoint& source, const ParallelDegrees& degrees, CheckpointPtr other)
 {
     if (!other || (degrees.tp == 1 && other->parallel.tp == 1 && other->parallel.pp != degrees.pp))
-        return other; // layers have one name in any stage
+        return other; // layer names are the same in every stage
     if (other->parallel.tp == degrees.tp && other->parallel.pp == degrees.pp) {
         for (const auto& part : other->parts) {
             if (part->place == source.place)

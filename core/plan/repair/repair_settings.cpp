@@ -66,10 +66,10 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
     return {};
 }
 
-/// It is not known what slices and stages store of it.
+/// Refuses slices and stages: it is not known what each stores of it.
 Status requireOnePart(const Amended& amended, const std::string& name)
 {
-    if (amended.isCut())
+    if (amended.isSplit())
         return cannotSet(amended, name, "it is not set for tensor slices and pipeline stages");
     return {};
 }
@@ -101,7 +101,7 @@ Status setScale(Amended& amended, const std::string& value)
     if (!optimizer)
         return cannotSet(amended, "scale", "there is no optimizer file");
     const NodeId mapping = lossScaler(optimizer).values;
-    // torch's floats stay floats.
+    // torch's floats must remain floats.
     const std::string text = value.find_first_of(".eE") == std::string::npos ? value + ".0" : value;
     SHARDSCOPE_CHECK(put(amended, source.templateOptim, mapping, "cur_scale", "scale", text, kSetCode));
     amended.checkpoint->lossScale = *number;
@@ -151,7 +151,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
     const OptimStates optimizer = optimStates(source);
     const std::string text = numberText(step);
     for (const ParamGroup& group : source.groups) {
-        // FusedAdam's groups have one, too, which stays 0; Apex keeps it nowhere else.
+        // FusedAdam's groups also have a step, which stays 0. Apex stores the step only there.
         const bool elsewhere = std::any_of(group.units.begin(), group.units.end(),
             [&](UnitId id) { return source.units[index(id)].stepForm != StepForm::Absent; });
         if (elsewhere || !optimizer || readGroupOptions(*optimizer.graph, group.options).step == kNoNode)
@@ -234,7 +234,7 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
 
 Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; ds_to_universal injects it when requested.
+    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE. ds_to_universal.py adds it on request.
     constexpr double kVersion = 0.2;
     SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
     const ModelStates model = modelStates(*amended.source);

@@ -3,7 +3,7 @@
 #include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace shardscope {
 
 namespace {
 
-/// For a unit that only one rank holds (as for experts), no other file records its states. Then use the
-/// states of its group's other ranks, or of all units.
+/// If only one rank holds a unit (as for experts), no other file records its states. Then uses the states of
+/// its group's other ranks, or of all units.
 void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
 {
     const auto isKnown = [](const FlatUnit& other) {
@@ -47,7 +47,7 @@ void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
     }
 }
 
-/// Forgets what a rank's optimizer file holds.
+/// Counts the content of a rank's optimizer file as lost.
 void giveUp(Amended& amended, uint32_t rank, std::string_view code)
 {
     if (!amended.lostRanks.insert(rank).second)
@@ -64,7 +64,7 @@ void giveUp(Amended& amended, uint32_t rank, std::string_view code)
     }
 }
 
-/// Every finding about a rank's file, which is given up, or about its share.
+/// Settles every finding about a rank's lost file, or about its share.
 void settleAllOf(Amended& amended, uint32_t rank)
 {
     const Checkpoint& source = *amended.source;
@@ -207,7 +207,7 @@ Status takeMajority(Amended& amended, const std::vector<const Finding*>& finding
                   : "set to what the other ranks have",
             evidence.empty() ? std::string() : evidence.front(),
             evidence.size() < 2 ? std::string() : evidence[1]);
-        // Files of all ranks follow the first one's.
+        // Files of all ranks follow the form of the first one.
         Checkpoint& out = *amended.checkpoint;
         if (rank < out.optimFiles.size() && out.optimFiles[rank] != kNoFile)
             out.files[index(out.optimFiles[rank])].status = FileStatus::Ok;

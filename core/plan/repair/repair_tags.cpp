@@ -11,14 +11,14 @@ namespace shardscope {
 
 namespace {
 
-/// The contents of the folder do not help, for any reader at any time.
+/// Whether the error is caused by the folder's content: every later read fails, too.
 bool isDamage(ErrorCode code)
 {
     return code == ErrorCode::Damaged || code == ErrorCode::Hostile || code == ErrorCode::NotACheckpoint
         || code == ErrorCode::Unsupported;
 }
 
-/// All of a tag is there; what the pointer says is nothing to it.
+/// Whether the tag is complete. The run's pointer does not matter.
 bool isWhole(const Checkpoint& other)
 {
     return other.supported && !other.modelError && other.fullyRead

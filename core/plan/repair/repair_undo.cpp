@@ -42,7 +42,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
         return fail(ErrorCode::NotFound, "none of the findings to undo was repaired", path.string(),
             "the file lists the repaired findings under `fixed`");
 
-    // As it was planned before, so that its sources can be held against what was read then.
+    // Plan it as before, so that its sources can be compared with the recorded ones.
     RepairOptions again = record.options;
     again.writePointer = writePointer;
     OpenOptions open;

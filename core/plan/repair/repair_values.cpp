@@ -65,7 +65,7 @@ Runs presentRuns(const Checkpoint& checkpoint, const StateSource& state)
 /// Elements of the first state for which `isBad` is true. All states of the parameter are read together, in
 /// windows.
 Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<std::string>& states,
-    uint64_t joinedBelow, const std::function<bool(const std::vector<double>&)>& isBad)
+    uint64_t mergeDistance, const std::function<bool(const std::vector<double>&)>& isBad)
 {
     const Checkpoint& checkpoint = *amended.checkpoint;
     std::vector<std::vector<uint8_t>> windows(states.size());
@@ -90,7 +90,7 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
             if (!isBad(values))
                 continue;
             const uint64_t at = begin + i;
-            if (!out.empty() && at - out.back().second <= joinedBelow)
+            if (!out.empty() && at - out.back().second <= mergeDistance)
                 out.back().second = at + 1;
             else
                 out.emplace_back(at, at + 1);
@@ -108,8 +108,8 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
     return out;
 }
 
-/// Of a slice or stage: by its own reader, not where it is held against the others.
-bool isToldBy(const Checkpoint& source, const Finding& finding)
+/// For a slice or stage: whether its own reader reports the finding, and not the comparison with the others.
+bool isReportedBy(const Checkpoint& source, const Finding& finding)
 {
     return std::any_of(source.findings.begin(), source.findings.end(), [&](const Finding& own) {
         return own.code == finding.code && own.where == finding.where && own.message == finding.message;
@@ -190,7 +190,7 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto model = fileNamed(source, other.where);
         const bool isOfModel = other.code == code::kStepMismatch && model
-            && source.file(*model).role == FileRole::ModelStates && isToldBy(source, other);
+            && source.file(*model).role == FileRole::ModelStates && isReportedBy(source, other);
         if (isOfModel)
             amended.checkpoint->files[index(*model)].status = FileStatus::Ok;
         return isOfModel;

@@ -14,10 +14,10 @@ namespace shardscope {
 Untouched::Untouched(const std::vector<const Amended*>& amended)
 {
     for (const Amended* one : amended) {
-        // Files of older releases are rewritten in today's form, all of them.
+        // Files of older releases are all rewritten in the current form.
         m_none = m_none || one->rewriteAll || !one->moved.empty() || hasOldForm(*one->source);
         for (const auto& [file, edit] : one->edits) {
-            if (file == one->source->templateOptim) // the template of all others
+            if (file == one->source->templateOptim) // this is the template of all others
                 touchOptimizer(*one);
             else
                 touchModel(*one);
@@ -39,8 +39,8 @@ Untouched::Untouched(const std::vector<const Amended*>& amended)
                 touchPlace(*one, change.where);
         }
     }
-    // Stock records places there in another order than it lays out, and this program does not: files of both
-    // would not be of one run.
+    // Stock DeepSpeed records places in another order than it stores data. This program does not. A mix of
+    // both files would not fit together.
     for (const Amended* one : amended) {
         const bool anyOptimizer = std::any_of(m_touched.begin(), m_touched.end(), [](const auto& name) {
             const auto parsed = parseCheckpointFileName(name);
@@ -78,7 +78,7 @@ void Untouched::touchPlace(const Amended& amended, const std::string& where)
         return;
     }
     const auto* param = address ? std::get_if<ParamAddress>(&*address) : nullptr;
-    if (param != nullptr && param->state == "weight") // which no optimizer file holds
+    if (param != nullptr && param->state == "weight") // no optimizer file holds weights
         touchModel(amended);
     else if (param != nullptr || where.empty())
         m_none = true; // any rank may hold some of it

@@ -9,8 +9,8 @@
 
 namespace shardscope {
 
-/// Which files of a repaired checkpoint's source hold nothing that was changed: they are copied as they are.
-/// Where it is not certain, a file is not one of them. Immutable once made.
+/// Determines which files of a repaired checkpoint's source are unchanged, so that they can be copied. A file
+/// is excluded if this is not certain. Immutable once made.
 class Untouched
 {
 public:

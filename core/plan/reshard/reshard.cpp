@@ -4,7 +4,7 @@
 #include "core/base/build_info.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/digest/state_digest.h"
 #include "core/io/sha256.h"
 #include "core/plan/emit/old_forms.h"
@@ -100,7 +100,7 @@ public:
         SHARDSCOPE_TRY(OutputFile recipe, compose(contextOf(m_specs[i]), m_specs[i].file));
         return m_parts.numbered(m_specs[i].part, std::move(recipe));
     }
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return m_beside; }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return m_beside; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
@@ -329,7 +329,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
     const bool fresh = kind != source->kind || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source))
-        || isUniversal(kind) || source->joined || cuts || deals || !options.ties.empty()
+        || isUniversal(kind) || source->merged || cuts || deals || !options.ties.empty()
         || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
@@ -341,7 +341,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         const auto refill = contexts.size() < refills.size() ? refills[contexts.size()] : nullptr;
         const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; });
-        if (fresh || !tellsOptions || (refill && refill->model().anew)) {
+        if (fresh || !tellsOptions || (refill && refill->model().rebuilt)) {
             SHARDSCOPE_CHECK(requireStage0Facts(*part, kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
         }

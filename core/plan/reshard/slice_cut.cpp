@@ -4,7 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/slices/cut_slices.h"
+#include "core/checkpoint/slices/split_slices.h"
 #include "core/plan/target/expert_degree.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ Status cutForPlan(const CheckpointPtr& source, const std::optional<SliceRules>& 
     const uint32_t slices = options.tp.value_or(source->parallel.tp);
     std::vector<std::string> unnamed;
     for (uint32_t i = 0; source->parts.empty() && i < join.source->params.size(); ++i) {
-        if (!join.source->joined->unnamed[i].empty())
+        if (!join.source->merged->unnamed[i].empty())
             unnamed.push_back(join.source->params[i].name);
     }
     if (!unnamed.empty() && slices > 1)
@@ -96,8 +96,8 @@ Status cutForPlan(const CheckpointPtr& source, const std::optional<SliceRules>& 
             "does: "
                 + nameList(unnamed),
             {}, {}});
-    const SliceCut cut{slices, options.paddedVocabulary, !given};
-    SHARDSCOPE_TRY(join.source, cutSlices(join.source, given ? *given : *recorded, cut));
+    const SliceSplit cut{slices, options.paddedVocabulary, !given};
+    SHARDSCOPE_TRY(join.source, splitSlices(join.source, given ? *given : *recorded, cut));
     const bool buffers = std::any_of(join.source->params.begin(), join.source->params.end(),
         [](const Parameter& param) { return param.role == ParamRole::Buffer; });
     if (buffers)

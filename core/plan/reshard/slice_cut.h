@@ -7,7 +7,7 @@
 namespace shardscope {
 
 /// Whether the target has another number of tensor slices than the source, more than one, or rows of padding
-/// that are asked for: then what was joined is cut again (cut_slices.h).
+/// that are asked for: then what was joined is cut again (split_slices.h).
 bool cutsSlices(const Checkpoint& source, const ReshardOptions& options);
 
 /// Whether this build can: Unsupported, by name, for pipeline stages, experts, Muon, and sources that are no

@@ -3,7 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/compare/digest/slice_replicas.h"
 #include "core/plan/reshard/slice_cut.h"
@@ -22,7 +22,7 @@ public:
     ClaimCheck(io::FileSystem& files, const Checkpoint& joined, JobContext& job)
         : m_files(files)
         , m_joined(joined)
-        , m_slices(*joined.joined)
+        , m_slices(*joined.merged)
         , m_job(job)
     {
     }
@@ -106,7 +106,7 @@ private:
 
     io::FileSystem& m_files;
     const Checkpoint& m_joined;
-    const JoinedSlices& m_slices;
+    const MergedSlices& m_slices;
     JobContext& m_job;
 };
 
@@ -155,9 +155,9 @@ Result<SliceJoin> joinForPlan(
     const SliceRules* given = rules ? &*rules : nullptr;
     SliceJoin out;
     SHARDSCOPE_TRY(out.source,
-        deals      ? joinStages(source, given)
-            : cuts ? joinSlices(source, given)
-                   : joinParts(source, given));
+        deals      ? mergeStages(source, given)
+            : cuts ? mergeSlices(source, given)
+                   : mergeSlicesAndStages(source, given));
     if (source->parallel.pp > 1 && source->parallel.tp > 1) {
         if (options.form == TargetForm::Native)
             return fail(ErrorCode::Unsupported,
@@ -170,7 +170,7 @@ Result<SliceJoin> joinForPlan(
             "that loads",
             {}, {}});
     }
-    const JoinedSlices& slices = *out.source->joined;
+    const MergedSlices& slices = *out.source->merged;
     for (size_t i = 0; options.form == TargetForm::Native && !cuts && i < slices.marks.size(); ++i) {
         if (slices.marks[i].paddingRows > 0)
             return fail(ErrorCode::Refused,

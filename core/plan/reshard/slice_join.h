@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// The source of a plan whose tensor slices become one (joined_slices.h), and what the user should know.
+/// The source of a plan whose tensor slices become one (merged_slices.h), and what the user should know.
 struct SliceJoin {
     CheckpointPtr source;
     std::vector<Finding> warnings;

@@ -4,7 +4,7 @@
 #include "core/base/text_cursor.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/slices/cut_stages.h"
+#include "core/checkpoint/slices/split_stages.h"
 #include "core/plan/target/expert_degree.h"
 
 #include <algorithm>
@@ -112,13 +112,13 @@ Status checkStageCut(const Checkpoint& source, const ReshardOptions& options)
 
 Status cutStagesForPlan(const ReshardOptions& options, SliceJoin& join)
 {
-    StageCut cut{options.stageLayers, {}};
+    StageSplit cut{options.stageLayers, {}};
     for (const std::string& text : options.tiedLayers) {
         SHARDSCOPE_TRY(auto tied, tiedLayers(text));
         if (!cut.tied.emplace(std::move(tied)).second)
             return fail(ErrorCode::Usage, "`" + text + "`: the layers of that module are named twice");
     }
-    SHARDSCOPE_TRY(join.source, cutStages(join.source, cut));
+    SHARDSCOPE_TRY(join.source, splitStages(join.source, cut));
     return {};
 }
 

@@ -11,8 +11,8 @@ namespace shardscope {
 /// The options of a plan as written in the file of a saved plan: the text of a JSON object.
 std::string optionsText(const ReshardOptions& options);
 std::string optionsText(const ExportOptions& options);
-/// The way back. Throws nlohmann's exception where a key is absent or of another type; parseSavedPlan() turns
-/// it into an Error.
+/// The inverse. Throws nlohmann's exception if a key is absent or of another type; parseSavedPlan() turns it
+/// into an Error.
 ReshardOptions readReshardOptions(const std::string& text);
 ExportOptions readExportOptions(const std::string& text);
 

@@ -45,7 +45,7 @@ SavedPlan readPlan(const Json& object)
         out.roots.emplace_back(getText(root, "path"));
     out.salvage = object.value("salvage", false);
     out.destination = getText(object, "destination");
-    if (object.at("options").contains("format")) // an export, or a conversion to what no run reads
+    if (object.at("options").contains("format")) // an export, or a conversion to a form that no run reads
         out.options = readExportOptions(object.at("options").dump());
     else
         out.options = readReshardOptions(object.at("options").dump());
@@ -57,7 +57,7 @@ SavedPlan readPlan(const Json& object)
     return out;
 }
 
-/// The first source file that is not what it was, in words; empty when all are.
+/// Describes the first source file that changed. Empty if none did.
 std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
 {
     for (const SavedPlan::Source& was : saved.sources) {
@@ -67,7 +67,7 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
             return "`" + was.name + "` was removed";
         if (now->identity.bytes != was.identity.bytes)
             return "`" + was.name + "` has another size";
-        // Not device and inode: another machine sees the same files under other numbers.
+        // Device and inode are not compared: another machine sees the same files with other numbers.
         if (now->identity.modifiedNs != was.identity.modifiedNs)
             return "`" + was.name + "` was written again";
     }
@@ -82,7 +82,7 @@ SavedPlan withoutOptions(
     SavedPlan out;
     out.verb = plan.verb();
     out.source = source.runFolder;
-    if (liesInNoRun(source.kind))
+    if (hasNoRunFolder(source.kind))
         out.source = isWeights(source.kind) && source.files.size() == 1 ? source.files.front().path
                                                                         : source.tagFolder;
     out.tag = source.tag;

@@ -12,8 +12,8 @@ namespace shardscope {
 
 /// A plan as a file: the decisions and their inputs, so that another process can run exactly this plan.
 ///
-/// It holds no recipes: whoever runs it plans again from the same source and options, and checkSavedPlan()
-/// refuses when the outcome is not the one that was saved. Schema `shardscope/saved-plan/1`.
+/// It holds no recipes. The process that runs it plans again from the same source and options.
+/// checkSavedPlan() refuses if the result differs from the saved one. Schema `shardscope/saved-plan/1`.
 struct SavedPlan {
     struct Source {
         std::string name; ///< relative to the tag folder
@@ -25,7 +25,7 @@ struct SavedPlan {
     std::string tag;
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     bool salvage = false; ///< OpenOptions::salvage
-    io::Path destination; ///< DST, absolute; of an export its name is not among the options
+    io::Path destination; ///< DST, absolute; the options of an export do not include its name
     std::variant<ReshardOptions, ExportOptions> options;
     std::string id;
     std::vector<Source> sources;
@@ -38,13 +38,13 @@ SavedPlan savePlan(
 SavedPlan savePlan(
     const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
 
-/// The file's text: JSON, indented, ending in a newline; the same plan gives the same bytes.
+/// The file's text: JSON, indented, with a newline at the end. The same plan gives the same bytes.
 std::string savedPlanText(const SavedPlan& saved);
-/// Usage when the text is not a saved plan; Unsupported for a verb or schema version that this build does not
+/// Usage if the text is not a saved plan. Unsupported for a verb or schema version that this build does not
 /// know.
 Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& path);
 
-/// Success when `plan`, made now, is the saved one: same id, same files and sizes. Else SourceChanged, naming
+/// Success if `plan`, made now, equals the saved one: same id, same files and sizes. Else SourceChanged, with
 /// the first changed source file.
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
 

@@ -157,7 +157,7 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
                          "slices DeepSpeed's ds_to_universal.py refuses them, too"
                        : "DeepSpeed's ds_to_universal.py does; `reshard` rewrites them for another number of "
                          "ranks");
-        if (source.joined)
+        if (source.merged)
             return fail(ErrorCode::Unsupported,
                 "this build does not join tensor slices that AutoEP's experts fold over: which rank has "
                 "which "
@@ -172,8 +172,8 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
             source.tagFolder.string(), "leave --pp out, or give 1");
-    const bool dealt = !source.parts.empty() && source.parts.front()->joined;
-    if (isStage0(target) && pipeline && (changes || dealt || source.joined))
+    const bool dealt = !source.parts.empty() && source.parts.front()->merged;
+    if (isStage0(target) && pipeline && (changes || dealt || source.merged))
         return fail(ErrorCode::Unsupported,
             "this build does not write pipeline stages without ZeRO but for the stages and the form that the "
             "source has",

@@ -27,7 +27,7 @@ struct ReshardOptions {
     std::optional<uint32_t> tp = {}; ///< tensor slices of a native target; default the source's
     std::optional<uint32_t> pp = {}; ///< the same of pipeline stages
     /// The first layer of every stage of the target, and the number of layers
-    /// (core/checkpoint/slices/cut_stages.h).
+    /// (core/checkpoint/slices/split_stages.h).
     std::vector<uint32_t> stageLayers = {};
     std::vector<std::string> tiedLayers = {}; ///< "KEY=LAYER,LAYER…": which layers use a tied module
     std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/model/named_ties.h)

@@ -5,7 +5,7 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/target/reshard_options.h"
@@ -137,7 +137,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
 /// Whole units of joined slices stand for flat ones that may have been aligned.
 uint32_t alignmentOf(const Checkpoint& source, const FlatUnit& unit)
 {
-    if (source.joined) {
+    if (source.merged) {
         for (const FlatUnit& from : storedUnder(source).units) {
             if (from.group == unit.group)
                 return from.partition.parameterAlignment();

@@ -21,7 +21,7 @@ struct AnswerContext {
 /// file.
 void beginAnswer(JsonWriter& json, std::string_view verb, const AnswerContext& context);
 /// "compute" (compute_report.h), if a device was chosen. Call it when the work is done: it includes the
-/// notes.
+/// device's notes.
 void writeCompute(JsonWriter& json, const AnswerContext& context);
 /// Closes the object, ends the line and flushes the writer.
 void endAnswer(JsonWriter& json, const TextSink& sink);
@@ -35,7 +35,7 @@ void writeShape(JsonWriter& json, std::string_view field, const Shape& shape);
 void writeFileName(JsonWriter& json, std::string_view field, const Checkpoint& checkpoint, FileId file);
 /// The dtype of a parameter in the model, else that of its first state; "unknown" if it has no state.
 DType modelDtype(const Checkpoint& checkpoint, ParamId param);
-/// The dtype of one state: that of the flat unit, else that of the tensor that is stored whole; else Unknown.
+/// The dtype of one state: that of the flat unit, else that of the whole tensor, else Unknown.
 DType stateDtype(const Checkpoint& checkpoint, ParamId param, std::string_view state);
 
 } // namespace shardscope

@@ -37,7 +37,7 @@ void writeFingerprintJson(
     JsonWriter json(sink);
     beginAnswer(json, "fingerprint", subject.context);
     json.field("complete", true);
-    json.field("joined", subject.joined);
+    json.field("joined", subject.merged);
     json.field("fingerprint", fingerprint.whole.text());
     json.objectField("states");
     for (const StateShare& share : fingerprint.states)
@@ -60,7 +60,7 @@ void writeFingerprintText(const TextSink& sink, const TextStyle& style, const Fi
         fmt::format("{} files, {} ({} bytes)", formatCount(fingerprint.files), formatBytes(fingerprint.bytes),
             formatCount(fingerprint.bytes)));
     const ParallelDegrees& degrees = subject.context.checkpoint.parallel;
-    if (subject.joined)
+    if (subject.merged)
         fields.add("slices",
             "merged: the digest is the same for any number of tensor slices and pipeline "
             "stages");

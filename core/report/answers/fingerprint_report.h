@@ -11,7 +11,7 @@ namespace shardscope {
 struct FingerprintSubject {
     const AnswerContext& context;
     const CheckpointPtr& checkpoint;
-    bool joined = false; ///< slices and stages were merged
+    bool merged = false; ///< slices and stages were merged
     bool perParameter = false;
 };
 

@@ -38,7 +38,7 @@ void writeParameter(JsonWriter& json, const Checkpoint& checkpoint, ParamId id)
     json.endObject();
 }
 
-std::string joinedStates(const Checkpoint& checkpoint, ParamId id)
+std::string stateList(const Checkpoint& checkpoint, ParamId id)
 {
     std::string out;
     for (const std::string& state : statesOf(checkpoint, id))
@@ -86,7 +86,7 @@ void writeParamsText(const TextSink& sink, const TextStyle& style, const AnswerC
         table.add({parameter.name, shapeText(parameter.shape),
             std::string(dtypeName(modelDtype(checkpoint, ParamId{i}))), formatCount(parameter.elements),
             parameter.group < 0 ? "-" : std::to_string(parameter.group),
-            std::string(paramRoleName(parameter.role)), joinedStates(checkpoint, ParamId{i}),
+            std::string(paramRoleName(parameter.role)), stateList(checkpoint, ParamId{i}),
             alias ? checkpoint.params[index(parameter.sharedWith)].name : ""});
     }
     table.write(sink, style);

@@ -32,7 +32,7 @@ RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after)
             continue;
         const bool ofValues
             = valuesWereSet && std::find(kOfValues.begin(), kOfValues.end(), finding.code) != kOfValues.end();
-        (ofValues ? out.told : out.appeared).push_back(finding);
+        (ofValues ? out.causedBySet : out.appeared).push_back(finding);
     }
     return out;
 }
@@ -58,7 +58,7 @@ void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::opti
     json.field("ok", check->ok());
     json.textList("remaining", check->remaining);
     writeFindings(json, "appeared", check->appeared);
-    writeFindings(json, "told", check->told);
+    writeFindings(json, "told", check->causedBySet);
     json.endObject();
 }
 
@@ -76,9 +76,9 @@ void writeChangesText(const TextSink& sink, const TextStyle& style, const Repair
 
 void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check)
 {
-    if (!check.told.empty())
+    if (!check.causedBySet.empty())
         sink("Values that were set differ from related values. `check` will report this:\n");
-    writeFindingsText(sink, style, check.told, "  ");
+    writeFindingsText(sink, style, check.causedBySet, "  ");
     if (check.ok()) {
         sink(style.green("checked again") + ": fixed findings are gone; no new findings\n");
         return;

@@ -13,9 +13,9 @@ namespace shardscope {
 
 /// The check of the repaired copy compared with the check of its source.
 struct RepairCheck {
-    std::vector<std::string> remaining; ///< codes that were to be repaired and are still found
+    std::vector<std::string> remaining; ///< codes that should be repaired and are still found
     std::vector<Finding> appeared; ///< new codes, above info
-    std::vector<Finding> told; ///< new codes caused by values that --set changed on purpose
+    std::vector<Finding> causedBySet; ///< new codes caused by values that --set changed on purpose
     [[nodiscard]] bool ok() const { return remaining.empty() && appeared.empty(); }
 };
 /// `marked` is expected if something was reconstructed.

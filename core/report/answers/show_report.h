@@ -33,7 +33,7 @@ struct ShownValues {
     [[nodiscard]] bool isMissing(uint64_t element) const;
 };
 
-/// Reads at most `limit` elements of a range. Unreadable when none of them can be read.
+/// Reads at most `limit` elements of a range. Unreadable if none of them can be read.
 Result<ShownValues> readValues(
     io::FileSystem& files, const Checkpoint& checkpoint, ValueRange range, uint64_t limit);
 
@@ -44,7 +44,7 @@ struct NpyReport {
     uint64_t bytes = 0;
 };
 
-/// The answer of `show`: the values of a tensor or of a part of it; missing ones are null.
+/// The answer of `show`: the values of a tensor or of a part of it. Missing ones are null.
 void writeShowJson(const TextSink& sink, const AnswerContext& context, const ShownValues& values,
     const std::optional<NpyReport>& npy);
 void writeShowText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,

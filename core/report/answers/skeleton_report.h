@@ -12,7 +12,7 @@
 namespace shardscope {
 
 /// The document of `check --json` for a skeleton: the findings in `result`, without times and without paths
-/// of the machine (the run folder and `roots` have their names in the skeleton). One checkpoint always gives
+/// of the machine. The run folder and `roots` have their names in the skeleton. One checkpoint always gives
 /// the same text.
 std::string skeletonCheckText(
     CheckResult result, const Checkpoint& checkpoint, const std::vector<io::Path>& roots);

@@ -15,11 +15,11 @@ struct LayoutQuestion {
     std::optional<ParamId> param; ///< only groups with this parameter, with its fragments
 };
 
-/// "dp3" or "dp3.tp0.pp0". Usage when it is not a rank, NotFound when the checkpoint does not have this rank.
+/// "dp3" or "dp3.tp0.pp0". Usage if it is not a rank, NotFound if the checkpoint does not have this rank.
 Result<RankCoordinate> parseRank(std::string_view text, const Checkpoint& checkpoint);
 
-/// The answer of `layout`: groups with partition size, alignment and padding per rank, and the fragments
-/// asked for.
+/// The answer of `layout`: groups with partition size, alignment and padding per rank, and the requested
+/// fragments.
 void writeLayoutJson(const TextSink& sink, const AnswerContext& context, const LayoutQuestion& question);
 void writeLayoutText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const LayoutQuestion& question);

@@ -9,9 +9,9 @@
 
 namespace shardscope {
 
-/// The flat units a question is about, in the checkpoint's order.
+/// The flat units that a question is about, in the checkpoint's order.
 std::vector<UnitId> unitsAsked(const Checkpoint& checkpoint, const LayoutQuestion& question);
-/// The dp ranks a question is about: one, or all.
+/// The dp ranks that a question is about: one, or all.
 std::pair<uint32_t, uint32_t> ranksAsked(
     const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question);
 /// Every fragment for the filters. None without a rank or parameter filter: the list would have parameters ×

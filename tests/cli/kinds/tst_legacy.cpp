@@ -81,16 +81,16 @@ TEST_CASE("a truncated legacy file shows its remaining content and cannot be rew
     const fs::path file = run / "global_step7" / kOptimOf1;
     const std::string whole = slurp(file);
     spill(file, whole.substr(0, whole.size() - 100));
-    const Json told = answerOf({"inspect", run});
-    CHECK(countOf(told.at("findings"), "file-torn") == 1);
-    CHECK(told.at("complete") == false);
+    const Json inspected = answerOf({"inspect", run});
+    CHECK(countOf(inspected.at("findings"), "file-torn") == 1);
+    CHECK(inspected.at("complete") == false);
     errorOf({"reshard", run, folder / "out", "-w", "1"}, 6, "refused");
     CHECK(answerOf({"verify", run}, 1).at("ok") == false);
 }
 
 TEST_CASE("a single legacy file lists its records")
 {
-    const Json told
+    const Json inspected
         = answerOf({"files", fs::path(sourceFolder()) / "tests/data/torch/legacy.pt", "--records"});
-    CHECK(told.at("files").at(0).at("records") == 2);
+    CHECK(inspected.at("files").at(0).at("records") == 2);
 }

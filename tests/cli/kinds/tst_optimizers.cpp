@@ -33,9 +33,9 @@ TEST_CASE("missing options of an elastic checkpoint are reported by name and kep
         "usage");
 
     answerOf(withOptions({"reshard", source, folder / "a", "-w", "2"}));
-    const Json told = answerOf({"inspect", folder / "a"});
-    CHECK(told.at("param_groups").at(0).at("options").at("betas") == Json({0.9, 0.95}));
-    CHECK(told.at("param_groups").at(2).at("options").at("weight_decay") == 0.0);
+    const Json inspected = answerOf({"inspect", folder / "a"});
+    CHECK(inspected.at("param_groups").at(0).at("options").at("betas") == Json({0.9, 0.95}));
+    CHECK(inspected.at("param_groups").at(2).at("options").at("weight_decay") == 0.0);
     CHECK(answerOf({"verify", folder / "a"}).at("ok") == true);
     CHECK(answerOf({"verify", folder / "a", "--against", source}).at("ok") == true);
 

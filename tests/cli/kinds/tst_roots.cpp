@@ -101,9 +101,9 @@ TEST_CASE("one file in two roots is one file when both are the same, and a findi
     // A file of another run: other tensors with the same name.
     fs::remove(copy);
     fs::copy(samplePath("roundrobin-w3") / slurp(samplePath("roundrobin-w3") / "latest") / model, copy);
-    const Json told = answerOf(inspect);
-    CHECK(countOf(told, "rank-foreign") == 1);
-    CHECK(told.at("complete") == false);
+    const Json inspected = answerOf(inspect);
+    CHECK(countOf(inspected, "rank-foreign") == 1);
+    CHECK(inspected.at("complete") == false);
     const Json error = errorOf(
         {"reshard", folder / "node0", folder / "out", "-w", "1", "--root", folder / "node1"}, 6, "refused");
     CHECK(error.at("message").get<std::string>().find("rank-foreign") != std::string::npos);

@@ -39,9 +39,9 @@ TEST_CASE("a saved plan splits slices like the verb, and verify compares differe
     CHECK(written.at("result").at("verified") == true);
     CHECK(written.dump().find("layers.0.side.weight") != std::string::npos); // no pattern names it
     CHECK(contentOf(folder / "out") == contentOf(folder / "direct"));
-    const Json told = answerOf({"inspect", folder / "out"});
-    CHECK(told.at("parallel").at("tp") == 4);
-    CHECK(told.at("parallel").at("dp") == 2);
+    const Json inspected = answerOf({"inspect", folder / "out"});
+    CHECK(inspected.at("parallel").at("tp") == 4);
+    CHECK(inspected.at("parallel").at("dp") == 2);
     CHECK(answerOf({"verify", folder / "out"}).at("fingerprint") == written.at("result").at("fingerprint"));
     CHECK(answerOf({"verify", folder / "out", "--against", source}).at("ok") == true);
     CHECK(answerOf({"verify", source, "--against", folder / "out"}).at("ok") == true);
@@ -70,10 +70,10 @@ TEST_CASE("slices without ZeRO are read, and rewritten for other ranks, stages a
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("stage0-slices-w2");
-    const Json told = answerOf({"inspect", source});
-    CHECK(told.at("supported") == true);
-    CHECK(told.at("zero_stage") == 0);
-    CHECK(told.at("parallel").at("tp") == 2);
+    const Json inspected = answerOf({"inspect", source});
+    CHECK(inspected.at("supported") == true);
+    CHECK(inspected.at("zero_stage") == 0);
+    CHECK(inspected.at("parallel").at("tp") == 2);
     const Words holders{"layout", source, "--address", "layers.1.dense.weight:tp1#exp_avg[0:1]"};
     CHECK(answerOf(holders).dump().find("mp_rank_01_model_states.pt") != std::string::npos);
     int number = 0;

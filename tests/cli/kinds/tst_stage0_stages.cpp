@@ -32,9 +32,9 @@ TEST_CASE("pipeline stages without ZeRO are read, drawn, exported and rewritten 
         CAPTURE(sample);
         const TemporaryFolder folder;
         const fs::path source = samplePath(sample);
-        const Json told = answerOf({"inspect", source});
-        CHECK(told.at("supported") == true);
-        CHECK(told.at("parallel").at("pp") == 2);
+        const Json answer = answerOf({"inspect", source});
+        CHECK(answer.at("supported") == true);
+        CHECK(answer.at("parallel").at("pp") == 2);
         const std::string moment
             = answerOf({"layout", source, "--address", "4.up.weight#exp_avg[0:1]"}).dump();
         CHECK(moment.find("mp_rank_01_") != std::string::npos);
@@ -64,17 +64,17 @@ TEST_CASE("pipeline stages without ZeRO get stage 1 where every stage has weight
     CHECK(textOf(shared, "message").find("tied_modules.layer_00.weight") != std::string::npos);
     errorOf({"reshard", source, folder / "three", "-w", "4", "--stage", "3"}, 4, "unsupported");
     CHECK(!fs::exists(folder / "shared"));
-    const fs::path joined = folder / "joined";
+    const fs::path merged = folder / "merged";
     for (const char* sample : {"stage0-pipeline-fp32-w2", "stage0-pipeline-fp16-w2"}) {
         CAPTURE(sample);
-        fs::remove_all(joined);
-        const Words one{"reshard", samplePath(sample), joined, "-w", "2", "--pp", "1", "--stage", "1"};
+        fs::remove_all(merged);
+        const Words one{"reshard", samplePath(sample), merged, "-w", "2", "--pp", "1", "--stage", "1"};
         CHECK(answerOf(one).at("result").at("verified") == true);
-        CHECK(answerOf({"verify", joined, "--against", samplePath(sample)}).at("ok") == true);
+        CHECK(answerOf({"verify", merged, "--against", samplePath(sample)}).at("ok") == true);
     }
-    const Words dealt{"reshard", source, folder / "dealt", "-w", "3", "--pp", "3", "--stage", "1",
-        "--pp-layers", "0,2,4,7", "--pp-tied", "layer_00=0,6"};
-    CHECK(answerOf(dealt).at("result").at("verified") == true);
+    const Words redistributed{"reshard", source, folder / "redistributed", "-w", "3", "--pp", "3", "--stage",
+        "1", "--pp-layers", "0,2,4,7", "--pp-tied", "layer_00=0,6"};
+    CHECK(answerOf(redistributed).at("result").at("verified") == true);
 }
 
 TEST_CASE("BF16_Optimizer's pipeline stages without ZeRO become a checkpoint that stock loads in stage 1")
@@ -85,9 +85,9 @@ TEST_CASE("BF16_Optimizer's pipeline stages without ZeRO become a checkpoint tha
     const fs::path target = folder / "out";
     CHECK(answerOf({"reshard", source, target, "-w", "4"}).at("result").at("verified") == true);
     CHECK(answerOf({"check", target}).dump().find("cannot-load-own-save") == std::string::npos);
-    const fs::path joined = folder / "joined";
-    CHECK(answerOf({"reshard", source, joined, "-w", "2", "--pp", "1"}).at("result").at("verified") == true);
-    CHECK(answerOf({"verify", joined, "--against", source}).at("ok") == true);
+    const fs::path merged = folder / "merged";
+    CHECK(answerOf({"reshard", source, merged, "-w", "2", "--pp", "1"}).at("result").at("verified") == true);
+    CHECK(answerOf({"verify", merged, "--against", source}).at("ok") == true);
 }
 
 TEST_CASE("what the files of pipeline stages without ZeRO do not record is refused by name")
@@ -97,8 +97,8 @@ TEST_CASE("what the files of pipeline stages without ZeRO do not record is refus
     const Json key
         = errorOf({"convert", source, folder / "universal", "--to", "universal"}, 4, "unsupported");
     CHECK(textOf(key, "message").find("the key of the tied module") != std::string::npos);
-    const Words joined{"reshard", source, folder / "one", "-w", "2", "--pp", "1"};
-    CHECK(textOf(errorOf(joined, 4, "unsupported"), "message").find("pipeline stages without ZeRO")
+    const Words merged{"reshard", source, folder / "one", "-w", "2", "--pp", "1"};
+    CHECK(textOf(errorOf(merged, 4, "unsupported"), "message").find("pipeline stages without ZeRO")
         != std::string::npos);
     const fs::path run = copySample("stage0-pipeline-fp16-w2", folder);
     fs::remove(run / "global_step3/layer_03-model_states.pt");

@@ -79,10 +79,10 @@ TEST_CASE("a Trainer's checkpoint is found from its output folder down to a file
     CHECK(tags.back() == tag);
 
     for (const fs::path& place : {output, newer, newer / tag}) {
-        const Json told = answerOf({"inspect", place});
-        CHECK(told.at("wrapper") == "transformers");
-        CHECK(told.at("kind") == "zero1");
-        const Json& evidence = told.at("evidence");
+        const Json inspected = answerOf({"inspect", place});
+        CHECK(inspected.at("wrapper") == "transformers");
+        CHECK(inspected.at("kind") == "zero1");
+        const Json& evidence = inspected.at("evidence");
         CHECK(std::find(evidence.begin(), evidence.end(),
                   "`trainer_state.json`: global_step 5, max_steps 9, epoch 0.5")
             != evidence.end());

@@ -387,8 +387,8 @@ TEST_CASE("a damaged checkpoint is refused, and a folder without a model is repo
 TEST_CASE("slices without a record are refused, and merged with --patterns")
 {
     const TemporaryFolder folder;
-    const Json joined = answerOf(exportOf(samplePath("slices-w4"), folder / "joined"));
-    const Json header = headerOf(folder / "joined/model.safetensors");
+    const Json report = answerOf(exportOf(samplePath("slices-w4"), folder / "merged"));
+    const Json header = headerOf(folder / "merged/model.safetensors");
     CHECK(header.at("layers.0.up_proj.weight").at("shape") == Json({48, 12}));
     CHECK(!header.contains("layers.0.up_proj.weight:tp0"));
     spill(folder / "patterns.json", "{}");

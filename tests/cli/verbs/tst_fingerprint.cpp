@@ -114,16 +114,16 @@ TEST_CASE("slices have one fingerprint when they are merged")
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("megatron-w2");
-    const std::string joined = printOf(source, {"--join"});
-    CHECK(joined != printOf(source));
+    const std::string whenMerged = printOf(source, {"--join"});
+    CHECK(whenMerged != printOf(source));
     const Json one
         = answerOf({"reshard", source, folder / "one", "-w", "2", "--tp", "1", "--padded-vocab-size", "28"});
     CHECK(printOf(folder / "one") == one.at("result").at("fingerprint")); // with its padding
-    CHECK(printOf(folder / "one", {"--join"}) == joined);
+    CHECK(printOf(folder / "one", {"--join"}) == whenMerged);
     answerOf({"reshard", source, folder / "four", "-w", "8", "--tp", "4", "--padded-vocab-size", "28"});
-    CHECK(printOf(folder / "four", {"--join"}) == joined);
+    CHECK(printOf(folder / "four", {"--join"}) == whenMerged);
     answerOf({"convert", source, folder / "universal", "--to", "universal"});
-    CHECK(printOf(folder / "universal") == joined);
+    CHECK(printOf(folder / "universal") == whenMerged);
     CHECK(errorOf({"fingerprint", source, "--join", "--tag", "global_step2"}, 4, "unsupported")
               .at("hint")
               .get<std::string>()
@@ -169,8 +169,8 @@ TEST_CASE("ZeRO-1 and 2 need the model file in every folder with ranks")
 {
     const TemporaryFolder folder;
     const fs::path whole = samplePath("zero2-w2");
-    const fs::path bare = part(whole, folder / "bare", {"rank_1_"});
-    CHECK(errorOf({"fingerprint", bare, "--partial"}, 6, "refused").dump().find("model_states")
+    const fs::path withoutModel = part(whole, folder / "withoutModel", {"rank_1_"});
+    CHECK(errorOf({"fingerprint", withoutModel, "--partial"}, 6, "refused").dump().find("model_states")
         != std::string::npos);
     const fs::path first = part(whole, folder / "a", {"rank_0_", "mp_rank_00_model"});
     const fs::path second = part(whole, folder / "b", {"rank_1_", "mp_rank_00_model"});

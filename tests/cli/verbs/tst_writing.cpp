@@ -204,10 +204,10 @@ TEST_CASE("a plan for stage 0 names the form and runs to it")
     CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
     CHECK(saved.at("options").at("stage0_form") == "fp16");
     answerOf({"run", file});
-    const Json told = answerOf({"inspect", folder / "out"});
-    CHECK(told.at("kind") == "fp16");
-    CHECK(told.at("zero_stage") == 0);
-    CHECK(told.at("parallel").at("dp") == 3);
+    const Json inspected = answerOf({"inspect", folder / "out"});
+    CHECK(inspected.at("kind") == "fp16");
+    CHECK(inspected.at("zero_stage") == 0);
+    CHECK(inspected.at("parallel").at("dp") == 3);
     saved["options"]["stage0_form"] = "fused";
     spill(file, saved.dump());
     errorOf({"run", file, folder / "late"}, 2, "usage");

@@ -32,7 +32,7 @@ TEST_CASE("finding codes are unique kebab-case names")
     CHECK(names.size() > 20);
 }
 
-TEST_CASE("an error reads as one line that names its path and its remedy")
+TEST_CASE("an error is one line that names its path and its remedy")
 {
     CHECK(describe({ErrorCode::NotFound, "no such tag", "/run", "use --tag"})
         == "no such tag: /run (use --tag)");

@@ -10,7 +10,7 @@ using shardscope::fitsGlob;
 
 namespace {
 
-/// The definition, word for word.
+/// The definition, implemented literally.
 bool fitsByDefinition(std::string_view pattern, std::string_view text)
 {
     if (pattern.empty())
@@ -28,7 +28,7 @@ bool fitsByDefinition(std::string_view pattern, std::string_view text)
 
 } // namespace
 
-TEST_CASE("patterns fit as they are defined")
+TEST_CASE("patterns match according to their definition")
 {
     std::mt19937 random(7); // NOLINT: the same cases every time
     const std::string letters = "ab.*?";

@@ -10,7 +10,7 @@
 
 using namespace shardscope;
 
-TEST_CASE("results are taken once each and in order, whatever the number of threads")
+TEST_CASE("results are taken once each and in order, for any number of threads")
 {
     for (const unsigned jobs : {1u, 4u, 16u}) {
         JobContext job;
@@ -34,7 +34,7 @@ TEST_CASE("results are taken once each and in order, whatever the number of thre
     }
 }
 
-TEST_CASE("a failure ends it, and nothing behind it is taken")
+TEST_CASE("a failure ends the loop, and no later result is taken")
 {
     JobContext job;
     size_t taken = 0;

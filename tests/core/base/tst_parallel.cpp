@@ -8,7 +8,7 @@
 
 using namespace shardscope;
 
-TEST_CASE("parallelFor calls every index once, whatever the number of threads")
+TEST_CASE("parallelFor calls every index once, for any number of threads")
 {
     for (const unsigned jobs : {0u, 1u, 3u, 16u}) {
         JobContext job;

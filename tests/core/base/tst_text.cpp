@@ -37,7 +37,7 @@ TEST_CASE("only valid UTF-8 counts as such, and repair gives valid UTF-8")
     CHECK(toHex("\x01\xFE") == "01fe");
 }
 
-TEST_CASE("sizes are read in binary units and refused when they are none")
+TEST_CASE("sizes are read in binary units, and invalid sizes are refused")
 {
     CHECK(parseBytes("0") == 0u);
     CHECK(parseBytes("123") == 123u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dealing tensors to the groups of an optimizer that names none, against every way to do it.
+// Assigning tensors to the groups of an optimizer that records no names, compared with trying every way.
 #include "core/checkpoint/naming/group_search.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using Outcome = GroupSplit::Outcome;
 
 namespace {
 
-/// Groups as lists of kinds; a candidate of a kind fits where that kind stands.
+/// Groups as lists of kinds; a candidate fits a position that has its kind.
 struct Puzzle {
     std::vector<int> candidates;
     std::vector<std::vector<int>> groups;
@@ -54,7 +54,7 @@ int waysOf(const Puzzle& puzzle, size_t candidate, std::vector<size_t> filled)
 
 } // namespace
 
-TEST_CASE("one way, several or none are told apart as trying all of them tells")
+TEST_CASE("the search finds one way, several or none, the same as trying all of them")
 {
     std::mt19937 random(11);
     const auto pick = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
@@ -77,13 +77,13 @@ TEST_CASE("one way, several or none are told apart as trying all of them tells")
         ++seen[static_cast<int>(split.outcome)];
         if (ways == 0)
             continue;
-        std::vector<std::vector<int>> dealt(puzzle.groups.size());
+        std::vector<std::vector<int>> assigned(puzzle.groups.size());
         REQUIRE(split.groupOf.size() == puzzle.candidates.size());
         for (size_t i = 0; i < split.groupOf.size(); ++i) {
             if (split.groupOf[i] >= 0)
-                dealt[static_cast<size_t>(split.groupOf[i])].push_back(puzzle.candidates[i]);
+                assigned[static_cast<size_t>(split.groupOf[i])].push_back(puzzle.candidates[i]);
         }
-        CHECK(dealt == puzzle.groups);
+        CHECK(assigned == puzzle.groups);
     }
     for (const int count : seen)
         CHECK(count > 50);
@@ -102,7 +102,7 @@ TEST_CASE("weights fill a flat group to its last element")
     CHECK(splitIntoGroups(search).outcome == Outcome::None); // more than there is
 }
 
-TEST_CASE("what is open on all sides is given up, not pursued")
+TEST_CASE("a problem with too many possibilities is given up")
 {
     GroupSearch search;
     search.weights.assign(20000, 1);
@@ -111,10 +111,10 @@ TEST_CASE("what is open on all sides is given up, not pursued")
     CHECK(splitIntoGroups(search).outcome == Outcome::TooMany);
     search.weights.assign(3, std::numeric_limits<uint64_t>::max() / 2);
     search.sizes = {1};
-    CHECK(splitIntoGroups(search).outcome == Outcome::None); // their sum is no number
+    CHECK(splitIntoGroups(search).outcome == Outcome::None); // their sum overflows
 }
 
-TEST_CASE("many candidates of few groups are dealt in one pass")
+TEST_CASE("many candidates of few groups are assigned in one pass")
 {
     GroupSearch search;
     search.weights.assign(200000, 1);

@@ -82,7 +82,7 @@ void checkAddresses(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("an address leads to the same place from every side, whoever holds it")
+TEST_CASE("an address leads to the same place from every part, rank and file")
 {
     for (const char* sample : {"experts-w4", "autoep-w4", "pipeline-w4", "slices-w4"}) {
         CAPTURE(sample);
@@ -124,7 +124,7 @@ TEST_CASE("pipeline stages are parts with layers of their own and copies in the 
     CHECK(checkpoint->precision == "bf16");
 }
 
-TEST_CASE("tensor slices of one parameter stand side by side")
+TEST_CASE("tensor slices of one parameter are separate parts")
 {
     const CheckpointPtr checkpoint = open(kSamples / "slices-w4");
     CHECK(checkpoint->parallel.tp == 2);
@@ -159,12 +159,12 @@ TEST_CASE("experts are partitioned over the ranks that hold them, under the numb
     CHECK(checkpoint->file(whole->run.file).name == "layer_0_expert_3_mp_rank_00_model_states.pt");
     CHECK(LocalNames(*checkpoint, unit).of(*third)
         == "blocks.0.deepspeed_moe.experts.deepspeed_experts.1.0.weight");
-    // Dense parameters are everybody's.
+    // Dense parameters are on all ranks.
     CHECK(checkpoint->unitOf(*checkpoint->findParam("head.weight"))->partition.ranks() == 4);
     CHECK(checkpoint->unitsOn({3, 0, 0}).size() == 4);
 }
 
-TEST_CASE("the first picture has all parts and waits for the other ranks")
+TEST_CASE("the first snapshot has all parts, and the other ranks follow")
 {
     const CheckpointPtr checkpoint = open(kSamples / "pipeline-w4", OpenDepth::Structure);
     CHECK(!checkpoint->modelError);
@@ -173,7 +173,7 @@ TEST_CASE("the first picture has all parts and waits for the other ranks")
     CHECK(checkpoint->findParam("5.weight"));
 }
 
-TEST_CASE("what is missing of a parallel checkpoint is named")
+TEST_CASE("missing files of a parallel checkpoint are named")
 {
     SUBCASE("all files of a stage")
     {
@@ -222,7 +222,7 @@ TEST_CASE("what is missing of a parallel checkpoint is named")
     }
 }
 
-TEST_CASE("what other runs left in the folder is told apart")
+TEST_CASE("files of other runs in the folder are recognised")
 {
     const auto warned = [](const Checkpoint& checkpoint, const std::string& name) {
         return std::any_of(
@@ -252,7 +252,7 @@ TEST_CASE("what other runs left in the folder is told apart")
     }
 }
 
-TEST_CASE("masters in the wrong place show against the copies of layers and experts")
+TEST_CASE("masters in the wrong place differ from the copies of layers and experts")
 {
     for (const char* sample : {"experts-w4", "autoep-w4"}) {
         CAPTURE(sample); // ranks of two expert families swapped

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers against what stock DeepSpeed's live engine held when it saved the samples
+// Compares the readers with what stock DeepSpeed's live engine held when it saved the samples
 // (tests/data/samples/*.json).
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/open/open.h"
@@ -47,7 +47,7 @@ std::string sha256Of(const Checkpoint& checkpoint, ParamId param, const std::str
     return sha.finishHex();
 }
 
-/// Without ZeRO no file records the key of a tied module: the first layer that uses it stands for it.
+/// Without ZeRO no file records the key of a tied module: the first layer that uses it represents it.
 std::string nameWithoutKey(const Checkpoint& checkpoint, std::string name)
 {
     const std::string key = "tied_modules.embed.";
@@ -148,7 +148,7 @@ TEST_CASE("under ZeRO-3 every expert-parallel rank has its experts of AutoEP in 
     CHECK(experts == 24); // two layers of four, three matrices each
 }
 
-TEST_CASE("samples of releases before 0.14 are what their engines held")
+TEST_CASE("samples of releases before 0.14 equal what their engines held")
 {
     struct Row {
         const char* name;
@@ -180,7 +180,7 @@ TEST_CASE("samples of releases before 0.14 are what their engines held")
     }
 }
 
-TEST_CASE("the first picture of an old checkpoint has its parameters, too")
+TEST_CASE("the first snapshot of an old checkpoint has its parameters, too")
 {
     for (const char* name : {"ds0310-zero2-w2", "ds045-zero2-w3", "ds053-zero3-w3", "ds0510-zero2-w3"}) {
         CAPTURE(name);
@@ -194,7 +194,7 @@ TEST_CASE("the first picture of an old checkpoint has its parameters, too")
     }
 }
 
-TEST_CASE("what DeepSpeed's converter made of a sample is what the live engine held")
+TEST_CASE("the output of DeepSpeed's converter for a sample equals what the live engine held")
 {
     for (const char* name : {"zero2-universal-w2", "zero3-universal-w3"}) {
         CAPTURE(name);
@@ -217,7 +217,7 @@ TEST_CASE("what DeepSpeed's converter made of a sample is what the live engine h
     }
 }
 
-TEST_CASE("the first picture of a universal folder opens no state file")
+TEST_CASE("the first snapshot of a universal folder opens no state file")
 {
     JobContext job;
     OpenOptions options;
@@ -231,7 +231,8 @@ TEST_CASE("the first picture of a universal folder opens no state file")
     size_t pending = 0;
     for (const CheckpointFile& file : checkpoint.files)
         pending += file.status == FileStatus::NotYetRead ? 1 : 0;
-    CHECK(pending == checkpoint.files.size() - 2); // all but the first model file and optimizer_state.pt
+    // All files except the first model file and optimizer_state.pt.
+    CHECK(pending == checkpoint.files.size() - 2);
     const FlatUnit& unit = checkpoint.units.front();
     REQUIRE(unit.states.size() == 3);
     CHECK(unit.states[1].name == "exp_avg");
@@ -280,7 +281,7 @@ TEST_CASE("weights, frozen parameters and buffers of the samples are what the li
     }
 }
 
-TEST_CASE("the samples are recognised for what they are")
+TEST_CASE("the kinds of the samples are recognised")
 {
     struct Row {
         const char* name;

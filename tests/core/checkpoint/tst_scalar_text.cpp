@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling that digests of options and schedulers are made from.
+// The text that digests of options and schedulers are computed from.
 #include "core/checkpoint/model/scalar_text.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ NodeId numpyScalar(PickleBuilder& builder, std::string_view module, std::string_
 
 } // namespace
 
-TEST_CASE("plain values have one spelling")
+TEST_CASE("plain values have one text")
 {
     const auto text = [](const auto& make) {
         const ScalarSpelling spelling = spell(make);
@@ -55,7 +55,7 @@ TEST_CASE("plain values have one spelling")
     }) == "[1,2]");
 }
 
-TEST_CASE("mappings and sets are spelled alike whatever the order they were filled in")
+TEST_CASE("mappings and sets have one text, for any insertion order")
 {
     const auto mapping = [](bool backwards) {
         return spell([&](PickleBuilder& builder) {
@@ -78,7 +78,7 @@ TEST_CASE("mappings and sets are spelled alike whatever the order they were fill
         == "{1,3}");
 }
 
-TEST_CASE("a number of numpy's tells its value, and not where numpy keeps its functions")
+TEST_CASE("the text of a numpy number is its value, without numpy's module names")
 {
     const auto text = [](std::string_view module, std::string_view bytes) {
         const ScalarSpelling spelling
@@ -90,7 +90,7 @@ TEST_CASE("a number of numpy's tells its value, and not where numpy keeps its fu
     CHECK(text("numpy.core.multiarray", "12345678") != text("numpy.core.multiarray", "12345679"));
 }
 
-TEST_CASE("what is not told is said, and shared parts do not multiply without end")
+TEST_CASE("omitted parts are marked, and shared parts do not make the text grow without limit")
 {
     const auto nested = [](int levels, size_t width) {
         return spell([&](PickleBuilder& builder) {

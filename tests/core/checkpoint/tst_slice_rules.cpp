@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns that say how tensor slices join, and what they make of slices.
+// Patterns that say how tensor slices are merged, and their results.
 #include "core/checkpoint/slices/slice_pieces.h"
 #include "core/checkpoint/slices/slice_rules.h"
 
@@ -76,7 +76,7 @@ std::vector<uint64_t> rows(std::initializer_list<std::pair<uint32_t, uint32_t>> 
 
 } // namespace
 
-TEST_CASE("slices join as the categories of universal_checkpoint_info say")
+TEST_CASE("slices are merged as the categories of universal_checkpoint_info say")
 {
     const SliceRules rules = rulesOf(R"({
         "vocabulary_parameter_patterns": ["embed"], "original_vocab_size": 3,
@@ -150,7 +150,7 @@ TEST_CASE("slices that do not fit their pattern are refused")
     CHECK(misfitOf(rules, "rest", {{kHuge, 1}, {kHuge, 1}}).find("larger") != std::string::npos);
 }
 
-TEST_CASE("what is no object of patterns is refused by what is wrong in it")
+TEST_CASE("invalid pattern objects are refused with the reason")
 {
     CHECK(refusalOf("[]").find("no JSON object") != std::string::npos);
     CHECK(refusalOf("{").find("no JSON object") != std::string::npos);
@@ -170,7 +170,7 @@ TEST_CASE("what is no object of patterns is refused by what is wrong in it")
     }
 }
 
-TEST_CASE("patterns that contradict each other, or fit nothing, are told")
+TEST_CASE("patterns that contradict each other, or match nothing, are reported")
 {
     const SliceRules rules = rulesOf(
         R"({"parameter_with_row_parallelism_patterns": ["a", "a.*b"], "vocabulary_parameter_patterns": ["v"]})");
@@ -180,7 +180,7 @@ TEST_CASE("patterns that contradict each other, or fit nothing, are told")
     CHECK(!rules.ruleFor("v")); // no original_vocab_size
     CHECK(rules.unusedPattern({"a", "v"}) == "a.*b");
     CHECK(rules.unusedPattern({"a..b", "v"}).empty());
-    // Expressions that a backtracking matcher never ends with.
+    // Expressions on which a backtracking matcher never ends.
     const SliceRules deep = rulesOf(R"({"tp_replicated_parameter_patterns": ["(x+x+)+y"]})");
     CHECK(!deep.ruleFor(std::string(100'000, 'x'))->isNamed);
 }

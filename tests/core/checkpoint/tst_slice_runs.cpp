@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of joined slices against an element by element walk.
-#include "core/checkpoint/slices/joined_slices.h"
+// Runs of merged slices, compared with an element by element walk.
+#include "core/checkpoint/slices/merged_slices.h"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-/// Where every element of the whole lies, one by one.
+/// The place of every element of the whole, one by one.
 std::map<uint64_t, Place> placesOf(const std::vector<SlicePiece>& pieces)
 {
     std::map<uint64_t, Place> out;
@@ -31,7 +31,7 @@ std::map<uint64_t, Place> placesOf(const std::vector<SlicePiece>& pieces)
     return out;
 }
 
-/// A matrix whose columns are dealt to slices of these widths.
+/// A matrix whose columns are distributed to slices of these widths.
 std::vector<SlicePiece> columns(uint64_t rows, const std::vector<uint64_t>& widths)
 {
     uint64_t width = 0;
@@ -73,16 +73,16 @@ TEST_CASE("runs are those of a walk over single elements, for every range")
     }
 }
 
-TEST_CASE("a walk stops when it is told to, and where no slice has an element")
+TEST_CASE("a walk stops when the visitor asks, and where no slice has an element")
 {
     const auto pieces = columns(3, {2, 2});
     int visits = 0;
     forEachSliceRun(pieces, 0, 12, [&](const SliceRun&) { return ++visits < 2; });
     CHECK(visits == 2);
-    uint64_t met = 0;
+    uint64_t visited = 0;
     forEachSliceRun({pieces.front()}, 0, 12, [&](const SliceRun& run) {
-        met += run.elements;
+        visited += run.elements;
         return true;
     });
-    CHECK(met == 2);
+    CHECK(visited == 2);
 }

@@ -26,7 +26,7 @@ std::string tensor()
 
 } // namespace
 
-TEST_CASE("what shares bytes with several buffers is tied to the first of them")
+TEST_CASE("a tensor that shares bytes with several buffers is tied to the first of them")
 {
     // Two buffers over the same bytes, each under its own name, then a weight that no record ties to them.
     const std::string stream = "\x80\x02}(" + text("buffer_names") + "](" + text("first") + text("second")

@@ -46,11 +46,11 @@ TEST_CASE("the sum is whole when no file is missing and every element is covered
     CHECK(!more.whole());
     more = partialOf({fileOf("a", 1, 10)}, {});
     CHECK(more.whole() == Digest{1, 1});
-    more.files[0].states.push_back({"exp_avg", {1, 1}, 1}); // a state that nobody expects
+    more.files[0].states.push_back({"exp_avg", {1, 1}, 1}); // an unexpected state
     CHECK(!more.whole());
 }
 
-TEST_CASE("what the first rank alone expects is expected of all")
+TEST_CASE("entries that only the first rank lists are expected")
 {
     PartialFingerprint sum = partialOf({fileOf("b", 2, 4)}, {"a"});
     PartialFingerprint first = partialOf({fileOf("a", 1, 6)}, {"b"});
@@ -98,7 +98,7 @@ TEST_CASE("other contents, values and origins are refused")
     CHECK(origin([](StateOrigin& of) { of.model = "another"; }));
 }
 
-TEST_CASE("digests are read as they are spelled")
+TEST_CASE("the text of a digest is parsed back to it")
 {
     const Digest digest = digestText("a", "b", "c");
     CHECK(parseDigest(digest.text()) == digest);

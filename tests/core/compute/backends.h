@@ -14,8 +14,8 @@ namespace shardscope::test {
 
 using BackendPtr = std::shared_ptr<const ComputeBackend>;
 
-/// The backends of modules that can be used on this machine, and the GPU that the host plays; says on stderr
-/// what is left out and why.
+/// The backends of modules that can be used on this machine, and the GPU that the host simulates; reports on
+/// stderr what is left out and why.
 const std::vector<BackendPtr>& moduleBackends();
 /// Whether this build has the module, so that it must load.
 bool wasBuilt(const std::string& module);
@@ -32,10 +32,10 @@ inline constexpr DType kFloats[]{
 inline constexpr DType kIntegers[]{DType::Int64, DType::Int32, DType::Int16, DType::Int8, DType::UInt8,
     DType::Bool, DType::UInt16, DType::UInt32, DType::UInt64};
 
-/// Elements of a dtype: all patterns where there are few, else random bits with every special value among
+/// Elements of a dtype: all patterns if there are few, otherwise random bits with every special value among
 /// them.
 std::vector<uint8_t> patterns(DType dtype, std::mt19937_64& random);
-/// Elements as training has them: of a normal distribution, in that dtype.
+/// Elements as in training: normally distributed, in that dtype.
 std::vector<uint8_t> normalElements(DType dtype, size_t count, std::mt19937_64& random);
 
 } // namespace shardscope::test

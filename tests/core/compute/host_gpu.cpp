@@ -15,7 +15,7 @@ namespace {
 
 using namespace shardscope::compute;
 
-/// Threads of a block, one after the other.
+/// The threads of a block run one after the other.
 struct HostBlock {
     template <class Step>
     void each(Step step)
@@ -31,7 +31,7 @@ uint64_t tilesOf(uint64_t elements)
     return (elements + kTileElements - 1) / kTileElements;
 }
 
-/// Memory that was given out. Thread-safe.
+/// Allocated memory. Thread-safe.
 class Allocations
 {
 public:

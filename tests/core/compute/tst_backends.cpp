@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBound = 1e-12; // as statistics.h and comparison.h state it
 
-/// `scale`: what the sum is small beside, such as the sum of magnitudes.
+/// `scale`: the tolerance is relative to it, for example the sum of magnitudes.
 bool near(double meant, double found, double scale)
 {
     return meant == found || std::abs(meant - found) <= kBound * scale;
@@ -80,7 +80,7 @@ bool isSummable(DType dtype)
 
 } // namespace
 
-TEST_CASE("statistics are those of plain code")
+TEST_CASE("statistics equal those of plain code")
 {
     std::mt19937_64 random(3);
     for (const BackendPtr& backend : moduleBackends()) {
@@ -112,7 +112,7 @@ TEST_CASE("a tensor of one value, of zeros, of NaN")
     }
 }
 
-TEST_CASE("comparisons are those of plain code")
+TEST_CASE("comparisons equal those of plain code")
 {
     std::mt19937_64 random(4);
     for (const BackendPtr& backend : moduleBackends()) {
@@ -149,7 +149,7 @@ TEST_CASE("comparisons are those of plain code")
     }
 }
 
-TEST_CASE("many threads at once get the answers that one gets")
+TEST_CASE("many concurrent threads get the same results as one thread")
 {
     std::mt19937_64 random(5);
     const auto bytes = normalElements(DType::BFloat16, 200000, random);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every backend makes the bits that plain code makes, and LibTorch's own are those that plain code claims to
-// make.
+// Every backend makes the bits that plain code makes. LibTorch's own casts must make the bits that plain code
+// claims to make.
 #include "core/tensor/convert.h"
 #include "tests/core/compute/backends.h"
 
@@ -24,7 +24,7 @@ std::vector<uint8_t> converted(
 
 } // namespace
 
-TEST_CASE("modules that were built load, or say what the machine lacks")
+TEST_CASE("built modules load, or report what the machine lacks")
 {
     if (wasBuilt("shardscope_torch")) {
         const auto torch = loadTorchBackend();
@@ -42,7 +42,7 @@ TEST_CASE("modules that were built load, or say what the machine lacks")
     }
 }
 
-TEST_CASE("casts of all patterns are those of plain code")
+TEST_CASE("casts of all bit patterns equal those of plain code")
 {
     std::mt19937_64 random(1);
     for (const BackendPtr& backend : moduleBackends()) {
@@ -73,7 +73,7 @@ TEST_CASE("casts of all patterns are those of plain code")
     }
 }
 
-TEST_CASE("casts and sums of one call, of any length and place")
+TEST_CASE("casts and sums of one call, for any length and offset")
 {
     std::mt19937_64 random(2);
     for (const BackendPtr& backend : moduleBackends()) {
@@ -111,7 +111,7 @@ TEST_CASE("casts and sums of one call, of any length and place")
                     std::span<const uint8_t>(one.meant).subspan(begin * item), {}});
                 foundSums.push_back({key, static_cast<uint32_t>(item), order, at,
                     std::span<const uint8_t>(one.found).subspan(begin * item), {}});
-                // And of bytes that no cast makes.
+                // And for bytes that no cast makes.
                 const auto source = static_cast<uint32_t>(itemSize(one.from));
                 meantSums.push_back({key, source, std::nullopt, first, one.in, {}});
                 foundSums.push_back({key, source, std::nullopt, first, one.in, {}});

@@ -33,7 +33,7 @@ Result<ComputeChoice> choose(const char* device, uint64_t bytes, const std::file
 
 } // namespace
 
-TEST_CASE("what --device takes")
+TEST_CASE("values of --device")
 {
     CHECK(parseDevice("auto")->kind == Kind::Auto);
     CHECK(parseDevice("cpu")->kind == Kind::Cpu);
@@ -51,7 +51,7 @@ TEST_CASE("what --device takes")
     }
 }
 
-TEST_CASE("small work loads and measures nothing")
+TEST_CASE("for small work no module is loaded and nothing is measured")
 {
     const TemporaryFolder folder;
     const auto memory = folder.path() / "rates.txt";
@@ -62,7 +62,7 @@ TEST_CASE("small work loads and measures nothing")
     CHECK(!std::filesystem::exists(memory));
 }
 
-TEST_CASE("what was measured is remembered, and decides")
+TEST_CASE("a measurement is stored, and decides the next choice")
 {
     const TemporaryFolder folder;
     const auto memory = folder.path() / "cache" / "rates.txt";
@@ -73,7 +73,7 @@ TEST_CASE("what was measured is remembered, and decides")
     const std::string kept = contentOf(memory);
     CHECK(kept.find(" statistics 2 plain code 1\n") != std::string::npos);
 
-    // Figures that say otherwise are believed as they stand.
+    // Stored figures are trusted even if they say otherwise.
     std::string slow = kept;
     for (size_t at = 0; at < slow.size(); at = slow.find('\n', at) + 1) {
         const size_t end = slow.find(' ', at);
@@ -94,7 +94,7 @@ TEST_CASE("what was measured is remembered, and decides")
     CHECK(contentOf(memory) == slow); // nothing was measured again
 }
 
-TEST_CASE("a memory that is damaged, or has no place, is no error")
+TEST_CASE("a damaged or unwritable store of measurements is not an error")
 {
     const TemporaryFolder folder;
     const auto file = folder.path() / "rates.txt";
@@ -112,7 +112,7 @@ TEST_CASE("a memory that is damaged, or has no place, is no error")
     CHECK(measuredRate(plainBackend(), ComputeTask::Comparison, 1) > 0);
 }
 
-TEST_CASE("what is asked for by name is taken or refused by name")
+TEST_CASE("a device that is requested by name is used, or refused by name")
 {
     CHECK(choose("cpu:plain", uint64_t{1} << 50)->reason == "asked for");
     const auto torch = choose("cpu:torch", 1);

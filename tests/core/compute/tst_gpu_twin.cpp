@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What surrounds the kernels, with a GPU that the host plays: batches, memory, failures. What the kernels
-// compute is in tst_casts.cpp and tst_backends.cpp, which run on this GPU, too.
+// Tests the code around the kernels with a GPU that the host simulates: batches, memory, failures. What the
+// kernels compute is in tst_casts.cpp and tst_backends.cpp, which run on this GPU, too.
 #include "core/compute/cuda/gpu_backend.h"
 #include "core/compute/cuda/gpu_transform.h"
 #include "core/tensor/convert.h"
@@ -58,7 +58,7 @@ struct Job {
 
 } // namespace
 
-TEST_CASE("work larger than the GPU's memory goes there in parts")
+TEST_CASE("work larger than the GPU's memory is done in parts")
 {
     Bench bench(1, uint64_t{16} << 20, 2);
     Job job(12'000'000, 1); // 48 MB in, 24 MB out
@@ -77,7 +77,7 @@ TEST_CASE("work larger than the GPU's memory goes there in parts")
     CHECK(same.different == 0);
 }
 
-TEST_CASE("memory of the GPU's liking is copied from without a detour")
+TEST_CASE("pinned memory is copied from directly, without a staging buffer")
 {
     Bench bench;
     constexpr size_t kElements = 1 << 20;
@@ -94,7 +94,7 @@ TEST_CASE("memory of the GPU's liking is copied from without a detour")
     CHECK(std::equal(job.out.begin(), job.out.end(), out.get()));
 }
 
-TEST_CASE("pieces that follow one another are one copy")
+TEST_CASE("adjacent pieces are one copy")
 {
     Bench bench;
     std::mt19937_64 random(3);
@@ -111,9 +111,9 @@ TEST_CASE("pieces that follow one another are one copy")
         CHECK(sum.digest == plainSum(sum));
 }
 
-TEST_CASE("a GPU that is lost at any step costs nothing but time")
+TEST_CASE("losing the GPU at any step does not change the results")
 {
-    // As many steps as the work has at most; after that nothing fails.
+    // The work has at most this many steps; later failures never happen.
     bool failed = true;
     for (int64_t step = 0; failed; ++step) {
         Bench bench(1, uint64_t{16} << 20, 1);
@@ -151,7 +151,7 @@ TEST_CASE("with two GPUs, the other one continues after a failure")
     CHECK(bench.backend->device() == "cuda:0,1");
 }
 
-TEST_CASE("a GPU with little memory left is used with that")
+TEST_CASE("a GPU with little free memory is used within that memory")
 {
     auto plan = std::make_shared<HostGpuPlan>();
     plan->memoryBytes = size_t{20} << 20;
@@ -194,7 +194,7 @@ TEST_CASE("sums that casts make in part, and sums across several casts")
     std::mt19937_64 random(6);
     Bench bench(1, uint64_t{16} << 20, 1);
     for (int round = 0; round < 50; ++round) {
-        // One room of float32 elements: runs that a cast makes and runs that are there.
+        // One buffer of float32 elements: runs that a cast fills and runs that exist already.
         constexpr size_t kElements = 60'000;
         std::vector<uint8_t> meant = normalElements(DType::Float32, kElements, random);
         std::vector<uint8_t> found = meant;

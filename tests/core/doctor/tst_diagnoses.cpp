@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry: whatever is found has an explanation, and says it whole.
+// The registry: every finding has a complete explanation.
 #include "core/base/finding_codes.h"
 #include "core/doctor/diagnosis.h"
 #include "core/doctor/target.h"
@@ -21,7 +21,7 @@ TEST_CASE("every code that readers raise has a diagnosis")
     CHECK(findDiagnosis("no-such-code") == nullptr);
 }
 
-TEST_CASE("every diagnosis is whole and unlike the others")
+TEST_CASE("every diagnosis is complete and differs from the others")
 {
     static const std::regex kCode("[a-z0-9]+(-[a-z0-9]+)*");
     static const std::regex kLetter("[LFSNER][0-9]{1,2}");
@@ -53,7 +53,7 @@ TEST_CASE("letters are aliases in any case")
     CHECK(!isNamedBy(*missing, ""));
 }
 
-TEST_CASE("a target is spelled with commas")
+TEST_CASE("a target is written with commas")
 {
     const auto target = parseCheckTarget("world-size=6,stage=2,memory=64G,disk=/scratch/a=b");
     REQUIRE(target);

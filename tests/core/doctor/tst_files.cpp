@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that nothing repairs, or that say what only a person can decide: each damage on a copy of what stock
+// Findings without a fix, or with a decision that only a person can make: each damage on a copy of what stock
 // DeepSpeed wrote.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/skeleton/skeleton.h"
@@ -36,14 +36,14 @@ void checkExplained(const CheckResult& result, const char* code, Severity severi
 TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag")
 {
     for (const std::string& name : {kModel, kShard}) {
-        const Patchable hurt("zero2-w2");
-        hurt.operate(name, [](Surgery& surgery) {
+        const Patchable damaged("zero2-w2");
+        damaged.operate(name, [](Surgery& surgery) {
             PickleBuilder& builder = surgery.builder();
             const std::array arguments{builder.string("true")};
             surgery.add(
                 {}, "later", builder.reduce(builder.global("os", "system"), builder.tuple(arguments)));
         });
-        const CheckResult result = hurt.check();
+        const CheckResult result = damaged.check();
         checkExplained(result, "pickle-dangerous", Severity::Error);
         CHECK(findingOf(result, "pickle-dangerous")->finding.where.starts_with(name));
         CHECK(textOf(*findingOf(result, "pickle-dangerous")).find("os.system") != std::string::npos);
@@ -52,29 +52,29 @@ TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag"
 
 TEST_CASE("E2: a record that claims to be a link is reported, and read as a record")
 {
-    const Patchable hurt("zero2-w2");
-    auto records = foreignRecordsOf(hurt.tag() / kShard);
+    const Patchable damaged("zero2-w2");
+    auto records = foreignRecordsOf(damaged.tag() / kShard);
     constexpr uint32_t kLink = 0xA1FFU << 16;
     records.back().externalAttributes = kLink;
-    spill(hurt.tag() / kShard, buildForeignArchive(records));
-    checkExplained(hurt.check(), "file-hostile", Severity::Warning);
+    spill(damaged.tag() / kShard, buildForeignArchive(records));
+    checkExplained(damaged.check(), "file-hostile", Severity::Warning);
 }
 
 TEST_CASE("a shard that cannot be read is an error")
 {
-    const Patchable hurt("zero2-w2");
-    fs::remove(hurt.tag() / kShard);
-    fs::create_symlink(kShard, hurt.tag() / kShard); // to itself
-    const CheckResult result = hurt.check();
+    const Patchable damaged("zero2-w2");
+    fs::remove(damaged.tag() / kShard);
+    fs::create_symlink(kShard, damaged.tag() / kShard); // to itself
+    const CheckResult result = damaged.check();
     checkExplained(result, "file-unreadable", Severity::Error);
 }
 
 TEST_CASE("L2: a pointer to a tag that is not there")
 {
-    const Patchable hurt("zero2-w2");
-    spill(hurt.run() / "latest", "global_step99");
+    const Patchable damaged("zero2-w2");
+    spill(damaged.run() / "latest", "global_step99");
     JobContext job;
-    const auto result = examine(io::realFileSystem(), hurt.run(), {}, job);
+    const auto result = examine(io::realFileSystem(), damaged.run(), {}, job);
     REQUIRE(result);
     const DoctorFinding* found = findingOf(*result, "latest-dangling");
     REQUIRE(found != nullptr);
@@ -84,11 +84,11 @@ TEST_CASE("L2: a pointer to a tag that is not there")
 
 TEST_CASE("a sub-group size that the sub-groups on disk contradict is reported")
 {
-    const Patchable hurt("zero3-w4");
-    hurt.operateOnAll("model_states.pt", [](Surgery& surgery) {
+    const Patchable damaged("zero3-w4");
+    damaged.operateOnAll("model_states.pt", [](Surgery& surgery) {
         surgery.set({"ds_config", "zero_optimization", "sub_group_size"}, 77);
     });
-    const CheckResult result = hurt.check();
+    const CheckResult result = damaged.check();
     checkExplained(result, "sub-group-size", Severity::Warning);
     CHECK(textOf(*findingOf(result, "sub-group-size")).find("77") != std::string::npos);
 }

@@ -110,7 +110,7 @@ TEST_CASE("L4: a save in as many folders as there were nodes is found whole")
     CHECK(findingOf(fewer, "split-shards")->finding.evidence.back().find("still lack") != std::string::npos);
 }
 
-TEST_CASE("L5: missing blocks of ranks are nodes, one missing rank is none")
+TEST_CASE("L5: missing blocks of ranks are reported as missing nodes, a single missing rank is not")
 {
     const TemporaryFolder folder;
     const fs::path run = copyOf("zero3-w4", folder / "run");
@@ -136,7 +136,7 @@ TEST_CASE("L10: layer files without layer 1 are an info")
     CHECK(!had);
 }
 
-TEST_CASE("F1, F3: a cut file is seen by its end, and once")
+TEST_CASE("F1, F3: a truncated file is detected by its end, and reported once")
 {
     const TemporaryFolder folder;
     const fs::path run = copyOf("zero2-w2", folder / "run");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No false alarm: what stock DeepSpeed wrote and nobody hurt has nothing above a note, however deep one
-// looks.
+// No false alarms: undamaged files of stock DeepSpeed have no finding above info, at any depth.
 #include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
@@ -30,10 +29,10 @@ TEST_CASE("no finding above info in any sample, at any depth")
             {CheckDepth::Names, CheckDepth::Headers, CheckDepth::Metadata, CheckDepth::Bytes}) {
             CAPTURE(checkDepthName(depth));
             const CheckResult result = copy.check(depth);
-            std::string told;
+            std::string texts;
             for (const DoctorFinding& found : result.findings)
-                told += std::string(found.finding.code) + " " + textOf(found) + "\n";
-            CAPTURE(told);
+                texts += std::string(found.finding.code) + " " + textOf(found) + "\n";
+            CAPTURE(texts);
             CHECK(troubles(result)
                 == (depth < CheckDepth::Metadata ? std::set<std::string>() : rightly(sample)));
         }

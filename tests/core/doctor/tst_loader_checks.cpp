@@ -220,12 +220,12 @@ TEST_CASE("a violation of every loader check is found under the check's number")
     for (const Planted& one : planted()) {
         CAPTURE(loaderCheck(one.check).name);
         CAPTURE(one.sample);
-        const Patchable hurt(one.sample, tagOf(one.sample));
-        if (fs::exists(hurt.tag() / one.ending))
-            hurt.operate(one.ending, one.edit); // not the experts' files, which have the same name ending
+        const Patchable damaged(one.sample, tagOf(one.sample));
+        if (fs::exists(damaged.tag() / one.ending))
+            damaged.operate(one.ending, one.edit); // not the experts' files, which have the same name ending
         else
-            hurt.operateOnAll(one.ending, one.edit);
-        const CheckResult result = hurt.check();
+            damaged.operateOnAll(one.ending, one.edit);
+        const CheckResult result = damaged.check();
         std::string found;
         bool named = false;
         for (const DoctorFinding& finding : result.findings) {
@@ -240,7 +240,7 @@ TEST_CASE("a violation of every loader check is found under the check's number")
 }
 
 // Of such files the reader keeps no content: many ranks of them would fill memory.
-TEST_CASE("ZeRO-3 model files with very many records are looked at on every rank")
+TEST_CASE("ZeRO-3 model files with very many records are checked on every rank")
 {
     const std::vector<std::pair<Id, std::function<void(Surgery&)>>> edits{
         {Id::DataParallelSize, without({}, "dp_world_size")},
@@ -250,11 +250,11 @@ TEST_CASE("ZeRO-3 model files with very many records are looked at on every rank
     };
     for (const auto& [check, edit] : edits) {
         CAPTURE(loaderCheck(check).name);
-        const Patchable hurt("zero3-w4");
-        hurt.operateOnAll(kModel, addManyRecords);
-        CHECK(findingOf(hurt.check(), kLoaderRefuses) == nullptr);
-        hurt.operate(kRank1Model, edit);
-        const CheckResult result = hurt.check();
+        const Patchable damaged("zero3-w4");
+        damaged.operateOnAll(kModel, addManyRecords);
+        CHECK(findingOf(damaged.check(), kLoaderRefuses) == nullptr);
+        damaged.operate(kRank1Model, edit);
+        const CheckResult result = damaged.check();
         const DoctorFinding* found = findingOf(result, kLoaderRefuses);
         REQUIRE(found != nullptr);
         CHECK(textOf(*found).find(labelOf(check)) != std::string::npos);
@@ -262,13 +262,13 @@ TEST_CASE("ZeRO-3 model files with very many records are looked at on every rank
     }
 }
 
-TEST_CASE("a model file that cannot be opened again is no file without violations")
+TEST_CASE("a model file that cannot be opened again does not count as free of violations")
 {
-    const Patchable hurt("zero3-w4");
-    hurt.operateOnAll(kModel, addManyRecords);
-    hurt.operateOnAll(kModel, without({}, "skipped_steps"));
+    const Patchable damaged("zero3-w4");
+    damaged.operateOnAll(kModel, addManyRecords);
+    damaged.operateOnAll(kModel, without({}, "skipped_steps"));
     JobContext job;
-    const auto opened = openCheckpoint(io::realFileSystem(), hurt.run(), {}, job);
+    const auto opened = openCheckpoint(io::realFileSystem(), damaged.run(), {}, job);
     REQUIRE(opened);
     io::FaultingFileSystem broken(io::realFileSystem(), {.callNumber = 1, .repeat = true});
     std::vector<LoaderViolation> found;
@@ -280,9 +280,10 @@ TEST_CASE("a model file that cannot be opened again is no file without violation
 
 TEST_CASE("a file that stock's pattern for model files matches is counted")
 {
-    const Patchable hurt("zero2-w2");
-    fs::copy_file(hurt.tag() / "mp_rank_00_model_states.pt", hurt.tag() / "mp_rank_00_old_model_states.pt");
-    const CheckResult result = hurt.check();
+    const Patchable damaged("zero2-w2");
+    fs::copy_file(
+        damaged.tag() / "mp_rank_00_model_states.pt", damaged.tag() / "mp_rank_00_old_model_states.pt");
+    const CheckResult result = damaged.check();
     const DoctorFinding* found = findingOf(result, kLoaderRefuses);
     REQUIRE(found != nullptr);
     CHECK(textOf(*found).find(labelOf(Id::ModelFileCount)) != std::string::npos);
@@ -290,17 +291,17 @@ TEST_CASE("a file that stock's pattern for model files matches is counted")
 }
 
 // The names of the parameters say that there are experts: their files are not left from another run.
-TEST_CASE("without the key `num_experts` that key is the only thing that is wrong")
+TEST_CASE("without the key `num_experts` only that key is reported")
 {
     for (const std::string sample : {"experts-w4", "autoep-w4", "folded-w4", "autoep-zero3-w4",
              "folded-zero3-w4", "ds0192-experts-w4", "ds0192-autoep-w4"}) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
-        for (const std::string& name : hurt.filesLike("model_states.pt")) {
+        const Patchable damaged(sample);
+        for (const std::string& name : damaged.filesLike("model_states.pt")) {
             if (!name.starts_with("layer_"))
-                hurt.operate(name, without({}, "num_experts"));
+                damaged.operate(name, without({}, "num_experts"));
         }
-        const CheckResult result = hurt.check(CheckDepth::Bytes);
+        const CheckResult result = damaged.check(CheckDepth::Bytes);
         const DoctorFinding* found = findingOf(result, kLoaderRefuses);
         REQUIRE(found != nullptr);
         CHECK(textOf(*found).find(labelOf(Id::NumExperts)) != std::string::npos);
@@ -312,9 +313,9 @@ TEST_CASE("an expert's file with a model without experts is left from another ru
 {
     constexpr const char* kExpert = "layer_0_expert_0_mp_rank_00_model_states.pt";
     const Patchable experts("experts-w4");
-    const Patchable hurt("zero2-w2");
-    fs::copy_file(experts.tag() / kExpert, hurt.tag() / kExpert);
-    const CheckResult result = hurt.check();
+    const Patchable damaged("zero2-w2");
+    fs::copy_file(experts.tag() / kExpert, damaged.tag() / kExpert);
+    const CheckResult result = damaged.check();
     const DoctorFinding* found = findingOf(result, "stale-file");
     REQUIRE(found != nullptr);
     CHECK(found->finding.where == kExpert);
@@ -322,9 +323,9 @@ TEST_CASE("an expert's file with a model without experts is left from another ru
 
 TEST_CASE("a universal folder of ZeRO-3 needs no param groups but those that the loader of ZeRO-3 reads")
 {
-    const Patchable hurt("zero3-universal-w3", tagOf("zero3-universal-w3"));
-    hurt.operate(kUniversal, [](Surgery& surgery) { surgery.remove({}, "param_groups"); });
-    CHECK(findingOf(hurt.check(), kLoaderRefuses) == nullptr);
+    const Patchable damaged("zero3-universal-w3", tagOf("zero3-universal-w3"));
+    damaged.operate(kUniversal, [](Surgery& surgery) { surgery.remove({}, "param_groups"); });
+    CHECK(findingOf(damaged.check(), kLoaderRefuses) == nullptr);
 }
 
 // bf16_optimizer.py, _load_global_state, reads nothing; stage3.py, _load_global_state_stage3, no version.
@@ -345,10 +346,10 @@ TEST_CASE("a universal folder without a version is an error for engines that ref
     for (const Folder& folder : folders) {
         CAPTURE(folder.sample);
         CAPTURE(folder.without.size());
-        const Patchable hurt(folder.sample, tagOf(folder.sample));
+        const Patchable damaged(folder.sample, tagOf(folder.sample));
         for (const std::string& key : folder.without)
-            hurt.operate(kUniversal, [&key](Surgery& surgery) { surgery.remove({}, key); });
-        const CheckResult result = hurt.check();
+            damaged.operate(kUniversal, [&key](Surgery& surgery) { surgery.remove({}, key); });
+        const CheckResult result = damaged.check();
         const DoctorFinding* found = findingOf(result, kLoaderRefuses);
         REQUIRE((found != nullptr) == folder.expected.has_value());
         if (found == nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of every sample, gone or cut off: it is missed by its name, and nothing is said of the others.
+// Every file of every sample, missing or truncated: it is reported by name, and no other file is reported.
 #include "tests/support/damages.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Which of these was found, though no file is of another step or run.
+/// The codes among these that were found, although no file is of another step or run.
 std::set<std::string> falselySaid(const CheckResult& result)
 {
     std::set<std::string> out = troubles(result);
@@ -31,7 +31,7 @@ bool isMissed(const CheckResult& result, const std::string& name)
     });
 }
 
-/// Saved without ZeRO it is all in one file, without which there is no checkpoint.
+/// Without ZeRO everything is in one file, and without that there is no checkpoint.
 bool isOneFile(const std::string& sample)
 {
     return sample.starts_with("stage0-");
@@ -39,7 +39,7 @@ bool isOneFile(const std::string& sample)
 
 } // namespace
 
-TEST_CASE("a file that is gone is missed, and no other one is said to be wrong")
+TEST_CASE("a missing file is reported, and no other file is")
 {
     for (const std::string& sample : allSamples()) {
         const size_t colon = sample.find(':');
@@ -50,9 +50,9 @@ TEST_CASE("a file that is gone is missed, and no other one is said to be wrong")
         for (std::string name : Patchable(of, tag).filesLike(".pt")) {
             CAPTURE(sample);
             CAPTURE(name);
-            const Patchable hurt(of, tag);
-            fs::remove(hurt.tag() / name);
-            const CheckResult result = hurt.check();
+            const Patchable damaged(of, tag);
+            fs::remove(damaged.tag() / name);
+            const CheckResult result = damaged.check();
             CAPTURE(troubles(result));
             CHECK(falselySaid(result).empty());
             if (of == "pipeline-w4" && name == "layer_00-model_states.pt") {
@@ -67,7 +67,7 @@ TEST_CASE("a file that is gone is missed, and no other one is said to be wrong")
             if (old != std::string::npos)
                 name.insert(old + 2, "_");
             const bool ofExpert = name.starts_with("layer_") && name.find("expert") != std::string::npos;
-            if (ofExpert) // or the experts are named that it held
+            if (ofExpert) // or the experts that it held are named
                 CHECK(!troubles(result).empty());
             else
                 CHECK(isMissed(result, name));
@@ -84,9 +84,9 @@ TEST_CASE("a truncated file is reported, without a finding about the step of its
         for (const std::string& name : Patchable(of, tag).filesLike("states.pt")) {
             CAPTURE(sample);
             CAPTURE(name);
-            const Patchable hurt(of, tag);
-            fs::resize_file(hurt.tag() / name, fs::file_size(hurt.tag() / name) / 2);
-            const CheckResult result = hurt.check();
+            const Patchable damaged(of, tag);
+            fs::resize_file(damaged.tag() / name, fs::file_size(damaged.tag() / name) / 2);
+            const CheckResult result = damaged.check();
             CAPTURE(troubles(result));
             CHECK(isMissed(result, name));
             CHECK(falselySaid(result).empty());
@@ -94,7 +94,7 @@ TEST_CASE("a truncated file is reported, without a finding about the step of its
     }
 }
 
-TEST_CASE("a slice without any optimizer file lacks them, and is of no other kind")
+TEST_CASE("a slice without any optimizer file is incomplete, not a checkpoint of another kind")
 {
     for (const char* sample : {"megatron-w2", "slices-w4", "pipeline-w4"}) {
         CAPTURE(sample);
@@ -113,59 +113,59 @@ TEST_CASE("a slice without any optimizer file lacks them, and is of no other kin
     }
 }
 
-TEST_CASE("a layer without parameters of its own is missed where another tag of the run has its file")
+TEST_CASE("a missing layer file without parameters is reported if another tag of the run has it")
 {
-    const Patchable hurt("pipeline-w4");
-    fs::copy(hurt.tag(), hurt.run() / "global_step2");
-    fs::remove(hurt.tag() / "layer_00-model_states.pt");
-    const CheckResult result = hurt.check();
+    const Patchable damaged("pipeline-w4");
+    fs::copy(damaged.tag(), damaged.run() / "global_step2");
+    fs::remove(damaged.tag() / "layer_00-model_states.pt");
+    const CheckResult result = damaged.check();
     CHECK(troubles(result) == std::set<std::string>{"model-states-missing"});
     CHECK(isMissed(result, "layer_00-model_states.pt"));
     CHECK(isMissed(result, "global_step2"));
     // Another model's layers are not evidence.
-    fs::rename(hurt.run() / "global_step2" / "layer_05-model_states.pt",
-        hurt.run() / "global_step2" / "layer_06-model_states.pt");
-    CHECK(troubles(hurt.check()).empty());
+    fs::rename(damaged.run() / "global_step2" / "layer_05-model_states.pt",
+        damaged.run() / "global_step2" / "layer_06-model_states.pt");
+    CHECK(troubles(damaged.check()).empty());
 }
 
-TEST_CASE("a universal folder lacks what the only parameter of a group has lost")
+TEST_CASE("a universal folder reports what the only parameter of a group has lost")
 {
     for (const auto& [sample, tag] : {std::pair("zero2-universal-w2", "global_step5_universal"),
              std::pair("zero3-universal-w3", "global_step3_universal")}) {
         for (const char* state : {"exp_avg", "exp_avg_sq", "step"}) {
             CAPTURE(sample);
             CAPTURE(state);
-            const Patchable hurt(sample, tag);
+            const Patchable damaged(sample, tag);
             const fs::path file
-                = hurt.tag() / "zero" / "tok_embeddings.weight" / (std::string(state) + ".pt");
+                = damaged.tag() / "zero" / "tok_embeddings.weight" / (std::string(state) + ".pt");
             if (!fs::exists(file)) // ZeRO-3's steps are in optimizer_state.pt
                 continue;
             fs::remove(file);
-            const CheckResult result = hurt.check();
+            const CheckResult result = damaged.check();
             const DoctorFinding* found = findingOf(result, "state-missing");
             REQUIRE(found != nullptr);
             CHECK(found->finding.severity == Severity::Error);
             CHECK(found->finding.where == "tok_embeddings.weight#" + std::string(state));
         }
     }
-    const Patchable hurt("zero3-universal-w3", "global_step3_universal");
-    fs::remove(hurt.tag() / "zero_pp_rank_0_mp_rank_00_model_states.pt");
-    CHECK(isMissed(hurt.check(), "zero_pp_rank_0_mp_rank_00_model_states.pt"));
+    const Patchable damaged("zero3-universal-w3", "global_step3_universal");
+    fs::remove(damaged.tag() / "zero_pp_rank_0_mp_rank_00_model_states.pt");
+    CHECK(isMissed(damaged.check(), "zero_pp_rank_0_mp_rank_00_model_states.pt"));
 }
 
-TEST_CASE("a torn shard is looked for in no folder of another run")
+TEST_CASE("a torn shard is not searched for in folders of another run")
 {
-    const Patchable hurt("zero2-w2");
+    const Patchable damaged("zero2-w2");
     const Patchable other("zero3-w4");
-    const fs::path sibling = hurt.run().parent_path() / "other-run" / hurt.tag().filename();
+    const fs::path sibling = damaged.run().parent_path() / "other-run" / damaged.tag().filename();
     fs::create_directories(sibling.parent_path());
     fs::copy(other.tag(), sibling);
-    fs::create_directories(hurt.run() / "converted");
-    fs::copy_file(
-        hurt.tag() / "mp_rank_00_model_states.pt", hurt.run() / "converted" / "mp_rank_00_model_states.pt");
-    const fs::path shard = hurt.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+    fs::create_directories(damaged.run() / "converted");
+    fs::copy_file(damaged.tag() / "mp_rank_00_model_states.pt",
+        damaged.run() / "converted" / "mp_rank_00_model_states.pt");
+    const fs::path shard = damaged.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
     fs::resize_file(shard, fs::file_size(shard) / 2);
-    CHECK(!troubles(hurt.check()).contains("split-shards"));
+    CHECK(!troubles(damaged.check()).contains("split-shards"));
     fs::remove(shard);
-    CHECK(!troubles(hurt.check()).contains("split-shards"));
+    CHECK(!troubles(damaged.check()).contains("split-shards"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the model that are named and not there, or there twice and not alike.
+// Parts of the model that are listed but missing, or stored twice with different values.
 #include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ TEST_CASE("frozen parameters without fragments")
     CHECK(troubles(result) == Codes{"frozen-lost"});
 }
 
-TEST_CASE("buffers that are listed and not held")
+TEST_CASE("buffers that are listed but missing")
 {
     const Patchable copy("zero2-w2");
     copy.operateOnAll(
@@ -38,7 +38,7 @@ TEST_CASE("tied parameters with different copies")
 {
     const Patchable copy("zero2-w2");
     copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
-        surgery.editTensor({"module", "lm_head.weight"}, [](std::string&) {}); // a copy of its own, alike
+        surgery.editTensor({"module", "lm_head.weight"}, [](std::string&) {}); // an equal copy of its own
     });
     CHECK(troubles(copy.check()).empty());
     copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
@@ -76,13 +76,13 @@ TEST_CASE("numbers of ranks that the files contradict")
                 const Patchable copy(sample);
                 copy.operateOnAll("model_states.pt", [&](Surgery& surgery) { surgery.set({key}, value); });
                 const CheckResult result = copy.check();
-                const Codes told = troubles(result);
-                CAPTURE(told);
+                const Codes codes = troubles(result);
+                CAPTURE(codes);
                 const DoctorFinding* found = findingOf(result, "bad-world-size-field");
                 REQUIRE(found != nullptr);
                 CHECK(textOf(*found).find("`" + std::string(key) + "` is " + std::to_string(value))
                     != std::string::npos);
-                if (value == 0) // else files of more ranks are looked for as well
+                if (value == 0) // otherwise files of more ranks are expected as well
                     CHECK(troubles(result) == Codes{"bad-world-size-field"});
             }
         }
@@ -110,7 +110,7 @@ TEST_CASE("experts without files, and files without experts")
     CHECK(found->finding.where == "layer_1_expert_2_mp_rank_00_model_states.pt");
 }
 
-TEST_CASE("optimizer files of expert-parallel ranks, where a release wrote them")
+TEST_CASE("optimizer files of expert-parallel ranks, if the release wrote them")
 {
     const Patchable copy("ds0192-experts-w4");
     fs::remove(copy.tag() / "expp_rank_1_mp_rank_00_optim_states.pt");

@@ -33,7 +33,7 @@ Way stateOf(int group, const char* key)
 
 } // namespace
 
-TEST_CASE("a step that the counters cannot have led to")
+TEST_CASE("a step that contradicts the counters")
 {
     const Patchable copy("zero2-w2");
     copy.operateOnAll("optim_states.pt", [](Surgery& surgery) {
@@ -59,7 +59,7 @@ TEST_CASE("an optimizer that is ahead is an info")
     REQUIRE(findingOf(result, "step-off-counters") != nullptr);
 }
 
-TEST_CASE("steps that were skipped are not missed")
+TEST_CASE("skipped steps are not reported as missing")
 {
     const Patchable copy("zero1-w2"); // seven steps, two of them skipped, five taken
     copy.operateOnAll(

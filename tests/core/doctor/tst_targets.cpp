@@ -20,7 +20,7 @@ Codes troublesFor(const std::string& sample, const std::string& target)
 
 } // namespace
 
-TEST_CASE("another number of ranks is in the way of ZeRO's shards, and of nothing else")
+TEST_CASE("another number of ranks prevents loading of ZeRO's shards only")
 {
     const Codes kMismatch{"world-size-mismatch"};
     for (const char* sample : {"zero1-w2", "bf16opt-w2", "zero3-w4", "elastic-w3", "slices-w4"}) {
@@ -74,8 +74,8 @@ TEST_CASE("a universal folder with different groups loses options in stage 3, an
     CHECK(troublesFor("zero3-universal-w3:global_step3", "stage=3").empty()); // its own files keep them
 
     const Patchable copy("zero3-universal-w3", "global_step3_universal");
-    const CheckResult told = copy.check();
-    const DoctorFinding* note = findingOf(told, "group-collapse");
+    const CheckResult checked = copy.check();
+    const DoctorFinding* note = findingOf(checked, "group-collapse");
     REQUIRE(note != nullptr);
     CHECK(note->finding.severity == Severity::Info);
     CHECK(textOf(*note).find("weight_decay") != std::string::npos);

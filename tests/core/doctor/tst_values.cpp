@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only every byte shows: values that cannot be, and masters of another model than the copies.
+// Findings at depth bytes only: impossible values, and masters of another model than the copies.
 #include "tests/support/damages.h"
 #include "tests/support/places.h"
 
@@ -50,7 +50,7 @@ TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
             "layers.0.attention.wk.weight#exp_avg[44:45]", "layers.0.attention.wq.weight#exp_avg_sq[7:8]"});
 }
 
-TEST_CASE("masters of which some are not what the copy was rounded from")
+TEST_CASE("some masters are not the values that the copies were rounded from")
 {
     const Patchable copy("zero2-w2");
     copy.operate("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", [](Surgery& surgery) {
@@ -90,8 +90,9 @@ TEST_CASE("a universal folder with other masters than the tag next to it")
             std::filesystem::path(sourceFolder()) / "tests/data/samples" / sample / "latest_universal");
         const Patchable copy(sample, tag);
         copy.operate("zero/norm.bias/fp32.pt", [](Surgery& surgery) {
-            const bool bare = !isMapping(surgery.graph(), surgery.graph().root()); // of ZeRO-3
-            surgery.editTensor(bare ? Way{} : Way{"param"}, [](std::string& elements) { elements[0] ^= 1; });
+            const bool isTensor = !isMapping(surgery.graph(), surgery.graph().root()); // of ZeRO-3
+            surgery.editTensor(
+                isTensor ? Way{} : Way{"param"}, [](std::string& elements) { elements[0] ^= 1; });
         });
         CHECK(troubles(copy.check()).empty());
         const CheckResult result = copy.check(CheckDepth::Bytes);
@@ -102,7 +103,7 @@ TEST_CASE("a universal folder with other masters than the tag next to it")
         const std::string source = tag.substr(0, tag.find("_universal"));
         CHECK(found->command == "convert " + (copy.run() / source).string() + " DST --to universal");
 
-        std::filesystem::remove_all(copy.run() / source); // nothing to hold it against
+        std::filesystem::remove_all(copy.run() / source); // nothing to compare it with
         CHECK(troubles(copy.check(CheckDepth::Bytes)).empty());
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong weights next to a checkpoint, and universal folders that lost weights in conversion.
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/tensor/convert.h"
 #include "tests/support/damages.h"
 
@@ -78,9 +78,9 @@ TEST_CASE("exported weights that are one tensor slice of two")
     REQUIRE(!found->finding.evidence.empty());
     CHECK(found->finding.evidence.front().find("all slices together have") != std::string::npos);
 
-    const auto joined = joinParts(healthy.checkpoint);
-    REQUIRE(joined);
-    spill(copy.run() / "model.safetensors", safetensors(shapesOf(**joined)));
+    const auto merged = mergeSlicesAndStages(healthy.checkpoint);
+    REQUIRE(merged);
+    spill(copy.run() / "model.safetensors", safetensors(shapesOf(**merged)));
     CHECK(troubles(copy.check()).empty());
 }
 
@@ -93,14 +93,14 @@ TEST_CASE("universal files that are longer than their parameters")
     CHECK(troubles(copy.check()) == Codes{"universal-overlong"});
 }
 
-TEST_CASE("parameters that the converter passed by")
+TEST_CASE("parameters that the converter skipped")
 {
     const Patchable copy("zero2-universal-w2", "global_step5_universal");
     const std::string name = "layers.0.attention.wq.weight";
     const fs::path folder = copy.tag() / "zero" / name;
     for (const char* file : {"exp_avg.pt", "exp_avg_sq.pt", "step.pt"})
         fs::remove(folder / file);
-    CHECK(!troubles(copy.check()).contains("universal-parameter-skipped")); // the master is a master
+    CHECK(!troubles(copy.check()).contains("universal-parameter-skipped")); // the master is a real master
     copy.operate("zero/" + name + "/fp32.pt", [&](Surgery& surgery) {
         surgery.editTensor({"param"}, [](std::string& elements) { // what the model file's fp16 copy says
             std::vector<uint8_t> narrow(elements.size() / 2);

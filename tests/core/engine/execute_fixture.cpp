@@ -100,7 +100,7 @@ void checkComplete(const Bench& bench)
     auto found = treeOf(bench.target());
     CHECK(found.erase("shardscope.json") == 1);
     std::erase_if(found, [](const auto& entry) { return entry.first.back() == '/'; });
-    CHECK(found.size() + 1 == bench.plan.expected().size()); // one is next to it
+    CHECK(found.size() + 1 == bench.plan.expected().size()); // one file is next to the target
     for (const auto& [path, bytes] : bench.plan.expected()) {
         INFO(path);
         if (path.starts_with("../")) {

@@ -57,7 +57,7 @@ Result<ExecuteReport> run(const Bench& bench, const ExecuteOptions& options, io:
 /// The target holds exactly what the plan defines, with a manifest; DST holds latest, the script, and no work
 /// folder.
 void checkComplete(const Bench& bench);
-/// There is nothing under the final name, and no pointer.
+/// No output was published, and no pointer.
 void checkNothingCommitted(const Bench& bench);
 
 } // namespace shardscope::test

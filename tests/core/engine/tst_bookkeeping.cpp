@@ -46,7 +46,7 @@ std::vector<PlanSource> sourceOf(const std::string& payload)
 
 } // namespace
 
-TEST_CASE("claims give every number once, as a set of numbers would")
+TEST_CASE("claims return every number once, like a set of numbers")
 {
     std::mt19937_64 random(3);
     for (int round = 0; round < 300; ++round) {
@@ -55,23 +55,23 @@ TEST_CASE("claims give every number once, as a set of numbers would")
         for (int i = 0; i < 40; ++i) {
             const uint64_t begin = random() % 100;
             const uint64_t end = begin + random() % (round % 2 == 0 ? 4 : 30);
-            std::set<uint64_t> fresh;
+            std::set<uint64_t> claimed;
             set.claim(begin, end, [&](uint64_t from, uint64_t to) {
                 CHECK(from < to);
                 for (uint64_t n = from; n < to; ++n)
-                    CHECK(fresh.insert(n).second);
+                    CHECK(claimed.insert(n).second);
             });
             std::set<uint64_t> expected;
             for (uint64_t n = begin; n < end; ++n) {
                 if (taken.insert(n).second)
                     expected.insert(n);
             }
-            CHECK(fresh == expected);
+            CHECK(claimed == expected);
         }
     }
 }
 
-TEST_CASE("CRCs of a record come together from overlapping pieces in any order, on several threads")
+TEST_CASE("the CRC of a record is combined from overlapping pieces in any order, on several threads")
 {
     std::mt19937_64 random(4);
     for (int round = 0; round < 100; ++round) {
@@ -83,9 +83,9 @@ TEST_CASE("CRCs of a record come together from overlapping pieces in any order, 
         std::atomic<int> failures = 0;
         std::atomic<int> covered = 0;
         const auto take = [&](ByteRange range) {
-            std::vector<ByteRange> fresh;
-            crcs.claim(0, 0, range, fresh);
-            for (const ByteRange& part : fresh) {
+            std::vector<ByteRange> claimed;
+            crcs.claim(0, 0, range, claimed);
+            for (const ByteRange& part : claimed) {
                 covered += static_cast<int>(part.end - part.begin);
                 const uint32_t crc
                     = io::crc32(0, bytesOf(payload).subspan(part.begin, part.end - part.begin));
@@ -116,16 +116,16 @@ TEST_CASE("CRCs of a record come together from overlapping pieces in any order, 
     }
 }
 
-TEST_CASE("a record that nobody reads from, or that has no CRC, has no gaps")
+TEST_CASE("a record that is not read, or that has no CRC, has no gaps")
 {
     auto sources = sourceOf("payload");
     SourceCrcs untouched(sources);
     CHECK(untouched.gaps().empty());
     sources[0].records[0].crcPresent = false;
     SourceCrcs unchecked(sources);
-    std::vector<ByteRange> fresh;
-    unchecked.claim(0, 0, {1, 3}, fresh);
-    CHECK(fresh.empty());
+    std::vector<ByteRange> claimed;
+    unchecked.claim(0, 0, {1, 3}, claimed);
+    CHECK(claimed.empty());
     CHECK(unchecked.gaps().empty());
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("digests count every element once, from any thread")
     CHECK(digests.sums()[1] == Digest{});
 }
 
-TEST_CASE("what goes into the journal comes out, whatever the path")
+TEST_CASE("the journal returns every entry, for any path")
 {
     const std::string sha(64, 'a');
     const std::vector<JournalFile> files{{"plain.pt", 5, sha},

@@ -74,7 +74,7 @@ TEST_CASE("a consumer's failure comes back and ends the work")
     }
 }
 
-TEST_CASE("a sink that is given up ends its thread")
+TEST_CASE("destroying an unfinished sink ends its thread")
 {
     for (int round = 0; round < 50; ++round) {
         ChunkBuffers buffers(2, 32, plainBackend());

@@ -8,7 +8,7 @@
 using namespace shardscope;
 using namespace shardscope::test;
 
-TEST_CASE("the output is the plan's, byte by byte, whatever the number of jobs and the memory")
+TEST_CASE("the output equals the plan byte by byte, for any number of jobs and any memory")
 {
     std::string manifest;
     for (const unsigned jobs : {1u, 2u, 5u}) {
@@ -70,7 +70,7 @@ TEST_CASE("the manifest lists the files and records no place or time")
     }
 }
 
-TEST_CASE("without a pointer, and with things in the way of nothing")
+TEST_CASE("without a pointer, and with files in the destination that do not conflict")
 {
     Bench bench;
     bench.plan.setPointer("");
@@ -144,6 +144,6 @@ TEST_CASE("targets inside, equal to and around the source are refused, through l
     spill(bench.folder / "file", "x");
     options.destination = bench.folder / "file";
     CHECK(run(bench, options).error().code == ErrorCode::Usage);
-    options.destination = bench.folder / "sourceful"; // only looks alike
+    options.destination = bench.folder / "sourceful"; // only a common prefix
     CHECK(run(bench, options));
 }

@@ -24,8 +24,8 @@ using Fault = io::FaultingFileSystem::Fault;
 
 constexpr SyntheticPlan::Shape kSmall{2, 3, 3, 60, 9};
 
-/// The promise, whatever happened: the target is whole or absent, the pointer names it only when it is whole,
-/// the source and other tags are as they were.
+/// The promise after any failure: the target is complete or absent, the pointer names it only if it is
+/// complete, the source and other tags are as they were.
 struct Promise {
     explicit Promise(const Bench& bench)
         : source(treeOf(bench.plan.sourceRun()))
@@ -37,8 +37,8 @@ struct Promise {
         const bool there = std::filesystem::exists(bench.target());
         if (there) {
             for (const auto& [path, bytes] : bench.plan.expected()) {
-                const bool beside = path.starts_with("../"); // comes after the target
-                if (!beside || std::filesystem::exists(bench.target() / path))
+                const bool nextToTarget = path.starts_with("../"); // published after the target
+                if (!nextToTarget || std::filesystem::exists(bench.target() / path))
                     CHECK(slurp(bench.target() / path) == bytes);
             }
             CHECK(std::filesystem::exists(bench.target() / "shardscope.json"));
@@ -65,10 +65,10 @@ void prepareDestination(const Bench& bench)
 }
 
 /// The same call again, undisturbed.
-void checkGoesOn(const Bench& bench, unsigned jobs)
+void checkContinues(const Bench& bench, unsigned jobs)
 {
     const auto report = run(bench, bench.options(jobs));
-    // When only the very last of the work folder was left, the target is what the caller asked for, and
+    // If only the last part of the work folder was left, the target is what the caller asked for, and
     // already there.
     if (!report)
         CHECK_MESSAGE(report.error().code == ErrorCode::TargetExists, describe(report.error()));
@@ -98,13 +98,13 @@ uint64_t failEveryCall(const Bench& bench, Fault fault)
             CHECK(report.error().code != ErrorCode::Damaged);
         }
         promise.check(bench);
-        checkGoesOn(bench, 1);
+        checkContinues(bench, 1);
     }
 }
 
 #ifndef __SANITIZE_THREAD__ // it does not follow forks of programs with threads
 
-/// Runs the plan in a process of its own; the function is called in it before.
+/// Runs the plan in a child process, after it has called the function.
 template <class Body>
 pid_t inChild(Body body)
 {
@@ -144,7 +144,7 @@ TEST_CASE("every call of a job fails once: full disk, torn writes, I/O error, no
     CHECK(failEveryCall(bench, {.errnoValue = EINTR, .tornWrites = true}) == calls);
 }
 
-TEST_CASE("every call and all after it fail, as when the disk goes away")
+TEST_CASE("every call and all later ones fail, as if the disk was removed")
 {
     Bench bench(kSmall);
     failEveryCall(bench, {.errnoValue = ESTALE, .repeat = true});
@@ -163,7 +163,7 @@ TEST_CASE("calls fail while several threads are at work")
         if (report)
             continue;
         promise.check(bench);
-        checkGoesOn(bench, 3);
+        checkContinues(bench, 3);
     }
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("killed at every call, the same command gives the same bytes")
             if (force)
                 REQUIRE(run(bench, options));
             else
-                checkGoesOn(bench, 2);
+                checkContinues(bench, 2);
             checkComplete(bench);
             if (!killed)
                 break;
@@ -267,7 +267,7 @@ TEST_CASE("killed at random moments, several times over, the same command gives 
             kills += wasKilled(child) ? 1 : 0;
             promise.check(bench);
         }
-        checkGoesOn(bench, 1 + static_cast<unsigned>(random() % 3));
+        checkContinues(bench, 1 + static_cast<unsigned>(random() % 3));
     }
 }
 

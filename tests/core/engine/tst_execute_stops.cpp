@@ -79,8 +79,7 @@ TEST_CASE("restart discards what an interrupted run left")
     checkComplete(bench);
 }
 
-TEST_CASE(
-    "unfinished work continues whatever a source's inode and times of change are, and names what differs")
+TEST_CASE("unfinished work continues if a source's inode and change time differ, and names what differs")
 {
     const auto refusal = [](const auto& change) {
         Bench bench;
@@ -142,7 +141,7 @@ TEST_CASE("finished files that changed on the disk are written again, and their 
     }
 }
 
-TEST_CASE("a journal with torn and false lines is believed only where it is whole")
+TEST_CASE("only the intact lines of a journal with torn and wrong lines are trusted")
 {
     Bench bench;
     REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
@@ -187,7 +186,7 @@ TEST_CASE("two processes do not work on one target")
     checkComplete(bench);
 }
 
-TEST_CASE("a flipped byte anywhere in a record that is used stops the job: file and record are named, "
+TEST_CASE("a flipped byte anywhere in a used record stops the job: file and record are named, "
           "nothing is kept")
 {
     const Bench sample;
@@ -278,7 +277,7 @@ TEST_CASE("verification reads the disk: a byte that changed after writing is fou
     }
 }
 
-TEST_CASE("verification compares tensors by where the reader finds them")
+TEST_CASE("verification reads tensors where the reader finds them")
 {
     Bench bench;
     // A plan for another seed has the same shapes only by chance: its runs are wrong for this output.
@@ -297,7 +296,7 @@ TEST_CASE("verification compares tensors by where the reader finds them")
     CHECK(unverified->fingerprint == expectedFingerprint(bench.plan)); // it comes from the writing pass
 }
 
-TEST_CASE("more bytes than the disk has are refused before anything is made")
+TEST_CASE("a job that needs more space than the disk has is refused before anything is written")
 {
     Bench bench;
     bench.plan.editFiles()[0].bytes = uint64_t{1} << 60;
@@ -309,7 +308,7 @@ TEST_CASE("more bytes than the disk has are refused before anything is made")
     CHECK_FALSE(std::filesystem::exists(bench.destination()));
 }
 
-TEST_CASE("a recipe that does not give the planned size is a defect that commits nothing")
+TEST_CASE("a recipe that does not give the planned size is an internal error and commits nothing")
 {
     Bench bench;
     bench.plan.editFiles()[1].bytes += 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An export into a folder that exists: killed at every call, the same command completes it, and nothing
-// between two exports is believed.
+// An export into an existing folder: killed at every call, the same command completes it, and no
+// manifest between two exports is trusted.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/verify/verify.h"
 #include "core/engine/write/execute.h"
@@ -109,12 +109,12 @@ void failCalls(ExportFormat format, uint64_t step)
 
 } // namespace
 
-TEST_CASE("any failing call of an export over an older one is survived: safetensors")
+TEST_CASE("an export over an older one survives the failure of any call: safetensors")
 {
     failCalls(ExportFormat::Safetensors, 1);
 }
 
-TEST_CASE("any failing call of an export over an older one is survived: a distributed checkpoint")
+TEST_CASE("an export over an older one survives the failure of any call: a distributed checkpoint")
 {
     failCalls(ExportFormat::Dcp, 29);
 }

@@ -87,7 +87,7 @@ std::map<std::string, std::tuple<DType, Shape, std::string>> contentOf(
     return out;
 }
 
-/// Runs the plan until that, and finds nothing under the final name.
+/// Runs the plan until that point, and checks that no output was published.
 template <class Reached>
 void stopWhere(const Export& bench, Reached reached)
 {
@@ -104,7 +104,7 @@ void stopWhere(const Export& bench, Reached reached)
 
 } // namespace
 
-TEST_CASE("an export holds the bytes of the naive writer, however many work on it")
+TEST_CASE("an export has the bytes of the naive writer, for any number of jobs")
 {
     for (const char* name :
         {"zero2-w2", "zero3-w4", "zenflow-w2", "slices-w4", "pipeline-w4", "experts-w4"}) {
@@ -153,7 +153,7 @@ TEST_CASE("files in torch's form hold the same tensors, each found by torch's ow
     }
 }
 
-TEST_CASE("what torch's form has no storage for is refused by name")
+TEST_CASE("dtypes without a torch storage class are refused by name")
 {
     TemporaryFolder folder;
     JobContext job;
@@ -166,7 +166,7 @@ TEST_CASE("what torch's form has no storage for is refused by name")
     CHECK(plan.error().message.find("` of float8_e4m3fn") != std::string::npos);
 }
 
-TEST_CASE("NumPy files are written, read back by their own headers, and gone on with after a stop")
+TEST_CASE("NumPy files are written, read back by their own headers, and continued after a stop")
 {
     for (const char* name : {"zero2-w2", "zero3-w4", "zenflow-w2"}) {
         CAPTURE(std::string(name));
@@ -180,7 +180,7 @@ TEST_CASE("NumPy files are written, read back by their own headers, and gone on 
     }
 }
 
-TEST_CASE("a distributed checkpoint is written, read back by its metadata, and gone on with after a stop")
+TEST_CASE("a distributed checkpoint is written, read back by its metadata, and continued after a stop")
 {
     for (const char* name : {"zero2-w2", "zero3-w4", "zenflow-w2", "stage0-fp32"}) {
         CAPTURE(std::string(name));
@@ -213,15 +213,15 @@ TEST_CASE("the minimum memory gives the same bytes in every form")
         CAPTURE(exportFormatName(format));
         Export bench("zero3-w4", {.format = format});
         ExecuteOptions options = bench.options();
-        options.memoryLimitBytes = MemoryPlan::kLeast;
+        options.memoryLimitBytes = MemoryPlan::kMin;
         const auto report = bench.run(options);
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-        CHECK(report->peakBufferBytes <= MemoryPlan::kLeast);
+        CHECK(report->peakBufferBytes <= MemoryPlan::kMin);
         bench.checkWritten();
     }
 }
 
-TEST_CASE("DST may be there with other files, which are never touched")
+TEST_CASE("DST may exist with other files, which are never changed")
 {
     Export bench("zero2-w2");
     fs::create_directory(bench.target());
@@ -280,7 +280,7 @@ TEST_CASE("a stop leaves only the work folder; the same call continues")
     }
 }
 
-TEST_CASE("a source that lost a bit is refused though every element of it is cast")
+TEST_CASE("a source with a flipped bit is refused although every element is cast")
 {
     for (const char* name : {"zero2-w2", "zenflow-w2"}) {
         CAPTURE(std::string(name));
@@ -307,7 +307,7 @@ TEST_CASE("a source that lost a bit is refused though every element of it is cas
     }
 }
 
-TEST_CASE("the second opinion says no to files that are not what was planned")
+TEST_CASE("verification after writing refuses files that differ from the plan")
 {
     Export bench("zero2-w2", {.shardBytes = 4000, .states = {"exp_avg"}});
     plainWrite(*bench.plan, bench.folder.path());
@@ -339,7 +339,7 @@ TEST_CASE("the second opinion says no to files that are not what was planned")
     CHECK_FALSE(opinion(bench.target()).has_value());
 }
 
-TEST_CASE("the second opinion says no to NumPy files that are not what was planned")
+TEST_CASE("verification after writing refuses NumPy files that differ from the plan")
 {
     Export bench("zero2-w2", {.format = ExportFormat::Npy, .states = {"exp_avg"}});
     plainWrite(*bench.plan, bench.folder.path());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine on real reshard plans: its files are the naive writer's, and the committed result verifies.
+// The engine on real reshard plans: its files equal the naive writer's, and the committed result verifies.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/verify/verify.h"
 #include "core/engine/write/execute.h"
@@ -26,7 +26,7 @@ CheckpointPtr open(const io::Path& path)
 
 } // namespace
 
-TEST_CASE("a run reshard holds the bytes of the naive writer, verifies and names itself in latest")
+TEST_CASE("an executed reshard has the bytes of the naive writer, verifies and is named in latest")
 {
     for (const char* name :
         {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {

@@ -110,7 +110,7 @@ bool has(const std::string& text, std::string_view part)
 
 } // namespace
 
-TEST_CASE("a client's values go, and what DeepSpeed wrote stays in its place")
+TEST_CASE("a client's values are removed, and what DeepSpeed wrote stays in its place")
 {
     const TemporaryFolder folder;
     const io::Path path = folder / "mp_rank_00_model_states.pt";
@@ -149,7 +149,7 @@ TEST_CASE("a client's values go, and what DeepSpeed wrote stays in its place")
     CHECK(mean->sizes == Shape{3});
 }
 
-TEST_CASE("keys that are asked for keep their values")
+TEST_CASE("requested keys keep their values")
 {
     const TemporaryFolder folder;
     const io::Path path = folder / "mp_rank_00_model_states.pt";
@@ -187,7 +187,7 @@ TEST_CASE("checksums of small storages do not reveal them, a wrong one stays wro
         [](const Finding& finding) { return finding.code == "record-corrupt"; }));
 }
 
-TEST_CASE("what torch does not write is not kept: comments, other records, what follows the pickle")
+TEST_CASE("what torch does not write is not kept: comments, other records, bytes after the pickle")
 {
     const TemporaryFolder folder;
     const io::Path path = folder / "mp_rank_00_model_states.pt";
@@ -260,7 +260,7 @@ TEST_CASE("no part of a storage is in the skeleton of any sample, but steps")
     }
 }
 
-TEST_CASE("whatever call fails, there is a whole skeleton or none, and nothing else has changed")
+TEST_CASE("if any call fails, there is a complete skeleton or none, and nothing else has changed")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     std::filesystem::copy(kSamples / "zero2-w2", folder / "run", std::filesystem::copy_options::recursive);

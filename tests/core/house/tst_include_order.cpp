@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rooms of the source and what each may include: rooms.txt, where a room includes itself and rooms above
-// its line. The ends of the list are joined by a few limits, which are here: mayInclude().
+// its line. mayInclude() adds limits for core/compute, app and ui.
 #include "tests/support/places.h"
 #include <doctest/doctest.h>
 
@@ -152,7 +152,7 @@ void report(const Problems& problems)
 
 } // namespace
 
-TEST_CASE("every include goes down the house")
+TEST_CASE("every include names a room of the same or a lower line")
 {
     size_t core = 0;
     for (const char* top : {"core", "app", "ui"}) {
@@ -164,7 +164,7 @@ TEST_CASE("every include goes down the house")
     CHECK(core > 20); // the tree was found
 }
 
-TEST_CASE("every source names its licence and stays short")
+TEST_CASE("every source names its licence and is at most as long as allowed")
 {
     for (const char* top : {"core", "app", "ui", "tests"})
         forEachSource(
@@ -182,7 +182,7 @@ TEST_CASE("no folder holds more than two dozen units")
         CAPTURE(folder);
         CHECK(names.size() <= kMaxUnits);
     }
-    // A folder of the product that rooms.txt does not list would be built by nobody.
+    // A source folder that rooms.txt does not list would not be built.
     for (const auto& [folder, names] : units) {
         CAPTURE(folder);
         CHECK((topOf(folder) == "tests" || levelOf(folder + "/x.h") < rooms().size()));

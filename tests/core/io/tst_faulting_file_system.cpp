@@ -29,7 +29,7 @@ Status writeOne(io::FileSystem& files, const io::Path& path)
 
 } // namespace
 
-TEST_CASE("errno becomes the code that the contract names")
+TEST_CASE("errno becomes the documented error code")
 {
     const auto code
         = [](int errnoValue, bool writing) { return io::errorFromErrno(errnoValue, writing, "x", "p").code; };

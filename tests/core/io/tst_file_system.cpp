@@ -209,7 +209,7 @@ TEST_CASE("renaming without replacing, replacing and swapping")
     CHECK(slurp(folder / "b") == "a");
 }
 
-TEST_CASE("a lock keeps others out and dies with its process")
+TEST_CASE("a lock excludes other processes and ends with its own")
 {
     const TemporaryFolder folder;
     io::FileSystem& files = io::realFileSystem();

@@ -91,7 +91,7 @@ void addFindings(Random& random, Trial& trial)
         const ParamId owner = described.sharedWith == kNoParam ? param : described.sharedWith;
         const uint64_t length = trial.grid.rows[0].size();
         switch (pick(random, 0, 8)) {
-        case 0: // a parameter's name: all of it, whatever the state
+        case 0: // a parameter's name: all of it, in any state
             finding.where = described.name;
             markParam(owner, 0, described.elements);
             break;

@@ -26,8 +26,8 @@ struct Grid {
     uint64_t itemBytes = 4;
 };
 
-/// A small random checkpoint with one unit and state spelled out: missing, unread and short shards, findings
-/// of all kinds.
+/// A small random checkpoint with one unit and state listed slot by slot: missing, unread and short shards,
+/// findings of all kinds.
 struct Trial {
     Checkpoint checkpoint;
     UnitId unit{0};

@@ -39,11 +39,11 @@ TEST_CASE("special characters are written %HH, all others stay")
     const std::string text = formatAddress(odd);
     CHECK(text == "a%5B0%5D.w*%23%25%2B%40%21 /\xC3\xA9%0A#fp32");
     CHECK(std::get<ParamAddress>(*parseAddress(text)) == odd);
-    // What cannot be misunderstood is also read unescaped.
+    // Unambiguous characters are also read unescaped.
     CHECK(std::get<ParamAddress>(*parseAddress("a[0].w#fp32[1:2]")).name == "a[0].w");
 }
 
-TEST_CASE("what is no address says so")
+TEST_CASE("invalid addresses are refused with the reason")
 {
     for (const char* text :
         {"", "weight", "w#", "w#fp32[1:1]", "w#fp32[2:1]", "w#fp32[1:2", "w#fp32[1]", "w#fp32[1:2]x",
@@ -55,11 +55,11 @@ TEST_CASE("what is no address says so")
         CHECK(parsed.error().code == ErrorCode::Usage);
         CHECK_FALSE(parsed.error().hint.empty());
     }
-    // Nearly a rank: then it is a file's name.
+    // Almost a rank: this is read as a file's name.
     CHECK(std::holds_alternative<FileAddress>(*parseAddress("dp0.tp0/group1+4")));
 }
 
-TEST_CASE("random addresses survive formatting and parsing")
+TEST_CASE("random addresses are unchanged after formatting and parsing")
 {
     std::mt19937_64 random(42);
     const auto pick = [&](uint64_t high) { return std::uniform_int_distribution<uint64_t>(0, high)(random); };

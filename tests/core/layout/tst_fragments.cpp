@@ -58,7 +58,7 @@ TEST_CASE("fragments cover a parameter once, in order, and agree with the buffer
     }
 }
 
-TEST_CASE("what a rank holds is what the parameters' fragments say")
+TEST_CASE("a rank's content equals its parameters' fragments")
 {
     const Checkpoint checkpoint = buildSyntheticCheckpoint(smallModel(3, 4));
     for (uint32_t unit = 0; unit < checkpoint.units.size(); ++unit) {
@@ -131,7 +131,7 @@ TEST_CASE("states of trainable, frozen, buffer and alias")
     CHECK(alias->front().param == *three.findParam("a.weight"));
 }
 
-TEST_CASE("asking for what is not there")
+TEST_CASE("queries for missing parameters and states")
 {
     const Checkpoint checkpoint = buildSyntheticCheckpoint(smallModel(3, 2));
     const ParamId weight = *checkpoint.findParam("a.weight");

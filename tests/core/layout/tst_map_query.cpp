@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every answer of MapQuery against a grid in which each slot of each rank is spelled out.
+// Every answer of MapQuery is compared with a grid that lists each slot of each rank.
 #include "core/layout/map_query.h"
 #include "tests/core/layout/map_grid.h"
 #include "tests/support/synthetic_checkpoint.h"
@@ -204,7 +204,7 @@ TEST_CASE("map: 4,096 ranks × 300,000 parameters")
         CHECK(query.worstSeverity(0, at.rank, 0, query.columns()) == -1);
         CHECK(query.worstSeverity(at.rank + 1, query.rows(), 0, query.columns()) == -1);
 
-        // Left and right halves add up, wherever the cut.
+        // Left and right parts add up, for any cut.
         for (uint64_t cut = 1; cut < query.columns(); cut += query.columns() / 7) {
             const auto left = query.sum(3, 4'001, 0, cut);
             const auto right = query.sum(3, 4'001, cut, query.columns());

@@ -25,7 +25,7 @@ public:
     explicit Files(const Checkpoint& checkpoint)
     {
         for (const CheckpointFile& file : checkpoint.files)
-            m_bytes.emplace_back(file.identity.bytes, '\xEE'); // garbage where nothing is
+            m_bytes.emplace_back(file.identity.bytes, '\xEE'); // garbage between the values
     }
 
     void put(FileId file, uint64_t byte, uint32_t value, uint32_t itemBytes)
@@ -165,7 +165,7 @@ TEST_CASE("a transposed tensor larger than the window")
     CHECK(list.error().code == ErrorCode::LimitExceeded);
 }
 
-TEST_CASE("what cannot be read is refused and says what is missing")
+TEST_CASE("unreadable elements are refused, and the error names what is missing")
 {
     const test::TemporaryFolder folder;
     test::SyntheticOptions options = model(3, 3);
@@ -190,7 +190,7 @@ TEST_CASE("what cannot be read is refused and says what is missing")
     CHECK(readElements(files, checkpoint, ParamId{0}, "sum", 0, 1, all.first(4)).error().code
         == ErrorCode::NotFound);
 
-    // A file that is another one than before is not read.
+    // A file that was replaced is not read.
     const auto path = checkpoint.file(checkpoint.optimFiles[0]).path;
     test::spill(path, test::slurp(path) + "x");
     CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)).error().code

@@ -50,7 +50,7 @@ FlatPiece pieceAround(
     const Slots& slots, uint32_t rank, uint64_t offset, const std::vector<uint64_t>& borders)
 {
     const auto& buffer = slots[rank];
-    const auto joined = [&](uint64_t left) { // left and left + 1 belong to one run
+    const auto sameRun = [&](uint64_t left) { // left and left + 1 belong to one run
         if (std::find(borders.begin(), borders.end(), left + 1) != borders.end())
             return false;
         const Slot& a = buffer[left];
@@ -59,9 +59,9 @@ FlatPiece pieceAround(
     };
     uint64_t begin = offset;
     uint64_t end = offset + 1;
-    while (begin > 0 && joined(begin - 1))
+    while (begin > 0 && sameRun(begin - 1))
         --begin;
-    while (end < buffer.size() && joined(end - 1))
+    while (end < buffer.size() && sameRun(end - 1))
         ++end;
     if (!buffer[begin])
         return {FlatPiece::kPadding, rank, 0, begin, end - begin};

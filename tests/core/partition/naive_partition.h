@@ -12,7 +12,7 @@ namespace shardscope::oracle {
 
 /// One slot of a rank's flat buffer: (parameter, element), or nothing for padding.
 using Slot = std::optional<std::pair<uint32_t, uint64_t>>;
-/// Every slot of every rank, spelled out.
+/// Every slot of every rank.
 using Slots = std::vector<std::vector<Slot>>;
 
 /// ZeRO-1/2: append every element of every parameter, after each but the last append padding until

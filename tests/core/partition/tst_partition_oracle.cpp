@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules against buffers spelled out slot by slot, over thousands of random groups.
+// Compares the rules with buffers listed slot by slot, for thousands of random groups.
 #include "core/partition/flat_partition.h"
 #include "tests/core/partition/naive_partition.h"
 

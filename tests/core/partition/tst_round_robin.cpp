@@ -11,8 +11,8 @@ using Order = std::vector<uint32_t>;
 
 namespace {
 
-/// What _round_robin_reorder does, step by step: every rank has a pile, the piles are laid in a row.
-Order dealt(uint32_t count, uint32_t ranks)
+/// What _round_robin_reorder does, step by step: every rank has a list, and the lists are concatenated.
+Order naiveOrder(uint32_t count, uint32_t ranks)
 {
     std::vector<Order> piles(ranks);
     for (uint32_t i = 0; i < count; ++i)
@@ -65,6 +65,6 @@ TEST_CASE("oracle: round robin orders of all small groups")
 {
     for (uint32_t count = 0; count < 60; ++count) {
         for (uint32_t ranks = 1; ranks < 70; ++ranks)
-            REQUIRE(roundRobinOrder(count, ranks) == dealt(count, ranks));
+            REQUIRE(roundRobinOrder(count, ranks) == naiveOrder(count, ranks));
     }
 }

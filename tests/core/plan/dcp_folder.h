@@ -28,7 +28,7 @@ inline std::string archiveOf(const Shape& shape, const std::string& elements)
 class DcpFolder
 {
 public:
-    /// `elements` bytes of a float32 tensor of this shape, in runs of so many rows on one rank after another.
+    /// `elements` bytes of a float32 tensor of this shape, in runs of `rows` rows, on one rank after another.
     void add(const std::string& key, const Shape& shape, const std::string& elements, uint64_t rows)
     {
         DcpEntry entry;

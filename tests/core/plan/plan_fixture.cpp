@@ -56,7 +56,7 @@ std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& na
     return out;
 }
 
-std::vector<uint8_t> dealt(const std::vector<std::vector<uint8_t>>& slices, size_t parts)
+std::vector<uint8_t> interleaved(const std::vector<std::vector<uint8_t>>& slices, size_t parts)
 {
     std::vector<uint8_t> out;
     for (size_t part = 0; part < parts; ++part) {

@@ -17,14 +17,14 @@ CheckpointPtr openForPlan(const io::Path& path);
 /// The plan; the test ends when there is none.
 std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const ReshardOptions& options);
 /// What a plan writes into `folder`, read again: complete and without a finding above info. (The
-/// configuration that goes along may name another sub-group size than was asked for.)
-/// `allowed`: the code of a finding that may be there besides.
+/// copied configuration may name another sub-group size than was requested.)
+/// `allowed`: the code of one more finding that may be present.
 CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder,
     std::string_view allowed = code::kSubGroupSize);
 /// All elements of a parameter's state; the test ends when they cannot be read.
 std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state);
-/// What slices join to: `parts` runs of every slice, those of one number side by side.
-std::vector<uint8_t> dealt(const std::vector<std::vector<uint8_t>>& slices, size_t parts);
+/// Slices cut into `parts` runs each, the first run of every slice, then the second of every slice, …
+std::vector<uint8_t> interleaved(const std::vector<std::vector<uint8_t>>& slices, size_t parts);
 /// Both hold the same training state, byte for byte.
 void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source);
 

@@ -82,7 +82,7 @@ TEST_CASE("every row has the columns of the header, and numbers as JSON spells t
     CHECK(rows[4] == "option,,,,,,,,,,,,,group/2,lr,0.1,,,,");
 }
 
-TEST_CASE("texts are quoted where they must be, and are no formulas")
+TEST_CASE("texts are quoted where needed, and are not read as formulas")
 {
     CHECK(scalarRow(option("betas", "[0.9, 0.999]", "say \"hi\""))
         == "option,,,,,,,,,,,,,group/2,betas,\"[0.9, 0.999]\",\"say \"\"hi\"\"\",,,");

@@ -9,7 +9,7 @@
 using namespace shardscope;
 using Json = nlohmann::json;
 
-TEST_CASE("numbers stay what they are")
+TEST_CASE("numbers keep their values")
 {
     const std::string text = jsonText([](JsonWriter& json) {
         json.beginArray();
@@ -53,7 +53,7 @@ TEST_CASE("any bytes make valid JSON, and names keep theirs as hex")
     CHECK(object.at("name").get<std::string>().substr(0, 127) == all.substr(0, 127));
 }
 
-TEST_CASE("long answers leave in pieces, and the pieces are the answer")
+TEST_CASE("long answers are written in pieces, and the pieces together are the answer")
 {
     std::string out;
     size_t pieces = 0;

@@ -36,11 +36,11 @@ TEST_CASE("plain values are themselves, the last of equal keys counts")
     CHECK(object.at("betas") == Json::parse("[0.9, 1]"));
     CHECK(object.at("none").is_null());
     CHECK(object.at("7") == "seven");
-    CHECK(object.at("class").is_string()); // told, not looked up
+    CHECK(object.at("class").is_string()); // recorded, not resolved
     CHECK(object.size() == 6);
 }
 
-TEST_CASE("a few nodes that stand for billions make a short answer")
+TEST_CASE("a few nodes that represent billions make a short answer")
 {
     PickleBuilder builder;
     NodeId node = builder.string("lol");
@@ -53,7 +53,7 @@ TEST_CASE("a few nodes that stand for billions make a short answer")
     CHECK(Json::parse(text).is_array());
 }
 
-TEST_CASE("depth is no danger")
+TEST_CASE("deep nesting causes no crash")
 {
     PickleBuilder builder;
     NodeId node = builder.none();

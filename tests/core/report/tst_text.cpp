@@ -6,7 +6,7 @@
 
 using namespace shardscope;
 
-TEST_CASE("what could mislead a reader or drive a terminal is made visible")
+TEST_CASE("characters that mislead a reader or control a terminal are made visible")
 {
     CHECK(printable("layers.0.mlp Ü 日本") == "layers.0.mlp Ü 日本");
     CHECK(printable("\x1b[31m") == "\\x1b[31m");
@@ -24,7 +24,7 @@ TEST_CASE("what could mislead a reader or drive a terminal is made visible")
     CHECK(printable("\xED\xA0\x80") == "\\xed\\xa0\\x80"); // half of a surrogate pair
 }
 
-TEST_CASE("columns line up by what is seen")
+TEST_CASE("columns are aligned by visible width")
 {
     TextTable table({{"name"}, {"count", TextTable::Align::Right}});
     table.add({"a", "1"});
@@ -35,7 +35,7 @@ TEST_CASE("columns line up by what is seen")
     CHECK(out == "  name   count\n  a          1\n  日本     200\n  Übung\n");
 }
 
-TEST_CASE("colour only where it is wanted")
+TEST_CASE("colour only if requested")
 {
     CHECK(TextStyle{false}.red("x") == "x");
     CHECK(TextStyle{true}.red("x") == "\x1b[31mx\x1b[0m");

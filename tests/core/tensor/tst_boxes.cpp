@@ -62,7 +62,7 @@ bool coveredOnce(const Shape& shape, const std::vector<Box>& boxes, uint64_t eff
 
 } // namespace
 
-TEST_CASE("runs of boxes are those of every element, whatever the cut")
+TEST_CASE("runs of boxes equal those of single elements, for any cut")
 {
     std::mt19937 random(7);
     for (int round = 0; round < 300; ++round) {
@@ -110,8 +110,8 @@ TEST_CASE("boxes that leave a hole or overlap are detected")
     CHECK_FALSE(coveredOnce(shape, {}));
     CHECK(coveredOnce({}, {{{}, {}}}));
     CHECK(coveredOnce({0, 3}, {}));
-    CHECK_FALSE(coveredOnce(shape, {{{0, 0}, {4, 2}}, {{0, 2}, {4, 2}}}, 1)); // no effort is left for it
-    // Cut anew in every column, so that the cells between all cuts are many.
+    CHECK_FALSE(coveredOnce(shape, {{{0, 0}, {4, 2}}, {{0, 2}, {4, 2}}}, 1)); // the limit of work is used up
+    // Cut differently in every column, so that there are many cells between all cuts.
     std::vector<Box> columns;
     for (uint64_t i = 0; i < 200; ++i) {
         columns.push_back({{0, i}, {1 + i * 4, 1}});

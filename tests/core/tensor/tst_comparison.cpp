@@ -42,7 +42,7 @@ std::vector<float> randomValues(size_t count, unsigned seed)
 
 } // namespace
 
-TEST_CASE("equal is equal, NaN of the same bits among it")
+TEST_CASE("equal values compare equal, also NaN with the same bits")
 {
     auto values = randomValues(5000, 1);
     values[7] = kNan;
@@ -116,13 +116,14 @@ TEST_CASE("merged pieces give the whole")
     const auto left = randomValues(4096, 1);
     const auto right = randomValues(4096, 2);
     const Comparison whole = compared(left, right);
-    Comparison joined = compared({left.begin(), left.begin() + 1000}, {right.begin(), right.begin() + 1000});
-    joined += plainComparison(DType::Float32, bytesOf({left.begin() + 1000, left.end()}), DType::Float32,
+    Comparison combined
+        = compared({left.begin(), left.begin() + 1000}, {right.begin(), right.begin() + 1000});
+    combined += plainComparison(DType::Float32, bytesOf({left.begin() + 1000, left.end()}), DType::Float32,
         bytesOf({right.begin() + 1000, right.end()}), 1100, {});
-    CHECK(joined.different == whole.different);
-    CHECK(joined.firstDifferent == whole.firstDifferent);
-    CHECK(joined.maxAbsolute == whole.maxAbsolute);
-    CHECK(joined.relativeL2() == doctest::Approx(whole.relativeL2()).epsilon(1e-12));
+    CHECK(combined.different == whole.different);
+    CHECK(combined.firstDifferent == whole.firstDifferent);
+    CHECK(combined.maxAbsolute == whole.maxAbsolute);
+    CHECK(combined.relativeL2() == doctest::Approx(whole.relativeL2()).epsilon(1e-12));
 }
 
 TEST_CASE("two dtypes by their values")
@@ -135,7 +136,7 @@ TEST_CASE("two dtypes by their values")
     CHECK(plainComparison(DType::BFloat16, narrow, DType::Float32, rounded, 0, {}).areEqual());
     const Comparison found = plainComparison(DType::Float32, bytesOf(wide), DType::BFloat16, narrow, 0, {});
     CHECK(found.different > 2900);
-    CHECK(found.lastBit == found.different); // nothing but rounding lies between them
+    CHECK(found.lastBit == found.different); // they differ by rounding only
     CHECK(found.maxAbsolute < 0.02);
     CHECK(canCompare(DType::Float32, DType::Float16));
     CHECK(canCompare(DType::Complex64, DType::Complex64));

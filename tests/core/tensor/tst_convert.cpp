@@ -25,7 +25,7 @@ Out convertOne(DType from, DType to, In value)
     return out;
 }
 
-/// The dtype's value nearest to `value`, found by trying all; of two the one whose last bit is 0.
+/// The dtype's value nearest to `value`, found by trying all; in a tie the one with last bit 0.
 uint16_t nearestByTrying(DType dtype, float value)
 {
     uint16_t best = 0;
@@ -60,7 +60,7 @@ std::vector<float> interesting()
 
 } // namespace
 
-TEST_CASE("float32 goes to the nearest bfloat16 and float16, ties to even")
+TEST_CASE("float32 rounds to the nearest bfloat16 and float16, ties to even")
 {
     for (const float value : interesting()) {
         CAPTURE(value);
@@ -72,7 +72,7 @@ TEST_CASE("float32 goes to the nearest bfloat16 and float16, ties to even")
     }
 }
 
-TEST_CASE("beyond the range comes infinity, and NaN stays NaN")
+TEST_CASE("values out of range become infinity, and NaN stays NaN")
 {
     constexpr float kInf = std::numeric_limits<float>::infinity();
     CHECK(convertOne<uint16_t>(DType::Float32, DType::Float16, 65519.0F) == 0x7BFF);
@@ -84,7 +84,7 @@ TEST_CASE("beyond the range comes infinity, and NaN stays NaN")
     CHECK(convertOne<uint16_t>(DType::Float32, DType::Float16, std::bit_cast<float>(0xFF800001U)) == 0xFE00);
 }
 
-TEST_CASE("every 16-bit value goes to float32 and back")
+TEST_CASE("every 16-bit value converts to float32 and back")
 {
     for (const DType dtype : {DType::Float16, DType::BFloat16}) {
         for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -115,7 +115,7 @@ TEST_CASE("only pairs that are known convert, and numbers that fit become elemen
     CHECK(!elementOf(DType::Complex64, 1.0));
 }
 
-TEST_CASE("float8: the nearest of all patterns, ties to even, what lies beyond as torch has it")
+TEST_CASE("float8: the nearest of all patterns, ties to even, values out of range as in torch")
 {
     for (const DType dtype : {DType::Float8E4M3, DType::Float8E5M2}) {
         std::vector<double> values; // by pattern, those of positive finite numbers ascend

@@ -73,7 +73,7 @@ TEST_CASE("narrow floats have the values that torch gives them")
     }
 }
 
-TEST_CASE("the text of a narrow float leads back to it and to no neighbour")
+TEST_CASE("the text of a narrow float is parsed back to the same value")
 {
     for (const Pattern& pattern : torchsPatterns()) {
         if (!std::isfinite(pattern.value))

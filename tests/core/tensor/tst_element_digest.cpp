@@ -34,7 +34,7 @@ uint64_t mixOfHeader(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/// The header's definition, word for word.
+/// The header's definition, implemented literally.
 Wide oracle(const std::string& name, const std::string& state, uint32_t itemBytes, uint64_t first,
     const std::vector<uint8_t>& bytes)
 {
@@ -124,7 +124,7 @@ TEST_CASE("a digest does not depend on how a tensor is split or in which order p
     }
 }
 
-TEST_CASE("a digest tells what differs: value, place, name, state, and the boundary between name and state")
+TEST_CASE("a digest depends on value, place, name, state, and the boundary between name and state")
 {
     const std::vector<uint8_t> bytes{1, 0, 0, 0, 2, 0, 0, 0};
     const std::vector<uint8_t> swapped{2, 0, 0, 0, 1, 0, 0, 0};

@@ -93,14 +93,14 @@ TEST_CASE("merged pieces give the whole")
     const auto bytes = bytesOf(randomValues(5000, 7), DType::Float32);
     const Statistics whole = plainStatistics(DType::Float32, bytes, nullptr);
     for (const size_t cut : {size_t{0}, size_t{1}, size_t{2500}, size_t{5000}}) {
-        Statistics joined = plainStatistics(DType::Float32, std::span(bytes).first(cut * 4), nullptr);
-        joined += plainStatistics(DType::Float32, std::span(bytes).subspan(cut * 4), nullptr);
-        CHECK(joined.elements == 5000);
-        CHECK(joined.min == whole.min);
-        CHECK(joined.max == whole.max);
-        CHECK(near(joined.mean, whole.mean, 8));
-        CHECK(near(joined.std(), whole.std(), 1));
-        CHECK(near(joined.l2(), whole.l2(), whole.l2()));
+        Statistics combined = plainStatistics(DType::Float32, std::span(bytes).first(cut * 4), nullptr);
+        combined += plainStatistics(DType::Float32, std::span(bytes).subspan(cut * 4), nullptr);
+        CHECK(combined.elements == 5000);
+        CHECK(combined.min == whole.min);
+        CHECK(combined.max == whole.max);
+        CHECK(near(combined.mean, whole.mean, 8));
+        CHECK(near(combined.std(), whole.std(), 1));
+        CHECK(near(combined.l2(), whole.l2(), whole.l2()));
     }
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("metadata are read as they were written")
     CHECK(dcpMetadataBytes(odd).error().code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("metadata that cannot be are refused")
+TEST_CASE("impossible metadata are refused")
 {
     CHECK(codeOf([](auto& e) { e[0].chunks[0].place.file = "../x"; }) == ErrorCode::Hostile);
     CHECK(codeOf([](auto& e) { e[0].chunks[0].place.file = "/x"; }) == ErrorCode::Hostile);

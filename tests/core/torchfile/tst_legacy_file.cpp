@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of torch before its zip files, on files that torch wrote and on what is made of them by force.
+// The form of torch before its zip files, on files that torch wrote and on damaged copies of them.
 #include "core/torchfile/torch_file.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
@@ -50,7 +50,7 @@ std::string with(std::string bytes, const std::string& from, const std::string& 
     return bytes.replace(at, from.size(), to);
 }
 
-bool tells(const TorchFile& file, std::string_view code)
+bool hasFinding(const TorchFile& file, std::string_view code)
 {
     return std::any_of(file.findings().begin(), file.findings().end(),
         [&](const Finding& finding) { return finding.code == code; });
@@ -89,7 +89,7 @@ TEST_CASE("tensors of a legacy file are those of the zip file that it was made f
                 CHECK(bytesOf(**legacy, *ours) == bytesOf(**zip, *theirs));
         }
         CHECK((*legacy)->storagesInOrder().size() == (*zip)->storagesInOrder().size());
-        CHECK(tells(**legacy, "record-unchecked"));
+        CHECK(hasFinding(**legacy, "record-unchecked"));
         CHECK((*legacy)->findings().size() == 1);
     }
 }
@@ -130,18 +130,18 @@ TEST_CASE("a legacy file truncated anywhere is refused, or shown with its losses
                 CHECK(tolerant.error().code == ErrorCode::Damaged);
                 continue;
             }
-            CHECK(tells(**tolerant, "file-torn"));
+            CHECK(hasFinding(**tolerant, "file-torn"));
             for (const ZipRecord& record : (*tolerant)->zip().records())
                 CHECK((record.damaged || record.payloadOffset + record.bytes <= bytes));
         }
     }
 }
 
-TEST_CASE("a legacy file with any byte changed never reaches outside itself")
+TEST_CASE("a legacy file with any byte changed is never read outside its bounds")
 {
     const Bytes place;
     const std::string whole = test::slurp(kData / "legacy/views.pt");
-    const size_t payload = 48 * 4; // what lies at the end is only values
+    const size_t payload = 48 * 4; // the end of the file is only values
     for (size_t at = 15; at + payload < whole.size(); ++at) {
         for (const int flip : {0x01, 0x80, 0xFF}) {
             CAPTURE(at);
@@ -164,7 +164,7 @@ TEST_CASE("a legacy file with any byte changed never reaches outside itself")
     }
 }
 
-TEST_CASE("what a legacy file can hold and no reader should guess is refused by name")
+TEST_CASE("ambiguous content of a legacy file is refused by name")
 {
     const Bytes place;
     const std::string whole = test::slurp(kData / "torch/legacy.pt");
@@ -207,7 +207,7 @@ TEST_CASE("wrong counts and trailing bytes are reported")
     fewer[whole.size() - 24] = 3; // of 4 elements
     const auto wrong = place.open(fewer, ReadMode::Tolerant);
     REQUIRE(wrong);
-    CHECK(tells(**wrong, "tensor-invalid"));
+    CHECK(hasFinding(**wrong, "tensor-invalid"));
     CHECK_FALSE(place.open(fewer));
 
     std::string huge = whole;
@@ -215,14 +215,14 @@ TEST_CASE("wrong counts and trailing bytes are reported")
     CHECK_FALSE(place.open(huge));
     const auto shown = place.open(huge, ReadMode::Tolerant);
     REQUIRE(shown);
-    CHECK(tells(**shown, "file-torn"));
+    CHECK(hasFinding(**shown, "file-torn"));
 
     const auto longer = place.open(whole + "tail");
     REQUIRE(longer);
-    CHECK(tells(**longer, "trailing-data"));
+    CHECK(hasFinding(**longer, "trailing-data"));
 }
 
-TEST_CASE("the byte order of a legacy file is what its machine's facts say")
+TEST_CASE("the byte order of a legacy file is the one that it records")
 {
     const Bytes place;
     const std::string whole = test::slurp(kData / "torch/legacy.pt");

@@ -30,7 +30,7 @@ TEST_CASE("a NumPy header as numpy writes it")
         CHECK(npyHeader(DType::Float64, {n, n}).size() % 64 == 0);
 }
 
-TEST_CASE("a NumPy header is read again, and nothing else is taken for one")
+TEST_CASE("a NumPy header is read again, and other bytes are refused")
 {
     for (const DType dtype : {DType::Float32, DType::Bool, DType::BFloat16, DType::Float8E5M2}) {
         for (const Shape& shape :
@@ -59,7 +59,7 @@ TEST_CASE("a NumPy header is read again, and nothing else is taken for one")
     CHECK(codeOf("\x76", "\xff") == ErrorCode::Damaged); // a length beyond the file
 }
 
-TEST_CASE("names of tensors become names of files, and can be had back")
+TEST_CASE("names of tensors become names of files, and can be decoded again")
 {
     const std::vector<std::string> names{"model.layers.0.weight", "a/b", "../up", ".hidden", "tab\there",
         std::string("nul\0byte", 8), "50%", "a~b", "größe", "con", "A.weight", "a.weight", "a.Weight",
@@ -85,7 +85,7 @@ TEST_CASE("names of tensors become names of files, and can be had back")
     }
 }
 
-TEST_CASE("a folder of NumPy files is what its index and the files' headers both say")
+TEST_CASE("the index of a folder of NumPy files must match the files' headers")
 {
     const TemporaryFolder folder;
     const auto write = [&](const std::string& index) {

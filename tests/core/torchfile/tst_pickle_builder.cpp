@@ -11,7 +11,7 @@
 using namespace shardscope;
 using namespace std::string_literals;
 
-TEST_CASE("what is built is what the written stream says")
+TEST_CASE("a written stream parses to what was built")
 {
     PickleBuilder builder;
     const NodeId key = builder.string("key");
@@ -44,7 +44,7 @@ TEST_CASE("what is built is what the written stream says")
     CHECK(asInteger(graph, lookup(graph, read[3], "key2")) == INT64_MIN);
     const auto target = graph.items(graph.target(read[4]));
     CHECK(target[0] == target[1]);
-    CHECK(target[0] == graph.items(graph.root())[0]); // one string object, met four times
+    CHECK(target[0] == graph.items(graph.root())[0]); // one string object, used four times
     CHECK(emitPickle(graph).value() == *written);
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("equal strings built twice stay two objects")
         == "\x80\x02]q\x00(X\x01\x00\x00\x00"s + "aq\x01X\x01\x00\x00\x00"s + "aq\x02" + "e.");
 }
 
-TEST_CASE("the builder is empty after finish and texts beyond one chunk survive")
+TEST_CASE("the builder is empty after finish, and texts beyond one chunk are kept")
 {
     PickleBuilder builder;
     std::vector<NodeId> items;
@@ -73,7 +73,7 @@ TEST_CASE("the builder is empty after finish and texts beyond one chunk survive"
     }
 }
 
-TEST_CASE("a substituted node is replaced wherever it is met, the rest keeps its sharing")
+TEST_CASE("a substituted node is replaced everywhere, and the rest keeps its sharing")
 {
     const PickleGraph source = fixture::parse(fixture::readPickle("optimizer_states"));
     const NodeId outer = lookup(source, source.root(), "optimizer_state_dict");
@@ -99,7 +99,7 @@ TEST_CASE("a substituted node is replaced wherever it is met, the rest keeps its
         edited.kind(lookup(edited, after, "zero_stage")) == source.kind(lookup(source, outer, "zero_stage")));
 }
 
-TEST_CASE("parts of two graphs live in one")
+TEST_CASE("parts of two graphs are combined in one")
 {
     PickleBuilder builder;
     std::array<NodeId, 3> parts{};
@@ -213,7 +213,7 @@ TEST_CASE("random graphs come back as they were")
                 nodes.push_back(builder.reduce(nodes[1], tuples[below(tuples.size())]));
                 builder.setState(nodes.back(), pick());
                 break;
-            case 6: // cycles arise here
+            case 6: // cycles are created here
                 if (!lists.empty())
                     builder.append(lists[below(lists.size())], pick());
                 break;

@@ -62,7 +62,7 @@ void exercise(const std::string& stream)
 
 } // namespace
 
-TEST_CASE("P01 P02 P04 P27: dangerous names are labelled wherever they stand, and stay data")
+TEST_CASE("P01 P02 P04 P27: dangerous names are labelled in any position, and stay data")
 {
     const std::string call = "(X\x02\x00\x00\x00lstR"s;
     for (const auto& [stream, name] : std::vector<std::pair<std::string, std::string>>{
@@ -90,7 +90,7 @@ TEST_CASE("P01 P02 P04 P27: dangerous names are labelled wherever they stand, an
     }
 }
 
-TEST_CASE("a popped call is written back where another object carries it")
+TEST_CASE("a popped call is written back if another object refers to it")
 {
     const std::string stream
         = kProto2 + "]q\x00"s + "cos\nsystem\nq\x01X\x02\x00\x00\x00lsq\x02\x85Rq\x03"s + "0.";
@@ -128,7 +128,7 @@ TEST_CASE("P03: a stream that breaks after its payload names the payload")
     CHECK(parsed.error().message.find("os.system") != std::string::npos);
 }
 
-TEST_CASE("P04 P20: names and texts cannot fake what is on screen")
+TEST_CASE("P04 P20: names and texts cannot fake output on screen")
 {
     const PickleGraph graph = fixture::parse(kProto2 + "cevil\r\x1b[2J\nna\xE2\x80\xAEme\n."s);
     const std::string text = nodeText(graph, graph.root());
@@ -140,7 +140,7 @@ TEST_CASE("P04 P20: names and texts cannot fake what is on screen")
     CHECK(nodeText(lone, lone.root()).find("\xED\xA0\x80") == std::string::npos);
 }
 
-TEST_CASE("P05: a class called Storage elsewhere is no storage")
+TEST_CASE("P05: a class called Storage in another module is not a storage")
 {
     const auto persistent = [](const std::string& type) {
         return kProto2 + "(X\x07\x00\x00\x00storagec"s + type + "X\x01\x00\x00\x00"s + "0X\x03\x00\x00\x00"s
@@ -207,7 +207,7 @@ TEST_CASE("P09: every opcode that takes items refuses an empty stack, and a mark
     for (const std::string& taker : takers) {
         CAPTURE(taker);
         CHECK(codeOf(kProto2 + taker + ".") == ErrorCode::Damaged);
-        // What lies below the mark must not be reached.
+        // Items below the mark must not be reached.
         const std::string withMark = kProto2 + "]]](" + taker + ".";
         if (std::set<std::string>{"R", "a", "b", "o", "q\x00"s, "r\x00\x00\x00\x00"s, "p0\n", "s", "2", "Q",
                 "\x81", "\x85", "\x86", "\x87", "\x92", "\x93", "\x94"}
@@ -230,7 +230,7 @@ TEST_CASE("P12: announced lengths are checked before anything is allocated")
     CHECK(codeOf(kProto2 + "T\xFF\xFF\xFF\xFF" + "abc.") == ErrorCode::Damaged);
 }
 
-TEST_CASE("P13: a memo index is no size")
+TEST_CASE("P13: a memo index is not used as a size")
 {
     const PickleGraph graph = fixture::parse(kProto2 + "]r\xFF\xFF\xFF\xFF" + "j\xFF\xFF\xFF\xFF" + "\x86.");
     const auto items = graph.items(graph.root());
@@ -238,7 +238,7 @@ TEST_CASE("P13: a memo index is no size")
     CHECK(items[0] == items[1]);
 }
 
-TEST_CASE("P18: items go where items can go")
+TEST_CASE("P18: items are only added to containers")
 {
     const std::string tensor = "ctorch._utils\n_rebuild_tensor_v2\n)R";
     const std::string object = "cm\nClass\n)\x81";
@@ -288,7 +288,7 @@ TEST_CASE("P21: numbers in text are read strictly")
     CHECK(truth.boolean(truth.root()));
 }
 
-TEST_CASE("P22: every bit of a double survives")
+TEST_CASE("P22: every bit of a double is kept")
 {
     for (const uint64_t bits : std::initializer_list<uint64_t>{
              0x8000000000000000u, 0x7FF8000000000123u, 0xFFF0000000000001u, 0x0000000000000001u}) {
@@ -383,7 +383,7 @@ TEST_CASE("P29: a Python 2 file keeps its 8-bit strings")
         == kProto2 + "}q\x00(U\x04"s + "a\0'\nq\x01K\x05X\x03\x00\x00\x00\xC3\xA9xq\x02h\x01u."s);
 }
 
-TEST_CASE("cut and changed streams are refused or read, never misread into a crash")
+TEST_CASE("truncated and changed streams are refused or read, and never crash the reader")
 {
     for (const char* name : {"optimizer_states", "model_states", "client_state", "protocol0", "protocol5"}) {
         const std::string stream = fixture::readPickle(name);

@@ -36,7 +36,7 @@ bool isOf(std::string_view text, std::string_view characters)
 
 } // namespace
 
-TEST_CASE("what is not kept is blank, and nothing moves, in every protocol")
+TEST_CASE("everything that is not kept is blanked, and no offset changes, in every protocol")
 {
     for (const char* name : {"optimizer_states", "model_states", "client_state", "large", "scalar",
              "protocol0", "protocol1", "protocol3", "protocol4", "protocol5"}) {
@@ -67,7 +67,7 @@ TEST_CASE("what is not kept is blank, and nothing moves, in every protocol")
     }
 }
 
-TEST_CASE("every text that is no name of a class or a storage is covered")
+TEST_CASE("every text except names of classes and storages is blanked")
 {
     const std::string stream = fixture::readPickle("client_state");
     const PickleGraph before = fixture::parse(stream);

@@ -8,7 +8,7 @@ using namespace shardscope;
 
 namespace {
 
-/// Where two streams part, with some bytes around: a mere "not equal" would say nothing.
+/// The position where two streams differ, with the bytes around it, for the message of a failed test.
 std::string difference(const std::string& expected, const std::string& actual)
 {
     if (expected == actual)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written must be the reference writer's bytes (tests/interop holds them against it) and read back.
+// The output must equal the reference writer's bytes (tests/interop compares with it) and read back.
 #include "core/torchfile/formats/safetensors_file.h"
 #include "core/torchfile/formats/safetensors_layout.h"
 
@@ -34,7 +34,7 @@ TEST_CASE("a header has the bytes that the reference writer gives it")
     CHECK(SafetensorsLayout::make({}, {})->header == std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
-TEST_CASE("what was laid out reads back, larger elements first, then by name")
+TEST_CASE("a layout reads back, larger elements first, then by name")
 {
     std::vector<SafetensorsSpec> tensors{{"flag", DType::Bool, {3}}, {"half", DType::Float16, {5}},
         {"b", DType::Float32, {2, 3}}, {"none", DType::Float32, {0, 4}}, {"a", DType::Float32, {}},
@@ -49,7 +49,7 @@ TEST_CASE("what was laid out reads back, larger elements first, then by name")
         const SafeTensor& found = header->tensors[i];
         const SafetensorsSpec& meant = tensors[layout.order[i]];
         if (meant.shape == Shape{0, 4} || tensors[layout.order[i > 0 ? i - 1 : 0]].shape == Shape{0, 4})
-            continue; // where nothing lies, order is not seen
+            continue; // empty tensors have no visible order
         CHECK(found.name == meant.name);
         CHECK(found.dtype == meant.dtype);
         CHECK(found.shape == meant.shape);
@@ -61,7 +61,7 @@ TEST_CASE("what was laid out reads back, larger elements first, then by name")
     CHECK(names == std::vector<std::string>{"wide", "a", "b", "none", "brain", "half", "flag"});
 }
 
-TEST_CASE("what the format cannot hold is refused by name")
+TEST_CASE("tensors that the format cannot hold are refused by name")
 {
     const auto refused = [](SafetensorsSpec tensor) {
         const auto layout = SafetensorsLayout::make({std::move(tensor)}, {});

@@ -35,7 +35,7 @@ io::Path rankFile(int rank)
 
 } // namespace
 
-TEST_CASE("files with the same pickle share it, findings and all; others do not")
+TEST_CASE("files with the same pickle share it and its findings; others do not")
 {
     SharedPickles shared;
     const auto zero = open(rankFile(0), &shared);
@@ -51,7 +51,7 @@ TEST_CASE("files with the same pickle share it, findings and all; others do not"
     CHECK(&open(rankFile(1), nullptr)->pickle() != &open(rankFile(2), nullptr)->pickle());
 }
 
-TEST_CASE("a pickle of which little was kept is not the one that was kept whole")
+TEST_CASE("a partly kept pickle is not shared with one that was kept in full")
 {
     SharedPickles shared;
     const auto little = open(rankFile(1), &shared, nothing);
@@ -62,7 +62,7 @@ TEST_CASE("a pickle of which little was kept is not the one that was kept whole"
     CHECK(&open(rankFile(3), &shared)->pickle() == &whole->pickle());
 }
 
-TEST_CASE("only the last few are remembered, and threads that parse at once end with one")
+TEST_CASE("only the last few are remembered, and threads that parse concurrently share one")
 {
     SharedPickles shared;
     const auto first = open(rankFile(1), &shared);

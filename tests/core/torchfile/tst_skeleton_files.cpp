@@ -76,7 +76,7 @@ TEST_CASE("a skeleton is a folder of files of their original sizes")
     CHECK(fixture.files.list(zip / "run/latest").error().code == ErrorCode::Unreadable);
 }
 
-TEST_CASE("kept bytes read as they were, and values say that they are not there")
+TEST_CASE("kept bytes read as before, and reading values reports that they were not kept")
 {
     Fixture fixture;
     const auto file = fixture.files.openRead(fixture.folder / "s.zip/run/t/a.pt");
@@ -114,7 +114,7 @@ TEST_CASE("nothing is written into a skeleton, and the file itself can be replac
     CHECK(fixture.files.stat(zip)->type == io::FileType::Regular);
 }
 
-TEST_CASE("other zip files and folders are themselves")
+TEST_CASE("other zip files and folders do not open as skeletons")
 {
     const TemporaryFolder folder;
     spill(folder / "a.zip", buildForeignArchive({{"x/y", "z"}}));
@@ -171,7 +171,7 @@ TEST_CASE("a torn skeleton says so, at every length")
     }
 }
 
-TEST_CASE("a record that grows beyond its word is no memory bomb")
+TEST_CASE("a record that inflates beyond its declared size is stopped")
 {
     ForeignRecord bomb{"skeleton/kept/0", {}};
     compress(bomb, std::string(1 << 20, 'a'), 6);

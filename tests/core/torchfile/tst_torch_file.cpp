@@ -93,7 +93,7 @@ test::NamedRecords without(const std::string& name)
 
 } // namespace
 
-TEST_CASE("tensors of a real file are where their values are")
+TEST_CASE("the recorded positions of a real file's tensors hold their values")
 {
     const auto opened = open(kData / "views.pt");
     REQUIRE(opened);
@@ -132,7 +132,7 @@ TEST_CASE("tensors of a real file are where their values are")
     CHECK(storages[2].elements == 6);
 }
 
-TEST_CASE("every dtype that torch saves has its extent")
+TEST_CASE("every dtype that torch saves has the right size")
 {
     const auto opened = open(kData / "dtypes.pt");
     REQUIRE(opened);
@@ -317,7 +317,7 @@ TEST_CASE("Z28 Z30: wrong checksums")
     std::string bytes = test::buildTorchArchive(sound());
     const size_t payload = bytes.find(std::string(16, 'x'));
     bytes[payload] = 'y';
-    // A tensor's payload is not read when a file is opened; whoever reads it is told.
+    // A tensor's payload is not read when a file is opened; reading it later returns the error.
     const auto opened = open(folder.write(bytes));
     REQUIRE(opened);
     const auto file = io::realFileSystem().openRead((*opened)->path());

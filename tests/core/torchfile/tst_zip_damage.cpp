@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Truncation everywhere, flips everywhere, and what can be rebuilt when the directory is lost.
+// Truncation and flipped bytes at every position, and rebuilding without a directory.
 #include "core/torchfile/zip/zip_directory.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/places.h"
@@ -87,7 +87,7 @@ TEST_CASE("Z03 Z04: a file truncated anywhere never gives a wrong value")
     }
 }
 
-TEST_CASE("a flipped byte anywhere is refused, reported, or changes nothing")
+TEST_CASE("a flipped byte anywhere is refused, reported, or has no effect")
 {
     for (const char* name : {"tiny.pt", "file_object.pt"}) {
         CAPTURE(name);
@@ -116,7 +116,7 @@ TEST_CASE("a flipped byte anywhere is refused, reported, or changes nothing")
                     CHECK((payload[at] ? readable == content.size() - 1
                                        : readable == content.size() || !zip->findings().empty()));
                     if (!payload[at]) {
-                        // Whatever is accepted silently is not torch's own bytes any more, and says so.
+                        // A change that is accepted silently is still reported as not torch's own bytes.
                         CHECK_FALSE(zip->isTorchProfile());
                         if (zip->findings().empty())
                             ++silent;

@@ -23,7 +23,7 @@ Result<ZipDirectory> open(const io::ReadFile& file, ReadMode mode = ReadMode::St
 
 } // namespace
 
-TEST_CASE("the directory of a real file is what Python's zipfile says of it")
+TEST_CASE("the directory of a real file equals what Python's zipfile reads")
 {
     // From zipfile.ZipFile("tiny.pt").infolist().
     struct Row {
@@ -161,7 +161,7 @@ TEST_CASE("checking a checksum stops on request and reports progress")
     CHECK(ZipDirectory::read(file, ReadMode::Strict, stopped).error().code == ErrorCode::Cancelled);
 }
 
-TEST_CASE("a file that only another program wrote opens with what is odd about it")
+TEST_CASE("a file of another program opens with findings about the differences")
 {
     const test::MemoryFile file(test::buildForeignArchive(
         {{"a/data.pkl", "x"}, {"a/data/0", std::string(32, 'y')}, {"a/version", "3"}}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives made to cheat or crash a reader; Z numbers are rows of the catalogue of hostile inputs.
+// Malicious archives, made to mislead or crash a reader; Z numbers are rows of the catalogue of hostile
+// inputs.
 #include "core/torchfile/zip/zip_directory.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/torch_archive_builder.h"
@@ -209,7 +210,7 @@ TEST_CASE("Z14 Z15 Z16: local headers that differ from the directory")
     checkRefused(poked(bytes, 14, uint32_t{99}), ErrorCode::Hostile, "checksum");
     checkRefused(poked(bytes, 18, uint32_t{6}), ErrorCode::Hostile, "size");
     checkRefused(poked(bytes, 22, uint32_t{6}), ErrorCode::Hostile, "size");
-    // Where a descriptor is announced, zeros are as good as the value and anything else is not.
+    // If a descriptor is declared, zeros are as valid as the value, and other numbers are not.
     const std::string torchs = test::buildTorchArchive(kPlain);
     checkRefused(poked(torchs, 14, uint32_t{99}), ErrorCode::Hostile, "checksum");
     checkRefused(poked(torchs, 22, uint32_t{99}), ErrorCode::Hostile, "size");
@@ -314,7 +315,7 @@ TEST_CASE("Z26 Z27: compressed records")
         return buildForeignArchive({{"a/data.pkl", "x"}, compressed("a/big", text, declared)});
     };
     CHECK(open(bytes(text.size()),
-        ReadMode::Strict)); // TorchFile refuses it, once it knows that it is no TorchScript
+        ReadMode::Strict)); // TorchFile refuses it, once it knows that it is not TorchScript
     const ZipDirectory zip = checkWarned(bytes(text.size()), "not-supported");
     const test::MemoryFile file(bytes(text.size()));
     CHECK(zip.records()[1].deflated);

@@ -64,7 +64,7 @@ TEST_CASE("torch's own files are rebuilt byte for byte from their records")
     }
 }
 
-TEST_CASE("headers of files beyond 4 GiB are torch's to the byte")
+TEST_CASE("headers of files beyond 4 GiB equal torch's byte for byte")
 {
     for (const char* name : {"zip64_payload.sparse", "zip64_offset.sparse"}) {
         CAPTURE(name);
@@ -89,7 +89,7 @@ TEST_CASE("headers of files beyond 4 GiB are torch's to the byte")
         const std::string directory = layout->directory(taken.crcs);
         CHECK(file->bytesAt(layout->directoryOffset(), directory.size()) == directory);
     }
-    // Which rule each file exercises, so that a changed fixture does not pass by exercising none.
+    // Which rule each file exercises, so that a changed fixture that exercises no rule fails.
     const Taken payload = take(*test::MemoryFile::fromSparse(kData / "zip64_payload.sparse"));
     CHECK(payload.zip.records()[*payload.zip.find("data/0")].bytes == 0xFFFFFFFFull + 6);
     const Taken offset = take(*test::MemoryFile::fromSparse(kData / "zip64_offset.sparse"));
@@ -98,7 +98,7 @@ TEST_CASE("headers of files beyond 4 GiB are torch's to the byte")
     CHECK(offset.zip.records()[*offset.zip.find("data/3")].bytes == 0);
 }
 
-TEST_CASE("a layout that cannot be is refused")
+TEST_CASE("an impossible layout is refused")
 {
     CHECK(ZipLayout::make("a", {}).error().code == ErrorCode::Usage);
     CHECK(ZipLayout::make("", {{"x", 1}}).error().code == ErrorCode::Usage);
@@ -113,7 +113,7 @@ TEST_CASE("a layout that cannot be is refused")
     CHECK(ZipLayout::make("a", {{"x", uint64_t{1} << 62}}).has_value());
 }
 
-TEST_CASE("payloads begin on the alignment whatever the lengths of names and payloads")
+TEST_CASE("payloads are aligned for any lengths of names and payloads")
 {
     std::vector<ZipRecordSpec> specs;
     for (uint32_t i = 0; i < 300; ++i)
@@ -128,7 +128,7 @@ TEST_CASE("payloads begin on the alignment whatever the lengths of names and pay
     }
 }
 
-TEST_CASE("the serialization id has torch's form and depends on all that it stands for")
+TEST_CASE("the serialization id has torch's form and depends on all that it identifies")
 {
     const std::string id = serializationId({{"data.pkl", 3}, {"data/0", 8}}, {1, 2});
     CHECK(id.size() == 40);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes narrow_floats.tsv: what torch says each pattern of a narrow float is. Usage: make.py [OUTPUT_FOLDER].
+"""Makes narrow_floats.tsv: the value of each pattern of a narrow float according to torch. Usage: make.py [OUTPUT_FOLDER].
 
 Columns: dtype, bits in hex, the same value as float32 bits in hex ("nan" for any nan). All 256 patterns of the 8-bit
 types, a sample of the 16-bit ones.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pickles beside this file: data.pkl streams as torch.save and CPython write them.
+"""Makes the pickles next to this file: data.pkl streams as torch.save and CPython write them.
 
 Needs torch, DeepSpeed and numpy. Usage: make.py [OUTPUT_FOLDER]. The tests demand that Shardscope writes each
 stream back byte for byte.

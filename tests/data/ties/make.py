@@ -13,8 +13,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "interop"))
 
 import environment  # noqa: E402
-import ranks  # noqa: E402
-from setups import Setup, deepspeed_config  # noqa: E402
+from runs import ranks  # noqa: E402
+from runs.setups import Setup, deepspeed_config  # noqa: E402
 
 
 def write(_rank, world):

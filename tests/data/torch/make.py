@@ -87,7 +87,7 @@ def zip64_files():
     cases = {
         # the payload itself is too long for 32 bits
         "zip64_payload": [torch.zeros(limit + 6, dtype=torch.int8), torch.empty(0), torch.ones(2)],
-        # no payload is, but what follows lies beyond 4 GiB
+        # no payload is, but the next record is beyond 4 GiB
         "zip64_offset": [torch.ones(3), torch.zeros(limit - 1, dtype=torch.int8), torch.ones(2), torch.empty(0)],
     }
     for name, tensors in cases.items():

@@ -36,12 +36,12 @@ private Q_SLOTS:
     void draggedRangeAddsUp();
     void selectionElsewhereLightsTheParameter();
     void aliasLightsItsOwner();
-    void clickTellsTheSelection();
+    void clickSetsTheSelection();
     void ctrlWheelZoomsAtThePointer();
     void unitsAndProjectionsCanBeChosen();
     void newSnapshotKeepsTheZoom();
     void emptyCheckpointIsHarmless();
-    void textsTellEverything();
+    void textsNameEverything();
 
 private:
     [[nodiscard]] MapCanvas* canvas() const { return m_view->canvas(); }
@@ -220,7 +220,7 @@ void TestMapView::aliasLightsItsOwner()
     QFAIL("the checkpoint has no alias");
 }
 
-void TestMapView::clickTellsTheSelection()
+void TestMapView::clickSetsTheSelection()
 {
     show({.stage = 3, .ranks = 4, .shapes = kShapes});
     const QPoint place(300, 60);
@@ -307,7 +307,7 @@ void TestMapView::emptyCheckpointIsHarmless()
     QCOMPARE(m_selection->current().param, canvas()->source()->unit().params[0]);
 }
 
-void TestMapView::textsTellEverything()
+void TestMapView::textsNameEverything()
 {
     const MapSource source(test::makeSyntheticCheckpoint({.stage = 3, .ranks = 4, .shapes = kShapes}),
         UnitId{0}, MapQuery::Projection::Partitions, 0);

@@ -49,7 +49,7 @@ class TestCompare : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
-    void tellsTheVerdict_data()
+    void showsTheVerdict_data()
     {
         QTest::addColumn<QString>("left");
         QTest::addColumn<QString>("right");
@@ -65,7 +65,7 @@ private Q_SLOTS:
             << u"zero3-w4"_s << u"zero2-w2"_s << u"not two states of one model"_s << true;
     }
 
-    void tellsTheVerdict()
+    void showsTheVerdict()
     {
         QFETCH(QString, left);
         QFETCH(QString, right);
@@ -85,7 +85,7 @@ private Q_SLOTS:
         QCOMPARE(maps->left()->colourMode(), MapColourMode::Difference);
     }
 
-    void patternsJoinWhatNothingRecords()
+    void patternsMergeSlicesWithoutARecord()
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("megatron-w2/global_step2")));
@@ -293,7 +293,7 @@ private Q_SLOTS:
         QVERIFY(!ui.window().actionSet().nextDifference->isEnabled());
     }
 
-    void findsParametersOfJoinedSlices()
+    void findsParametersOfMergedSlices()
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("slices-w4")));

@@ -230,7 +230,8 @@ private Q_SLOTS:
         QVERIFY(!hasSplitGroups(*whole));
         using Cell = std::tuple<CellKind, uint32_t, uint64_t, uint64_t, uint64_t>;
         for (size_t g = 0; g < parts->groups.size(); ++g) {
-            const MapQuery joined(whole, whole->groups[g].units.front(), MapQuery::Projection::Partitions);
+            const MapQuery wholeGroup(
+                whole, whole->groups[g].units.front(), MapQuery::Projection::Partitions);
             for (uint32_t rank = 0; rank < parts->parallel.dp; ++rank) {
                 std::vector<Cell> wanted;
                 uint64_t before = 0;
@@ -243,9 +244,9 @@ private Q_SLOTS:
                     });
                     before += query.columns();
                 }
-                QCOMPARE(joined.columns(), before);
+                QCOMPARE(wholeGroup.columns(), before);
                 std::vector<Cell> found;
-                joined.forEachCell(rank, 0, before, [&](const MapCell& cell) {
+                wholeGroup.forEachCell(rank, 0, before, [&](const MapCell& cell) {
                     found.emplace_back(cell.kind, index(cell.param), cell.paramOffset, cell.begin, cell.end);
                     return true;
                 });
@@ -415,7 +416,7 @@ private Q_SLOTS:
         QVERIFY(translated(thing, *from, changed).isEmpty());
     }
 
-    void foreignTextIsTame()
+    void controlCharactersAreEscaped()
     {
         QCOMPARE(toText("a\nb"), u"a\u240Ab"_s);
         QCOMPARE(toText("\xE2\x80\xAE"

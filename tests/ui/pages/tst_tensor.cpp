@@ -198,12 +198,12 @@ private Q_SLOTS:
                     QString::number(values[row * slice.columns() + column], 'g', 5));
             }
         }
-        const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+        const auto [smallest, largest] = std::minmax_element(values.begin(), values.end());
         auto* statistics = ui.find<StatisticsPanel>("statisticsPanel");
-        QCOMPARE(statistics->value(u"Min"_s), shortNumber(*least));
-        QCOMPARE(statistics->value(u"Max"_s), shortNumber(*greatest));
+        QCOMPARE(statistics->value(u"Min"_s), shortNumber(*smallest));
+        QCOMPARE(statistics->value(u"Max"_s), shortNumber(*largest));
         QVERIFY(ui.find<QLabel>("tensorFacts")->text().contains(u"float32"_s));
-        QCOMPARE(ui.find<HeatMap>("heatMap")->samples().low, static_cast<double>(*least));
+        QCOMPARE(ui.find<HeatMap>("heatMap")->samples().low, static_cast<double>(*smallest));
     }
 
     void isDrivenByKeys()
@@ -265,7 +265,7 @@ private Q_SLOTS:
         QCOMPARE(QApplication::clipboard()->text(), hex->elementText(values.size() - 1));
     }
 
-    void saysWhatIsIll()
+    void reportsNonFiniteValues()
     {
         WindowFixture ui;
         const QString path = copiedSample("zero1-w2", ui.folder(u"ill"_s));

@@ -40,7 +40,7 @@ PageWindow* openOwn(WindowFixture& ui, const QString& page)
     return windows.isEmpty() ? nullptr : windows.last();
 }
 
-/// Presses every button and every navigation key, whatever is shown.
+/// Presses every button and every navigation key, on any page.
 void useEverything(QWidget* page)
 {
     const auto buttons = page->findChildren<QAbstractButton*>();

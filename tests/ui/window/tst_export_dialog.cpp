@@ -71,7 +71,7 @@ private Q_SLOTS:
         QTest::addColumn<QString>("file");
         QTest::newRow("safetensors") << u"zero3-w4"_s << 0 << u"model.safetensors"_s;
         QTest::newRow("torch") << u"zero2-w2"_s << 1 << u"pytorch_model.bin"_s;
-        QTest::newRow("slices, joined") << u"slices-w4"_s << 0 << u"model.safetensors"_s;
+        QTest::newRow("slices, merged") << u"slices-w4"_s << 0 << u"model.safetensors"_s;
     }
 
     void fromButtonToFiles()
@@ -152,7 +152,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero2-w2")));
         ExportDialog* dialog = ui.window().showExportDialog();
         auto* messages = dialog->findChild<MessageBar*>();
-        dialog->form()->setTarget(u"beside"_s);
+        dialog->form()->setTarget(u"relative"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().plan && !dialog->startButton()->isEnabled());
         QVERIFY(messages->text().contains(u"absolute"_s));
@@ -164,7 +164,7 @@ private Q_SLOTS:
         QFile weights(taken % u"/model.safetensors"_s);
         QVERIFY(weights.open(QIODevice::WriteOnly));
         weights.close();
-        dialog->form()->setTarget(u"beside"_s);
+        dialog->form()->setTarget(u"relative"_s);
         QVERIFY(waitForPlan(dialog));
         dialog->form()->setTarget(taken);
         QVERIFY(waitForPlan(dialog));
@@ -189,7 +189,7 @@ private Q_SLOTS:
         QVERIFY(!dialog->startButton()->isEnabled()); // inside what it reads
     }
 
-    void anAdapterAsksForWhatNothingTells()
+    void anAdapterAsksForWhatNoFileRecords()
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero2-w2")));
@@ -249,7 +249,7 @@ private Q_SLOTS:
         QVERIFY(dialog->preview().problem && entries->isEnabled());
     }
 
-    void patternsAreAskedWhereSomethingJoins_data()
+    void patternsAreAskedIfSlicesAreMerged_data()
     {
         QTest::addColumn<QString>("sample");
         QTest::addColumn<bool>("asked");
@@ -258,7 +258,7 @@ private Q_SLOTS:
         QTest::newRow("stages") << u"pipeline-w4"_s << true;
     }
 
-    void patternsAreAskedWhereSomethingJoins()
+    void patternsAreAskedIfSlicesAreMerged()
     {
         QFETCH(QString, sample);
         QFETCH(bool, asked);

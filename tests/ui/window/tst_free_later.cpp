@@ -37,7 +37,7 @@ private Q_SLOTS:
         auto copy = kept;
         QCOMPARE(&copy->by, &freedBy);
         kept.reset();
-        QCOMPARE(freedBy.load(), std::thread::id()); // somebody holds it still
+        QCOMPARE(freedBy.load(), std::thread::id()); // another owner still holds it
         copy.reset();
         QTRY_VERIFY(freedBy.load() != std::thread::id());
         QVERIFY(freedBy.load() != std::this_thread::get_id());

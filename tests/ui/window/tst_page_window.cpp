@@ -79,7 +79,7 @@ private Q_SLOTS:
         QTRY_COMPARE(table->model()->rowCount(), rows);
     }
 
-    void pinnedItStays()
+    void keepsItsPlaceWhenPinned()
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
@@ -112,7 +112,7 @@ private Q_SLOTS:
         QVERIFY(map->canvas()->source() == nullptr);
     }
 
-    void outlivesNothing()
+    void closesWithTheWindow()
     {
         QPointer<PageWindow> window;
         {

@@ -69,7 +69,7 @@ class TestReshard : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
-    void joinsSlicesAndStages_data()
+    void mergesSlicesAndStages_data()
     {
         QTest::addColumn<QString>("sample");
         QTest::addColumn<QString>("option");
@@ -78,7 +78,7 @@ private Q_SLOTS:
         QTest::newRow("stages") << u"pipeline-w4"_s << u"--pp 1"_s << u"tied_modules.embed.weight"_s;
     }
 
-    void joinsSlicesAndStages()
+    void mergesSlicesAndStages()
     {
         QFETCH(QString, sample);
         QFETCH(QString, option);
@@ -102,7 +102,7 @@ private Q_SLOTS:
         QVERIFY(target->findParam(name.toStdString()).has_value());
         QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text().contains(option));
         auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
-        kind->setCurrentIndex(kind->count() - 1); // universal: joined in any case
+        kind->setCurrentIndex(kind->count() - 1); // universal: merged in any case
         QVERIFY(!parallel->isVisibleTo(dialog));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().target->findParam(name.toStdString()).has_value());
@@ -333,7 +333,7 @@ private Q_SLOTS:
         QVERIFY(QDir().mkpath(ui.folder(u"taken/global_step5"_s)));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::TargetExists);
-        dialog->form()->setDestination(ui.folder(u"fresh"_s));
+        dialog->form()->setDestination(ui.folder(u"free"_s));
         dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"a lot"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(!dialog->startButton()->isEnabled());

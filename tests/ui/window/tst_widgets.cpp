@@ -131,7 +131,7 @@ private Q_SLOTS:
         }
     }
 
-    void findingMarksLieBesideTheirRows()
+    void findingMarksAreNextToTheirRows()
     {
         LayoutMapView map(m_theme.get());
         map.resize(900, 700);

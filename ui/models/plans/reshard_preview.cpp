@@ -103,7 +103,7 @@ CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
     const CheckpointPtr laidOut = plan.laidOut();
     const Checkpoint& source = *laidOut;
     auto target = std::make_shared<Checkpoint>(source);
-    target->joined.reset(); // its parameters are whole
+    target->merged.reset(); // its parameters are whole
     target->parallel.dp = plan.worldSize() / (source.parallel.tp * source.parallel.pp);
     target->kind = plan.targetKind();
     target->zenflow = keepsColumns(source, plan.targetKind(), plan.options());

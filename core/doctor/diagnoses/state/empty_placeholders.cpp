@@ -12,7 +12,7 @@ constexpr size_t kMostNamed = 8;
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!context.hasModel() || liesInNoRun(context.checkpoint->kind))
+    if (!context.hasModel() || hasNoRunFolder(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
     SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesNextTo(context));

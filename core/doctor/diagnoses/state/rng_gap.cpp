@@ -22,9 +22,9 @@ Status look(const CheckContext& context, FindingSink& sink)
         return {};
     std::set<std::string_view> there;
     for (const CheckpointFile& file : checkpoint.files) {
-        if (!liesBesideTag(file.name) || file.status != FileStatus::Ok)
+        if (!isNextToTag(file.name) || file.status != FileStatus::Ok)
             continue;
-        const std::string_view name = std::string_view(file.name).substr(kBesideTag.size());
+        const std::string_view name = std::string_view(file.name).substr(kNextToTag.size());
         if (randomStatesRank(checkpoint.wrapper, name))
             there.insert(name);
     }
@@ -36,7 +36,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     for (uint32_t rank = 0; rank < ranks; ++rank) {
         std::string name = randomStatesName(checkpoint.wrapper, rank, ranks);
         if (!there.contains(name) && ++count <= kMostNamed)
-            missing.push_back(std::string(kBesideTag) + std::move(name));
+            missing.push_back(std::string(kNextToTag) + std::move(name));
     }
     if (count == 0)
         return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/shell_quote.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/weight_files.h"
 
@@ -18,7 +18,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (files.empty())
         return {};
     // Without merge rules for the slices, the merged shapes are unknown.
-    const auto joined = joinParts(context.checkpoint);
+    const auto joined = mergeSlicesAndStages(context.checkpoint);
     if (!joined)
         return {};
     const Checkpoint& whole = **joined;

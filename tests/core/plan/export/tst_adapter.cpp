@@ -20,7 +20,7 @@ namespace {
 
 const std::string kLayer = "base_model.model.model.layers.0.";
 
-/// A sample whose parameters are called as those of a PeftModel are.
+/// A sample with the parameter names of a PeftModel.
 struct Model {
     explicit Model(std::vector<std::pair<std::string, std::string>> names)
         : renames(std::move(names))
@@ -94,7 +94,7 @@ Json configOf(const char* biases = "none")
 
 } // namespace
 
-TEST_CASE("parts of an adapter lose its name, as PEFT writes them")
+TEST_CASE("an adapter's name is removed from its parameters, as PEFT does")
 {
     const auto keyOf = [](const std::string& name) {
         const auto part = adapterPart(name);
@@ -173,7 +173,7 @@ TEST_CASE("targeted embeddings are saved with their adapter")
     const std::string base = "base_model.model.model.embed_tokens.base_layer.weight";
     model.configure(config);
     CHECK(model.names().contains(base));
-    config["target_modules"] = {"model.embed_tokens"}; // which PEFT does not take for one
+    config["target_modules"] = {"model.embed_tokens"}; // which PEFT does not count as one
     model.configure(config);
     CHECK(!model.names().contains(base));
     config["target_modules"] = ".*embed_tokens";

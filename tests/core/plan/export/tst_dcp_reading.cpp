@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributed checkpoints as a source: our own, and such as FSDP saves, cut by rows over ranks.
+// Distributed checkpoints as a source: our own, and those of FSDP, split by rows over ranks.
 #include "tests/core/plan/dcp_folder.h"
 
 #include "core/checkpoint/dcp/dcp_keys.h"
@@ -50,7 +50,7 @@ TEST_CASE("keys of a distributed checkpoint identify parameters, states and grou
         CHECK(parseDcpKey(other).kind == DcpKey::Kind::Other);
 }
 
-TEST_CASE("what a conversion wrote is read as the same tensors, steps and groups")
+TEST_CASE("the output of a conversion is read as the same tensors, steps and groups")
 {
     for (const char* name : {"zero1-w2", "zero2-w2", "zero3-w4", "zenflow-w2", "stage0-fp32"}) {
         CAPTURE(std::string(name));
@@ -117,7 +117,7 @@ TEST_CASE("tensors that are split by rows over ranks are merged")
         CHECK(reshard.error().message.find(lacking) != std::string::npos);
 }
 
-TEST_CASE("a conversion's folder is the training state that it was made from, and becomes it again")
+TEST_CASE("a converted folder holds its source's training state, and converts back to it")
 {
     for (const char* name :
         {"zero1-w2", "zero2-w2", "zero3-w4", "bf16opt-w2", "roundrobin-w3", "aligned-w2", "zenflow-w2",
@@ -154,8 +154,9 @@ TEST_CASE("a conversion's folder is the training state that it was made from, an
             const auto after = fingerprintState(io::realFileSystem(), again, workers, job);
             REQUIRE_MESSAGE(after.has_value(), (after ? "" : describe(after.error())));
             const CheckpointPtr direct = [&] {
-                const TemporaryFolder beside;
-                const CheckpointPtr out = rewrite(source, {.worldSize = 3, .stage = stage}, beside.path());
+                const TemporaryFolder directTarget;
+                const CheckpointPtr out
+                    = rewrite(source, {.worldSize = 3, .stage = stage}, directTarget.path());
                 CHECK(fingerprintState(io::realFileSystem(), out, workers, job)->whole.text()
                     == after->whole.text());
                 return out;
@@ -186,7 +187,7 @@ TEST_CASE("tensors in boxes of any kind are read by their elements")
         = planExport(io::realFileSystem(), found, {.format = ExportFormat::Npy, .folderName = "out"}, job);
     REQUIRE(plan.has_value());
     CHECK(plainBytes(**plan, 0).ends_with(weight));
-    // The same whole: digests do not depend on how it lies.
+    // The same tensors whole: digests do not depend on how they are split.
     DcpFolder whole;
     whole.add("model.a.weight", {4, 6}, weight, 4);
     whole.add("optim.state.a.weight.exp_avg", {4, 6}, moment, 4);
@@ -209,7 +210,7 @@ TEST_CASE("tensors in boxes of any kind are read by their elements")
     });
 }
 
-TEST_CASE("missing, truncated and other splits are reported, and the rest is read")
+TEST_CASE("missing and truncated files and unknown splits are reported, and the rest is read")
 {
     const std::string weight = bytesFrom(1, 4 * 2 * 4);
     {

@@ -171,7 +171,7 @@ TEST_CASE("masters and weights are what the engine held when it saved")
     }
 }
 
-TEST_CASE("names and masters that are not those of the model are warned of")
+TEST_CASE("names and masters that differ from the model's cause a warning")
 {
     const auto warns = [](const char* name, const char* of) {
         const auto plan = planOf(openForPlan(planSample(name)), {});
@@ -242,7 +242,7 @@ TEST_CASE("files are split at the shard size, with an index that leads to every 
     CHECK(refusalOf(source, {.shardBytes = 0}).code == ErrorCode::Usage);
 }
 
-TEST_CASE("names are chosen, shortened and changed")
+TEST_CASE("names are selected, shortened and changed")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const auto names = [&](const ExportOptions& options) {
@@ -259,7 +259,7 @@ TEST_CASE("names are chosen, shortened and changed")
     CHECK(names({.only = {"norm.*"}, .renames = {{"norm", "ln_f"}}}) == Names{"ln_f.weight", "ln_f.bias"});
     CHECK(names({.only = {"norm.*"}, .renames = {{"norm.bias", "b"}, {"norm", "n"}}})
         == Names{"b", "n.weight"});
-    // `no` is no part of these names that ends at a dot.
+    // `no` is not a part of these names up to a dot.
     CHECK(refusalOf(source, {.only = {"norm.*"}, .renames = {{"no", "x"}}}).code == ErrorCode::Usage);
     CHECK(refusalOf(source, {.only = {"nothing*"}}).code == ErrorCode::Usage);
     CHECK(refusalOf(source, {.stripPrefix = "module."}).code == ErrorCode::Usage);
@@ -268,7 +268,7 @@ TEST_CASE("names are chosen, shortened and changed")
     CHECK(refusalOf(source, {.only = {"norm.bias"}, .stripPrefix = "norm.bias"}).code == ErrorCode::Usage);
 }
 
-TEST_CASE("of tied parameters one is written: the owner, or what was asked for")
+TEST_CASE("of tied parameters one is written: the owner, or the requested one")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const auto alias = std::find_if(source->params.begin(), source->params.end(),
@@ -283,7 +283,7 @@ TEST_CASE("of tied parameters one is written: the owner, or what was asked for")
     CHECK(alone.at(alias->name).bytes == whole.at(owner).bytes);
 }
 
-TEST_CASE("a plan is the same for the same source and options, and its file gives it back")
+TEST_CASE("a plan is the same for the same source and options, and is read back from its file")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const ExportOptions options{.dtype = DType::Float16,
@@ -328,7 +328,7 @@ TEST_CASE("a plan is the same for the same source and options, and its file give
     CHECK(!checkSavedPlan(*parsed, **other).has_value());
 }
 
-TEST_CASE("what no file holds is refused by name, unless it is allowed")
+TEST_CASE("missing values are refused by name, unless they are allowed")
 {
     // ZeRO-3 before 0.9.1 leaves frozen parameters out.
     const CheckpointPtr source = openForPlan(planSample("ds083-zero3-w2"));

@@ -76,7 +76,7 @@ struct Written {
 
 } // namespace
 
-TEST_CASE("every state of every kind is there under torch's names")
+TEST_CASE("every state of every kind is written under torch's names")
 {
     for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "zenflow-w2",
              "slices-w4", "pipeline-w4", "experts-w4", "stage0-fp32", "stage0-bf16", "muon-w3", "elastic-w3",
@@ -110,7 +110,7 @@ TEST_CASE("every state of every kind is there under torch's names")
     }
 }
 
-TEST_CASE("steps, options of param groups and what the run counts go along")
+TEST_CASE("steps, options of param groups and the run's counters are copied")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     Written written(source);

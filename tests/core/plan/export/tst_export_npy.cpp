@@ -84,7 +84,7 @@ TEST_CASE("NumPy files hold the elements that safetensors files hold")
     }
 }
 
-TEST_CASE("elements without a type in NumPy are warned of")
+TEST_CASE("elements without a NumPy type cause a warning")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const auto warned = [&](std::optional<DType> dtype) {
@@ -99,7 +99,7 @@ TEST_CASE("elements without a type in NumPy are warned of")
     CHECK(!warned(DType::Float16));
 }
 
-TEST_CASE("a tensor's name leads nowhere but into the folder")
+TEST_CASE("a tensor's name cannot lead out of the folder")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const TemporaryFolder folder;

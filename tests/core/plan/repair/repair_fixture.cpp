@@ -5,15 +5,15 @@
 
 namespace shardscope::test {
 
-Repaired repair(const Patchable& hurt, const RepairOptions& options, const std::filesystem::path& destination,
-    const OpenOptions& open)
+Repaired repair(const Patchable& damaged, const RepairOptions& options,
+    const std::filesystem::path& destination, const OpenOptions& open)
 {
     JobContext job;
-    auto plan = planRepair(io::realFileSystem(), hurt.run(), open, options, job);
+    auto plan = planRepair(io::realFileSystem(), damaged.run(), open, options, job);
     REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
     ExecuteOptions execution;
     execution.destination = destination;
-    execution.sourceRunFolder = hurt.run();
+    execution.sourceRunFolder = damaged.run();
     const auto report = execute(io::realFileSystem(), **plan, execution, job);
     REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
     return {*plan, openForPlan(destination)};
@@ -27,10 +27,10 @@ std::set<std::string> troublesOf(const std::filesystem::path& run, CheckDepth de
     return troubles(examine(io::realFileSystem(), run, options, job).value());
 }
 
-Error refusalOf(const Patchable& hurt, const RepairOptions& options)
+Error refusalOf(const Patchable& damaged, const RepairOptions& options)
 {
     JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, options, job);
+    const auto plan = planRepair(io::realFileSystem(), damaged.run(), {}, options, job);
     REQUIRE(!plan);
     return plan.error();
 }

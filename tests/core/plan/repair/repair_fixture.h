@@ -13,13 +13,13 @@ struct Repaired {
     CheckpointPtr copy;
 };
 
-/// Repairs what was hurt; the test ends where that cannot be.
-Repaired repair(const Patchable& hurt, const RepairOptions& options, const std::filesystem::path& destination,
-    const OpenOptions& open = {});
-/// What is above a note in a copy that was written.
+/// Repairs the damage; the test ends if that fails.
+Repaired repair(const Patchable& damaged, const RepairOptions& options,
+    const std::filesystem::path& destination, const OpenOptions& open = {});
+/// Findings above info in the written copy.
 std::set<std::string> troublesOf(const std::filesystem::path& run, CheckDepth depth = CheckDepth::Metadata);
-/// Why it is not repaired; the test ends where it is.
-Error refusalOf(const Patchable& hurt, const RepairOptions& options);
+/// Why it is not repaired; the test ends if it is.
+Error refusalOf(const Patchable& damaged, const RepairOptions& options);
 /// The steps of its flat units.
 std::set<double> stepsOf(const Checkpoint& checkpoint);
 

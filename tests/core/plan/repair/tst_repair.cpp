@@ -76,7 +76,7 @@ constexpr auto kFromDonor = RepairOptions::Masters::Donor;
 
 } // namespace
 
-TEST_CASE("the fixes are those of the diagnoses that say so")
+TEST_CASE("every fix belongs to a diagnosis that names it")
 {
     std::set<std::string_view> fixes{code::kLatestMissing, code::kLatestDangling}; // choose the tag
     for (const RepairFix& fix : repairFixes())
@@ -89,7 +89,7 @@ TEST_CASE("the fixes are those of the diagnoses that say so")
     CHECK(fixes == promised);
 }
 
-TEST_CASE("a lost shard refilled from another world's copy of the same step is bit for bit what it was")
+TEST_CASE("a lost shard refilled from a copy with another world size is restored bit for bit")
 {
     for (const char* sample : {"zero3-w4", "zero2-w2", "zero1-w2", "bf16opt-w2", "roundrobin-w3",
              "aligned-w2", "ds0144-zero3-w3", "ds0144-zero2-w2"}) {
@@ -113,7 +113,7 @@ TEST_CASE("a lost shard refilled from another world's copy of the same step is b
     }
 }
 
-TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring tag or nowhere")
+TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring tag or not at all")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const fs::path run = copyOf("zero2-w2", folder);
@@ -155,7 +155,7 @@ TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring ta
     CHECK(refilled > 1000);
 }
 
-TEST_CASE("a file whose directory is lost gives all its records back")
+TEST_CASE("all records of a file with a lost directory are recovered")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const fs::path run = copyOf("zero2-w2", folder);
@@ -187,7 +187,7 @@ TEST_CASE("the pointer is set to the newest complete tag")
     CHECK(plan->fixed() == std::vector<std::string>{"latest-missing"});
 }
 
-TEST_CASE("what cannot be repaired is refused by name")
+TEST_CASE("findings that cannot be repaired are refused by name")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const fs::path run = copyOf("zero3-w4", folder);

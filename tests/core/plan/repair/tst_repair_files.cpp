@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oddities of files and folders whose content is whole: found on what stock DeepSpeed wrote, and gone from
-// the copy.
+// Unusual files and folders with complete content: found in stock DeepSpeed's output, and no longer in the
+// copy.
 #include "core/torchfile/torch_file.h"
 #include "tests/core/plan/repair/repair_fixture.h"
 #include "tests/support/torch_archive_builder.h"
@@ -16,16 +16,16 @@ namespace {
 const std::string kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
 
 /// A fix without loss: found, then not, in a copy of the same state in which nothing is marked.
-void checkRepairs(const Patchable& hurt, const char* code, Severity severity)
+void checkRepairs(const Patchable& damaged, const char* code, Severity severity)
 {
     CAPTURE(code);
-    const CheckResult before = hurt.check();
+    const CheckResult before = damaged.check();
     const DoctorFinding* found = findingOf(before, code);
     REQUIRE(found != nullptr);
     CHECK(found->finding.severity == severity);
     CHECK(found->command.find("--fix " + std::string(code)) != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {code}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {code}}, folder / "repaired");
     CHECK(repaired.plan->marks().empty());
     checkSameState(repaired.copy, openForPlan(planSample("zero2-w2")));
     JobContext job;
@@ -39,32 +39,32 @@ void checkRepairs(const Patchable& hurt, const char* code, Severity severity)
 
 TEST_CASE("payloads that another program packed are aligned again")
 {
-    const Patchable hurt("zero2-w2");
-    spill(hurt.tag() / kShard, buildForeignArchive(foreignRecordsOf(hurt.tag() / kShard)));
-    checkRepairs(hurt, "unaligned-payload", Severity::Warning);
+    const Patchable damaged("zero2-w2");
+    spill(damaged.tag() / kShard, buildForeignArchive(foreignRecordsOf(damaged.tag() / kShard)));
+    checkRepairs(damaged, "unaligned-payload", Severity::Warning);
 }
 
-TEST_CASE("records that nothing names stay behind")
+TEST_CASE("unreferenced records are not copied")
 {
-    const Patchable hurt("zero2-w2");
-    const auto records = foreignRecordsOf(hurt.tag() / kShard);
+    const Patchable damaged("zero2-w2");
+    const auto records = foreignRecordsOf(damaged.tag() / kShard);
     const std::string prefix = records.front().name.substr(0, records.front().name.find('/'));
     NamedRecords all;
     for (const ForeignRecord& record : records)
         all.emplace_back(record.name.substr(prefix.size() + 1), record.payload);
     all.emplace_back("data/999", std::string(1000, 'u'));
-    spill(hurt.tag() / kShard, buildTorchArchive(all, prefix));
-    checkRepairs(hurt, "record-unused", Severity::Warning);
+    spill(damaged.tag() / kShard, buildTorchArchive(all, prefix));
+    checkRepairs(damaged, "record-unused", Severity::Warning);
 }
 
 TEST_CASE("records that were saved without checksums get some")
 {
-    const Patchable hurt("zero2-w2");
-    auto records = foreignRecordsOf(hurt.tag() / kShard);
+    const Patchable damaged("zero2-w2");
+    auto records = foreignRecordsOf(damaged.tag() / kShard);
     for (ForeignRecord& record : records)
         record.hasCrc = false;
-    spill(hurt.tag() / kShard, buildForeignArchive(records));
-    checkRepairs(hurt, "record-unchecked", Severity::Info);
+    spill(damaged.tag() / kShard, buildForeignArchive(records));
+    checkRepairs(damaged, "record-unchecked", Severity::Info);
 }
 
 TEST_CASE("one save in several folders is merged into one, with unchanged files")
@@ -88,7 +88,7 @@ TEST_CASE("one save in several folders is merged into one, with unchanged files"
         const Error error = refusalOf(split, {.fixes = {"all"}}); // or it would be rebuilt
         CHECK(error.code == ErrorCode::Refused);
         CHECK(error.path.find("tmp-node-1") != std::string::npos);
-        const fs::path target = folder / "joined";
+        const fs::path target = folder / "merged";
         const Repaired repaired = repair(split, {.fixes = {"all", "split-shards"}}, target);
         CHECK(repaired.plan->marks().empty());
         checkSameState(repaired.copy, openForPlan(planSample(sample.c_str())));
@@ -120,25 +120,25 @@ TEST_CASE("parts that no folder holds are refilled after merging")
         CHECK(mark.where.starts_with("dp2."));
 }
 
-TEST_CASE("another run's whole tag beside this one is no part of the save, though it has the file")
+TEST_CASE("another run's complete tag next to this one is not part of the save, although it has the file")
 {
-    const Patchable hurt("zero2-w2");
-    const fs::path other = hurt.run().parent_path() / "other" / hurt.tag().filename();
+    const Patchable damaged("zero2-w2");
+    const fs::path other = damaged.run().parent_path() / "other" / damaged.tag().filename();
     fs::create_directories(other.parent_path());
-    fs::copy(hurt.tag(), other);
-    fs::remove(hurt.tag() / kShard);
-    CHECK(findingOf(hurt.check(), "split-shards") == nullptr);
-    for (const std::string& name : hurt.filesLike("optim_states.pt"))
+    fs::copy(damaged.tag(), other);
+    fs::remove(damaged.tag() / kShard);
+    CHECK(findingOf(damaged.check(), "split-shards") == nullptr);
+    for (const std::string& name : damaged.filesLike("optim_states.pt"))
         fs::remove(other / name); // what is left is what this one lacks
-    CHECK(findingOf(hurt.check(), "split-shards") != nullptr);
+    CHECK(findingOf(damaged.check(), "split-shards") != nullptr);
 }
 
-TEST_CASE("files that this program made are no part of a save")
+TEST_CASE("files that this program wrote are not part of a save")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Patchable hurt("zero2-w2");
-    fs::remove(hurt.tag() / kShard);
-    repair(hurt, {.fixes = {"rank-missing"}}, hurt.run().parent_path() / "repaired");
-    REQUIRE(fs::exists(hurt.run().parent_path() / "repaired" / hurt.tag().filename() / kShard));
-    CHECK(findingOf(hurt.check(), "split-shards") == nullptr);
+    const Patchable damaged("zero2-w2");
+    fs::remove(damaged.tag() / kShard);
+    repair(damaged, {.fixes = {"rank-missing"}}, damaged.run().parent_path() / "repaired");
+    REQUIRE(fs::exists(damaged.run().parent_path() / "repaired" / damaged.tag().filename() / kShard));
+    CHECK(findingOf(damaged.check(), "split-shards") == nullptr);
 }

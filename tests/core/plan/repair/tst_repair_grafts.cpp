@@ -18,17 +18,17 @@ constexpr const char* kFrozen = "positions.weight";
 constexpr const char* kBuffer = "inverse_frequency";
 
 /// ZeRO-3's fragments of a frozen parameter.
-void loseFrozen(const Patchable& hurt)
+void loseFrozen(const Patchable& damaged)
 {
-    hurt.operateOnAll(
+    damaged.operateOnAll(
         "model_states.pt", [](Surgery& surgery) { surgery.remove({"frozen_param_fragments"}, kFrozen); });
 }
 
 /// Makes the frozen table many times as large as all that is trained.
-void enlargeFrozen(const Patchable& hurt)
+void enlargeFrozen(const Patchable& damaged)
 {
     constexpr uint64_t kRows = 8000;
-    hurt.operateOnAll("model_states.pt", [](Surgery& surgery) {
+    damaged.operateOnAll("model_states.pt", [](Surgery& surgery) {
         const bool sliced = asTensor(surgery.graph(), surgery.at({"module", kFrozen}))->elements() == 0;
         const auto zeros = [&](const std::vector<uint64_t>& shape, uint64_t elements) {
             return surgery.composer().smallTensor(DType::BFloat16, shape, std::string(elements * 2, '\0'));
@@ -55,7 +55,7 @@ void checkWeightsAreWhole(const CheckpointPtr& copy, const char* sample, const s
         == whole->params[index(whole->findParam(grafted).value())].role);
 }
 
-/// Its weights as another tool has them.
+/// Its weights as another tool writes them.
 void exportWeights(const char* sample, const fs::path& destination)
 {
     JobContext job;
@@ -72,25 +72,25 @@ void exportWeights(const char* sample, const fs::path& destination)
 
 TEST_CASE("frozen parameters of ZeRO-3 are grafted from another checkpoint of the run")
 {
-    const Patchable hurt("zero3-w4");
-    loseFrozen(hurt);
-    REQUIRE(troubles(hurt.check()) == std::set<std::string>{"frozen-lost"});
+    const Patchable damaged("zero3-w4");
+    loseFrozen(damaged);
+    REQUIRE(troubles(damaged.check()) == std::set<std::string>{"frozen-lost"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired
-        = repair(hurt, {.fixes = {"S8"}, .donor = planSample("zero3-w4").string()}, folder / "repaired");
+        = repair(damaged, {.fixes = {"S8"}, .donor = planSample("zero3-w4").string()}, folder / "repaired");
     CHECK(repaired.plan->fixed() == std::vector<std::string>{"frozen-lost"});
     checkWeightsAreWhole(repaired.copy, "zero3-w4", kFrozen);
     CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
 
-TEST_CASE("they are grafted from the base model's weights, too")
+TEST_CASE("frozen parameters are grafted from the base model's weights, too")
 {
-    const Patchable hurt("zero3-w4");
-    loseFrozen(hurt);
+    const Patchable damaged("zero3-w4");
+    loseFrozen(damaged);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     exportWeights("zero3-w4", folder / "base");
     const Repaired repaired
-        = repair(hurt, {.fixes = {"all"}, .donor = (folder / "base").string()}, folder / "repaired");
+        = repair(damaged, {.fixes = {"all"}, .donor = (folder / "base").string()}, folder / "repaired");
     const CheckpointPtr whole = openForPlan(planSample("zero3-w4"));
     CHECK(bytesOf(*repaired.copy, kFrozen, "weight") == bytesOf(*whole, kFrozen, "weight"));
     CHECK(repaired.copy->complete);
@@ -98,7 +98,7 @@ TEST_CASE("they are grafted from the base model's weights, too")
 
 TEST_CASE("frozen parameters that the module of ZeRO-2 lacks are grafted into it")
 {
-    const Patchable hurt("zero2-w2");
+    const Patchable damaged("zero2-w2");
     const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
     std::string frozen;
     for (const Parameter& param : whole->params) {
@@ -106,14 +106,14 @@ TEST_CASE("frozen parameters that the module of ZeRO-2 lacks are grafted into it
             frozen = param.name;
     }
     REQUIRE(!frozen.empty());
-    hurt.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+    damaged.operateOnAll("model_states.pt", [&](Surgery& surgery) {
         surgery.remove({"module"}, frozen);
         surgery.remove({"frozen_param_fragments"}, frozen);
     });
-    REQUIRE(troubles(hurt.check()).contains("frozen-lost"));
+    REQUIRE(troubles(damaged.check()).contains("frozen-lost"));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired
-        = repair(hurt, {.fixes = {"S8"}, .donor = planSample("zero2-w2").string()}, folder / "repaired");
+        = repair(damaged, {.fixes = {"S8"}, .donor = planSample("zero2-w2").string()}, folder / "repaired");
     checkWeightsAreWhole(repaired.copy, "zero2-w2", frozen);
     CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
@@ -121,8 +121,8 @@ TEST_CASE("frozen parameters that the module of ZeRO-2 lacks are grafted into it
 TEST_CASE("names that PEFT has changed are found in the base model")
 {
     const std::string renamed = "base_model.model.positions.base_layer.weight";
-    const Patchable hurt("zero2-w2");
-    hurt.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+    const Patchable damaged("zero2-w2");
+    damaged.operateOnAll("model_states.pt", [&](Surgery& surgery) {
         surgery.remove({"module"}, kFrozen);
         surgery.remove({"frozen_param_fragments"}, kFrozen);
         surgery.rename({"frozen_param_shapes"}, kFrozen, renamed);
@@ -130,51 +130,52 @@ TEST_CASE("names that PEFT has changed are found in the base model")
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     exportWeights("zero2-w2", folder / "base");
     const Repaired repaired
-        = repair(hurt, {.fixes = {"S8"}, .donor = (folder / "base").string()}, folder / "repaired");
+        = repair(damaged, {.fixes = {"S8"}, .donor = (folder / "base").string()}, folder / "repaired");
     const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
     CHECK(bytesOf(*repaired.copy, renamed, "weight") == bytesOf(*whole, kFrozen, "weight"));
 }
 
-TEST_CASE("buffers are taken from the neighbouring tag, or from what is named")
+TEST_CASE("buffers are taken from the neighbouring tag, or from the given donor")
 {
     for (const std::string& donor : {std::string(), planSample("zero2-w2").string()}) {
         CAPTURE(donor);
-        const Patchable hurt("zero2-w2");
-        hurt.operateOnAll("model_states.pt", [](Surgery& surgery) { surgery.remove({"module"}, kBuffer); });
-        REQUIRE(troubles(hurt.check()) == std::set<std::string>{"buffers-lost"});
+        const Patchable damaged("zero2-w2");
+        damaged.operateOnAll(
+            "model_states.pt", [](Surgery& surgery) { surgery.remove({"module"}, kBuffer); });
+        REQUIRE(troubles(damaged.check()) == std::set<std::string>{"buffers-lost"});
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Repaired repaired = repair(hurt, {.fixes = {"S10"}, .donor = donor}, folder / "repaired");
+        const Repaired repaired = repair(damaged, {.fixes = {"S10"}, .donor = donor}, folder / "repaired");
         checkWeightsAreWhole(repaired.copy, "zero2-w2", kBuffer);
         CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
     }
 }
 
-TEST_CASE("without a checkpoint that has them, grafts are refused with what to do")
+TEST_CASE("without a checkpoint that has them, grafts are refused with a hint")
 {
-    const Patchable hurt("zero3-w4");
-    loseFrozen(hurt);
-    const Error alone = refusalOf(hurt, {.fixes = {"S8"}});
+    const Patchable damaged("zero3-w4");
+    loseFrozen(damaged);
+    const Error alone = refusalOf(damaged, {.fixes = {"S8"}});
     CHECK(alone.code == ErrorCode::Refused);
     CHECK(alone.hint.find("--from") != std::string::npos);
-    const Error stranger = refusalOf(hurt, {.fixes = {"S8"}, .donor = planSample("slices-w4").string()});
-    CHECK(stranger.code == ErrorCode::Refused);
-    CHECK(stranger.message.find(kFrozen) != std::string::npos);
+    const Error unrelated = refusalOf(damaged, {.fixes = {"S8"}, .donor = planSample("slices-w4").string()});
+    CHECK(unrelated.code == ErrorCode::Refused);
+    CHECK(unrelated.message.find(kFrozen) != std::string::npos);
 }
 
-TEST_CASE("a frozen base that every tag repeats is left out of a copy, when that is asked for")
+TEST_CASE("a frozen base that every tag repeats is left out of a copy on request")
 {
     const Patchable small("zero2-w2"); // there it is no larger than what is trained
     CHECK(refusalOf(small, {.fixes = {"F6"}}).code == ErrorCode::NotFound);
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
-        enlargeFrozen(hurt);
+        const Patchable damaged(sample);
+        enlargeFrozen(damaged);
         if (sample == "zero3-w4") // a run of one tag repeats nothing
-            fs::copy(hurt.tag(), hurt.run() / "global_step3", fs::copy_options::recursive);
-        REQUIRE(findingOf(hurt.check(), "frozen-bloat") != nullptr);
-        const CheckpointPtr before = openForPlan(hurt.run());
+            fs::copy(damaged.tag(), damaged.run() / "global_step3", fs::copy_options::recursive);
+        REQUIRE(findingOf(damaged.check(), "frozen-bloat") != nullptr);
+        const CheckpointPtr before = openForPlan(damaged.run());
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Repaired repaired = repair(hurt, {.fixes = {"F6"}}, folder / "repaired");
+        const Repaired repaired = repair(damaged, {.fixes = {"F6"}}, folder / "repaired");
         CHECK(repaired.plan->marks().empty());
         CHECK(troublesOf(folder / "repaired").empty());
         CHECK_FALSE(repaired.copy->findParam(kFrozen));
@@ -192,15 +193,15 @@ TEST_CASE("a frozen base that every tag repeats is left out of a copy, when that
     }
 }
 
-TEST_CASE("models with experts keep what is not trained")
+TEST_CASE("models with experts keep their frozen parameters")
 {
-    const Patchable hurt("experts-w4");
-    hurt.operate("mp_rank_00_model_states.pt", [](Surgery& surgery) {
+    const Patchable damaged("experts-w4");
+    damaged.operate("mp_rank_00_model_states.pt", [](Surgery& surgery) {
         const std::vector<NodeId> names{surgery.builder().string("lost.buffer")};
         surgery.set({"buffer_names"}, surgery.builder().list(names));
     });
-    REQUIRE(troubles(hurt.check()).contains("buffers-lost"));
-    const Error error = refusalOf(hurt, {.fixes = {"S10"}, .donor = planSample("experts-w4").string()});
+    REQUIRE(troubles(damaged.check()).contains("buffers-lost"));
+    const Error error = refusalOf(damaged, {.fixes = {"S10"}, .donor = planSample("experts-w4").string()});
     CHECK(error.code == ErrorCode::Unsupported);
     CHECK(error.message.find("experts") != std::string::npos);
 }

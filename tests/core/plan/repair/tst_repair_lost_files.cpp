@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of every sample, gone or cut off, rebuilt from the sample itself: the same state, or a refusal
-// that says why.
+// Every file of every sample, missing or truncated, rebuilt from the sample itself: the same state, or a
+// refusal that says why.
 #include "tests/core/plan/repair/repair_fixture.h"
 
 using namespace shardscope;
@@ -20,7 +20,7 @@ struct Outcome {
 };
 
 void repairOrRefuse(
-    const std::string& sample, const Patchable& hurt, const CheckpointPtr& whole, Outcome& outcome)
+    const std::string& sample, const Patchable& damaged, const CheckpointPtr& whole, Outcome& outcome)
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     RepairOptions options;
@@ -30,8 +30,8 @@ void repairOrRefuse(
     options.moments = RepairOptions::Moments::Donor;
     JobContext job;
     OpenOptions open;
-    open.tag = hurt.tag().filename().string();
-    const auto plan = planRepair(io::realFileSystem(), hurt.run(), open, options, job);
+    open.tag = damaged.tag().filename().string();
+    const auto plan = planRepair(io::realFileSystem(), damaged.run(), open, options, job);
     if (!plan) {
         ++outcome.refused;
         CAPTURE(describe(plan.error()));
@@ -42,13 +42,13 @@ void repairOrRefuse(
         return;
     }
     ++outcome.repaired;
-    const Repaired repaired = repair(hurt, options, folder / "repaired", open);
+    const Repaired repaired = repair(damaged, options, folder / "repaired", open);
     checkSameState(repaired.copy, whole);
 }
 
 } // namespace
 
-TEST_CASE("a file that is gone, cut off or empty is rebuilt, or refused by name")
+TEST_CASE("a missing, truncated or empty file is rebuilt, or refused by name")
 {
     Outcome outcome;
     for (const std::string& sample : allSamples()) {
@@ -63,13 +63,13 @@ TEST_CASE("a file that is gone, cut off or empty is rebuilt, or refused by name"
             const uint64_t bytes = fs::file_size(sound.tag() / name);
             for (const uint64_t left : {bytes / 2, uint64_t{0}}) {
                 CAPTURE(left);
-                const Patchable hurt(of, tag);
-                fs::resize_file(hurt.tag() / name, left);
-                repairOrRefuse(of, hurt, whole, outcome);
+                const Patchable damaged(of, tag);
+                fs::resize_file(damaged.tag() / name, left);
+                repairOrRefuse(of, damaged, whole, outcome);
             }
-            const Patchable hurt(of, tag);
-            fs::remove(hurt.tag() / name);
-            repairOrRefuse(of, hurt, whole, outcome);
+            const Patchable damaged(of, tag);
+            fs::remove(damaged.tag() / name);
+            repairOrRefuse(of, damaged, whole, outcome);
         }
     }
     MESSAGE(outcome.repaired << " rebuilt, " << outcome.refused << " refused");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repairs of model files: lost or torn ones are made from another tag's, damaged weights from the masters.
+// Repairs of model files: lost or torn ones are rebuilt from another tag's, damaged weights from the masters.
 #include "core/layout/fragments.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/repair/repair_fixture.h"
@@ -70,48 +70,49 @@ void flip(const fs::path& file, uint64_t at)
 
 } // namespace
 
-TEST_CASE("a model file that is lost is made from the neighbouring tag's and the masters")
+TEST_CASE("a lost model file is rebuilt from the neighbouring tag's and the masters")
 {
-    const Patchable hurt("zero2-w2");
-    fs::remove(hurt.tag() / kModel);
-    REQUIRE(troubles(hurt.check()).contains("model-states-missing"));
+    const Patchable damaged("zero2-w2");
+    fs::remove(damaged.tag() / kModel);
+    REQUIRE(troubles(damaged.check()).contains("model-states-missing"));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {"L7"}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {"L7"}}, folder / "repaired");
     CHECK(repaired.plan->fixed() == std::vector<std::string>{"model-states-missing"});
     checkSameModel(repaired.copy, wholeOf("zero2-w2"), kCounted);
     CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
 
-TEST_CASE("a model file that is torn is made in the same way")
+TEST_CASE("a torn model file is rebuilt in the same way")
 {
-    const Patchable hurt("zero2-w2");
-    const std::string bytes = slurp(hurt.tag() / kModel);
-    spill(hurt.tag() / kModel, bytes.substr(0, 300));
+    const Patchable damaged("zero2-w2");
+    const std::string bytes = slurp(damaged.tag() / kModel);
+    spill(damaged.tag() / kModel, bytes.substr(0, 300));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    checkSameModel(repair(hurt, {.fixes = {"all"}}, folder / "repaired").copy, wholeOf("zero2-w2"), kCounted);
+    checkSameModel(
+        repair(damaged, {.fixes = {"all"}}, folder / "repaired").copy, wholeOf("zero2-w2"), kCounted);
 }
 
-TEST_CASE("a lost model file and a lost shard are repaired at once")
+TEST_CASE("a lost model file and a lost shard are repaired together")
 {
-    const Patchable hurt("zero2-w2");
-    fs::remove(hurt.tag() / kModel);
-    fs::remove(hurt.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const Patchable damaged("zero2-w2");
+    fs::remove(damaged.tag() / kModel);
+    fs::remove(damaged.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {"all"}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {"all"}}, folder / "repaired");
     CHECK(repaired.copy->complete);
     CHECK(repaired.copy->steps.globalSteps == 6);
 }
 
-TEST_CASE("without another tag, a model file that is lost is asked for")
+TEST_CASE("without another tag, a lost model file needs a donor")
 {
-    const Patchable hurt("bf16opt-w2");
-    fs::remove(hurt.tag() / kModel);
-    const Error error = refusalOf(hurt, {.fixes = {"L7"}});
+    const Patchable damaged("bf16opt-w2");
+    fs::remove(damaged.tag() / kModel);
+    const Error error = refusalOf(damaged, {.fixes = {"L7"}});
     CHECK(error.code == ErrorCode::Refused);
     CHECK(error.hint.find("--from") != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired
-        = repair(hurt, {.fixes = {"L7"}, .donor = planSample("bf16opt-w2").string()}, folder / "repaired");
+        = repair(damaged, {.fixes = {"L7"}, .donor = planSample("bf16opt-w2").string()}, folder / "repaired");
     checkSameModel(repaired.copy, wholeOf("bf16opt-w2"));
 }
 
@@ -126,13 +127,13 @@ TEST_CASE(
              Lost{"pipeline-w4", "layer_01-model_states.pt"}, Lost{"slices-w4", "mp_rank_01_model_states.pt"},
              Lost{"autoep-zero3-w4", "zero_pp_rank_2_mp_rank_00_model_states.pt"}}) {
         CAPTURE(std::string(lost.sample));
-        const Patchable hurt(lost.sample);
-        const std::vector<std::string> files = hurt.filesLike(lost.ending);
+        const Patchable damaged(lost.sample);
+        const std::vector<std::string> files = damaged.filesLike(lost.ending);
         REQUIRE(!files.empty());
-        fs::remove(hurt.tag() / files.front());
-        REQUIRE(troubles(hurt.check()).contains("model-states-missing"));
-        const Error error
-            = refusalOf(hurt, {.fixes = {"model-states-missing"}, .donor = planSample(lost.sample).string()});
+        fs::remove(damaged.tag() / files.front());
+        REQUIRE(troubles(damaged.check()).contains("model-states-missing"));
+        const Error error = refusalOf(
+            damaged, {.fixes = {"model-states-missing"}, .donor = planSample(lost.sample).string()});
         CHECK(error.code == ErrorCode::Unsupported);
         CHECK(error.message.find("not rebuilt") != std::string::npos);
     }
@@ -142,56 +143,56 @@ TEST_CASE(
         != ErrorCode::Internal);
 }
 
-TEST_CASE("files of experts that are lost are made from the experts' masters, bit for bit")
+TEST_CASE("lost files of experts are rebuilt from the experts' masters, bit for bit")
 {
     const CheckpointPtr whole = wholeOf("experts-w4");
-    const Patchable hurt("experts-w4");
-    const std::vector<std::string> files = hurt.filesLike("expert_1_mp_rank_00_model_states.pt");
+    const Patchable damaged("experts-w4");
+    const std::vector<std::string> files = damaged.filesLike("expert_1_mp_rank_00_model_states.pt");
     REQUIRE(files.size() == 2); // of both layers
     for (const std::string& file : files)
-        fs::remove(hurt.tag() / file);
-    fs::remove(hurt.tag() / "layer_0_expert_3_mp_rank_00_model_states.pt");
-    REQUIRE(troubles(hurt.check()) == std::set<std::string>{"model-states-missing", "moe-incomplete"});
+        fs::remove(damaged.tag() / file);
+    fs::remove(damaged.tag() / "layer_0_expert_3_mp_rank_00_model_states.pt");
+    REQUIRE(troubles(damaged.check()) == std::set<std::string>{"model-states-missing", "moe-incomplete"});
     for (const std::string word : {"S15", "all"}) {
         CAPTURE(word);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Repaired repaired = repair(hurt, {.fixes = {word}}, folder / "repaired");
+        const Repaired repaired = repair(damaged, {.fixes = {word}}, folder / "repaired");
         checkSameModel(repaired.copy, whole);
         CHECK(repaired.plan->marks().empty());
         CHECK(troublesOf(folder / "repaired", CheckDepth::Bytes).empty());
     }
-    for (const std::string& file : hurt.filesLike("model_states.pt")) {
+    for (const std::string& file : damaged.filesLike("model_states.pt")) {
         if (file.starts_with("layer_1"))
-            fs::remove(hurt.tag() / file);
+            fs::remove(damaged.tag() / file);
     }
-    CHECK(refusalOf(hurt, {.fixes = {"S15"}}).code == ErrorCode::Unsupported); // nothing tells the form
+    CHECK(refusalOf(damaged, {.fixes = {"S15"}}).code == ErrorCode::Unsupported); // no file records the form
 }
 
-TEST_CASE("model files of ZeRO-3 are made from the other ranks', or from another tag's")
+TEST_CASE("model files of ZeRO-3 are rebuilt from the other ranks', or from another tag's")
 {
     const char* sample = "zero3-w4";
     for (const std::string lost : {"zero_pp_rank_2_", "zero_pp_rank_0_", "zero_pp_rank_"}) {
         CAPTURE(lost);
-        const Patchable hurt(sample);
-        for (const std::string& file : hurt.filesLike("model_states.pt")) {
+        const Patchable damaged(sample);
+        for (const std::string& file : damaged.filesLike("model_states.pt")) {
             if (file.starts_with(lost))
-                fs::remove(hurt.tag() / file);
+                fs::remove(damaged.tag() / file);
         }
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Repaired repaired
-            = repair(hurt, {.fixes = {"L7"}, .donor = planSample(sample).string()}, folder / "repaired");
+            = repair(damaged, {.fixes = {"L7"}, .donor = planSample(sample).string()}, folder / "repaired");
         checkSameModel(repaired.copy, wholeOf(sample));
     }
 }
 
-TEST_CASE("weights whose record is damaged are made from the masters, others are refused by name")
+TEST_CASE("weights with a damaged record are rebuilt from the masters, others are refused by name")
 {
     const CheckpointPtr whole = wholeOf("zero2-w2");
     const char* name = "layers.0.attention.wq.weight";
-    const Patchable hurt("zero2-w2");
-    flip(hurt.tag() / kModel, placeOf(*whole, name));
+    const Patchable damaged("zero2-w2");
+    flip(damaged.tag() / kModel, placeOf(*whole, name));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {"record-corrupt"}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {"record-corrupt"}}, folder / "repaired");
     CHECK(repaired.plan->marks().empty());
     checkSameModel(repaired.copy, whole);
 
@@ -213,17 +214,17 @@ TEST_CASE("of two ranks, the one that is not at the model file's step is the sta
     for (const std::string file : {"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt",
              "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"}) {
         CAPTURE(file);
-        const Patchable hurt("zero2-w2");
-        fs::copy_file(
-            hurt.run() / "global_step3" / file, hurt.tag() / file, fs::copy_options::overwrite_existing);
-        const CheckResult found = hurt.check();
+        const Patchable damaged("zero2-w2");
+        fs::copy_file(damaged.run() / "global_step3" / file, damaged.tag() / file,
+            fs::copy_options::overwrite_existing);
+        const CheckResult found = damaged.check();
         REQUIRE(troubles(found).contains("step-mismatch"));
         CHECK(findingOf(found, "step-mismatch")->finding.where == file);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         ReshardOptions other;
         other.worldSize = 3;
         rewrite(wholeOf("zero2-w2"), other, folder / "donor");
-        const Repaired repaired = repair(hurt,
+        const Repaired repaired = repair(damaged,
             {.fixes = {"all"},
                 .donor = (folder / "donor").string(),
                 .masters = RepairOptions::Masters::Donor,
@@ -233,26 +234,27 @@ TEST_CASE("of two ranks, the one that is not at the model file's step is the sta
     }
 }
 
-TEST_CASE("weights that are no numbers are made from the masters, which are not taken for wrong")
+TEST_CASE("NaN weights are rebuilt from the masters, which are not reported as wrong")
 {
     const CheckpointPtr whole = wholeOf("zero2-w2");
-    const Patchable hurt("zero2-w2");
-    hurt.operate(kModel, [&](Surgery& surgery) {
+    const Patchable damaged("zero2-w2");
+    damaged.operate(kModel, [&](Surgery& surgery) {
         surgery.editTensor({"module", "layers.0.mlp.up.weight"},
             [](std::string& elements) { std::fill_n(elements.begin() + 6, 4, '\x7f'); });
         surgery.editTensor({"module", "layers.0.mlp.down.weight"},
             [](std::string& elements) { elements.replace(6, 4, "\xff\xff\xff\xff"); });
     });
-    const std::set<std::string> found = troubles(hurt.check(CheckDepth::Bytes));
+    const std::set<std::string> found = troubles(damaged.check(CheckDepth::Bytes));
     CAPTURE(found);
     REQUIRE(found.contains("non-finite"));
-    CHECK(textOf(*findingOf(hurt.check(CheckDepth::Bytes), "non-finite")).find("2 NaN") != std::string::npos);
+    CHECK(textOf(*findingOf(damaged.check(CheckDepth::Bytes), "non-finite")).find("2 NaN")
+        != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {"non-finite"}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {"non-finite"}}, folder / "repaired");
     CHECK(repaired.plan->marks().empty());
     CHECK(bytesOf(*repaired.copy, "layers.0.mlp.down.weight", "weight")
         == bytesOf(*whole, "layers.0.mlp.down.weight", "weight"));
-    CHECK(findingOf(hurt.check(CheckDepth::Bytes), "masters-not-copies")->finding.where
+    CHECK(findingOf(damaged.check(CheckDepth::Bytes), "masters-not-copies")->finding.where
         == "layers.0.mlp.up.weight#fp32"); // 0x7f7f is a number, and another one than the master
 }
 
@@ -260,9 +262,9 @@ TEST_CASE("if the first rank's file differs, another one is the template of all"
 {
     for (const std::string sample : {"zero3-w4", "roundrobin-w3"}) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
+        const Patchable damaged(sample);
         const bool zero3 = sample == "zero3-w4";
-        hurt.operate("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", [&](Surgery& surgery) {
+        damaged.operate("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", [&](Surgery& surgery) {
             const Way state = zero3 ? Way{"optimizer_state_dict", "optimizer_state_dict", "state", 0}
                                     : Way{"optimizer_state_dict", "base_optimizer_state", "state", 0};
             Way step = state;
@@ -279,12 +281,12 @@ TEST_CASE("if the first rank's file differs, another one is the template of all"
                                      : Way{"optimizer_state_dict", "single_partition_of_fp32_groups", 0};
             surgery.editTensor(master, [](std::string& bytes) { bytes[bytes.size() / 2 - 1] ^= 1; });
         });
-        REQUIRE(troubles(hurt.check()).contains("step-mismatch"));
+        REQUIRE(troubles(damaged.check()).contains("step-mismatch"));
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         ReshardOptions other;
         other.worldSize = 2;
         rewrite(wholeOf(sample.c_str()), other, folder / "donor");
-        const Repaired repaired = repair(hurt,
+        const Repaired repaired = repair(damaged,
             {.fixes = {"step-mismatch"},
                 .donor = (folder / "donor").string(),
                 .masters = RepairOptions::Masters::Donor,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that lie in another order than recorded are given their own values again.
+// Parameters that are in another order than recorded get their own values again.
 #include "core/partition/round_robin.h"
 #include "tests/core/plan/repair/repair_fixture.h"
 #include "tests/support/plain_writer.h"
@@ -33,22 +33,22 @@ std::string flatOf(const Checkpoint& native, const std::vector<std::string>& nam
     return out;
 }
 
-/// Puts in the place of a round-robin checkpoint what stock DeepSpeed's converter makes of it: it cuts the
-/// flat buffers in the order that there would be without round_robin_gradients.
-void convertAsStock(const Patchable& hurt, const CheckpointPtr& native)
+/// Replaces a round-robin checkpoint by what stock DeepSpeed's converter makes of it: the converter splits
+/// the flat buffers in the order that there would be without round_robin_gradients.
+void convertAsStock(const Patchable& damaged, const CheckpointPtr& native)
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     plainWrite(*planFor(native, {.form = TargetForm::Universal}), folder.path());
-    fs::remove_all(hurt.tag());
-    fs::copy(openForPlan(folder.path())->tagFolder, hurt.tag(), fs::copy_options::recursive);
-    fs::copy_file(native->file(native->templateModel).path.native(), hurt.tag() / kModel,
+    fs::remove_all(damaged.tag());
+    fs::copy(openForPlan(folder.path())->tagFolder, damaged.tag(), fs::copy_options::recursive);
+    fs::copy_file(native->file(native->templateModel).path.native(), damaged.tag() / kModel,
         fs::copy_options::overwrite_existing); // as it was, with the 16-bit copies
     for (const FlatUnit& unit : native->units) {
         for (const UnitState& state : unit.states) {
             const std::string flat = flatOf(*native, namesOf(*native, unit, true), state.name);
             size_t at = 0;
             for (const std::string& name : namesOf(*native, unit, false))
-                hurt.operate("zero/" + name + "/" + state.name + ".pt", [&](Surgery& surgery) {
+                damaged.operate("zero/" + name + "/" + state.name + ".pt", [&](Surgery& surgery) {
                     surgery.editTensor({"param"}, [&](std::string& elements) {
                         elements = flat.substr(at, elements.size());
                         at += elements.size();
@@ -60,9 +60,9 @@ void convertAsStock(const Patchable& hurt, const CheckpointPtr& native)
 }
 
 /// Lays the flat buffers out as a run without round_robin_gradients does; `param_shapes` stays.
-void layOutWithoutRoundRobin(const Patchable& hurt, const CheckpointPtr& native)
+void layOutWithoutRoundRobin(const Patchable& damaged, const CheckpointPtr& native)
 {
-    const std::vector<std::string> files = hurt.filesLike("optim_states.pt");
+    const std::vector<std::string> files = damaged.filesLike("optim_states.pt");
     for (int g = 0; g < static_cast<int>(native->units.size()); ++g) {
         const FlatUnit& unit = native->units[static_cast<size_t>(g)];
         for (const UnitState& state : unit.states) {
@@ -73,7 +73,7 @@ void layOutWithoutRoundRobin(const Patchable& hurt, const CheckpointPtr& native)
                 : Way{"optimizer_state_dict", "base_optimizer_state", "state", g, state.name.c_str()};
             size_t at = 0;
             for (const std::string& file : files)
-                hurt.operate(file, [&](Surgery& surgery) {
+                damaged.operate(file, [&](Surgery& surgery) {
                     surgery.editTensor(way, [&](std::string& elements) {
                         elements = flat.substr(at, elements.size());
                         at += elements.size();
@@ -83,7 +83,7 @@ void layOutWithoutRoundRobin(const Patchable& hurt, const CheckpointPtr& native)
     }
 }
 
-/// Nothing was made up, so nothing is marked.
+/// No value was invented, so nothing is marked.
 void checkSound(const Repaired& repaired, const fs::path& run, const CheckpointPtr& native)
 {
     checkSameState(repaired.copy, native);
@@ -93,48 +93,48 @@ void checkSound(const Repaired& repaired, const fs::path& run, const CheckpointP
 
 } // namespace
 
-TEST_CASE("a universal folder that stock made of a round-robin run is unscrambled")
+TEST_CASE("the wrong order of a universal folder that stock made of a round-robin run is repaired")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
-    const Patchable hurt(kSample);
-    convertAsStock(hurt, native);
-    const CheckResult found = hurt.check(CheckDepth::Bytes);
+    const Patchable damaged(kSample);
+    convertAsStock(damaged, native);
+    const CheckResult found = damaged.check(CheckDepth::Bytes);
     CHECK(troubles(found) == std::set<std::string>{"universal-from-round-robin"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {"S22"}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {"S22"}}, folder / "repaired");
     CHECK(repaired.plan->fixed() == std::vector<std::string>{"universal-from-round-robin"});
     checkSound(repaired, folder / "repaired", native);
 }
 
-TEST_CASE("where the copies do not prove the order, it is another finding, and stays as it is")
+TEST_CASE("if the copies do not prove the order, it is another finding without a repair")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
-    const Patchable hurt(kSample);
-    convertAsStock(hurt, native);
-    hurt.operate(kModel, [](Surgery& surgery) { surgery.set({"dp_world_size"}, 5); });
-    CHECK(troubles(hurt.check()) == std::set<std::string>{"universal-source"});
-    CHECK(refusalOf(hurt, {.fixes = {"S22"}}).code == ErrorCode::Unsupported);
+    const Patchable damaged(kSample);
+    convertAsStock(damaged, native);
+    damaged.operate(kModel, [](Surgery& surgery) { surgery.set({"dp_world_size"}, 5); });
+    CHECK(troubles(damaged.check()) == std::set<std::string>{"universal-source"});
+    CHECK(refusalOf(damaged, {.fixes = {"S22"}}).code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("a repaired universal folder whose masters were damaged as well is not repaired at once")
+TEST_CASE("a wrong order and damaged masters of a universal folder are not repaired in one step")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
-    const Patchable hurt(kSample);
-    convertAsStock(hurt, native);
+    const Patchable damaged(kSample);
+    convertAsStock(damaged, native);
     const std::string name = native->params[index(native->units.front().params.back())].name;
-    fs::remove(hurt.tag() / "zero" / name / "exp_avg.pt");
-    const Error error = refusalOf(hurt, {.fixes = {"all"}});
+    fs::remove(damaged.tag() / "zero" / name / "exp_avg.pt");
+    const Error error = refusalOf(damaged, {.fixes = {"all"}});
     CHECK(error.code != ErrorCode::Internal);
 }
 
 TEST_CASE("flat buffers in the order without round_robin_gradients are laid out in the recorded one")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
-    const Patchable hurt(kSample);
-    layOutWithoutRoundRobin(hurt, native);
-    CHECK(troubles(hurt.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
+    const Patchable damaged(kSample);
+    layOutWithoutRoundRobin(damaged, native);
+    CHECK(troubles(damaged.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired repaired = repair(hurt, {.fixes = {"all"}}, folder / "repaired");
+    const Repaired repaired = repair(damaged, {.fixes = {"all"}}, folder / "repaired");
     CHECK(repaired.plan->fixed() == std::vector<std::string>{"param-order"});
     checkSound(repaired, folder / "repaired", native);
     CHECK(repaired.copy->roundRobin);
@@ -143,8 +143,8 @@ TEST_CASE("flat buffers in the order without round_robin_gradients are laid out 
 TEST_CASE("a list in another order than the flat buffers is rewritten")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
-    const Patchable hurt(kSample);
-    hurt.operate(kModel, [&](Surgery& surgery) {
+    const Patchable damaged(kSample);
+    damaged.operate(kModel, [&](Surgery& surgery) {
         for (int g = 0; g < static_cast<int>(native->units.size()); ++g) {
             const NodeId old = surgery.at({"param_shapes", g});
             const NodeId made = surgery.composer().orderedDict();
@@ -154,15 +154,15 @@ TEST_CASE("a list in another order than the flat buffers is rewritten")
             surgery.composer().substitute(old, made);
         }
     });
-    CHECK(troubles(hurt.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
+    CHECK(troubles(damaged.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    checkSound(repair(hurt, {.fixes = {"L9"}}, folder / "repaired"), folder / "repaired", native);
+    checkSound(repair(damaged, {.fixes = {"L9"}}, folder / "repaired"), folder / "repaired", native);
 }
 
 TEST_CASE("a configuration that records another order than list and values is not repaired")
 {
-    const Patchable hurt("zero1-w2");
-    hurt.operate(kModel, [](Surgery& surgery) {
+    const Patchable damaged("zero1-w2");
+    damaged.operate(kModel, [](Surgery& surgery) {
         const NodeId options = surgery.at({"ds_config", "zero_optimization"});
         if (lookup(surgery.graph(), options, "round_robin_gradients") == kNoNode)
             surgery.add(
@@ -171,8 +171,8 @@ TEST_CASE("a configuration that records another order than list and values is no
             surgery.set(
                 {"ds_config", "zero_optimization", "round_robin_gradients"}, surgery.builder().boolean(true));
     });
-    REQUIRE(troubles(hurt.check()).contains("param-order"));
-    const Error error = refusalOf(hurt, {.fixes = {"param-order"}});
+    REQUIRE(troubles(damaged.check()).contains("param-order"));
+    const Error error = refusalOf(damaged, {.fixes = {"param-order"}});
     CHECK(error.code == ErrorCode::Unsupported);
     CHECK(error.message.find("configuration") != std::string::npos);
 }

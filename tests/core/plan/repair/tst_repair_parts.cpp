@@ -44,10 +44,10 @@ RepairOptions fromDonor(const std::string& code, const fs::path& donor)
         .moments = RepairOptions::Moments::Donor};
 }
 
-void editFloats(
-    const Patchable& hurt, const std::string& file, const Way& tensor, size_t from, size_t count, float value)
+void editFloats(const Patchable& damaged, const std::string& file, const Way& tensor, size_t from,
+    size_t count, float value)
 {
-    hurt.operate(file, [&](Surgery& surgery) {
+    damaged.operate(file, [&](Surgery& surgery) {
         surgery.editTensor(tensor, [&](std::string& elements) {
             REQUIRE(elements.size() >= (from + count) * sizeof(float));
             for (size_t i = from; i < from + count; ++i)
@@ -79,7 +79,7 @@ std::map<std::string, size_t> differences(const Checkpoint& a, const Checkpoint&
 
 } // namespace
 
-TEST_CASE("a lost shard of a slice or stage is refilled from another world's copy, bit for bit")
+TEST_CASE("a lost shard of a slice or stage is refilled from a copy with another world size, bit for bit")
 {
     for (const char* sample : kCut) {
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
@@ -91,11 +91,11 @@ TEST_CASE("a lost shard of a slice or stage is refilled from another world's cop
         for (const std::string& lost : Patchable(sample).filesLike("optim_states.pt")) {
             CAPTURE(sample);
             CAPTURE(lost);
-            const Patchable hurt(sample);
-            fs::remove(hurt.tag() / lost);
-            CHECK(troubles(hurt.check()).contains("rank-missing"));
+            const Patchable damaged(sample);
+            fs::remove(damaged.tag() / lost);
+            CHECK(troubles(damaged.check()).contains("rank-missing"));
             const fs::path target = folder / ("repaired" + std::to_string(number++));
-            const Repaired repaired = repair(hurt, fromDonor("L6", donor), target);
+            const Repaired repaired = repair(damaged, fromDonor("L6", donor), target);
             CHECK(!repaired.plan->marks().empty());
             checkSameState(repaired.copy, whole);
             CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
@@ -103,7 +103,8 @@ TEST_CASE("a lost shard of a slice or stage is refilled from another world's cop
     }
 }
 
-TEST_CASE("a lost shard of any rank of experts is refilled, though the file that is left first holds others")
+TEST_CASE(
+    "a lost shard of any rank of experts is refilled, although the first remaining file holds other experts")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const CheckpointPtr whole = wholeOf("experts-w4");
@@ -111,10 +112,10 @@ TEST_CASE("a lost shard of any rank of experts is refilled, though the file that
     int number = 0;
     for (const std::string& lost : Patchable("experts-w4").filesLike("optim_states.pt")) {
         CAPTURE(lost);
-        const Patchable hurt("experts-w4");
-        fs::remove(hurt.tag() / lost);
+        const Patchable damaged("experts-w4");
+        fs::remove(damaged.tag() / lost);
         const fs::path target = folder / ("repaired" + std::to_string(number++));
-        checkSameState(repair(hurt, fromDonor("L6", donor), target).copy, whole);
+        checkSameState(repair(damaged, fromDonor("L6", donor), target).copy, whole);
         CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
     }
     CHECK(number == 4);
@@ -126,9 +127,9 @@ TEST_CASE("without a donor, the shard of one stage is refilled from copies and z
         CAPTURE(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const CheckpointPtr whole = wholeOf(sample);
-        const Patchable hurt(sample);
-        fs::remove(hurt.tag() / ("bf16_zero_pp_rank_1" + kLastPart));
-        const Repaired repaired = repair(hurt, {.fixes = {"all"}}, folder / "repaired");
+        const Patchable damaged(sample);
+        fs::remove(damaged.tag() / ("bf16_zero_pp_rank_1" + kLastPart));
+        const Repaired repaired = repair(damaged, {.fixes = {"all"}}, folder / "repaired");
         const auto changed = differences(*whole, *repaired.copy);
         CHECK(!changed.empty());
         const size_t firstOfLast = whole->parts.front()->params.size();
@@ -149,18 +150,18 @@ TEST_CASE("without a donor, the shard of one stage is refilled from copies and z
     }
 }
 
-TEST_CASE("values of one slice that are no numbers are refilled there and nowhere else")
+TEST_CASE("NaN values of one slice are refilled only there")
 {
     for (const char* sample : {"slices-w4", "pipeline-w4"}) {
         CAPTURE(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const CheckpointPtr whole = wholeOf(sample);
-        const Patchable hurt(sample);
-        editFloats(hurt, "bf16_zero_pp_rank_0" + kLastPart,
+        const Patchable damaged(sample);
+        editFloats(damaged, "bf16_zero_pp_rank_0" + kLastPart,
             {"optimizer_state_dict", "single_partition_of_fp32_groups", 0}, 7, 3,
             std::numeric_limits<float>::quiet_NaN());
-        CHECK(troubles(hurt.check(CheckDepth::Bytes)).contains("non-finite"));
-        const CheckpointPtr copy = repair(hurt, {.fixes = {"non-finite"}}, folder / "copies").copy;
+        CHECK(troubles(damaged.check(CheckDepth::Bytes)).contains("non-finite"));
+        const CheckpointPtr copy = repair(damaged, {.fixes = {"non-finite"}}, folder / "copies").copy;
         size_t refilled = 0;
         for (const auto& [address, count] : differences(*whole, *copy)) {
             CAPTURE(address);
@@ -169,7 +170,7 @@ TEST_CASE("values of one slice that are no numbers are refilled there and nowher
         }
         CHECK(refilled <= 3); // some masters are bf16 values
         const Repaired donated
-            = repair(hurt, fromDonor("non-finite", donorOf(sample, 6, folder)), folder / "donated");
+            = repair(damaged, fromDonor("non-finite", donorOf(sample, 6, folder)), folder / "donated");
         checkSameState(donated.copy, whole);
     }
 }
@@ -179,13 +180,13 @@ TEST_CASE("options that one rank of a slice has alone are set to what the others
     for (const char* sample : {"slices-w4", "pipeline-w4"}) {
         CAPTURE(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Patchable hurt(sample);
-        hurt.operate("bf16_zero_pp_rank_1" + kLastPart, [](Surgery& surgery) {
+        const Patchable damaged(sample);
+        damaged.operate("bf16_zero_pp_rank_1" + kLastPart, [](Surgery& surgery) {
             surgery.set({"optimizer_state_dict", "base_optimizer_state", "param_groups", 0, "lr"},
                 surgery.builder().real(0.75));
         });
-        REQUIRE(troubles(hurt.check()).contains("option-mismatch"));
-        const Repaired repaired = repair(hurt, {.fixes = {"option-mismatch"}}, folder / "repaired");
+        REQUIRE(troubles(damaged.check()).contains("option-mismatch"));
+        const Repaired repaired = repair(damaged, {.fixes = {"option-mismatch"}}, folder / "repaired");
         CHECK(repaired.plan->marks().empty());
         checkSameState(repaired.copy, wholeOf(sample));
         CHECK(troublesOf(folder / "repaired", CheckDepth::Bytes).empty());
@@ -213,25 +214,25 @@ TEST_CASE("reviewed values are set in the files of every slice and stage")
     }
 }
 
-TEST_CASE("steps that the counters did not lead to are set in every slice and stage")
+TEST_CASE("steps that contradict the counters are set in every slice and stage")
 {
     for (const char* sample : {"slices-w4", "pipeline-w4"}) {
         CAPTURE(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Patchable hurt(sample);
+        const Patchable damaged(sample);
         const int64_t steps = *wholeOf(sample)->steps.globalSteps + 20;
-        hurt.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+        damaged.operateOnAll("model_states.pt", [&](Surgery& surgery) {
             if (lookup(surgery.graph(), surgery.graph().root(), "global_steps") != kNoNode)
                 surgery.set({"global_steps"}, steps);
         });
-        REQUIRE(troubles(hurt.check()).contains("step-off-counters"));
-        const CheckpointPtr copy = repair(hurt, {.fixes = {"S6"}}, folder / "set").copy;
+        REQUIRE(troubles(damaged.check()).contains("step-off-counters"));
+        const CheckpointPtr copy = repair(damaged, {.fixes = {"S6"}}, folder / "set").copy;
         CHECK(stepsOf(*copy) == std::set<double>{static_cast<double>(steps)});
         CHECK(!troublesOf(folder / "set").contains("step-off-counters"));
     }
 }
 
-TEST_CASE("a donor that is cut into other slices is refused by name, stages have layers of one name")
+TEST_CASE("a donor with other slices is refused by name, and stages may have layers of the same name")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const auto resharded = [&](const char* sample, uint32_t tp, uint32_t pp, const char* name) {
@@ -244,7 +245,7 @@ TEST_CASE("a donor that is cut into other slices is refused by name, stages have
     };
     const Patchable slices("slices-w4");
     fs::remove(slices.tag() / ("bf16_zero_pp_rank_1" + kLastPart));
-    const Error error = refusalOf(slices, fromDonor("L6", resharded("slices-w4", 1, 1, "joined")));
+    const Error error = refusalOf(slices, fromDonor("L6", resharded("slices-w4", 1, 1, "merged")));
     CHECK(error.code == ErrorCode::Unsupported);
     CHECK(error.message.find("tensor") != std::string::npos);
 
@@ -255,16 +256,16 @@ TEST_CASE("a donor that is cut into other slices is refused by name, stages have
     checkSameState(repaired.copy, wholeOf("pipeline-w4"));
 }
 
-TEST_CASE("what is not repaired in slices and stages is refused by name")
+TEST_CASE("unsupported repairs of slices and stages are refused by name")
 {
     for (const char* sample : {"slices-w4", "pipeline-w4"}) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
-        fs::remove(hurt.tag() / "mp_rank_01_model_states.pt");
-        const Error error = refusalOf(hurt, {.fixes = {"model-states-missing"}});
+        const Patchable damaged(sample);
+        fs::remove(damaged.tag() / "mp_rank_01_model_states.pt");
+        const Error error = refusalOf(damaged, {.fixes = {"model-states-missing"}});
         CHECK(error.code == ErrorCode::Refused);
         CHECK(error.message.find("model file") != std::string::npos);
         const RepairOptions options{.fixes = {"model-states-missing"}, .donor = planSample(sample).string()};
-        CHECK(refusalOf(hurt, options).code == ErrorCode::Unsupported);
+        CHECK(refusalOf(damaged, options).code == ErrorCode::Unsupported);
     }
 }

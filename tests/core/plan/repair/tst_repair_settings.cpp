@@ -43,12 +43,12 @@ NodeId modelAt(const Checkpoint& checkpoint, std::initializer_list<const char*> 
 
 } // namespace
 
-TEST_CASE("the key that the stock converter requires is added, where nothing must be merged")
+TEST_CASE("the key that the stock converter requires is added if no slices are merged")
 {
     const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
-    const Patchable hurt("zero2-w2");
+    const Patchable damaged("zero2-w2");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Repaired made = repair(hurt, {.fixes = {"S2"}}, folder / "repaired");
+    const Repaired made = repair(damaged, {.fixes = {"S2"}}, folder / "repaired");
     checkSameState(made.copy, whole);
     CHECK(made.plan->marks().empty());
     const PickleGraph& graph = made.copy->file(made.copy->templateModel).content->pickle();
@@ -86,7 +86,7 @@ TEST_CASE("reviewed values are written, and nothing else changes")
     }
 }
 
-TEST_CASE("the loss scale and the counters are set where the engine reads them")
+TEST_CASE("the loss scale and the counters are set in the keys that the engine reads")
 {
     for (const char* sample : {"zero1-w2", "zero2-w2", "stage0-fp16"}) {
         CAPTURE(sample);
@@ -123,7 +123,7 @@ TEST_CASE("values that cannot be set are refused by name")
     CHECK(refusalOf(Patchable("stage0-fp32"), {.values = {"step=3"}}).code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("a step that the counters did not lead to is set to theirs")
+TEST_CASE("a step that contradicts the counters is set to theirs")
 {
     for (const char* sample : {"zero2-w2", "zero3-w4"}) {
         CAPTURE(sample);
@@ -140,7 +140,7 @@ TEST_CASE("a step that the counters did not lead to is set to theirs")
     }
 }
 
-TEST_CASE("rates are set to what the scheduler set, and its count to the engine's")
+TEST_CASE("learning rates are set to the scheduler's, and its count to the engine's")
 {
     const Patchable source("zero2-w2");
     const CheckpointPtr whole = openForPlan(source.run());

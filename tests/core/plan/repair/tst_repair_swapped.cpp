@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A copy of the sample, of which some sub-groups were swapped out.
+/// A copy of the sample with some sub-groups swapped out.
 class Swapped
 {
 public:
@@ -78,7 +78,7 @@ TEST_CASE("swapped states become ordinary shards, and nothing is marked")
     CHECK(findingOf(after, "swap-copy") == nullptr);
 }
 
-TEST_CASE("states whose swap files are gone are taken from another checkpoint")
+TEST_CASE("states with missing swap files are taken from another checkpoint")
 {
     for (const bool wholeRank : {false, true}) {
         CAPTURE(wholeRank);
@@ -137,19 +137,19 @@ TEST_CASE("a run's folder of another step is not repaired but named")
     const std::string id = swapIdOf(planSample("zero3-w4"), 2);
     makeLive(swapped.run() / "global_step5", swapped.run());
     fs::last_write_time(swapped.run() / "zero_stage_3/optimizer/rank1" / (id + ".tensor.swp"),
-        fs::file_time_type::clock::now() + std::chrono::hours(2)); // the run went on
+        fs::file_time_type::clock::now() + std::chrono::hours(2)); // the run continued
     REQUIRE(findingOf(checkOf(swapped.run()), "swap-mismatch") != nullptr);
     const auto plan = planFor(swapped, {.fixes = {"swap-mismatch"}});
     REQUIRE(!plan);
     CHECK(plan.error().code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("swap files that nothing but their order tells apart are an error without a fix")
+TEST_CASE("swap files that only their order identifies are an error without a fix")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     ReshardOptions small;
     small.worldSize = 2;
-    small.subGroupSize = 1; // a sub-group for every parameter; the two layers' are alike
+    small.subGroupSize = 1; // a sub-group for every parameter; those of the two layers have equal sizes
     rewrite(sample(), small, folder / "run");
     swapOut(folder / "run/global_step5", {.subgroups = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, .ids = false});
     const CheckResult found = checkOf(folder / "run");

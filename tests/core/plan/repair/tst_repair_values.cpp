@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repairs of single records, states and values: what is sound stays bit for bit.
+// Repairs of single records, states and values: undamaged values stay bit for bit.
 #include "core/plan/repair/repair.h"
 #include "core/tensor/convert.h"
 #include "tests/core/plan/repair/repair_fixture.h"
@@ -34,13 +34,13 @@ fs::path donorOf(const std::string& sample, const TemporaryFolder& folder)
     return folder / "donor";
 }
 
-/// Fixes of `code` from a donor of the same step give back the very state.
-void checkFromDonor(const std::string& sample, const Patchable& hurt, const std::string& code)
+/// Fixes of `code` from a donor of the same step restore exactly that state.
+void checkFromDonor(const std::string& sample, const Patchable& damaged, const std::string& code)
 {
     CAPTURE(sample);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    CHECK(troubles(hurt.check(CheckDepth::Bytes)).contains(code));
-    const Repaired repaired = repair(hurt,
+    CHECK(troubles(damaged.check(CheckDepth::Bytes)).contains(code));
+    const Repaired repaired = repair(damaged,
         {.fixes = {code},
             .donor = donorOf(sample, folder).string(),
             .masters = RepairOptions::Masters::Donor,
@@ -50,10 +50,10 @@ void checkFromDonor(const std::string& sample, const Patchable& hurt, const std:
     checkSameState(repaired.copy, openForPlan(planSample(sample.c_str())));
 }
 
-void editState(const Patchable& hurt, const std::string& sample, const char* state,
+void editState(const Patchable& damaged, const std::string& sample, const char* state,
     const std::function<void(float* values)>& edit)
 {
-    hurt.operate(kShard, [&](Surgery& surgery) {
+    damaged.operate(kShard, [&](Surgery& surgery) {
         surgery.editTensor(stateOf(sample, state), [&](std::string& elements) {
             std::vector<float> values(elements.size() / sizeof(float));
             std::copy_n(elements.data(), elements.size(), reinterpret_cast<char*>(values.data()));
@@ -65,59 +65,59 @@ void editState(const Patchable& hurt, const std::string& sample, const char* sta
 
 } // namespace
 
-TEST_CASE(
-    "a value that changed on the disk is told by its record's checksum, and only that record is refilled")
+TEST_CASE("a value that changed on disk is found by its record's checksum, and only that record is refilled")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
-        const Patchable hurt(sample);
-        const fs::path shard = hurt.tag() / kShard;
+        const Patchable damaged(sample);
+        const fs::path shard = damaged.tag() / kShard;
         std::string bytes = slurp(shard);
         const CheckpointPtr whole = openForPlan(planSample(sample.c_str()));
         const StoredRun& run = whole->units.front().states[1].perRank[1];
         bytes[run.byteOffset + 17] ^= 4;
         spill(shard, bytes);
-        CHECK(troubles(hurt.check(CheckDepth::Metadata)).empty());
-        checkFromDonor(sample, hurt, "record-corrupt");
+        CHECK(troubles(damaged.check(CheckDepth::Metadata)).empty());
+        checkFromDonor(sample, damaged, "record-corrupt");
     }
 }
 
 TEST_CASE("a record without a header is refilled")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
-        const Patchable hurt(sample);
-        const fs::path shard = hurt.tag() / kShard;
+        const Patchable damaged(sample);
+        const fs::path shard = damaged.tag() / kShard;
         std::string bytes = slurp(shard);
         const size_t at = bytes.find("/data/1");
         REQUIRE(at != std::string::npos);
         bytes.replace(bytes.rfind("PK\x03\x04", at), 20, std::string(20, '\0'));
         spill(shard, bytes);
-        checkFromDonor(sample, hurt, "record-corrupt");
+        checkFromDonor(sample, damaged, "record-corrupt");
     }
 }
 
 TEST_CASE("a state that one rank lacks is refilled")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
-        const Patchable hurt(sample);
+        const Patchable damaged(sample);
         Way entry = stateOf(sample, "");
         entry.pop_back();
-        hurt.operate(kShard, [&](Surgery& surgery) { surgery.remove(entry, "exp_avg"); });
-        checkFromDonor(sample, hurt, "state-missing");
+        damaged.operate(kShard, [&](Surgery& surgery) { surgery.remove(entry, "exp_avg"); });
+        checkFromDonor(sample, damaged, "state-missing");
     }
 }
 
-TEST_CASE("a universal file that is longer than its parameter is written in its length")
+TEST_CASE("a universal file that is longer than its parameter is truncated to its length")
 {
-    const Patchable hurt("zero2-universal-w2", "global_step5_universal");
+    const Patchable damaged("zero2-universal-w2", "global_step5_universal");
     OpenOptions universal;
     universal.tag = "global_step5_universal";
     JobContext job;
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    fs::copy(hurt.run(), folder / "whole", fs::copy_options::recursive);
-    hurt.operate("zero/layers.0.attention.wq.weight/exp_avg.pt", [](Surgery& surgery) {
+    fs::copy(damaged.run(), folder / "whole", fs::copy_options::recursive);
+    damaged.operate("zero/layers.0.attention.wq.weight/exp_avg.pt", [](Surgery& surgery) {
         surgery.editTensor({"param"}, [](std::string& elements) { elements.append(12, '\0'); });
     });
-    const Repaired repaired = repair(hurt, {.fixes = {"universal-overlong"}}, folder / "repaired", universal);
+    const Repaired repaired
+        = repair(damaged, {.fixes = {"universal-overlong"}}, folder / "repaired", universal);
     CHECK(repaired.plan->marks().empty());
     checkSameState(
         repaired.copy, openCheckpoint(io::realFileSystem(), folder / "whole", universal, job)->checkpoint);
@@ -127,17 +127,17 @@ TEST_CASE("a universal file that is longer than its parameter is written in its 
 TEST_CASE("NaN values are refilled, and all others stay")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
-        const Patchable hurt(sample);
-        editState(hurt, sample, "exp_avg", [](float* values) {
+        const Patchable damaged(sample);
+        editState(damaged, sample, "exp_avg", [](float* values) {
             values[3] = values[4] = std::numeric_limits<float>::quiet_NaN();
             values[9] = -std::numeric_limits<float>::infinity();
         });
-        editState(hurt, sample, "exp_avg_sq", [](float* values) { values[4] = -1; });
-        checkFromDonor(sample, hurt, "non-finite");
+        editState(damaged, sample, "exp_avg_sq", [](float* values) { values[4] = -1; });
+        checkFromDonor(sample, damaged, "non-finite");
 
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Repaired zeroed
-            = repair(hurt, {.fixes = {"S18"}, .moments = RepairOptions::Moments::Zeros}, folder / "zeroed");
+        const Repaired zeroed = repair(
+            damaged, {.fixes = {"S18"}, .moments = RepairOptions::Moments::Zeros}, folder / "zeroed");
         CHECK(zeroed.plan->depth() == CheckDepth::Bytes);
         const CheckpointPtr whole = openForPlan(planSample(sample.c_str()));
         uint64_t zeros = 0;
@@ -162,12 +162,12 @@ TEST_CASE("NaN values are repaired together with a lost shard")
 {
     for (const std::string sample : {"roundrobin-w3", "zero3-w4"}) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
-        editState(hurt, sample, "exp_avg",
+        const Patchable damaged(sample);
+        editState(damaged, sample, "exp_avg",
             [](float* values) { values[0] = std::numeric_limits<float>::quiet_NaN(); });
-        fs::remove(hurt.tag() / kLostShard);
+        fs::remove(damaged.tag() / kLostShard);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Repaired whole = repair(hurt,
+        const Repaired whole = repair(damaged,
             {.fixes = {"all"},
                 .donor = donorOf(sample, folder).string(),
                 .masters = RepairOptions::Masters::Donor,
@@ -183,26 +183,26 @@ TEST_CASE("NaN values are repaired together with a lost shard")
 TEST_CASE("masters that are not what the copies were rounded from are refilled with their moments")
 {
     const std::string sample = "zero2-w2";
-    const Patchable hurt(sample);
-    hurt.operate(kShard, [&](Surgery& surgery) {
+    const Patchable damaged(sample);
+    damaged.operate(kShard, [&](Surgery& surgery) {
         surgery.editTensor({"optimizer_state_dict", "single_partition_of_fp32_groups", 0},
             [](std::string& elements) { // numbers of others, beyond what the reader looks at
                 std::rotate(elements.begin() + 1000, elements.begin() + 1400, elements.begin() + 2000);
             });
     });
-    const std::set<std::string> found = troubles(hurt.check(CheckDepth::Bytes));
+    const std::set<std::string> found = troubles(damaged.check(CheckDepth::Bytes));
     CAPTURE(found);
-    checkFromDonor(sample, hurt, "masters-not-copies");
+    checkFromDonor(sample, damaged, "masters-not-copies");
 }
 
-TEST_CASE("moments of a parameter that the converter passed by are filled in a universal folder")
+TEST_CASE("moments of a parameter that the converter skipped are filled in a universal folder")
 {
-    const Patchable hurt("zero2-universal-w2", "global_step5_universal");
+    const Patchable damaged("zero2-universal-w2", "global_step5_universal");
     const std::string name = "layers.0.attention.wq.weight";
-    const fs::path files = hurt.tag() / "zero" / name;
+    const fs::path files = damaged.tag() / "zero" / name;
     for (const char* file : {"exp_avg.pt", "exp_avg_sq.pt", "step.pt"})
         fs::remove(files / file);
-    hurt.operate("zero/" + name + "/fp32.pt", [&](Surgery& surgery) {
+    damaged.operate("zero/" + name + "/fp32.pt", [&](Surgery& surgery) {
         surgery.editTensor({"param"}, [](std::string& elements) { // what the model file's fp16 copy says
             std::vector<uint8_t> narrow(elements.size() / 2);
             const std::span<uint8_t> wide(reinterpret_cast<uint8_t*>(elements.data()), elements.size());
@@ -210,12 +210,12 @@ TEST_CASE("moments of a parameter that the converter passed by are filled in a u
             convertElements(DType::Float16, narrow, DType::Float32, wide);
         });
     });
-    REQUIRE(troubles(hurt.check()).contains("universal-parameter-skipped"));
+    REQUIRE(troubles(damaged.check()).contains("universal-parameter-skipped"));
     OpenOptions open;
     open.tag = "global_step5_universal";
     JobContext job;
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    repair(hurt, {.fixes = {"S21"}, .moments = RepairOptions::Moments::Zeros}, folder / "repaired", open);
+    repair(damaged, {.fixes = {"S21"}, .moments = RepairOptions::Moments::Zeros}, folder / "repaired", open);
     const CheckResult after = examine(io::realFileSystem(), folder / "repaired", {}, job).value();
     CHECK(troubles(after) == std::set<std::string>{"marked"});
     const CheckpointPtr whole

@@ -30,7 +30,7 @@ std::set<std::string> allFiles(const fs::path& folder)
     return sameFiles(folder, folder);
 }
 
-/// A disk that is all but full, which can share bytes or cannot.
+/// An almost full disk, which can share bytes or cannot.
 class FullDisk final : public io::FaultingFileSystem
 {
 public:
@@ -53,20 +53,20 @@ const std::vector<const char*> kSamples{"zero1-w2", "zero2-w2", "zero3-w4", "bf1
 
 } // namespace
 
-TEST_CASE("where the pointer alone is wrong, every file is the source's")
+TEST_CASE("if only the pointer is wrong, every file is copied unchanged")
 {
     for (const char* sample : kSamples) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
+        const Patchable damaged(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        fs::remove(hurt.run() / "latest");
-        const Repaired repaired = repair(hurt, {.fixes = {"latest-missing"}}, folder / "repaired");
-        CHECK(sameFiles(hurt.tag(), repaired.copy->tagFolder) == allFiles(hurt.tag()));
+        fs::remove(damaged.run() / "latest");
+        const Repaired repaired = repair(damaged, {.fixes = {"latest-missing"}}, folder / "repaired");
+        CHECK(sameFiles(damaged.tag(), repaired.copy->tagFolder) == allFiles(damaged.tag()));
         checkSameState(repaired.copy, openForPlan(planSample(sample)));
     }
 }
 
-TEST_CASE("where a shard is rebuilt, all other files are the source's")
+TEST_CASE("if a shard is rebuilt, all other files are copied unchanged")
 {
     for (const char* sample : {"zero2-w2", "zero3-w4", "slices-w4", "autoep-w4"}) {
         CAPTURE(sample);
@@ -75,21 +75,21 @@ TEST_CASE("where a shard is rebuilt, all other files are the source's")
         ReshardOptions other;
         other.worldSize = 2 * whole->parallel.ranks();
         rewrite(whole, other, folder / "donor");
-        const Patchable hurt(sample);
-        fs::remove(hurt.tag() / hurt.filesLike("optim_states.pt").back());
-        const Repaired repaired = repair(hurt,
+        const Patchable damaged(sample);
+        fs::remove(damaged.tag() / damaged.filesLike("optim_states.pt").back());
+        const Repaired repaired = repair(damaged,
             {.fixes = {"L6"},
                 .donor = (folder / "donor").string(),
                 .masters = RepairOptions::Masters::Donor,
                 .moments = RepairOptions::Moments::Donor},
             folder / "repaired");
-        CHECK(sameFiles(hurt.tag(), repaired.copy->tagFolder) == allFiles(hurt.tag()));
+        CHECK(sameFiles(damaged.tag(), repaired.copy->tagFolder) == allFiles(damaged.tag()));
         CHECK(!repaired.plan->marks().empty());
         checkSameState(repaired.copy, whole);
     }
 }
 
-TEST_CASE("values that are set are in no file that stays")
+TEST_CASE("files with set values are not copied unchanged")
 {
     const Patchable source("zero2-w2");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
@@ -104,43 +104,43 @@ TEST_CASE("values that are set are in no file that stays")
     CHECK(stays("global_steps=9", "counter") == std::set<std::string>(optim.begin(), optim.end()));
 }
 
-TEST_CASE("a file that stays is held against its own checksums")
+TEST_CASE("a copied file is checked against its own checksums")
 {
-    const Patchable hurt("zero2-w2");
+    const Patchable damaged("zero2-w2");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    fs::remove(hurt.run() / "latest");
-    const fs::path shard = hurt.tag() / hurt.filesLike("optim_states.pt").front();
+    fs::remove(damaged.run() / "latest");
+    const fs::path shard = damaged.tag() / damaged.filesLike("optim_states.pt").front();
     std::string bytes = slurp(shard);
     bytes[bytes.size() / 2] ^= 1;
     spill(shard, bytes);
     JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, {.fixes = {"latest-missing"}}, job);
+    const auto plan = planRepair(io::realFileSystem(), damaged.run(), {}, {.fixes = {"latest-missing"}}, job);
     REQUIRE(plan);
     ExecuteOptions execution;
     execution.destination = folder / "repaired";
-    execution.sourceRunFolder = hurt.run();
+    execution.sourceRunFolder = damaged.run();
     const auto report = execute(io::realFileSystem(), **plan, execution, job);
     REQUIRE(!report);
     CHECK(report.error().code == ErrorCode::Damaged);
     CHECK(!fs::exists(folder / "repaired" / "global_step6"));
 }
 
-TEST_CASE("files of an older form are all written as today's")
+TEST_CASE("all files of an older form are rewritten in today's form")
 {
-    const Patchable hurt("ds0510-zero2-w3");
+    const Patchable damaged("ds0510-zero2-w3");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    fs::remove(hurt.run() / "latest");
-    const Repaired repaired = repair(hurt, {.fixes = {"latest-missing"}}, folder / "repaired");
-    CHECK(sameFiles(hurt.tag(), repaired.copy->tagFolder).empty());
+    fs::remove(damaged.run() / "latest");
+    const Repaired repaired = repair(damaged, {.fixes = {"latest-missing"}}, folder / "repaired");
+    CHECK(sameFiles(damaged.tag(), repaired.copy->tagFolder).empty());
     checkSameState(repaired.copy, openForPlan(planSample("ds0510-zero2-w3")));
 }
 
-TEST_CASE("what shares its source's bytes needs no space")
+TEST_CASE("files that share the source's bytes need no space")
 {
-    const Patchable hurt("zero2-w2");
-    fs::remove(hurt.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const Patchable damaged("zero2-w2");
+    fs::remove(damaged.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
     JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, {.fixes = {"rank-missing"}}, job);
+    const auto plan = planRepair(io::realFileSystem(), damaged.run(), {}, {.fixes = {"rank-missing"}}, job);
     REQUIRE(plan);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     uint64_t copied = 0;
@@ -158,7 +158,7 @@ TEST_CASE("what shares its source's bytes needs no space")
             == (canShare ? copied : 0));
         ExecuteOptions options;
         options.destination = folder / "out";
-        options.sourceRunFolder = hurt.run();
+        options.sourceRunFolder = damaged.run();
         const auto report = execute(disk, **plan, options, job);
         CHECK(report.has_value() == canShare);
         if (!report)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files whose tensors are views of storages many times their size: what is written from them holds the
-// tensors.
+// Files whose tensors are views of storages many times their size: the output holds only
+// the tensors.
 #include "tests/core/plan/repair/repair_fixture.h"
 
 using namespace shardscope;
@@ -13,16 +13,16 @@ constexpr const char* kModel = "mp_rank_00_model_states.pt";
 constexpr uint64_t kColumns = 16;
 
 /// Makes a tensor of `rows` rows a view of the last rows but one of a storage of many.
-void bloat(const Patchable& hurt, const Way& tensor, uint64_t rows)
+void bloat(const Patchable& damaged, const Way& tensor, uint64_t rows)
 {
     constexpr uint64_t kRows = 200000;
-    hurt.operate(kModel, [&](Surgery& surgery) {
+    damaged.operate(kModel, [&](Surgery& surgery) {
         std::string elements(kRows * kColumns * 2, '\0');
         for (size_t i = 0; i < elements.size(); i += 2)
             elements[i] = static_cast<char>(i * 31 >> 5);
         surgery.set(tensor, surgery.composer().smallTensor(DType::BFloat16, {kRows, kColumns}, elements));
     });
-    hurt.operate(kModel, [&](Surgery& surgery) {
+    damaged.operate(kModel, [&](Surgery& surgery) {
         const auto arguments = surgery.graph().items(surgery.graph().arguments(surgery.at(tensor)));
         PickleBuilder& builder = surgery.builder();
         const std::vector<NodeId> shape{
@@ -35,13 +35,13 @@ void bloat(const Patchable& hurt, const Way& tensor, uint64_t rows)
 
 } // namespace
 
-TEST_CASE("what is written from a bloated file holds its tensors alone, bit for bit")
+TEST_CASE("the output of a bloated file holds only its tensors, bit for bit")
 {
     const char* name = "positions.weight"; // frozen: nothing but the model file holds it
-    const Patchable hurt("zero2-w2");
-    bloat(hurt, {"module", name}, 8);
-    REQUIRE(fs::file_size(hurt.tag() / kModel) > 6000000);
-    const CheckpointPtr source = openForPlan(hurt.run());
+    const Patchable damaged("zero2-w2");
+    bloat(damaged, {"module", name}, 8);
+    REQUIRE(fs::file_size(damaged.tag() / kModel) > 6000000);
+    const CheckpointPtr source = openForPlan(damaged.run());
     const auto values = bytesOf(*source, name, "weight");
     REQUIRE(values != bytesOf(*openForPlan(planSample("zero2-w2")), name, "weight"));
 
@@ -55,7 +55,7 @@ TEST_CASE("what is written from a bloated file holds its tensors alone, bit for 
         JobContext job;
         CHECK(findingOf(examine(io::realFileSystem(), run, {}, job).value(), "storage-bloat") == nullptr);
     };
-    repair(hurt, {.fixes = {"F5"}}, folder / "repaired");
+    repair(damaged, {.fixes = {"F5"}}, folder / "repaired");
     checkSmall(folder / "repaired", source->tag);
     ReshardOptions options;
     options.worldSize = 3;
@@ -66,12 +66,12 @@ TEST_CASE("what is written from a bloated file holds its tensors alone, bit for 
     checkSmall(folder / "staged", source->tag);
 }
 
-TEST_CASE("names that share values in a bloated file share them in what is written")
+TEST_CASE("names that share values in a bloated file share them in the output")
 {
-    const Patchable hurt("zero2-w2");
-    bloat(hurt, {"module", "positions.weight"}, 8);
+    const Patchable damaged("zero2-w2");
+    bloat(damaged, {"module", "positions.weight"}, 8);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    repair(hurt, {.fixes = {"F5"}}, folder / "repaired");
+    repair(damaged, {.fixes = {"F5"}}, folder / "repaired");
     const auto storageOf = [](const CheckpointPtr& checkpoint, const char* name) {
         const PickleGraph& graph = checkpoint->file(checkpoint->templateModel).content->pickle();
         const NodeId module = lookup(graph, graph.root(), "module");
@@ -84,9 +84,9 @@ TEST_CASE("names that share values in a bloated file share them in what is writt
     CHECK(storageOf(made, "positions.weight") != storageOf(made, "tok_embeddings.weight"));
 }
 
-TEST_CASE("`all` leaves a note as it is")
+TEST_CASE("`all` does not repair an info")
 {
-    const Patchable hurt("zero2-w2");
-    bloat(hurt, {"module", "positions.weight"}, 8);
-    CHECK(refusalOf(hurt, {.fixes = {"all"}}).code == ErrorCode::NotFound);
+    const Patchable damaged("zero2-w2");
+    bloat(damaged, {"module", "positions.weight"}, 8);
+    CHECK(refusalOf(damaged, {.fixes = {"all"}}).code == ErrorCode::NotFound);
 }

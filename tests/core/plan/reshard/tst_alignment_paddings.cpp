@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `param_alignment_paddings`: stock DeepSpeed compares the whole list with its own, and refuses a file whose
-// list differs. Every file that is written has the list of its own layout, whatever the source's says.
+// list differs. Every written file has the list of its own layout, not a copy of the source's.
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/repair/repair_fixture.h"
 
@@ -101,14 +101,14 @@ TEST_CASE("a lost first rank of a model with many parameters is written with the
 {
     for (const std::string sample : {"zero1-w2", "zero2-w2"}) {
         CAPTURE(sample);
-        const Patchable hurt(sample);
-        const std::vector<size_t> counts = addParameters(hurt);
-        checkLists(hurt.tag(), counts);
-        fs::remove(hurt.tag() / hurt.filesLike("optim_states.pt").front());
+        const Patchable damaged(sample);
+        const std::vector<size_t> counts = addParameters(damaged);
+        checkLists(damaged.tag(), counts);
+        fs::remove(damaged.tag() / damaged.filesLike("optim_states.pt").front());
         RepairOptions options;
         options.fixes = {"rank-missing"};
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Repaired repaired = repair(hurt, options, folder / "repaired");
+        const Repaired repaired = repair(damaged, options, folder / "repaired");
         checkLists(folder / "repaired", counts);
         rewrite(repaired.copy, toRanks(3), (folder / "three").string());
         checkLists(folder / "three", counts);
@@ -119,17 +119,17 @@ TEST_CASE("a list of paddings that is empty or too short on disk is read, and wr
 {
     for (const bool isShort : {false, true}) {
         CAPTURE(isShort);
-        const Patchable hurt("zero2-w2");
-        std::vector<size_t> counts = countsIn(hurt.tag() / hurt.filesLike("optim_states.pt").front());
+        const Patchable damaged("zero2-w2");
+        std::vector<size_t> counts = countsIn(damaged.tag() / damaged.filesLike("optim_states.pt").front());
         const std::vector<size_t> right = counts;
         if (isShort)
             counts.front() -= 1;
         else
             counts.clear();
-        hurt.operateOnAll("optim_states.pt",
+        damaged.operateOnAll("optim_states.pt",
             [&](Surgery& surgery) { surgery.set(kPaddings, zeros(surgery.builder(), counts)); });
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        rewrite(openForPlan(io::Path(hurt.tag().string())), toRanks(3), (folder / "three").string());
+        rewrite(openForPlan(io::Path(damaged.tag().string())), toRanks(3), (folder / "three").string());
         checkLists(folder / "three", right);
     }
 }

@@ -17,7 +17,7 @@ using namespace shardscope::test;
 
 namespace {
 
-/// What tests/interop/setups.py gives the three groups, but for what the scheduler tells.
+/// What tests/interop/runs/setups.py gives the three groups, without what the scheduler records.
 const std::vector<std::string> kOptions{"0:betas=(0.9, 0.95)", "1:betas=(0.85, 0.99)", "2:betas=(0.8, 0.9)",
     "eps=1e-8", "1:eps=1e-7", "0:weight_decay=0.1", "1:weight_decay=0.01", "2:weight_decay=0.0"};
 
@@ -82,7 +82,7 @@ TEST_CASE("options that an elastic checkpoint lacks are asked for by name")
         CHECK(error.message.find("Adam or AdamW of torch") != std::string::npos);
         CHECK(error.message.find("`betas`, `eps` and `weight_decay` of param groups 0, 1 and 2")
             != std::string::npos);
-        CHECK(error.message.find("`lr`") == std::string::npos); // the scheduler tells it
+        CHECK(error.message.find("`lr`") == std::string::npos); // the scheduler records it
         CHECK(error.hint.find("--optimizer-option betas=") != std::string::npos);
     }
     const Error one = planError(
@@ -91,7 +91,7 @@ TEST_CASE("options that an elastic checkpoint lacks are asked for by name")
     CHECK(one.message.find("`eps`") == std::string::npos);
 }
 
-TEST_CASE("with its options named, an elastic checkpoint is written in every form")
+TEST_CASE("with its options given, an elastic checkpoint is written in every form")
 {
     const TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("elastic-w3"));
@@ -123,7 +123,7 @@ TEST_CASE("with its options named, an elastic checkpoint is written in every for
     checkOptions(*again);
 }
 
-TEST_CASE("a plan says where the options came from, and its file keeps those that were named")
+TEST_CASE("a plan records the origin of the options, and its file keeps the given ones")
 {
     const CheckpointPtr source = openForPlan(planSample("elastic-w3"));
     const auto plan = planFor(source, withOptions({.worldSize = 2}));

@@ -58,7 +58,7 @@ Checkpoint withGroups(Checkpoint checkpoint, const std::vector<TargetGroup>& gro
 
 } // namespace
 
-TEST_CASE("experts are dealt to another number of expert-parallel ranks, and back")
+TEST_CASE("experts are repartitioned to another number of expert-parallel ranks, and back")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("experts-w4"));
@@ -83,7 +83,7 @@ TEST_CASE("experts are dealt to another number of expert-parallel ranks, and bac
     }
 }
 
-TEST_CASE("what cannot be dealt is refused by name")
+TEST_CASE("experts that cannot be repartitioned are refused by name")
 {
     JobContext job;
     const auto refusal = [&](const char* sample, const ReshardOptions& options) {

@@ -2,7 +2,7 @@
 // AutoEP's experts folded over tensor slices: what stock DeepSpeed compares with its own run before it loads.
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
@@ -67,7 +67,7 @@ TEST_CASE("every slice's data-parallel ranks come in families of expert-parallel
     const CheckpointPtr source = openForPlan(planSample("folded-w4"));
     CHECK(source->parallel.ranks() == 4);
     CHECK(source->parallel.ep == 4);
-    // Of rank 2 × dp + tp it is that number.
+    // For rank 2 × dp + tp the value is that number.
     for (uint32_t expert = 0; expert < 4; ++expert) {
         CAPTURE(expert);
         const auto param = source->findParam("layers.1.mlp.experts.w3." + std::to_string(expert));
@@ -82,7 +82,7 @@ TEST_CASE("every slice's data-parallel ranks come in families of expert-parallel
     CHECK(ofSecond.rankOf(1) == 3);
 }
 
-TEST_CASE("our own rewrite of folded experts says what stock DeepSpeed said")
+TEST_CASE("our own rewrite of folded experts records what stock DeepSpeed recorded")
 {
     const test::TemporaryFolder folder;
     for (const char* sample : {"folded-w4", "folded-zero3-w4"}) {
@@ -138,7 +138,7 @@ TEST_CASE("under ZeRO-3 partition groups name the ranks of all slices")
     CHECK(foldIn(*six, "zero_pp_rank_2_mp_rank_01_model_states.pt") == Fold{1, 2, 3});
 }
 
-TEST_CASE("what is not done with folded experts is refused by name")
+TEST_CASE("unsupported rewrites of folded experts are refused by name")
 {
     const CheckpointPtr source = openForPlan(planSample("folded-w4"));
     const auto refusal = [&](const ReshardOptions& options) {
@@ -157,21 +157,21 @@ TEST_CASE("what is not done with folded experts is refused by name")
         CHECK(refusal(options).code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("the degrees that the resumed run must have are told")
+TEST_CASE("the plan reports the degrees that the resumed run must have")
 {
     const auto plan = test::planFor(openForPlan(planSample("folded-zero3-w4")), {.worldSize = 2});
-    const auto& told = plan->mustStayEqual();
+    const auto& required = plan->mustStayEqual();
     for (const char* key : {"expert_parallel.autoep_size", "tensor_parallel.autotp_size"})
-        CHECK(
-            std::find(told.begin(), told.end(), std::pair<std::string, std::string>(key, "2")) != told.end());
+        CHECK(std::find(required.begin(), required.end(), std::pair<std::string, std::string>(key, "2"))
+            != required.end());
 }
 
-TEST_CASE("slices are joined beside the experts that each has alone")
+TEST_CASE("slices are merged next to experts that are not sliced")
 {
     const CheckpointPtr source = openForPlan(planSample("folded-w4"));
-    const auto joined = joinSlices(source);
-    REQUIRE_MESSAGE(joined.has_value(), describe(joined.error()));
-    const Checkpoint& whole = **joined;
+    const auto wholeModel = mergeSlices(source);
+    REQUIRE_MESSAGE(wholeModel.has_value(), describe(wholeModel.error()));
+    const Checkpoint& whole = **wholeModel;
     CHECK(whole.params.size() == 17 + 2 * 3 * 4);
     std::set<std::string> experts;
     for (const ParamId param : whole.units[1].params)

@@ -42,7 +42,7 @@ std::vector<std::map<std::string, Place>> placesOn(const Checkpoint& checkpoint,
     return out;
 }
 
-/// How many ranks hold the same experts, as both lists of the layers say.
+/// How many ranks hold the same experts, according to both lists of the layers.
 std::vector<int64_t> replicasIn(const Checkpoint& checkpoint)
 {
     const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
@@ -58,7 +58,7 @@ std::vector<int64_t> replicasIn(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("our own rewrite names the places that stock DeepSpeed named")
+TEST_CASE("our own rewrite records the positions that stock DeepSpeed recorded")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("autoep-w4"));
@@ -72,7 +72,7 @@ TEST_CASE("our own rewrite names the places that stock DeepSpeed named")
     }
 }
 
-TEST_CASE("experts of AutoEP are cut for the new ranks, under the names of their tensors")
+TEST_CASE("experts of AutoEP are partitioned for the new ranks, under the names of their tensors")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("autoep-w4"));
@@ -105,12 +105,12 @@ TEST_CASE("before 0.19.3 no file lists the shapes of AutoEP's tensors: the resul
     CHECK(placesOn(*two, 0)[1].at("layers.0.mlp.experts.w2") == Place{240, 240});
 }
 
-TEST_CASE("the degree that the resumed run must have is told")
+TEST_CASE("the plan reports the degree that the resumed run must have")
 {
     const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 2});
-    const auto& told = plan->mustStayEqual();
+    const auto& required = plan->mustStayEqual();
     const auto degree = std::pair<std::string, std::string>("expert_parallel.autoep_size", "2");
-    CHECK(std::find(told.begin(), told.end(), degree) != told.end());
+    CHECK(std::find(required.begin(), required.end(), degree) != required.end());
 }
 
 namespace {
@@ -128,7 +128,7 @@ std::vector<std::string> layersIn(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("experts of AutoEP are dealt to another number of expert-parallel ranks, and back")
+TEST_CASE("experts of AutoEP are repartitioned to another number of expert-parallel ranks, and back")
 {
     for (const char* sample : {"autoep-w4", "ds0192-autoep-w4"}) {
         CAPTURE(sample);
@@ -136,28 +136,30 @@ TEST_CASE("experts of AutoEP are dealt to another number of expert-parallel rank
         for (const uint32_t degree : {1u, 4u}) {
             CAPTURE(degree);
             const test::TemporaryFolder folder;
-            const CheckpointPtr dealt
-                = test::rewrite(source, {.worldSize = 4, .ep = degree}, folder / "dealt");
-            test::checkSameState(dealt, source);
-            CHECK(dealt->parallel.ep == degree);
+            const CheckpointPtr repartitioned
+                = test::rewrite(source, {.worldSize = 4, .ep = degree}, folder / "repartitioned");
+            test::checkSameState(repartitioned, source);
+            CHECK(repartitioned->parallel.ep == degree);
             const int64_t replicas = 4 / degree;
-            if (replicasIn(*source).front() > 0) // else 0.19.2, which does not say
-                CHECK(replicasIn(*dealt) == std::vector<int64_t>(4, replicas));
-            const FlatUnit& unit = *dealt->unitOf(*dealt->findParam("layers.1.mlp.experts.w2.3"));
+            if (replicasIn(*source).front() > 0) // otherwise 0.19.2, which does not record it
+                CHECK(replicasIn(*repartitioned) == std::vector<int64_t>(4, replicas));
+            const FlatUnit& unit
+                = *repartitioned->unitOf(*repartitioned->findParam("layers.1.mlp.experts.w2.3"));
             CHECK(unit.partition.ranks() == 4 / degree);
             CHECK(unit.params.size() == 2 * 3 * 4 / degree);
-            const CheckpointPtr back = test::rewrite(dealt, {.worldSize = 4, .ep = 2}, folder / "back");
+            const CheckpointPtr back
+                = test::rewrite(repartitioned, {.worldSize = 4, .ep = 2}, folder / "back");
             test::checkSameState(back, source);
             CHECK(layersIn(*back) == layersIn(*source));
             for (uint32_t rank = 0; rank < 4; ++rank)
                 CHECK(placesOn(*back, rank) == placesOn(*source, rank));
-            const PickleGraph& graph = dealt->file(dealt->templateModel).content->pickle();
+            const PickleGraph& graph = repartitioned->file(repartitioned->templateModel).content->pickle();
             const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
             REQUIRE(groups.size() == 2);
             CHECK(asShape(graph, lookup(graph, groups[1], "layers.1.mlp.experts.w2"))
                 == Shape{4 / degree, 12, 10});
-            const auto options
-                = nodeText(dealt->file(dealt->templateOptim).content->pickle(), dealt->groups[1].options);
+            const auto options = nodeText(repartitioned->file(repartitioned->templateOptim).content->pickle(),
+                repartitioned->groups[1].options);
             CHECK(options.find("ep_size_" + std::to_string(degree)) != std::string::npos);
         }
     }
@@ -166,12 +168,12 @@ TEST_CASE("experts of AutoEP are dealt to another number of expert-parallel rank
 TEST_CASE("the expert-parallel degree that was asked for is what the resumed run must have")
 {
     const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 4, .ep = 4});
-    const auto& told = plan->mustStayEqual();
+    const auto& required = plan->mustStayEqual();
     const auto degree = std::pair<std::string, std::string>("expert_parallel.autoep_size", "4");
-    CHECK(std::find(told.begin(), told.end(), degree) != told.end());
+    CHECK(std::find(required.begin(), required.end(), degree) != required.end());
 }
 
-TEST_CASE("what is not done with AutoEP's experts is refused by name")
+TEST_CASE("unsupported rewrites of AutoEP's experts are refused by name")
 {
     JobContext job;
     const auto refusal = [&](const ReshardOptions& options) {
@@ -208,7 +210,7 @@ std::vector<std::string> partitionGroupsOn(const Checkpoint& checkpoint, uint32_
 
 } // namespace
 
-TEST_CASE("under ZeRO-3 experts of AutoEP are cut over the ranks that have the same ones")
+TEST_CASE("under ZeRO-3 experts of AutoEP are partitioned over the ranks that have the same experts")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("autoep-zero3-w4"));
@@ -227,7 +229,7 @@ TEST_CASE("under ZeRO-3 experts of AutoEP are cut over the ranks that have the s
     test::checkSameState(test::rewrite(six, {.worldSize = 4}, folder / "back"), source);
 }
 
-TEST_CASE("what AutoEP under ZeRO-3 does not leave to a rewrite is refused")
+TEST_CASE("unsupported rewrites of AutoEP under ZeRO-3 are refused")
 {
     const CheckpointPtr source = openForPlan(planSample("autoep-zero3-w4"));
     const auto refusal = [&](const ReshardOptions& options) {
@@ -239,9 +241,9 @@ TEST_CASE("what AutoEP under ZeRO-3 does not leave to a rewrite is refused")
     const Error odd = refusal({.worldSize = 3});
     CHECK(odd.code == ErrorCode::Usage);
     CHECK(odd.hint == "choose 2 or 4");
-    const Error dealt = refusal({.worldSize = 4, .ep = 4});
-    CHECK(dealt.code == ErrorCode::Unsupported);
-    CHECK(dealt.message.find("AutoEP") != std::string::npos);
+    const Error repartitioned = refusal({.worldSize = 4, .ep = 4});
+    CHECK(repartitioned.code == ErrorCode::Unsupported);
+    CHECK(repartitioned.message.find("AutoEP") != std::string::npos);
     CHECK(refusal({.worldSize = 4, .stage = 2}).code == ErrorCode::Unsupported);
     CHECK(refusal({.form = TargetForm::Universal}).code == ErrorCode::Unsupported);
 }

@@ -25,7 +25,7 @@ const UnitState& momentumOf(const Checkpoint& checkpoint)
     return *found;
 }
 
-/// The bytes of a rank's momentum of group 0, with all that lies beyond its share.
+/// The bytes of a rank's momentum of group 0, with everything outside its share.
 std::string bytesOn(const Checkpoint& checkpoint, uint32_t rank)
 {
     const TorchFile& file = *checkpoint.file(checkpoint.optimFiles[rank]).content;
@@ -62,7 +62,7 @@ TEST_CASE("every rank's share of Muon's momentum is found in what it keeps of wh
         CHECK(bytesOn(*source, rank).size() == held.elements() * itemSize(momentum.dtype));
         crosses = crosses || held.before > 0;
     }
-    CHECK(crosses); // else the sample would show nothing
+    CHECK(crosses); // otherwise the sample would test nothing
     CHECK(source->units.back().states.size() == 3); // the others have the moments of Adam
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("Muon's momentum is written for every number of ranks, stage and form"
         for (uint32_t rank = 0; rank < ranks; ++rank)
             CHECK(bytesOn(*made, rank).size()
                 == heldWholeOn(made->units.front().partition, rank).elements() * 2);
-        // There and back: what lies at the borders is the source's, too.
+        // After converting back, the values at the borders equal the source's, too.
         const auto back = rewrite(made, {.worldSize = 3}, folder.path() / ("back" + std::to_string(ranks)));
         for (uint32_t rank = 0; rank < 3; ++rank)
             CHECK(bytesOn(*back, rank) == bytesOn(*source, rank));

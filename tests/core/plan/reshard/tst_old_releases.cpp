@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for checkpoints that releases before 0.14 wrote: what comes out has the form of today.
+// Plans for checkpoints that releases before 0.14 wrote: the output has today's form.
 #include "core/base/finding_codes.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
@@ -30,7 +30,7 @@ NodeId modelKey(const Checkpoint& checkpoint, std::string_view key)
 
 } // namespace
 
-TEST_CASE("ZeRO-1 and ZeRO-2 of old releases lead to every stage and number of ranks")
+TEST_CASE("ZeRO-1 and ZeRO-2 of old releases convert to every stage and number of ranks")
 {
     for (const char* name : kBelowThree) {
         const CheckpointPtr source = openForPlan(planSample(name));
@@ -85,8 +85,8 @@ TEST_CASE("ZeRO-3 of old releases gets placeholders without elements, which a st
     }
 }
 
-TEST_CASE(
-    "stage 3 of a release that records no ties does not lead below it, where the tensors would be missing")
+TEST_CASE("stage 3 of a release that records no ties is not converted to a lower stage, where the tensors "
+          "would be missing")
 {
     JobContext job;
     const CheckpointPtr source = openForPlan(planSample("ds083-zero3-w2"));
@@ -114,7 +114,7 @@ TEST_CASE("a loss scaler of an old release gets what today's class asks for")
     }
 }
 
-TEST_CASE("what old releases saved without options is rewritten with those that are named")
+TEST_CASE("states that old releases saved without options are rewritten with the given options")
 {
     for (const char* name : {"ds0310-zero2-w2", "ds045-zero2-w3"}) {
         CAPTURE(name);

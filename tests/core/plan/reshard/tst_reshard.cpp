@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshard plans on checkpoints that stock DeepSpeed wrote: whatever the way of ranks, the training state
-// stays the same.
+// Reshard plans on checkpoints that stock DeepSpeed wrote: the training state stays the same for any sequence
+// of world sizes.
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/engine/verify/verify.h"
@@ -71,12 +71,12 @@ TEST_CASE("there and back again gives the bytes of rewriting at the same world s
             const auto back = bytesOfAll(*planFor(openForPlan(folder.path()), {.worldSize = ranks}));
             CHECK(back == straight);
         }
-        // Rewriting what was rewritten changes nothing any more.
+        // Rewriting a rewritten checkpoint changes nothing.
         CHECK(bytesOfAll(*planFor(openForPlan(same.path()), {.worldSize = ranks})) == straight);
     }
 }
 
-TEST_CASE("ZeRO-3 sub-groups follow the size that is asked for")
+TEST_CASE("ZeRO-3 sub-groups have the requested size")
 {
     const CheckpointPtr source = openForPlan(planSample("zero3-w4"));
     REQUIRE(source->subGroupSize == 3000u);
@@ -105,7 +105,7 @@ TEST_CASE("ZeRO-3 sub-groups follow the size that is asked for")
     }
 }
 
-TEST_CASE("what cannot be right is refused before anything is planned")
+TEST_CASE("impossible requests are refused before anything is planned")
 {
     JobContext job;
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));

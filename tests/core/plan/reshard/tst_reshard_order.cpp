@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// round_robin_gradients and parameter_alignment: what a plan writes down about order and padding is where the
-// elements lie.
+// round_robin_gradients and parameter_alignment: the order and padding that a plan records are those of the
+// elements on disk.
 #include "core/partition/round_robin.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"

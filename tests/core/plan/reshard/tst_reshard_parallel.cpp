@@ -20,8 +20,8 @@ using test::planSample;
 
 namespace {
 
-/// Rows after rows, or the columns of every row side by side.
-std::vector<uint8_t> joined(
+/// Concatenated by rows, or the columns of every row next to each other.
+std::vector<uint8_t> concatenated(
     const std::vector<uint8_t>& first, const std::vector<uint8_t>& second, size_t rows)
 {
     const size_t width = first.size() / rows;
@@ -34,7 +34,7 @@ std::vector<uint8_t> joined(
     return out;
 }
 
-void checkJoined(const Checkpoint& whole, const Checkpoint& slices)
+void checkMergedSlices(const Checkpoint& whole, const Checkpoint& slices)
 {
     CHECK(whole.parts.empty());
     CHECK(whole.parallel.tp == 1);
@@ -48,9 +48,9 @@ void checkJoined(const Checkpoint& whole, const Checkpoint& slices)
             };
             for (const std::string name : {"up_proj.weight", "up_proj.bias"})
                 CHECK(bytesOf(whole, layer + name, state)
-                    == joined(slice(name, ":tp0"), slice(name, ":tp1"), 1));
+                    == concatenated(slice(name, ":tp0"), slice(name, ":tp1"), 1));
             CHECK(bytesOf(whole, layer + "down_proj.weight", state)
-                == joined(slice("down_proj.weight", ":tp0"), slice("down_proj.weight", ":tp1"), 12));
+                == concatenated(slice("down_proj.weight", ":tp0"), slice("down_proj.weight", ":tp1"), 12));
             for (const std::string name : {"down_proj.bias", "norm.weight"}) {
                 CHECK(slice(name, ":tp0") == slice(name, ":tp1"));
                 CHECK(bytesOf(whole, layer + name, state) == slice(name, ":tp0"));
@@ -89,7 +89,7 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
     }
 }
 
-TEST_CASE("files of layers and experts go along, once")
+TEST_CASE("files of layers and experts are copied once")
 {
     for (const char* sample : {"experts-w4", "autoep-w4", "pipeline-w4"}) {
         CAPTURE(sample);
@@ -105,7 +105,7 @@ TEST_CASE("files of layers and experts go along, once")
     }
 }
 
-TEST_CASE("what cannot be kept is refused with the numbers that can")
+TEST_CASE("impossible degrees are refused, and the error names the possible ones")
 {
     JobContext job;
     const auto refusal = [&](const char* sample, const ReshardOptions& options) {
@@ -142,22 +142,22 @@ TEST_CASE("tensor slices change their stage, each by itself")
     }
 }
 
-TEST_CASE("tensor slices are joined as the run recorded, into native and universal checkpoints")
+TEST_CASE("tensor slices are merged as the run recorded, into native and universal checkpoints")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("slices-w4"));
     for (const int stage : {1, 2, 3}) {
         CAPTURE(stage);
-        checkJoined(
+        checkMergedSlices(
             *test::rewrite(source, {.worldSize = 3, .stage = stage, .tp = 1}, folder / std::to_string(stage)),
             *source);
     }
-    checkJoined(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source);
+    checkMergedSlices(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source);
 }
 
 namespace {
 
-void checkStagesJoined(const Checkpoint& whole, const Checkpoint& stages)
+void checkMergedStages(const Checkpoint& whole, const Checkpoint& stages)
 {
     CHECK(whole.parts.empty());
     CHECK(whole.parallel.pp == 1);
@@ -185,21 +185,21 @@ void checkStagesJoined(const Checkpoint& whole, const Checkpoint& stages)
 
 } // namespace
 
-TEST_CASE("pipeline stages are joined, tied modules first, into native and universal checkpoints and back")
+TEST_CASE("pipeline stages are merged, tied modules first, into native and universal checkpoints and back")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("pipeline-w4"));
     const CheckpointPtr native = test::rewrite(source, {.worldSize = 3, .pp = 1}, folder / "native");
-    checkStagesJoined(*native, *source);
+    checkMergedStages(*native, *source);
     const CheckpointPtr universal
         = test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal");
-    checkStagesJoined(*universal, *source);
+    checkMergedStages(*universal, *source);
     const CheckpointPtr again = test::rewrite(universal, {.worldSize = 3}, folder / "again");
-    checkStagesJoined(*again, *source);
+    checkMergedStages(*again, *source);
     test::checkSameState(again, native);
 }
 
-TEST_CASE("stages that hold different values of a tied parameter are not joined")
+TEST_CASE("stages that hold different values of a tied parameter are not merged")
 {
     const test::TemporaryFolder folder;
     std::filesystem::copy(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule of huggingface_hub; tests/interop holds it against the library itself.
+// The rule of huggingface_hub; tests/interop compares it with the library itself.
 #include "core/plan/compose/shard_split.h"
 
 #include <doctest/doctest.h>
@@ -12,11 +12,11 @@ using namespace shardscope;
 
 using Shards = std::vector<std::vector<uint32_t>>;
 
-TEST_CASE("tensors are cut into files in their order")
+TEST_CASE("tensors are divided into files in their order")
 {
     CHECK(splitIntoShards(std::vector<uint64_t>{6, 6, 2, 6, 2, 2}, 10) == Shards{{0}, {1, 2}, {3, 4, 5}});
     CHECK(splitIntoShards(std::vector<uint64_t>{5, 5, 1}, 10) == Shards{{0, 1}, {2}});
-    // One that is too large stands in front of the file that is being filled, which goes on behind it.
+    // A tensor that is too large gets a file before the one that is being filled, which continues after it.
     CHECK(splitIntoShards(std::vector<uint64_t>{4, 11, 4, 4}, 10) == Shards{{1}, {0, 2}, {3}});
     CHECK(splitIntoShards(std::vector<uint64_t>{11}, 10) == Shards{{0}});
     CHECK(splitIntoShards(std::vector<uint64_t>{0, 0}, 1) == Shards{{0, 1}});

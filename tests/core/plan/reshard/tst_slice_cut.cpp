@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that are cut into another number of tensor slices. The oracle is the other direction: slices of
-// either number, put together run by run as the sample's own layers cut them, give the same bytes.
+// Checkpoints that are split into another number of tensor slices. The oracle is the other direction: slices
+// of either number, merged run by run as the sample's own layers split them, give the same bytes.
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/checkpoint/open/open.h"
 #include "core/engine/verify/verify.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kWidth = 12; ///< of the samples' models
 constexpr uint64_t kVocabulary = 24;
 
-/// As the model of the sample has it (tests/interop/megatron.py).
+/// As the model of the sample has it (tests/interop/runs/megatron.py).
 const std::string kMegatron = R"({"original_vocab_size": 24,
     "vocabulary_parameter_patterns": ["word_embeddings\\.weight$"],
     "parameter_to_average_patterns": ["layers\\.\\d+\\.scale"],
@@ -36,7 +36,7 @@ const std::string kAutoTp = R"json({
     "tp_replicated_parameter_patterns": ["embed", "head", "layers\\.\\d+\\.(norm|down_proj\\.bias)"]
 })json";
 
-/// How many runs of a slice lie beside those of the others; 0: all slices are alike.
+/// How many runs of a slice alternate with those of the other slices; 0: all slices are equal.
 size_t runsOf(const std::string& name)
 {
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -49,7 +49,7 @@ size_t runsOf(const std::string& name)
     return has("side.") || has("up_proj") || has("word_embeddings") ? 1 : 0;
 }
 
-std::vector<uint8_t> together(const Checkpoint& of, const std::string& name, const std::string& state)
+std::vector<uint8_t> mergedBytes(const Checkpoint& of, const std::string& name, const std::string& state)
 {
     if (of.parallel.tp == 1)
         return bytesOf(of, name, state);
@@ -62,7 +62,7 @@ std::vector<uint8_t> together(const Checkpoint& of, const std::string& name, con
             CHECK(slice == slices.front());
         return slices.front();
     }
-    return test::dealt(slices, runs);
+    return test::interleaved(slices, runs);
 }
 
 std::vector<std::string> namesOf(const Checkpoint& of)
@@ -83,8 +83,8 @@ void checkSame(const Checkpoint& target, const Checkpoint& source, uint64_t rows
                 continue;
             CAPTURE(name);
             CAPTURE(state);
-            std::vector<uint8_t> here = together(target, name, state);
-            std::vector<uint8_t> there = together(source, name, state);
+            std::vector<uint8_t> here = mergedBytes(target, name, state);
+            std::vector<uint8_t> there = mergedBytes(source, name, state);
             if (name.find("word_embeddings") != std::string::npos) {
                 const size_t item = state == "weight" ? 2 : 4;
                 CHECK(here.size() == rows * kWidth * item);
@@ -127,7 +127,7 @@ std::string modelText(const Checkpoint& checkpoint, std::string_view key)
 
 } // namespace
 
-TEST_CASE("slices are cut anew by the patterns that the checkpoint records")
+TEST_CASE("slices are split again by the patterns that the checkpoint records")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("megatron-w2"));
@@ -153,7 +153,7 @@ TEST_CASE("slices are cut anew by the patterns that the checkpoint records")
     }
 }
 
-TEST_CASE("a slice may have nothing but padding of the vocabulary")
+TEST_CASE("a slice may hold only padding of the vocabulary")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("megatron-w2"));
@@ -166,7 +166,7 @@ TEST_CASE("a slice may have nothing but padding of the vocabulary")
     }
 }
 
-TEST_CASE("a checkpoint without slices is cut by patterns that are given")
+TEST_CASE("a checkpoint without slices is split by given patterns")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = unrecorded();
@@ -178,7 +178,7 @@ TEST_CASE("a checkpoint without slices is cut by patterns that are given")
         one, {.worldSize = 6, .tp = 3, .patterns = kMegatron, .paddedVocabulary = 27}, folder / "three");
     CHECK(three->parallel.tp == 3);
     checkSame(*three, *source, 27);
-    CHECK(modelText(*three, "universal_checkpoint_info") == "absent"); // the run records none either
+    CHECK(modelText(*three, "universal_checkpoint_info") == "absent"); // the run does not record it either
     const auto rules = SliceRules::fromJson(kMegatron, "patterns");
     REQUIRE(rules);
     JobContext job;
@@ -192,7 +192,7 @@ TEST_CASE("a checkpoint without slices is cut by patterns that are given")
     CHECK(report.error().hint.find("--patterns") != std::string::npos);
 }
 
-TEST_CASE("AutoTP's slices are cut anew, and its record says so")
+TEST_CASE("AutoTP's slices are split again, and its record is updated")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("slices-w4"));
@@ -209,7 +209,7 @@ TEST_CASE("AutoTP's slices are cut anew, and its record says so")
     checkSame(*six, *source);
 }
 
-TEST_CASE("what cannot be cut is refused by name")
+TEST_CASE("parameters that cannot be split are refused by name")
 {
     const CheckpointPtr source = openForPlan(planSample("megatron-w2"));
     const Error padded = refusalOf(source, {.worldSize = 4, .tp = 4});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor slices that are joined by patterns, recorded in the checkpoint or given by the user.
+// Tensor slices that are merged by patterns, recorded in the checkpoint or given by the user.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/verify/verify.h"
 #include "core/layout/fragments.h"
@@ -12,13 +12,13 @@
 
 using namespace shardscope;
 using test::bytesOf;
-using test::dealt;
+using test::interleaved;
 using test::openForPlan;
 using test::planSample;
 
 namespace {
 
-/// As the model of the sample has it (tests/interop/megatron.py), with this many rows of the embedding.
+/// As the model of the sample has it (tests/interop/runs/megatron.py), with this many rows of the embedding.
 std::string patternsText(uint64_t vocabulary)
 {
     return R"({"original_vocab_size": )" + std::to_string(vocabulary) + R"(,
@@ -48,7 +48,7 @@ Error refusalOf(const CheckpointPtr& source, const ReshardOptions& options)
     return plan.error();
 }
 
-void checkJoined(const Checkpoint& whole, const Checkpoint& slices, uint64_t rows)
+void checkMerged(const Checkpoint& whole, const Checkpoint& slices, uint64_t rows)
 {
     for (const std::string state : {"fp32", "exp_avg", "exp_avg_sq"}) {
         CAPTURE(state);
@@ -57,17 +57,17 @@ void checkJoined(const Checkpoint& whole, const Checkpoint& slices, uint64_t row
         };
         for (const std::string layer : {"layers.0.", "layers.1."}) {
             for (const std::string name : {"query_key_value.weight", "query_key_value.bias"})
-                CHECK(bytesOf(whole, layer + name, state) == dealt(both(layer + name), 3));
+                CHECK(bytesOf(whole, layer + name, state) == interleaved(both(layer + name), 3));
             CHECK(bytesOf(whole, layer + "gate_and_up.weight", state)
-                == dealt(both(layer + "gate_and_up.weight"), 2));
+                == interleaved(both(layer + "gate_and_up.weight"), 2));
             for (const std::string name : {"side.weight", "side.bias"})
-                CHECK(bytesOf(whole, layer + name, state) == dealt(both(layer + name), 1));
+                CHECK(bytesOf(whole, layer + name, state) == interleaved(both(layer + name), 1));
             for (const std::string name : {"dense.weight", "down.weight"}) // 12 rows
-                CHECK(bytesOf(whole, layer + name, state) == dealt(both(layer + name), 12));
+                CHECK(bytesOf(whole, layer + name, state) == interleaved(both(layer + name), 12));
             for (const std::string name : {"scale", "input_layernorm.weight", "dense.bias"})
                 CHECK(bytesOf(whole, layer + name, state) == both(layer + name).front());
         }
-        std::vector<uint8_t> embedding = dealt(both("word_embeddings.weight"), 1);
+        std::vector<uint8_t> embedding = interleaved(both("word_embeddings.weight"), 1);
         embedding.resize(rows * 12 * 4);
         CHECK(bytesOf(whole, "word_embeddings.weight", state) == embedding);
     }
@@ -75,31 +75,31 @@ void checkJoined(const Checkpoint& whole, const Checkpoint& slices, uint64_t row
 
 } // namespace
 
-TEST_CASE("slices are joined by the patterns that the checkpoint records")
+TEST_CASE("slices are merged by the patterns that the checkpoint records")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("megatron-w2"));
     REQUIRE(source->parallel.tp == 2);
-    checkJoined(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source, 24);
+    checkMerged(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source, 24);
     const Error padded = refusalOf(source, {.worldSize = 2, .tp = 1});
     CHECK(padded.code == ErrorCode::Refused);
     CHECK(padded.message.find("2 rows of padding") != std::string::npos);
 }
 
-TEST_CASE("slices are joined by patterns that are given, in native and universal form")
+TEST_CASE("slices are merged by given patterns, in native and universal form")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openTag(planSample("megatron-w2"), "global_step2");
     for (const int stage : {1, 2, 3}) {
         CAPTURE(stage);
         const ReshardOptions options{.worldSize = 3, .stage = stage, .tp = 1, .patterns = patternsText(26)};
-        checkJoined(*test::rewrite(source, options, folder / std::to_string(stage)), *source, 26);
+        checkMerged(*test::rewrite(source, options, folder / std::to_string(stage)), *source, 26);
     }
     const ReshardOptions universal{.form = TargetForm::Universal, .patterns = patternsText(24)};
-    checkJoined(*test::rewrite(source, universal, folder / "universal"), *source, 24);
+    checkMerged(*test::rewrite(source, universal, folder / "universal"), *source, 24);
 }
 
-TEST_CASE("what no pattern tells is asked for by name")
+TEST_CASE("parameters without a pattern are reported by name")
 {
     const CheckpointPtr source = openTag(planSample("megatron-w2"), "global_step2");
     const Error missing = refusalOf(source, {.form = TargetForm::Universal});
@@ -120,7 +120,7 @@ TEST_CASE("what no pattern tells is asked for by name")
     CHECK(refusalOf(source, {.worldSize = 4, .patterns = patternsText(24)}).code == ErrorCode::Usage);
 }
 
-TEST_CASE("slices that should be equal and are not are found")
+TEST_CASE("slices that should be equal but differ are reported")
 {
     const test::TemporaryFolder folder;
     std::filesystem::copy(

@@ -48,7 +48,7 @@ std::vector<std::string> optimizerKeys(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("what a sample without ZeRO holds is told by its kind")
+TEST_CASE("the kind of a sample without ZeRO says what it holds")
 {
     const auto kindOf = [](const char* name) { return openForPlan(planSample(name))->kind; };
     CHECK(kindOf("stage0-fp32") == CheckpointKind::Torch);
@@ -60,7 +60,7 @@ TEST_CASE("what a sample without ZeRO holds is told by its kind")
     CHECK(openForPlan(planSample("stage0-bf16"))->units.front().kind == UnitKind::Whole);
 }
 
-TEST_CASE("stage 0 leads to every stage, to a universal folder and back with the same training state")
+TEST_CASE("stage 0 converts to every stage, to a universal folder and back with the same training state")
 {
     for (const char* name : kStage0) {
         const CheckpointPtr source = openForPlan(planSample(name));
@@ -90,7 +90,7 @@ TEST_CASE("stage 0 leads to every stage, to a universal folder and back with the
     }
 }
 
-TEST_CASE("every ZeRO sample leads to stage 0")
+TEST_CASE("every ZeRO sample converts to stage 0")
 {
     for (const char* name : {"zero1-w2", "bf16opt-w2", "zero3-w4", "ds0144-zero2-w2", "ds0144-zero3-w3",
              "roundrobin-w3", "aligned-w2", "zero2-w2"}) {
@@ -136,7 +136,7 @@ TEST_CASE("another number of ranks changes that number and nothing else")
             == 7);
         checkSameState(made, source);
         CHECK(planFor(source, {.worldSize = 7})->files().size() == 1);
-        CHECK(planFor(source, {.worldSize = 7})->besideFiles().empty());
+        CHECK(planFor(source, {.worldSize = 7})->runFolderFiles().empty());
     }
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("the form follows precision and optimizer, and another one is refused 
         == ErrorCode::Usage);
 }
 
-TEST_CASE("factored states stay in a file without ZeRO, and no other form is made of them")
+TEST_CASE("factored states stay in a file without ZeRO, and are not converted to another form")
 {
     const TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("stage0-adafactor"));

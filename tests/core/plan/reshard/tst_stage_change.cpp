@@ -45,7 +45,7 @@ std::vector<std::string> wrapperKeys(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("every stage leads to every other with the same training state")
+TEST_CASE("every stage converts to every other with the same training state")
 {
     for (const char* name : kAll) {
         const CheckpointPtr source = openForPlan(planSample(name));
@@ -66,7 +66,7 @@ TEST_CASE("every stage leads to every other with the same training state")
     }
 }
 
-TEST_CASE("a file rebuilt has what stock's own has, in its order")
+TEST_CASE("a rebuilt file has the keys of stock's own, in the same order")
 {
     const TemporaryFolder folder;
     const auto zero2 = openForPlan(planSample("zero2-w2"));
@@ -75,7 +75,7 @@ TEST_CASE("a file rebuilt has what stock's own has, in its order")
         == wrapperKeys(*zero3));
     auto made = wrapperKeys(*rewrite(zero3, {.worldSize = 2, .stage = 2}, folder.path() / "b"));
     auto stock = wrapperKeys(*zero2);
-    // ZeRO-3 does not tell the first; the second says that nothing is aligned, as its absence does.
+    // ZeRO-3 does not record the first key. The second says that nothing is aligned, and so does its absence.
     std::erase(stock, "clip_grad");
     std::erase(stock, "param_alignment_paddings");
     CHECK(made == stock);
@@ -114,7 +114,7 @@ TEST_CASE("frozen parameters are partitioned under ZeRO-3 and whole below it")
     }
 }
 
-TEST_CASE("ZeRO-3 targets take the sub-group size that is asked for, or the configured one")
+TEST_CASE("ZeRO-3 targets have the requested sub-group size, or the configured one")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const TemporaryFolder folder;
@@ -128,9 +128,9 @@ TEST_CASE("ZeRO-3 targets take the sub-group size that is asked for, or the conf
     CHECK(wrong.error().code == ErrorCode::Usage);
 }
 
-TEST_CASE("the bf16 prefix says how the engine ran, not in what the model is")
+TEST_CASE("the bf16 prefix records the engine's precision, not the model's dtype")
 {
-    // A model that was cast to bfloat16 by hand: its optimizer files have no prefix.
+    // A model that the user's code cast to bfloat16: its optimizer files have no prefix.
     const TemporaryFolder folder;
     const io::Path run = folder.path() / "run";
     std::filesystem::copy(planSample("zero2-w2"), run, std::filesystem::copy_options::recursive);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of a pipeline, dealt to other stages than the run had.
+// Layers of a pipeline, distributed to other stages than the run had.
 #include "core/plan/saved/saved_plan.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
@@ -19,7 +19,7 @@ namespace {
 
 // Layers of the sample's model: tied, block, a function, two blocks, norm, tied. Two stages have 0 to 3, 4
 // to 6.
-ReshardOptions dealt(uint32_t worldSize, std::vector<uint32_t> layers)
+ReshardOptions redistributed(uint32_t worldSize, std::vector<uint32_t> layers)
 {
     return {.worldSize = worldSize, .stageLayers = std::move(layers), .tiedLayers = {"embed=0,6"}};
 }
@@ -44,11 +44,11 @@ std::vector<std::string> orderOf(const Checkpoint& stage, size_t group)
 
 } // namespace
 
-TEST_CASE("layers go to the stages that are named, and tied modules to all that use them")
+TEST_CASE("layers go to the given stages, and tied modules to all stages that use them")
 {
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("pipeline-w4"));
-    const CheckpointPtr three = test::rewrite(source, dealt(6, {0, 3, 5, 7}), folder / "three");
+    const CheckpointPtr three = test::rewrite(source, redistributed(6, {0, 3, 5, 7}), folder / "three");
     REQUIRE(three->parts.size() == 3);
     CHECK(three->parallel.pp == 3);
     CHECK(three->parallel.dp == 2);
@@ -86,15 +86,15 @@ TEST_CASE("stages of any number give the same state again")
     const test::TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("pipeline-w4"));
     const CheckpointPtr one = test::rewrite(source, {.worldSize = 2, .pp = 1}, folder / "one");
-    const CheckpointPtr three = test::rewrite(one, dealt(3, {0, 3, 5, 7}), folder / "three");
-    const CheckpointPtr back = test::rewrite(three, dealt(4, {0, 4, 7}), folder / "back");
+    const CheckpointPtr three = test::rewrite(one, redistributed(3, {0, 3, 5, 7}), folder / "three");
+    const CheckpointPtr back = test::rewrite(three, redistributed(4, {0, 4, 7}), folder / "back");
     test::checkSameState(back, source);
-    const CheckpointPtr other = test::rewrite(source, dealt(2, {0, 2, 7}), folder / "other");
+    const CheckpointPtr other = test::rewrite(source, redistributed(2, {0, 2, 7}), folder / "other");
     CHECK(other->parts[1]->findParam("3.up.weight"));
-    test::checkSameState(test::rewrite(other, {.worldSize = 2, .pp = 1}, folder / "joined"), one);
+    test::checkSameState(test::rewrite(other, {.worldSize = 2, .pp = 1}, folder / "merged"), one);
 }
 
-TEST_CASE("which layers a stage has is asked for, and what cannot be is refused")
+TEST_CASE("the layers of each stage must be given, and impossible ones are refused")
 {
     const Error layers = refusal({.worldSize = 3, .pp = 3});
     CHECK(layers.code == ErrorCode::Refused);
@@ -103,7 +103,7 @@ TEST_CASE("which layers a stage has is asked for, and what cannot be is refused"
     CHECK(tied.code == ErrorCode::Refused);
     CHECK(tied.hint.find("--pp-tied embed=") != std::string::npos);
     const auto withTied = [](const char* text) {
-        ReshardOptions options = dealt(3, {0, 3, 5, 7});
+        ReshardOptions options = redistributed(3, {0, 3, 5, 7});
         options.tiedLayers = {text};
         return refusal(options);
     };
@@ -112,36 +112,36 @@ TEST_CASE("which layers a stage has is asked for, and what cannot be is refused"
         CAPTURE(text);
         CHECK(withTied(text).code == ErrorCode::Usage);
     }
-    ReshardOptions more = dealt(3, {0, 3, 5, 7});
+    ReshardOptions more = redistributed(3, {0, 3, 5, 7});
     more.tiedLayers.emplace_back("head=6");
     CHECK(refusal(more).message.find("no tied module `head`") != std::string::npos);
     for (const auto& bounds :
         {std::vector<uint32_t>{0, 7}, {1, 4, 7}, {0, 4, 4, 7}, {0, 5, 4, 7}, {0, 3, 5}}) {
         CAPTURE(bounds.size());
-        CHECK(refusal(dealt(6, bounds)).code == ErrorCode::Usage);
+        CHECK(refusal(redistributed(6, bounds)).code == ErrorCode::Usage);
     }
-    CHECK(refusal(dealt(4, {0, 3, 5, 7})).code == ErrorCode::Usage); // 4 ranks in 3 stages
-    ReshardOptions other = dealt(6, {0, 3, 5, 7});
+    CHECK(refusal(redistributed(4, {0, 3, 5, 7})).code == ErrorCode::Usage); // 4 ranks in 3 stages
+    ReshardOptions other = redistributed(6, {0, 3, 5, 7});
     other.pp = 2;
     CHECK(refusal(other).code == ErrorCode::Usage);
     // The last stage would have the tied matrix alone, and nothing of the second param group.
-    const Error empty = refusal(dealt(2, {0, 6, 7}));
+    const Error empty = refusal(redistributed(2, {0, 6, 7}));
     CHECK(empty.code == ErrorCode::Refused);
     CHECK(empty.message.find("no parameter of param group 1") != std::string::npos);
     ReshardOptions needless{.worldSize = 2};
     needless.tiedLayers = {"embed=0,6"};
     CHECK(refusal(needless).code == ErrorCode::Usage);
-    CHECK(refusal(dealt(4, {0, 1, 2}), "zero2-w2").code == ErrorCode::Unsupported);
-    CHECK(refusal(dealt(4, {0, 1, 2}), "slices-w4").code == ErrorCode::Unsupported);
+    CHECK(refusal(redistributed(4, {0, 1, 2}), "zero2-w2").code == ErrorCode::Unsupported);
+    CHECK(refusal(redistributed(4, {0, 1, 2}), "slices-w4").code == ErrorCode::Unsupported);
 }
 
 TEST_CASE("a saved plan keeps which layers its stages have")
 {
     const CheckpointPtr source = openForPlan(planSample("pipeline-w4"));
-    const auto plan = planFor(source, dealt(3, {0, 3, 5, 7}));
+    const auto plan = planFor(source, redistributed(3, {0, 3, 5, 7}));
     const auto parsed
         = parseSavedPlan(savedPlanText(savePlan(*plan, *source, {}, "/somewhere")), "plan.json");
     REQUIRE(parsed.has_value());
     CHECK(std::get<ReshardOptions>(parsed->options) == plan->options());
-    CHECK(planFor(source, dealt(3, {0, 2, 5, 7}))->id() != plan->id());
+    CHECK(planFor(source, redistributed(3, {0, 2, 5, 7}))->id() != plan->id());
 }

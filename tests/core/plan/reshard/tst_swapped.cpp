@@ -101,12 +101,12 @@ size_t swappedRuns(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("swapped sub-groups are read from their swap files, whatever the tensors tell")
+TEST_CASE("swapped sub-groups are read from their swap files, for any tensors in the optimizer files")
 {
     for (const bool ids : {true, false}) {
         for (const bool pipelined : {false, true}) {
             if (pipelined && !ids)
-                continue; // only ids or the size tell that full tensors of small sub-groups do not count
+                continue; // full tensors of small sub-groups are only ignored by their ids or sizes
             CAPTURE(ids);
             CAPTURE(pipelined);
             const Run run;
@@ -174,7 +174,7 @@ TEST_CASE("the same optimizer files are written as from the checkpoint that was 
     }));
 }
 
-TEST_CASE("releases that kept no ranks apart are read where one rank saved alone")
+TEST_CASE("releases without a folder per rank are read if a single rank saved")
 {
     for (const char* version : {"0.13.1", "0.17.6"}) {
         for (const bool ids : {true, false}) {
@@ -206,9 +206,9 @@ TEST_CASE("releases that kept no ranks apart are read where one rank saved alone
     CHECK(isRefused(raced, {std::string(code::kSwapMissing)}));
 }
 
-TEST_CASE("where nothing but the order tells sub-groups of equal size apart, that is said and blocks writing")
+TEST_CASE("sub-groups of equal size that only the order identifies are reported and block writing")
 {
-    const Run run(2, 1); // a sub-group for every parameter; the two layers' are alike
+    const Run run(2, 1); // a sub-group for every parameter; those of the two layers have equal sizes
     swapOut(run.tag(), {.subgroups = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, .ids = false});
     const CheckpointPtr checkpoint = run.open();
     const auto found = findingsOf(checkpoint, code::kSwapUnmapped);
@@ -221,17 +221,17 @@ TEST_CASE("where nothing but the order tells sub-groups of equal size apart, tha
         folder.path());
     checkSameState(openForPlan(folder.path()), sample()); // the order was right
 
-    // One file too many of a size that fits, and none can be told any more.
+    // With one more file of a matching size, no file can be identified.
     const std::string size = slurp(run.swapFile(1, "0_0.tensor.swp"));
     spill(run.swapFile(1, "90_90.tensor.swp"), size);
     const CheckpointPtr unknown = run.open();
     CHECK(findingsOf(unknown, code::kSwapUnmapped).size()
-        == 11); // the doubt on rank 0, ten sub-groups of rank 1
+        == 11); // the uncertain order of rank 0, ten sub-groups of rank 1
     CHECK(swappedRuns(*unknown) == 10 * 3);
     CHECK(isRefused(unknown, {std::string(code::kSwapUnmapped)}));
 }
 
-TEST_CASE("longer files are cut, and files of other runs are told apart")
+TEST_CASE("longer files are truncated, and files of other runs are recognised")
 {
     const Run run;
     swapOut(run.tag(), {.subgroups = {0, 1}});
@@ -253,8 +253,7 @@ TEST_CASE("longer files are cut, and files of other runs are told apart")
     CHECK(marked == 3);
 }
 
-TEST_CASE(
-    "swap files that are missing, too short or of another tensor are errors that name rank and sub-group")
+TEST_CASE("missing, too short or wrong swap files are errors that name rank and sub-group")
 {
     const std::string id = swapIdOf(planSample("zero3-w4"), 1);
     {
@@ -313,7 +312,7 @@ TEST_CASE("without swap files nothing is invented")
     }
 }
 
-TEST_CASE("the run's own swap folder serves where the checkpoint has none, and only of the same step")
+TEST_CASE("the run's own swap folder is used if the checkpoint has none, and only for the same step")
 {
     const Run run;
     swapOut(run.tag(), {.subgroups = {0, 2}});
@@ -328,9 +327,9 @@ TEST_CASE("the run's own swap folder serves where the checkpoint has none, and o
         checkSameState(rewrite(run.open({nvme.path()}), {.worldSize = 3}, folder.path()), sample());
     }
     fs::rename(nvme / "zero_stage_3", run.path() / "zero_stage_3");
-    checkWhole(run.open()); // beside the tag
+    checkWhole(run.open()); // next to the tag
 
-    // The run went on.
+    // The run continued.
     const std::string id = swapIdOf(planSample("zero3-w4"), 2);
     const fs::path changed = run.path() / "zero_stage_3/optimizer/rank1" / (id + ".tensor.swp");
     fs::last_write_time(changed, fs::file_time_type::clock::now() + std::chrono::hours(2));
@@ -340,7 +339,7 @@ TEST_CASE("the run's own swap folder serves where the checkpoint has none, and o
     CHECK(isRefused(run.open()));
 }
 
-TEST_CASE("weights that the run swapped as well are held against the masters beside them")
+TEST_CASE("weights that the run swapped as well are compared with their masters")
 {
     const Run run;
     swapOut(run.tag(), {.subgroups = {0, 2}});
@@ -392,12 +391,12 @@ TEST_CASE("a swap folder that differs from what the checkpoint holds is of anoth
             + ".tensor.swp is not offloaded_tensors/rank03/exp_avg-" + id + ".tensor.swp");
     CHECK(found[0].evidence.back().find("--allow swap-mismatch") != std::string::npos);
     CHECK(isRefused(mixed));
-    checkWhole(run.open()); // by itself the checkpoint is whole
-    // Who says so gets the mixture.
+    checkWhole(run.open()); // alone the checkpoint is complete
+    // With --allow the mixed values are used.
     CHECK(!isRefused(mixed, {std::string(code::kSwapMismatch)}));
 }
 
-TEST_CASE("marks of swapped tensors outlive loading them where nothing is swapped, and mean nothing there")
+TEST_CASE("marks of swapped tensors are ignored if the run does not swap")
 {
     const Run run;
     swapOut(run.tag(), {.subgroups = {0, 1}, .pipelined = true, .device = "cpu"});
@@ -407,7 +406,7 @@ TEST_CASE("marks of swapped tensors outlive loading them where nothing is swappe
     CHECK(findingsOf(checkpoint, code::kSwapMissing).empty());
 }
 
-TEST_CASE("left-over swap files of another run do not touch a checkpoint that keeps nothing in them")
+TEST_CASE("left-over swap files of another run do not affect a checkpoint without swapped states")
 {
     const Run run;
     spill(run.swapFile(0, "0_3.tensor.swp"), std::string(1 << 21, 'x'));
@@ -418,7 +417,7 @@ TEST_CASE("left-over swap files of another run do not touch a checkpoint that ke
     CHECK(findingsOf(checkpoint, code::kStaleFile).size() == 1);
 }
 
-TEST_CASE("the first picture knows rank 0's swap files, and calls nobody else's stale")
+TEST_CASE("the first snapshot knows rank 0's swap files, and reports no other rank's as stale")
 {
     const Run run;
     swapOut(run.tag(), {.subgroups = {0, 1}});
@@ -460,7 +459,7 @@ TEST_CASE("hostile swap folders neither crash nor hang")
         CHECK(findingsOf(run.open(), code::kSwapMissing).size() == 4);
     }
     {
-        const Run run; // names that are no ids, numbers that fit nothing, ranks beyond the world
+        const Run run; // names that are not ids, numbers that match nothing, ranks outside the world
         swapOut(run.tag(), {.subgroups = {0}, .ids = false});
         for (const char* name : {".tensor.swp", "-.tensor.swp", "-1_2.tensor.swp", "1__2.tensor.swp",
                  "99999999999999999999999_1.tensor.swp", "_gradient_.tensor.swp", "exp_avg-.tensor.swp"})

@@ -23,7 +23,7 @@ const ReshardOptions kUniversal{.form = TargetForm::Universal};
 
 } // namespace
 
-TEST_CASE("a universal folder holds the training state, and gives it back in every stage")
+TEST_CASE("a universal folder holds the training state, and converts back to every stage")
 {
     for (const char* name : kNative) {
         CAPTURE(name);
@@ -44,7 +44,7 @@ TEST_CASE("a universal folder holds the training state, and gives it back in eve
     }
 }
 
-TEST_CASE("both forms of stock's converter give the native state back, and come into ours")
+TEST_CASE("both forms of stock's converter convert back to the native state, and to our form")
 {
     for (const auto& [name, tag] : {std::pair("zero2-universal-w2", "global_step5_universal"),
              std::pair("zero3-universal-w3", "global_step3_universal")}) {
@@ -110,7 +110,7 @@ TEST_CASE("names with slashes are folders in folders, written and read")
     const CheckpointPtr universal = rewrite(source, kUniversal, folder / "universal");
     CHECK(std::filesystem::is_regular_file(universal->tagFolder / "zero/nested/inner/weight/exp_avg.pt"));
     checkSameState(universal, source);
-    // A link is entered as a parameter's folder, not as one of folders.
+    // A link is followed to a parameter's folder, not to a folder of folders.
     std::filesystem::create_directory_symlink("..", universal->tagFolder / "zero/nested/inner/up");
     const CheckpointPtr again = openForPlan(folder / "universal");
     CHECK(again->files.size() == universal->files.size());
@@ -118,7 +118,7 @@ TEST_CASE("names with slashes are folders in folders, written and read")
     checkSameState(native, source);
 }
 
-TEST_CASE("what no universal folder can hold is refused by name")
+TEST_CASE("states that a universal folder cannot hold are refused by name")
 {
     for (const std::string& name : {std::string("/a"), std::string("a/"), std::string("a//b"),
              std::string("a/../../b"), std::string("../b"), std::string("a/./b"), std::string("a/fp32.pt"),

@@ -31,7 +31,7 @@ void checkSameElements(const Checkpoint& result, const Checkpoint& source)
     }
 }
 
-/// What `ds_config` of a file says of ZenFlow.
+/// What `ds_config` of a file says about ZenFlow.
 NodeKind recorded(const TorchFile& file)
 {
     const PickleGraph& graph = file.pickle();
@@ -190,7 +190,7 @@ TEST_CASE("ZenFlow: the engine gathers columns as the naive writer does")
     }
 }
 
-TEST_CASE("ZenFlow: leaving it out is asked for where there is something to leave out")
+TEST_CASE("ZenFlow: --row-major is refused where the target has row order anyway")
 {
     JobContext job;
     const auto code = [&](const char* name, const ReshardOptions& options) {

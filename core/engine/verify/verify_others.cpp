@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/verify/verify_others.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/wrapper_files.h"
+#include "core/io/sha256.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+
+Result<ManifestFile> readWhole(io::FileSystem& files, const io::Path& path, JobContext& job)
+{
+    SHARDSCOPE_TRY(const auto file, files.openRead(path));
+    io::Sha256 sha;
+    std::vector<uint8_t> chunk(kChunkBytes);
+    for (uint64_t offset = 0; offset < file->size();) {
+        SHARDSCOPE_CHECK(job.poll());
+        const std::span<uint8_t> part(chunk.data(), std::min<uint64_t>(kChunkBytes, file->size() - offset));
+        SHARDSCOPE_CHECK(file->readAt(offset, part));
+        sha.update(part);
+        offset += part.size();
+        job.advance(part.size());
+    }
+    return ManifestFile{file->size(), sha.finishHex()};
+}
+
+void add(VerifyReport& report, std::string_view code, std::string message, const std::string& where,
+    std::vector<std::string> evidence)
+{
+    report.problems.push_back({code, Severity::Error, std::move(message), where, std::move(evidence)});
+}
+
+/// Compares one file with its entry in the manifest.
+Status checkPromise(io::FileSystem& files, const io::Path& path, const std::string& name,
+    const ManifestFile& promised, VerifyReport& report, JobContext& job)
+{
+    const auto found = readWhole(files, path, job);
+    if (!found && found.error().code == ErrorCode::Cancelled)
+        return forward(found.error());
+    if (!found) {
+        const bool absent = found.error().code == ErrorCode::NotFound;
+        add(report, absent ? code::kRankMissing : code::kFileUnreadable,
+            absent ? "a file of the manifest is missing" : "the file cannot be read to its end", name,
+            {describe(found.error())});
+        return {};
+    }
+    ++report.files;
+    report.bytes += found->bytes;
+    if (found->bytes != promised.bytes || found->sha256 != promised.sha256)
+        add(report, code::kRecordCorrupt, "the file differs from the manifest", name,
+            {"sha256 " + found->sha256, "manifest " + promised.sha256});
+    return {};
+}
+
+bool isPlain(const std::string& name)
+{
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+/// Plain names separated by '/'.
+bool isInside(const std::string& path)
+{
+    for (size_t begin = 0;;) {
+        const size_t end = path.find('/', begin);
+        if (!isPlain(path.substr(begin, end == std::string::npos ? end : end - begin)))
+            return false;
+        if (end == std::string::npos)
+            return true;
+        begin = end + 1;
+    }
+}
+
+} // namespace
+
+Status verifyOthers(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
+    const std::vector<std::string>& names, VerifyReport& report, JobContext& job)
+{
+    for (const std::string& path : names) {
+        const bool isNext = isNextToTag(path);
+        const std::string name = isNext ? path.substr(kNextToTag.size()) : path;
+        if (isNext ? !isPlain(name) : !isInside(name)) {
+            add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
+            continue;
+        }
+        const io::Path folder = isNext ? checkpoint.runFolder : checkpoint.tagFolder;
+        SHARDSCOPE_CHECK(checkPromise(files, folder / name, path, manifest.files.at(path), report, job));
+    }
+    return {};
+}
+
+Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manifest& manifest,
+    VerifyReport& report, JobContext& job)
+{
+    uint64_t bytes = 0;
+    for (const auto& [path, promised] : manifest.files)
+        bytes += promised.bytes;
+    job.beginPhase("verifying", bytes);
+    for (const auto& [path, promised] : manifest.files) {
+        if (isInside(path))
+            SHARDSCOPE_CHECK(checkPromise(files, folder / path, path, promised, report, job));
+        else
+            add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
+    }
+    return {};
+}
+
+} // namespace shardscope
