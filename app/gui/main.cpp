@@ -12,12 +12,15 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 using namespace Qt::StringLiterals;
 
 namespace {
+
+using namespace shardscope::ui;
 
 /// `shardscope-gui --headless VERB …`: the command line, before any Qt object exists.
 int runHeadless(int argc, char** argv)
@@ -64,6 +67,54 @@ int usageError(const QString& text)
     return 2;
 }
 
+/// Nothing for another name.
+std::optional<ThemeMode> themeOf(const QCommandLineParser& parser, const Settings& settings)
+{
+    const QString name = parser.value(u"theme"_s);
+    if (name.isEmpty())
+        return parser.isSet(u"screenshot"_s) ? ThemeMode::Light : settings.themeMode();
+    if (name == "dark"_L1)
+        return ThemeMode::Dark;
+    if (name == "light"_L1)
+        return ThemeMode::Light;
+    return name == "system"_L1 ? std::optional(ThemeMode::System) : std::nullopt;
+}
+
+/// Nothing if it is no size of a window.
+std::optional<QSize> sizeOf(const QString& text)
+{
+    const QStringList parts = text.split(u'x');
+    const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(), parts[1].toInt()) : QSize();
+    if (size.width() < 400 || size.height() < 300 || size.width() > 16384 || size.height() > 16384)
+        return std::nullopt;
+    return size;
+}
+
+int saveScreenshot(MainWindow& window, const QCommandLineParser& parser)
+{
+    ScreenshotWish wish;
+    wish.file = parser.value(u"screenshot"_s);
+    wish.page = parser.value(u"page"_s);
+    wish.path = parser.positionalArguments().value(0);
+    wish.against = parser.value(u"against"_s);
+    wish.select = parser.value(u"select"_s);
+    if (parser.isSet(u"size"_s))
+        wish.size = window.size();
+    return takeScreenshot(window, wish) ? 0 : 3;
+}
+
+/// Opens the first path in the window, and shows in it what the options say.
+void openFirst(MainWindow& window, const QCommandLineParser& parser)
+{
+    const QStringList paths = parser.positionalArguments();
+    if (!paths.isEmpty())
+        window.openPath(paths.first(), parser.value(u"tag"_s));
+    if (parser.isSet(u"select"_s))
+        window.selectWhenOpen(parser.value(u"select"_s));
+    if (parser.isSet(u"against"_s))
+        window.compareWith(parser.value(u"against"_s), true);
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -90,44 +141,24 @@ int main(int argc, char** argv)
         return usageError(parser.errorText());
     if (parser.isSet(u"help"_s))
         parser.showHelp(0);
-    using namespace shardscope::ui;
     Settings settings;
     Theme theme;
-    const QString themeName = parser.value(u"theme"_s);
-    if (!themeName.isEmpty() && themeName != "light"_L1 && themeName != "dark"_L1 && themeName != "system"_L1)
+    const auto mode = themeOf(parser, settings);
+    if (!mode)
         return usageError(u"--theme is system, light or dark"_s);
-    theme.setMode(themeName == "dark"_L1    ? ThemeMode::Dark
-            : themeName == "light"_L1       ? ThemeMode::Light
-            : themeName == "system"_L1      ? ThemeMode::System
-            : parser.isSet(u"screenshot"_s) ? ThemeMode::Light
-                                            : settings.themeMode());
+    theme.setMode(*mode);
     MainWindow window(shardscope::realFilesAndSkeletons(), theme, settings);
     if (parser.isSet(u"size"_s)) {
-        const QStringList parts = parser.value(u"size"_s).split(u'x');
-        const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(), parts[1].toInt()) : QSize();
-        if (size.width() < 400 || size.height() < 300 || size.width() > 16384 || size.height() > 16384)
+        const auto size = sizeOf(parser.value(u"size"_s));
+        if (!size)
             return usageError(u"--size is WxH, at least 400x300"_s);
-        window.resize(size);
+        window.resize(*size);
     }
-    const QStringList paths = parser.positionalArguments();
-    if (parser.isSet(u"screenshot"_s)) {
-        ScreenshotWish wish;
-        wish.file = parser.value(u"screenshot"_s);
-        wish.page = parser.value(u"page"_s);
-        wish.path = paths.value(0);
-        wish.against = parser.value(u"against"_s);
-        wish.select = parser.value(u"select"_s);
-        if (parser.isSet(u"size"_s))
-            wish.size = window.size();
-        return takeScreenshot(window, wish) ? 0 : 3;
-    }
+    if (parser.isSet(u"screenshot"_s))
+        return saveScreenshot(window, parser);
     window.show();
-    if (!paths.isEmpty())
-        window.openPath(paths.first(), parser.value(u"tag"_s));
-    if (parser.isSet(u"select"_s))
-        window.selectWhenOpen(parser.value(u"select"_s));
-    if (parser.isSet(u"against"_s))
-        window.compareWith(parser.value(u"against"_s), true);
+    openFirst(window, parser);
+    const QStringList paths = parser.positionalArguments();
     std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own
     for (const QString& path : paths.mid(1)) {
         others.push_back(std::make_unique<MainWindow>(shardscope::realFilesAndSkeletons(), theme, settings));

@@ -12,15 +12,13 @@ Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     const ComputeBackend& backend = plainBackend();
     job.beginPhase("reading records", 0);
     SHARDSCOPE_TRY(
-        facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, false, job, /*withSha256=*/false));
+        facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, {.withSha256 = false}, job));
     if (checkpoint->modelError)
         return facts;
     job.beginPhase("reading values", 0);
-    StatisticsOptions exact;
-    exact.exact = true;
-    exact.jobs = jobs;
-    SHARDSCOPE_CHECK(computeStatistics(files, *checkpoint, allTensors(*checkpoint), exact, backend, job,
-        [&](TensorStatistics found) -> Status {
+    const std::vector<TensorAsked> tensors = allTensors(*checkpoint);
+    SHARDSCOPE_CHECK(computeStatistics(
+        files, {*checkpoint, tensors, true}, {jobs, backend}, job, [&](TensorStatistics found) -> Status {
             found.histogram = {};
             facts->tensors.push_back(std::move(found));
             return {};
@@ -28,9 +26,9 @@ Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     job.beginPhase("comparing masters with their copies", 0);
     DiffOptions options;
     options.states = {"fp32"};
-    options.jobs = jobs;
+    options.workers = {jobs, backend};
     // Compared with itself: the only differences are between masters and their copies.
-    SHARDSCOPE_TRY(StateDiff diff, diffStates(files, *checkpoint, *checkpoint, options, backend, job));
+    SHARDSCOPE_TRY(StateDiff diff, diffStates(files, *checkpoint, *checkpoint, options, job));
     facts->staleCopies = std::move(diff.staleCopiesLeft);
     return facts;
 }

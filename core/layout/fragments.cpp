@@ -103,10 +103,10 @@ void forEachFlatFragment(const Checkpoint& checkpoint, const StateSource& source
 }
 
 /// The distance in storage between neighbours in a row is the number of rows.
-void forEachTransposedElement(const Checkpoint& checkpoint, const StateSource& source,
-    const TransposedOrder& order, uint64_t begin, uint64_t end,
-    const std::function<bool(const Fragment&)>& visit)
+void forEachTransposedElement(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+    uint64_t end, const std::function<bool(const Fragment&)>& visit)
 {
+    const TransposedOrder order = *checkpoint.transposedOrder(source.param);
     bool goOn = true;
     for (uint64_t element = begin; element < end && goOn; ++element) {
         const uint64_t stored = order.storedOf(element);
@@ -243,8 +243,8 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
         forEachJoinedFragment(checkpoint, source, begin, end, visit);
         return;
     }
-    if (const auto order = checkpoint.transposedOrder(source.param))
-        return forEachTransposedElement(checkpoint, source, *order, begin, end, visit);
+    if (checkpoint.transposedOrder(source.param))
+        return forEachTransposedElement(checkpoint, source, begin, end, visit);
     forEachFlatFragment(checkpoint, source, begin, end, visit);
 }
 

@@ -84,10 +84,18 @@ PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t sha
 /// owner's states.
 std::vector<std::string> statesOf(const Checkpoint& checkpoint, ParamId param);
 
-/// Reads elements [begin, end) of one parameter and state into `out` (little-endian elements of the state's
-/// dtype). Refused if a fragment is missing. Usage unless `out` has (end − begin) × item size bytes. A tensor
-/// with odd strides or a matrix stored column by column needs an additional window of at most 16 MiB.
-Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
-    std::string_view state, uint64_t begin, uint64_t end, std::span<uint8_t> out);
+/// Elements [begin, end) of one state of a parameter.
+struct StateRange {
+    ParamId param = kNoParam;
+    std::string_view state;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+};
+
+/// Reads a range into `out` (little-endian elements of the state's dtype). Refused if a fragment is missing.
+/// Usage unless `out` has (end − begin) × item size bytes. A tensor with odd strides or a matrix stored
+/// column by column needs an additional window of at most 16 MiB.
+Status readElements(
+    io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out);
 
 } // namespace shardscope

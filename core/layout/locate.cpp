@@ -158,47 +158,56 @@ uint64_t elementInBox(const UnitState::Boxes& of, size_t at, uint64_t number)
     return out;
 }
 
+/// A position in a flat unit: what locateInUnit() needs.
+struct UnitPosition {
+    uint32_t share = 0;
+    uint64_t element = 0;
+};
+
+/// Where a unit's state has the byte of a file. `share`: of the rank whose file it is.
+std::optional<UnitPosition> positionOfByte(
+    const FlatUnit& unit, const UnitState& state, std::optional<uint32_t> share, FileId file, uint64_t byte)
+{
+    const uint64_t itemBytes = itemSize(state.dtype);
+    const auto params = static_cast<uint32_t>(unit.params.size());
+    const auto numberIn = [&](const StoredRun& run) { return (byte - run.byteOffset) / itemBytes; };
+    for (uint32_t at = 0; at < state.perParam.size(); ++at) {
+        const StoredRun& run = state.perParam[at];
+        if (contains(run, file, byte, itemBytes))
+            return UnitPosition{0, unit.partition.paramStart(at) + numberIn(run)};
+    }
+    if (!state.perParam.empty())
+        return std::nullopt;
+    for (size_t at = 0; state.boxes && at < state.boxes->runs.size(); ++at) {
+        const StoredRun& run = state.boxes->runs[at];
+        if (contains(run, file, byte, itemBytes))
+            return UnitPosition{0, elementInBox(*state.boxes, at, numberIn(run))};
+    }
+    if (state.boxes)
+        return std::nullopt;
+    for (size_t at = 0; at < state.perSlice.size(); ++at) {
+        const StoredRun& run = state.perSlice[at].run;
+        if (contains(run, file, byte, itemBytes))
+            return UnitPosition{static_cast<uint32_t>(at / params),
+                unit.partition.paramStart(static_cast<uint32_t>(at % params)) + numberIn(run)};
+    }
+    if (!share || *share >= state.perRank.size() || !contains(state.perRank[*share], file, byte, itemBytes))
+        return std::nullopt;
+    const uint64_t offset = numberIn(state.perRank[*share]);
+    return offset < unit.partition.partitionElements() ? std::optional(UnitPosition{*share, offset})
+                                                       : std::nullopt;
+}
+
 /// What is at a byte of a file: a place in a flat unit, an element of a whole tensor, or no tensor.
 Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t byte)
 {
     const RankCoordinate holder = checkpoint.file(file).rank.value_or(RankCoordinate{});
     for (uint32_t unit = 0; unit < checkpoint.units.size(); ++unit) {
-        const auto& states = checkpoint.units[unit].states;
-        for (uint32_t i = 0; i < states.size(); ++i) {
-            const uint64_t itemBytes = itemSize(states[i].dtype);
-            for (uint32_t at = 0; at < states[i].perParam.size(); ++at) {
-                const StoredRun& run = states[i].perParam[at];
-                if (contains(run, file, byte, itemBytes))
-                    return locateInUnit(checkpoint, UnitId{unit}, i, 0,
-                        checkpoint.units[unit].partition.paramStart(at)
-                            + (byte - run.byteOffset) / itemBytes);
-            }
-            if (!states[i].perParam.empty())
-                continue;
-            for (size_t at = 0; states[i].boxes && at < states[i].boxes->runs.size(); ++at) {
-                const StoredRun& run = states[i].boxes->runs[at];
-                if (contains(run, file, byte, itemBytes))
-                    return locateInUnit(checkpoint, UnitId{unit}, i, 0,
-                        elementInBox(*states[i].boxes, at, (byte - run.byteOffset) / itemBytes));
-            }
-            if (states[i].boxes)
-                continue;
-            const auto& slices = states[i].perSlice;
-            for (size_t at = 0; at < slices.size(); ++at) {
-                const auto params = static_cast<uint32_t>(checkpoint.units[unit].params.size());
-                const StoredRun& run = slices[at].run;
-                if (contains(run, file, byte, itemBytes))
-                    return locateInUnit(checkpoint, UnitId{unit}, i, static_cast<uint32_t>(at / params),
-                        checkpoint.units[unit].partition.paramStart(static_cast<uint32_t>(at % params))
-                            + (byte - run.byteOffset) / itemBytes);
-            }
-            const auto share = checkpoint.shareOf(checkpoint.units[unit], holder);
-            if (!share || *share >= states[i].perRank.size()
-                || !contains(states[i].perRank[*share], file, byte, itemBytes))
-                continue;
-            const uint64_t offset = (byte - states[i].perRank[*share].byteOffset) / itemBytes;
-            if (offset < checkpoint.units[unit].partition.partitionElements())
-                return locateInUnit(checkpoint, UnitId{unit}, i, *share, offset);
+        const FlatUnit& flat = checkpoint.units[unit];
+        const auto share = checkpoint.shareOf(flat, holder);
+        for (uint32_t i = 0; i < flat.states.size(); ++i) {
+            if (const auto found = positionOfByte(flat, flat.states[i], share, file, byte))
+                return locateInUnit(checkpoint, UnitId{unit}, i, found->share, found->element);
         }
     }
     for (const WholeTensor& whole : checkpoint.whole) {

@@ -39,14 +39,14 @@ ParamLooksPtr paramLooks(const Checkpoint& checkpoint)
     return out;
 }
 
-MapQuery::MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex,
-    ParamLooksPtr looks, std::span<const Finding> more)
+MapQuery::MapQuery(
+    CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks, std::span<const Finding> more)
     : m_checkpoint(std::move(checkpoint))
-    , m_unit(unit)
-    , m_projection(projection)
-    , m_state(stateIndex)
+    , m_unit(subject.unit)
+    , m_projection(subject.projection)
+    , m_state(subject.stateIndex)
     , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
-    , m_severity(*m_checkpoint, unit, stateIndex, more)
+    , m_severity(*m_checkpoint, m_unit, m_state, more)
 {
     lookAtRanks();
     findMissingBoxes();

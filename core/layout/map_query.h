@@ -52,10 +52,17 @@ class MapQuery
 public:
     enum class Projection { Partitions, Unrolled };
 
-    /// `stateIndex` is one of the unit's states; `looks` are the checkpoint's, or null to compute them.
+    /// What is drawn: one of the states of a unit.
+    struct Subject {
+        UnitId unit = kNoUnit;
+        Projection projection = Projection::Partitions;
+        uint32_t stateIndex = 0;
+    };
+
+    /// `looks` are the checkpoint's, or null to compute them.
     /// `more`: findings besides the checkpoint's own, for example the doctor's.
-    MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex = 0,
-        ParamLooksPtr looks = nullptr, std::span<const Finding> more = {});
+    MapQuery(CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks = nullptr,
+        std::span<const Finding> more = {});
 
     [[nodiscard]] uint32_t rows() const;
     /// Elements of a row, padding included.

@@ -5,23 +5,23 @@
 
 namespace shardscope {
 
-Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(io::FileSystem& files,
-    const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end,
-    std::span<uint8_t> out)
+Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
+    io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out)
 {
     std::vector<std::pair<uint64_t, uint64_t>> missing;
     // In one call if nothing is missing; else piece by piece.
-    if (readElements(files, checkpoint, param, state, begin, end, out))
+    if (readElements(files, checkpoint, range, out))
         return missing;
-    SHARDSCOPE_TRY(const auto fragments, fragmentsOf(checkpoint, param, state, begin, end));
+    SHARDSCOPE_TRY(
+        const auto fragments, fragmentsOf(checkpoint, range.param, range.state, range.begin, range.end));
     std::optional<Error> firstError;
     bool anyRead = fragments.empty();
     for (const Fragment& fragment : fragments) {
         const uint64_t first = fragment.paramOffset;
         const uint64_t last = first + fragment.elements;
         const uint64_t item = itemSize(fragment.dtype);
-        const Status read = readElements(files, checkpoint, param, state, first, last,
-            out.subspan((first - begin) * item, fragment.elements * item));
+        const Status read = readElements(files, checkpoint, {range.param, range.state, first, last},
+            out.subspan((first - range.begin) * item, fragment.elements * item));
         if (read) {
             anyRead = true;
             continue;

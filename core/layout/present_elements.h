@@ -8,11 +8,10 @@
 
 namespace shardscope {
 
-/// Elements [begin, end) of a damaged checkpoint: as readElements(), but elements of missing or unreadable
+/// A range of a damaged checkpoint: as readElements(), but elements of missing or unreadable
 /// shards stay unchanged in `out` and are returned as ranges in order. If nothing can be read, the error of
 /// the first range; also Cancelled.
-Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(io::FileSystem& files,
-    const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end,
-    std::span<uint8_t> out);
+Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
+    io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out);
 
 } // namespace shardscope

@@ -58,17 +58,48 @@ tl::unexpected<Error> notStored(
         checkpoint.tagFolder.string(), "`shardscope inspect` lists missing files");
 }
 
-/// Many small pieces of one file: reads its range window by window, and scatters every window into `out`.
-Status gather(const io::ReadFile& file, const Checkpoint& checkpoint, const StateSource& source,
-    uint64_t begin, uint64_t end, uint64_t firstByte, uint64_t lastByte, std::span<uint8_t> out)
+/// Elements [begin, end) of a state, and where they go.
+struct ElementRequest {
+    const Checkpoint& checkpoint;
+    const StateSource& source;
+    const std::string& name; ///< of the parameter that was requested, maybe an alias
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    std::span<uint8_t> out;
+};
+
+/// Visits the fragments of a request. All of them must be stored, and cover it.
+template <class Visit>
+Status forEachStored(const ElementRequest& request, Visit visit)
 {
-    const uint64_t itemBytes = itemSize(source.dtype);
+    Status status;
+    uint64_t covered = 0;
+    forEachFragmentOf(
+        request.checkpoint, request.source, request.begin, request.end, [&](const Fragment& piece) {
+            status = piece.file == kNoFile ? Status(notStored(request.checkpoint, request.source, piece))
+                                           : visit(piece);
+            covered += piece.elements;
+            return status.has_value();
+        });
+    SHARDSCOPE_CHECK(status);
+    if (covered != request.end - request.begin)
+        return fail(ErrorCode::Damaged,
+            fmt::format("the strides of \"{}\" do not fit its shape", request.name),
+            request.checkpoint.tagFolder.string());
+    return {};
+}
+
+/// Many small pieces of one file: reads its bytes [firstByte, lastByte) window by window, and scatters every
+/// window into the output.
+Status gather(const io::ReadFile& file, const ElementRequest& request, uint64_t firstByte, uint64_t lastByte)
+{
+    const uint64_t itemBytes = itemSize(request.source.dtype);
     std::vector<uint8_t> window;
     for (uint64_t windowBegin = firstByte; windowBegin < lastByte; windowBegin += kWindowBytes) {
         const uint64_t windowEnd = std::min(lastByte, windowBegin + kWindowBytes);
         window.clear();
         Status status;
-        forEachFragmentOf(checkpoint, source, begin, end, [&](const Fragment& piece) {
+        const auto take = [&](const Fragment& piece) {
             const uint64_t copyBegin = std::max(piece.byteOffset, windowBegin);
             const uint64_t copyEnd = std::min(piece.byteOffset + piece.bytes, windowEnd);
             if (copyBegin >= copyEnd)
@@ -79,13 +110,43 @@ Status gather(const io::ReadFile& file, const Checkpoint& checkpoint, const Stat
                 if (!status)
                     return false;
             }
-            const uint64_t target = (piece.paramOffset - begin) * itemBytes + (copyBegin - piece.byteOffset);
-            std::memcpy(out.data() + target, window.data() + (copyBegin - windowBegin), copyEnd - copyBegin);
+            const uint64_t target
+                = (piece.paramOffset - request.begin) * itemBytes + (copyBegin - piece.byteOffset);
+            std::memcpy(
+                request.out.data() + target, window.data() + (copyBegin - windowBegin), copyEnd - copyBegin);
             return true;
-        });
+        };
+        forEachFragmentOf(request.checkpoint, request.source, request.begin, request.end, take);
         SHARDSCOPE_CHECK(status);
     }
     return {};
+}
+
+/// Every fragment where it belongs.
+Status readPacked(Opener& opener, const ElementRequest& request)
+{
+    const uint64_t itemBytes = itemSize(request.source.dtype);
+    return forEachStored(request, [&](const Fragment& piece) -> Status {
+        SHARDSCOPE_TRY(const io::ReadFile* file, opener.open(piece.file));
+        const uint64_t target = (piece.paramOffset - request.begin) * itemBytes;
+        return file->readAt(piece.byteOffset, request.out.subspan(target, piece.bytes));
+    });
+}
+
+/// A whole tensor whose elements are not consecutive.
+Status readStrided(Opener& opener, const ElementRequest& request)
+{
+    uint64_t firstByte = std::numeric_limits<uint64_t>::max();
+    uint64_t lastByte = 0;
+    SHARDSCOPE_CHECK(forEachStored(request, [&](const Fragment& piece) -> Status {
+        firstByte = std::min(firstByte, piece.byteOffset);
+        lastByte = std::max(lastByte, piece.byteOffset + piece.bytes);
+        return {};
+    }));
+    if (request.begin == request.end)
+        return {};
+    SHARDSCOPE_TRY(const io::ReadFile* file, opener.open(request.source.whole->run.file));
+    return gather(*file, request, firstByte, lastByte);
 }
 
 /// Elements [begin, end) of a matrix stored column by column: reads the stored run that contains all of them
@@ -174,17 +235,17 @@ private:
 
 } // namespace
 
-Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
-    std::string_view state, uint64_t begin, uint64_t end, std::span<uint8_t> out)
+Status readElements(
+    io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out)
 {
+    const auto [param, state, begin, end] = range;
     SHARDSCOPE_TRY(const StateSource source, findState(checkpoint, param, state));
     const std::string& name = checkpoint.params[index(param)].name;
     if (begin > end || end > source.elements)
         return fail(ErrorCode::Usage,
             fmt::format(
                 "elements {} to {} are not inside \"{}\", which has {}", begin, end, name, source.elements));
-    const uint64_t itemBytes = itemSize(source.dtype);
-    const auto bytes = checkedMultiply(end - begin, itemBytes);
+    const auto bytes = checkedMultiply(end - begin, uint64_t{itemSize(source.dtype)});
     if (!bytes || *bytes != out.size())
         return fail(ErrorCode::Usage,
             fmt::format("a buffer of {} bytes does not fit {} elements of {}", out.size(), end - begin,
@@ -194,36 +255,10 @@ Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId
     if (const auto order = source.whole == nullptr ? checkpoint.transposedOrder(source.param) : std::nullopt)
         return begin == end ? Status()
                             : TransposedRead(opener, checkpoint, source, *order).read(begin, end, out);
-    Status status;
-    const bool packed = source.whole == nullptr || source.whole->contiguous;
-    uint64_t firstByte = std::numeric_limits<uint64_t>::max();
-    uint64_t lastByte = 0;
-    uint64_t covered = 0;
-    forEachFragmentOf(checkpoint, source, begin, end, [&](const Fragment& piece) {
-        if (piece.file == kNoFile) {
-            status = notStored(checkpoint, source, piece);
-            return false;
-        }
-        covered += piece.elements;
-        if (!packed) {
-            firstByte = std::min(firstByte, piece.byteOffset);
-            lastByte = std::max(lastByte, piece.byteOffset + piece.bytes);
-            return true;
-        }
-        const auto file = opener.open(piece.file);
-        status = file ? (*file)->readAt(
-                     piece.byteOffset, out.subspan((piece.paramOffset - begin) * itemBytes, piece.bytes))
-                      : Status(forward(file.error()));
-        return status.has_value();
-    });
-    SHARDSCOPE_CHECK(status);
-    if (covered != end - begin)
-        return fail(ErrorCode::Damaged, fmt::format("the strides of \"{}\" do not fit its shape", name),
-            checkpoint.tagFolder.string());
-    if (packed || begin == end)
-        return {};
-    SHARDSCOPE_TRY(const io::ReadFile* file, opener.open(source.whole->run.file));
-    return gather(*file, checkpoint, source, begin, end, firstByte, lastByte, out);
+    const ElementRequest request{checkpoint, source, name, begin, end, out};
+    if (source.whole == nullptr || source.whole->contiguous)
+        return readPacked(opener, request);
+    return readStrided(opener, request);
 }
 
 } // namespace shardscope

@@ -205,12 +205,19 @@ private:
 
 namespace {
 
-/// Whether a run intersects any row [rowBegin, rowEnd) of `width` within [begin, end). Advances runs and rows
-/// alternately.
+/// Rows × elements in each of them, half open.
+struct Block {
+    uint64_t rowBegin = 0;
+    uint64_t rowEnd = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+};
+
+/// Whether a run intersects a block of rows of `width`. Advances runs and rows alternately.
 template <class Run>
-bool touchesBlock(const std::vector<Run>& runs, uint64_t width, uint64_t rowBegin, uint64_t rowEnd,
-    uint64_t begin, uint64_t end)
+bool touchesBlock(const std::vector<Run>& runs, uint64_t width, const Block& block)
 {
+    const auto& [rowBegin, rowEnd, begin, end] = block;
     uint64_t at = rowBegin * width + begin;
     for (;;) {
         const auto run = std::partition_point(
@@ -254,7 +261,7 @@ int8_t SeverityIndex::worst(
         return -1;
     for (size_t severity = m_levels.size(); severity-- > 0;) {
         const Level& level = m_levels[severity];
-        if (!level.runs.empty() && touchesBlock(level.runs, width, rankBegin, rankEnd, begin, end))
+        if (!level.runs.empty() && touchesBlock(level.runs, width, {rankBegin, rankEnd, begin, end}))
             return static_cast<int8_t>(severity);
         // Marks are few: search their places, not the parameters.
         const auto startOf = [&](const Mark& mark) { return partition.paramStart(mark.param); };

@@ -7,11 +7,18 @@ namespace shardscope {
 
 namespace {
 
-/// The payload in rows [rowBegin, rowEnd) × [begin, end), for rows of `stride` elements that begin with
-/// `total` elements of payload.
-uint64_t payloadOfBlock(
-    uint64_t total, uint64_t stride, uint64_t rowBegin, uint64_t rowEnd, uint64_t begin, uint64_t end)
+/// Rows × elements in each of them, half open.
+struct Block {
+    uint64_t rowBegin = 0;
+    uint64_t rowEnd = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+};
+
+/// The payload in a block, for rows of `stride` elements that begin with `total` elements of payload.
+uint64_t payloadOfBlock(uint64_t total, uint64_t stride, const Block& block)
 {
+    const auto [rowBegin, rowEnd, begin, end] = block;
     if (begin >= end || rowBegin >= rowEnd || stride == 0)
         return 0;
     const uint64_t wholeRows = total >= end ? (total - end) / stride + 1 : 0;
@@ -71,7 +78,7 @@ uint64_t FlatPartition::leanElementsOn(uint32_t rank) const
         return 0;
     if (m_rule == PartitionRule::Sliced)
         return m_partition;
-    return payloadOfBlock(filledElements(), m_partition, rank, rank + uint64_t{1}, 0, m_partition);
+    return payloadOfBlock(filledElements(), m_partition, {rank, rank + uint64_t{1}, 0, m_partition});
 }
 
 uint64_t FlatPartition::payloadOn(uint32_t rank) const
@@ -90,7 +97,7 @@ uint64_t FlatPartition::payloadIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t
     if (rankBegin >= rankEnd || begin >= end)
         return 0;
     if (m_rule == PartitionRule::Contiguous && m_parameterAlignment == 1)
-        return payloadOfBlock(payloadElements(), m_partition, rankBegin, rankEnd, begin, end);
+        return payloadOfBlock(payloadElements(), m_partition, {rankBegin, rankEnd, begin, end});
     if (m_rule == PartitionRule::Contiguous) {
         if (begin == 0 && end == m_partition)
             return payloadBefore(rankEnd * m_partition) - payloadBefore(rankBegin * m_partition);
@@ -106,8 +113,8 @@ uint64_t FlatPartition::payloadIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t
     const auto clipped = [&](uint32_t param) {
         const uint64_t start = m_starts[param];
         const uint64_t slice = sliceElements(param);
-        return payloadOfBlock(paramElements(param), slice, rankBegin, rankEnd, std::max(begin, start) - start,
-            std::min(end - start, slice));
+        return payloadOfBlock(paramElements(param), slice,
+            {rankBegin, rankEnd, std::max(begin, start) - start, std::min(end - start, slice)});
     };
     uint64_t sum = 0;
     if (m_starts[first] < begin)

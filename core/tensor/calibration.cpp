@@ -44,7 +44,7 @@ public:
             ValueHistogram histogram;
             (void)m_backend.statistics(DType::Float32, in, &histogram);
         } else if (task == ComputeTask::Comparison) {
-            (void)m_backend.comparison(DType::Float32, in, DType::Float32, in, 0, {});
+            (void)m_backend.comparison({DType::Float32, in}, {DType::Float32, in}, 0, {});
         } else {
             const std::span<uint8_t> out(m_out.get(), kElements * 2);
             const ElementCast cast{DType::Float32, in, DType::BFloat16, out};

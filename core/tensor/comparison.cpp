@@ -56,10 +56,16 @@ struct Sides {
     DType dtype = DType::Unknown;
     const uint8_t* left = nullptr;
     const uint8_t* right = nullptr;
+
+    [[nodiscard]] Sides from(size_t element) const
+    {
+        const size_t bytes = element * itemSize(dtype);
+        return {dtype, left + bytes, right + bytes};
+    }
 };
 
-void noteDifference(
-    Comparison& out, const Sides& sides, size_t i, double left, double right, const Tolerance& tolerance)
+/// One element, by its bits and by its values.
+void noteDifference(Comparison& out, const Sides& bits, double left, double right, const Tolerance& tolerance)
 {
     ++out.different;
     const double apart = std::abs(left - right);
@@ -70,8 +76,7 @@ void noteDifference(
     }
     out.maxAbsolute = std::max(out.maxAbsolute, apart);
     out.beyond += apart <= tolerance.absolute + tolerance.relative * std::abs(right) ? 0 : 1;
-    const size_t item = itemSize(sides.dtype);
-    out.lastBit += areNeighbours(sides.dtype, sides.left + i * item, sides.right + i * item) ? 1 : 0;
+    out.lastBit += areNeighbours(bits.dtype, bits.left, bits.right) ? 1 : 0;
 }
 
 /// Sums over a block in which all are finite, or those that are.
@@ -120,7 +125,7 @@ Comparison ofBlock(const Sides& sides, size_t count, uint64_t firstElement, cons
             continue;
         out.firstDifferent = std::min(out.firstDifferent, firstElement + i);
         if (known)
-            noteDifference(out, sides, i, left[i], right[i], tolerance);
+            noteDifference(out, sides.from(i), left[i], right[i], tolerance);
         else
             ++out.different, ++out.beyond;
     }
@@ -131,23 +136,24 @@ Comparison ofBlock(const Sides& sides, size_t count, uint64_t firstElement, cons
 
 /// Of two dtypes: the values of the wider one as the narrower one has them, to see whether they are
 /// neighbours.
-Comparison ofTwoTypes(DType leftType, const uint8_t* left, DType rightType, const uint8_t* right,
-    size_t count, uint64_t firstElement, const Tolerance& tolerance)
+Comparison ofTwoTypes(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance)
 {
+    const size_t count = left.size();
     std::array<double, kBlock> a;
     std::array<double, kBlock> b;
-    const auto read = [count](DType dtype, const uint8_t* bytes, std::array<double, kBlock>& out) {
-        withElement(dtype, [&](auto element) {
+    const auto read = [count](const TypedBytes& side, std::array<double, kBlock>& out) {
+        withElement(side.dtype, [&](auto element) {
             using Element = decltype(element);
             for (size_t i = 0; i < count; ++i)
-                out[i] = static_cast<double>(Element::load(bytes + i * Element::kBytes));
+                out[i] = static_cast<double>(Element::load(side.bytes.data() + i * Element::kBytes));
         });
     };
-    read(leftType, left, a);
-    read(rightType, right, b);
+    read(left, a);
+    read(right, b);
     Comparison out;
     out.elements = count;
-    const DType narrower = itemSize(leftType) < itemSize(rightType) ? leftType : rightType;
+    const DType narrower = itemSize(left.dtype) < itemSize(right.dtype) ? left.dtype : right.dtype;
     for (size_t i = 0; i < count; ++i) {
         if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
             continue;
@@ -155,9 +161,9 @@ Comparison ofTwoTypes(DType leftType, const uint8_t* left, DType rightType, cons
         const auto asNarrow = [&](double value) { return elementOf(narrower, value); };
         const auto x = asNarrow(a[i]);
         const auto y = asNarrow(b[i]);
-        const Sides one{narrower, x ? x->data() : left, y ? y->data() : left};
+        const Sides one{narrower, x ? x->data() : left.bytes.data(), y ? y->data() : left.bytes.data()};
         Comparison single;
-        noteDifference(single, one, 0, a[i], b[i], tolerance);
+        noteDifference(single, one, a[i], b[i], tolerance);
         if (!x || !y)
             single.lastBit = 0;
         out += single;
@@ -202,19 +208,18 @@ bool canCompare(DType left, DType right)
     return left == right || (hasStatistics(left) && hasStatistics(right));
 }
 
-Comparison plainComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance)
+Comparison plainComparison(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance)
 {
     Comparison out;
-    const size_t leftItem = itemSize(left);
-    const size_t rightItem = itemSize(right);
-    const size_t count = std::min(leftBytes.size() / leftItem, rightBytes.size() / rightItem);
+    const size_t count = std::min(left.size(), right.size());
     for (size_t begin = 0; begin < count; begin += kBlock) {
         const size_t size = std::min(kBlock, count - begin);
-        const uint8_t* one = leftBytes.data() + begin * leftItem;
-        const uint8_t* other = rightBytes.data() + begin * rightItem;
-        out += left == right ? ofBlock({left, one, other}, size, firstElement + begin, tolerance)
-                             : ofTwoTypes(left, one, right, other, size, firstElement + begin, tolerance);
+        const TypedBytes one = left.part(begin, size);
+        const TypedBytes other = right.part(begin, size);
+        const Sides bits{one.dtype, one.bytes.data(), other.bytes.data()};
+        out += one.dtype == other.dtype ? ofBlock(bits, size, firstElement + begin, tolerance)
+                                        : ofTwoTypes(one, other, firstElement + begin, tolerance);
     }
     return out;
 }

@@ -50,9 +50,21 @@ struct Comparison {
 /// if only by its bits.
 [[nodiscard]] bool canCompare(DType left, DType right);
 
-/// Consecutive elements from number `firstElement` on, the same number on both sides. canCompare(left, right)
-/// must hold.
-Comparison plainComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance);
+/// Consecutive elements in memory.
+struct TypedBytes {
+    DType dtype = DType::Unknown;
+    std::span<const uint8_t> bytes;
+
+    [[nodiscard]] size_t size() const { return bytes.size() / itemSize(dtype); } ///< elements
+    [[nodiscard]] TypedBytes part(size_t begin, size_t count) const
+    {
+        return {dtype, bytes.subspan(begin * itemSize(dtype), count * itemSize(dtype))};
+    }
+};
+
+/// Consecutive elements from number `firstElement` on, the same number on both sides. canCompare(left.dtype,
+/// right.dtype) must hold.
+Comparison plainComparison(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance);
 
 } // namespace shardscope

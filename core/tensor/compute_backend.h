@@ -53,8 +53,8 @@ public:
     virtual Statistics statistics(
         DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram) const = 0;
     /// As plainComparison().
-    virtual Comparison comparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-        std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance) const = 0;
+    virtual Comparison comparison(const TypedBytes& left, const TypedBytes& right, uint64_t firstElement,
+        const Tolerance& tolerance) const = 0;
     /// All casts, then all sums: in one pass over the device where there is one.
     virtual void transform(std::span<const ElementCast> casts, std::span<ElementSum> sums) const = 0;
 

@@ -18,10 +18,10 @@ public:
         return plainStatistics(dtype, bytes, histogram);
     }
 
-    Comparison comparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-        std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance) const override
+    Comparison comparison(const TypedBytes& left, const TypedBytes& right, uint64_t firstElement,
+        const Tolerance& tolerance) const override
     {
-        return plainComparison(left, leftBytes, right, rightBytes, firstElement, tolerance);
+        return plainComparison(left, right, firstElement, tolerance);
     }
 
     void transform(std::span<const ElementCast> casts, std::span<ElementSum> sums) const override

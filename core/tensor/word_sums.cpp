@@ -35,10 +35,18 @@ SHARDSCOPE_INLINE void mix(Value& z)
     z ^= z >> 31;
 }
 
+/// Of the two halves of a digest.
+struct Sums {
+    Wide low = 0;
+    uint64_t high = 0;
+};
+
 template <class Word, size_t N>
-SHARDSCOPE_INLINE void sumBlock(const DigestKey& key, uint64_t first, uint64_t step, const uint8_t* data,
-    size_t count, Wide& low, uint64_t& high)
+SHARDSCOPE_INLINE void sumBlock(
+    const DigestKey& key, uint64_t first, uint64_t step, std::span<const uint8_t> block, Sums& sums)
 {
+    const uint8_t* const data = block.data();
+    const size_t count = block.size() / sizeof(Word);
     using Lanes = typename Vector<uint64_t, N>::Type;
     using Words = typename Vector<Word, N>::Type;
     Lanes walk0{};
@@ -70,14 +78,14 @@ SHARDSCOPE_INLINE void sumBlock(const DigestKey& key, uint64_t first, uint64_t s
         std::memcpy(&value, data + i * sizeof(Word), sizeof(Word));
         uint64_t term = walk0[lane] ^ value;
         mix(term);
-        low += term;
+        sums.low += term;
         term = walk1[lane] ^ value;
         mix(term);
-        high += term;
+        sums.high += term;
     }
     for (size_t lane = 0; lane < N; ++lane) {
-        low += lowHalves[lane] + (static_cast<Wide>(highHalves[lane]) << 32U);
-        high += highs[lane];
+        sums.low += lowHalves[lane] + (static_cast<Wide>(highHalves[lane]) << 32U);
+        sums.high += highs[lane];
     }
 }
 
@@ -85,17 +93,14 @@ template <class Word, size_t N>
 SHARDSCOPE_INLINE Digest sumAs(
     const DigestKey& key, uint64_t first, uint64_t step, std::span<const uint8_t> bytes)
 {
-    Wide low = 0;
-    uint64_t high = 0;
-    size_t left = bytes.size() / sizeof(Word);
-    for (const uint8_t* data = bytes.data(); left > 0;) {
-        const size_t count = left < kBlock ? left : kBlock;
-        sumBlock<Word, N>(key, first, step, data, count, low, high);
-        first += count * step;
-        data += count * sizeof(Word);
-        left -= count;
+    Sums sums;
+    const size_t words = bytes.size() / sizeof(Word);
+    for (size_t begin = 0; begin < words; begin += kBlock) {
+        const size_t count = words - begin < kBlock ? words - begin : kBlock;
+        const auto block = bytes.subspan(begin * sizeof(Word), count * sizeof(Word));
+        sumBlock<Word, N>(key, first + begin * step, step, block, sums);
     }
-    return {static_cast<uint64_t>(low), high + static_cast<uint64_t>(low >> 64U)};
+    return {static_cast<uint64_t>(sums.low), sums.high + static_cast<uint64_t>(sums.low >> 64U)};
 }
 
 /// N: words at a time

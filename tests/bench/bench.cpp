@@ -8,8 +8,33 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <unistd.h>
+
+namespace {
+
+/// All where none is named.
+void runBenches(const shardscope::bench::BenchOptions& options, const std::vector<std::string>& only)
+{
+    using namespace shardscope::bench;
+    const auto wanted = [&](const std::string& name) {
+        return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+    };
+    if (wanted("inspect"))
+        benchInspect(options);
+    if (wanted("open"))
+        benchOpen(options);
+    if (wanted("reshard")) {
+        benchReshard(options, 3);
+        benchReshard(options, 2);
+    }
+    if (wanted("reading"))
+        benchReading(options);
+}
+
+} // namespace
 
 int main(int argc, char** argv)
 {
@@ -58,19 +83,7 @@ int main(int argc, char** argv)
     options.work = std::filesystem::absolute(work) / fmt::format("shardscope-bench-{}", ::getpid());
     std::filesystem::create_directory(options.work);
     fmt::print("{}\n", machineState());
-    const auto wanted = [&](const std::string& name) {
-        return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
-    };
-    if (wanted("inspect"))
-        benchInspect(options);
-    if (wanted("open"))
-        benchOpen(options);
-    if (wanted("reshard")) {
-        benchReshard(options, 3);
-        benchReshard(options, 2);
-    }
-    if (wanted("reading"))
-        benchReading(options);
+    runBenches(options, only);
     std::filesystem::remove_all(options.work);
     return 0;
 }

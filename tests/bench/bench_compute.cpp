@@ -66,10 +66,9 @@ struct Operation {
     std::function<void(const ComputeBackend&, const Buffers&)> run;
 };
 
-void cast(const ComputeBackend& backend, DType from, std::span<const uint8_t> in, DType to,
-    std::span<uint8_t> out, bool digest)
+void cast(const ComputeBackend& backend, const TypedBytes& in, DType to, std::span<uint8_t> out, bool digest)
 {
-    const ElementCast one{from, in, to, out.first(in.size() / itemSize(from) * itemSize(to))};
+    const ElementCast one{in.dtype, in.bytes, to, out.first(in.size() * itemSize(to))};
     ElementSum sum{{1, 2}, itemSize(to), std::nullopt, 0, one.out, {}};
     backend.transform({&one, 1}, std::span(&sum, digest ? 1 : 0));
 }
@@ -79,23 +78,23 @@ std::vector<Operation> operations()
     return {
         {"cast float32 to bfloat16", 4,
             [](const auto& backend, const Buffers& b) {
-                cast(backend, DType::Float32, b.wide, DType::BFloat16, b.out, false);
+                cast(backend, {DType::Float32, b.wide}, DType::BFloat16, b.out, false);
             }},
         {"cast float32 to float16", 4,
             [](const auto& backend, const Buffers& b) {
-                cast(backend, DType::Float32, b.wide, DType::Float16, b.out, false);
+                cast(backend, {DType::Float32, b.wide}, DType::Float16, b.out, false);
             }},
         {"cast float32 to float8_e4m3fn", 4,
             [](const auto& backend, const Buffers& b) {
-                cast(backend, DType::Float32, b.wide, DType::Float8E4M3, b.out, false);
+                cast(backend, {DType::Float32, b.wide}, DType::Float8E4M3, b.out, false);
             }},
         {"cast bfloat16 to float32", 2,
             [](const auto& backend, const Buffers& b) {
-                cast(backend, DType::BFloat16, b.narrow, DType::Float32, b.out, false);
+                cast(backend, {DType::BFloat16, b.narrow}, DType::Float32, b.out, false);
             }},
         {"cast float32 to bfloat16 and digest", 4,
             [](const auto& backend, const Buffers& b) {
-                cast(backend, DType::Float32, b.wide, DType::BFloat16, b.out, true);
+                cast(backend, {DType::Float32, b.wide}, DType::BFloat16, b.out, true);
             }},
         {"digest float32", 4,
             [](const auto& backend, const Buffers& b) {
@@ -117,7 +116,7 @@ std::vector<Operation> operations()
             }},
         {"comparison float32", 8,
             [](const auto& backend, const Buffers& b) {
-                (void)backend.comparison(DType::Float32, b.wide, DType::Float32, b.wide, 0, {});
+                (void)backend.comparison({DType::Float32, b.wide}, {DType::Float32, b.wide}, 0, {});
             }},
     };
 }

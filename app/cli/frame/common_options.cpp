@@ -220,78 +220,85 @@ std::vector<Option> exportOptions()
     };
 }
 
+namespace {
+
+/// The parallel degrees of the result, and what the new slices and stages need.
+std::vector<Option> parallelOptions()
+{
+    return {
+        {.name = "--tp",
+            .kind = ValueKind::Count,
+            .valueName = "T",
+            .help
+            = "Tensor-parallel degree of the result. Slices are merged and split as the run recorded it, "
+              "or as --patterns says. Default: the source's degree."},
+        {.name = "--padded-vocab-size",
+            .kind = ValueKind::Count,
+            .valueName = "ROWS",
+            .help = "Rows of the vocabulary tensors in the result, padding included, over all tensor slices. "
+                    "Required when the source has padding. Padding rows are zero."},
+        {.name = "--pp",
+            .kind = ValueKind::Count,
+            .valueName = "P",
+            .help = "Pipeline-parallel degree of the result. 1 merges all stages; another number needs "
+                    "--pp-layers. Default: the source's degree."},
+        {.name = "--pp-layers",
+            .kind = ValueKind::Text,
+            .valueName = "LAYERS",
+            .help = "Layers of each stage of the result, which no file records: the first layer of every "
+                    "stage and then the number of all layers. `module.parts` of the new run's "
+                    "PipelineModule lists them: 0,4,7 for seven layers in two stages."},
+        {.name = "--pp-tied",
+            .kind = ValueKind::Text,
+            .valueName = "TIED",
+            .help = "With --pp-layers: the layers that use a tied module, as KEY=LAYER,LAYER…: embed=0,6. "
+                    "Required when there is a tied module. Can be repeated.",
+            .repeats = true},
+        {.name = "--ep",
+            .kind = ValueKind::Count,
+            .valueName = "E",
+            .help = "Expert-parallel degree (ep_size) of the result. It must divide the number of experts of "
+                    "every layer. AutoEP experts under ZeRO-3 or in tensor slices keep the source's degree. "
+                    "Default: the source's degree."},
+    };
+}
+
+} // namespace
+
 std::vector<Option> reshardOptions()
 {
-    return joined(
-        {
-            {.name = "--world-size",
-                .letter = 'w',
-                .kind = ValueKind::Count,
-                .valueName = "N",
-                .help = "The number of ranks of the result (GPUs, torch's WORLD_SIZE). Required.",
-                .required = true},
-            {.name = "--stage",
-                .kind = ValueKind::Count,
-                .valueName = "S",
-                .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Default: the stage of the "
-                        "source; for a universal source, the stage that it was made from."},
-            {.name = "--stage0-form",
-                .kind = ValueKind::Choice,
-                .valueName = "FORM",
-                .help
-                = "The form of the optimizer state in stage 0: torch (a run in fp32), fp16 (16 bits with "
-                  "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Default: derived from "
-                  "precision and options of the source.",
-                .choices = {"torch", "fp16", "fp16-unfused"}},
-            {.name = "--tp",
-                .kind = ValueKind::Count,
-                .valueName = "T",
-                .help
-                = "Tensor-parallel degree of the result. Slices are merged and split as the run recorded it, "
-                  "or as --patterns says. Default: the source's degree."},
-            {.name = "--padded-vocab-size",
-                .kind = ValueKind::Count,
-                .valueName = "ROWS",
-                .help
-                = "Rows of the vocabulary tensors in the result, padding included, over all tensor slices. "
-                  "Required when the source has padding. Padding rows are zero."},
-            {.name = "--pp",
-                .kind = ValueKind::Count,
-                .valueName = "P",
-                .help = "Pipeline-parallel degree of the result. 1 merges all stages; another number needs "
-                        "--pp-layers. Default: the source's degree."},
-            {.name = "--pp-layers",
-                .kind = ValueKind::Text,
-                .valueName = "LAYERS",
-                .help = "Layers of each stage of the result, which no file records: the first layer of every "
-                        "stage and then the number of all layers. `module.parts` of the new run's "
-                        "PipelineModule lists them: 0,4,7 for seven layers in two stages."},
-            {.name = "--pp-tied",
-                .kind = ValueKind::Text,
-                .valueName = "TIED",
-                .help
-                = "With --pp-layers: the layers that use a tied module, as KEY=LAYER,LAYER…: embed=0,6. "
-                  "Required when there is a tied module. Can be repeated.",
-                .repeats = true},
-            {.name = "--ep",
-                .kind = ValueKind::Count,
-                .valueName = "E",
-                .help
-                = "Expert-parallel degree (ep_size) of the result. It must divide the number of experts of "
-                  "every layer. AutoEP experts under ZeRO-3 or in tensor slices keep the source's degree. "
-                  "Default: the source's degree."},
-            {.name = "--row-major",
-                .help = "Write matrices row by row in stage 1 or 2, for a run without ZenFlow or with "
-                        "ZenFlow of 0.19.8, when the source stores them column by column (ZenFlow up to "
-                        "DeepSpeed 0.19.6). Other stages always store them row by row."},
-            {.name = "--sub-group-size",
-                .kind = ValueKind::Count,
-                .valueName = "M",
-                .help
-                = "The sub_group_size of the new run (ZeRO-3), in elements. The result is split for it. "
-                  "Default: the value of the source, else 1000000000."},
-        },
-        targetOptions());
+    const std::vector<Option> ranksAndStage = {
+        {.name = "--world-size",
+            .letter = 'w',
+            .kind = ValueKind::Count,
+            .valueName = "N",
+            .help = "The number of ranks of the result (GPUs, torch's WORLD_SIZE). Required.",
+            .required = true},
+        {.name = "--stage",
+            .kind = ValueKind::Count,
+            .valueName = "S",
+            .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Default: the stage of the "
+                    "source; for a universal source, the stage that it was made from."},
+        {.name = "--stage0-form",
+            .kind = ValueKind::Choice,
+            .valueName = "FORM",
+            .help = "The form of the optimizer state in stage 0: torch (a run in fp32), fp16 (16 bits with "
+                    "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Default: derived from "
+                    "precision and options of the source.",
+            .choices = {"torch", "fp16", "fp16-unfused"}},
+    };
+    const std::vector<Option> storage = {
+        {.name = "--row-major",
+            .help = "Write matrices row by row in stage 1 or 2, for a run without ZenFlow or with "
+                    "ZenFlow of 0.19.8, when the source stores them column by column (ZenFlow up to "
+                    "DeepSpeed 0.19.6). Other stages always store them row by row."},
+        {.name = "--sub-group-size",
+            .kind = ValueKind::Count,
+            .valueName = "M",
+            .help = "The sub_group_size of the new run (ZeRO-3), in elements. The result is split for it. "
+                    "Default: the value of the source, else 1000000000."},
+    };
+    return joined(joined(joined(ranksAndStage, parallelOptions()), storage), targetOptions());
 }
 
 std::vector<Option> writeOptions()

@@ -54,7 +54,7 @@ Result<int> runDiff(Session& session)
     DiffOptions options;
     SHARDSCOPE_TRY(options.tolerance.relative, toleranceAsked(arguments, "--rtol"));
     SHARDSCOPE_TRY(options.tolerance.absolute, toleranceAsked(arguments, "--atol"));
-    SHARDSCOPE_TRY(options.jobs, jobsAsked(arguments));
+    SHARDSCOPE_TRY(options.workers.jobs, jobsAsked(arguments));
     options.states = arguments.all("--state");
     SHARDSCOPE_TRY(const OpenedCheckpoint left, session.openModel());
     SHARDSCOPE_TRY(const OpenedCheckpoint right,
@@ -63,10 +63,11 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     SHARDSCOPE_TRY(const ComputeChoice compute,
         computeAsked(session, ComputeTask::Comparison, bytesOf(*left.checkpoint) + bytesOf(*right.checkpoint),
-            options.jobs));
+            options.workers.jobs));
+    options.workers.backend = compute.backend.get();
     SHARDSCOPE_TRY(const JudgedDiff judged,
-        judgeDiff(session.files(), left.checkpoint, right.checkpoint, rules ? &*rules : nullptr, options,
-            *compute.backend, session.job()));
+        judgeDiff(session.files(), {left.checkpoint, right.checkpoint, rules ? &*rules : nullptr}, options,
+            session.job()));
     const DiffAnswer answer{session.context(left, &compute),
         {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile, nullptr}, judged.diff,
         judged.verdict, judged.causes, arguments.count("--limit").value_or(kDefaultLimit)};

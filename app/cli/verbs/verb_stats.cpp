@@ -134,9 +134,8 @@ Result<int> runStats(Session& session)
             session, ComputeTask::Statistics, arguments.has("--exact") ? bytesOf(checkpoint) : 0, jobs));
     Answer answer(session, opened, compute,
         {.bars = static_cast<uint32_t>(bars), .drawn = !arguments.allOf("PARAM").empty()});
-    SHARDSCOPE_CHECK(computeStatistics(session.files(), checkpoint, tensors,
-        {.exact = arguments.has("--exact"), .jobs = jobs}, *compute.backend, session.job(),
-        [&](const TensorStatistics& tensor) -> Status {
+    SHARDSCOPE_CHECK(computeStatistics(session.files(), {checkpoint, tensors, arguments.has("--exact")},
+        {jobs, *compute.backend}, session.job(), [&](const TensorStatistics& tensor) -> Status {
             answer.add(tensor);
             return {};
         }));

@@ -45,8 +45,8 @@ Result<int> runVerify(Session& session)
         computeAsked(session, ComputeTask::Transform,
             bytesOf(*opened.checkpoint) + (against ? bytesOf(*against) : 0), jobs));
     SHARDSCOPE_TRY(VerifyReport report,
-        verifyCheckpoint(session.files(), opened.checkpoint, against, {jobs, *compute.backend}, session.job(),
-            rules ? &*rules : nullptr));
+        verifyCheckpoint(session.files(), opened.checkpoint, {against, rules ? &*rules : nullptr},
+            {jobs, *compute.backend}, session.job()));
     if (!session.arguments().has("--allow-marked"))
         refuseMarked(*opened.checkpoint, report);
     const std::string other = against ? checkpointFolder(*against) : std::string();

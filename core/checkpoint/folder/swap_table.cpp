@@ -33,10 +33,9 @@ std::vector<io::DirectoryEntry> entriesOf(const Reading& reading, const io::Path
 }
 
 /// Adds the swap files among `entries` to the checkpoint's list of files.
-SwapFolder takeFiles(const Reading& reading, const io::Path& path, std::string name,
-    std::optional<uint32_t> rank, SwapFolder::Origin origin, const std::vector<io::DirectoryEntry>& entries)
+SwapFolder takeFiles(const Reading& reading, const io::Path& path, SwapFolder folder,
+    const std::vector<io::DirectoryEntry>& entries)
 {
-    SwapFolder folder{origin, std::move(name), rank, {}};
     for (const io::DirectoryEntry& entry : entries) {
         if (entry.type == io::FileType::Directory || !parseSwapFileName(entry.name)
             || reading.job.cancelled())
@@ -45,8 +44,8 @@ SwapFolder takeFiles(const Reading& reading, const io::Path& path, std::string n
         file.path = path / entry.name;
         file.name = folder.name + "/" + entry.name;
         file.role = FileRole::Swap;
-        if (rank)
-            file.rank = RankCoordinate{*rank, 0, 0};
+        if (folder.rank)
+            file.rank = RankCoordinate{*folder.rank, 0, 0};
         const auto info = reading.files.stat(file.path);
         if (info)
             file.identity = info->identity;
@@ -97,8 +96,9 @@ bool addLiveSwapFolder(Reading& reading, const io::Path& given, SwapFolder::Orig
         const auto rank = rankOfFolder(entry.name);
         if (!rank || entry.type == io::FileType::Regular)
             continue;
-        reading.swapFolders.push_back(takeFiles(reading, *path / entry.name,
-            "zero_stage_3/optimizer/" + entry.name, rank, origin, entriesOf(reading, *path / entry.name)));
+        reading.swapFolders.push_back(
+            takeFiles(reading, *path / entry.name, {origin, "zero_stage_3/optimizer/" + entry.name, rank, {}},
+                entriesOf(reading, *path / entry.name)));
     }
     return true;
 }
@@ -124,11 +124,12 @@ void addOffloadedTensors(Reading& reading, const io::Path& path, const std::vect
         if (local)
             rank = ranks[static_cast<size_t>(
                 std::lower_bound(folders.begin(), folders.end(), *number) - folders.begin())];
-        reading.swapFolders.push_back(takeFiles(reading, path / entry.name, name + "/" + entry.name, rank,
-            SwapFolder::Origin::Checkpoint, entriesOf(reading, path / entry.name)));
+        reading.swapFolders.push_back(takeFiles(reading, path / entry.name,
+            {SwapFolder::Origin::Checkpoint, name + "/" + entry.name, rank, {}},
+            entriesOf(reading, path / entry.name)));
     }
     const auto only = ranks.size() == 1 ? std::optional(ranks.front()) : std::nullopt;
-    SwapFolder flat = takeFiles(reading, path, name, only, SwapFolder::Origin::Checkpoint, entries);
+    SwapFolder flat = takeFiles(reading, path, {SwapFolder::Origin::Checkpoint, name, only, {}}, entries);
     if (!flat.files.empty())
         reading.swapFolders.push_back(std::move(flat));
 }

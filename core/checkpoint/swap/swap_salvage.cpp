@@ -23,16 +23,21 @@ constexpr uint64_t kMostPaddingBytes = uint64_t{1024} * 128;
 constexpr double kMinOfSame = 0.9;
 constexpr double kMostOfOthers = 0.5;
 
+/// A tensor in one of two checkpoints.
+struct SampledRun {
+    SwapWindowReader& reader;
+    StoredRun run;
+};
+
 /// The cosine of the angle between a sub-group's masters in the checkpoint and in a swap file, from samples.
 /// 0 if one cannot be read.
-double likeness(SwapWindowReader& donor, SwapWindowReader& swap, const SwapSubject& subject,
-    const StoredRun& own, const StoredRun& other, DType dtype)
+double likeness(const SampledRun& own, const SampledRun& other, const SwapSubject& subject, DType dtype)
 {
     double product = 0;
     double squares[2] = {0, 0};
     for (const SwapWindow& window : swapWindowsOf(*subject.unit, subject.rank)) {
-        const auto here = donor.read(own, window, dtype);
-        const auto there = swap.read(other, window, dtype);
+        const auto here = own.reader.read(own.run, window, dtype);
+        const auto there = other.reader.read(other.run, window, dtype);
         for (size_t at = 0; at < std::min(here.size(), there.size()); at += itemSize(dtype)) {
             const double a = elementAsDouble(dtype, here.data() + at);
             const double b = elementAsDouble(dtype, there.data() + at);
@@ -64,7 +69,7 @@ std::string idByValues(
         if (key.first != "fp32" || !hasSizeOf(reading.out.file(file).identity.bytes, bytes))
             continue;
         SwapWindowReader swap(reading);
-        const double cosine = likeness(donor, swap, subject, own, {file, 0, 0, own.elements}, dtype);
+        const double cosine = likeness({donor, own}, {swap, {file, 0, 0, own.elements}}, subject, dtype);
         if (cosine < kMinOfSame && cosine > kMostOfOthers)
             return {};
         if (cosine < kMinOfSame)

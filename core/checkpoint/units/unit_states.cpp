@@ -363,6 +363,32 @@ std::optional<double> stepIn(const Reading& reading, const RankStates& source)
     return step == kNoNode ? std::nullopt : scalarOf(reading, source.file, step);
 }
 
+bool tellsStates(const Reading& reading, const RankStates& source)
+{
+    return source.state != kNoNode && reading.content(source.file) != nullptr;
+}
+
+/// The rank whose states are listed: the template's, or else the first one that has any. Null if none has.
+const RankStates* guideOf(const Reading& reading, const std::vector<RankStates>& perRank)
+{
+    const auto tells = [&](const RankStates& source) { return tellsStates(reading, source); };
+    auto guide = std::find_if(perRank.begin(), perRank.end(),
+        [&](const RankStates& source) { return source.file == reading.out.templateOptim && tells(source); });
+    if (guide == perRank.end())
+        guide = std::find_if(perRank.begin(), perRank.end(), tells);
+    return guide == perRank.end() ? nullptr : &*guide;
+}
+
+void setStep(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
+    const RankStates& guide, NodeId step)
+{
+    unit.step = scalarOf(reading, guide.file, step);
+    for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
+        unit.step
+            = tellsStates(reading, *other) ? stepIn(reading, *other) : std::nullopt; // the guide may be torn
+    setStepForm(reading.content(guide.file)->pickle(), step, unit);
+}
+
 } // namespace
 
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
@@ -371,15 +397,8 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
     StateCollector collector(reading, unit, unitText);
     unit.states.push_back(collector.collect(
         "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
-    const auto hasStates = [&](const RankStates& source) {
-        return source.state != kNoNode && reading.content(source.file) != nullptr;
-    };
-    auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const RankStates& source) {
-        return source.file == reading.out.templateOptim && hasStates(source);
-    });
-    if (guide == perRank.end())
-        guide = std::find_if(perRank.begin(), perRank.end(), hasStates);
-    if (guide == perRank.end()) {
+    const RankStates* const guide = guideOf(reading, perRank);
+    if (guide == nullptr) {
         if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
             reading.add(code::kStateMissing, Severity::Info,
                 "there is no optimizer state yet: the checkpoint was saved before the first step",
@@ -399,13 +418,8 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
             continue;
         }
         if (!isFlatState(graph, *name, items[i + 1])) {
-            if (*name == "step") {
-                unit.step = scalarOf(reading, guide->file, items[i + 1]);
-                for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
-                    unit.step = hasStates(*other) ? stepIn(reading, *other)
-                                                  : std::nullopt; // the guide may be truncated
-                setStepForm(graph, items[i + 1], unit);
-            }
+            if (*name == "step")
+                setStep(reading, unit, perRank, *guide, items[i + 1]);
             continue;
         }
         if (isHeldWhole(reading, unit, perRank, *name)) {

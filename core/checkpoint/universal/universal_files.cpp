@@ -39,18 +39,19 @@ CheckpointFile entryFor(const Reading& reading, std::string name, FileRole role)
 
 /// Lists the parameter's folder zero/NAME, and those of parameters with a name that continues after a slash.
 /// Does not enter folders behind links, so no link can cause a loop.
-void lookInside(const Reading& reading, const std::string& name, bool entersFolders, int depth,
+/// `levels`: of folders that may be entered.
+void lookInside(const Reading& reading, const std::string& name, int levels,
     const std::vector<io::DirectoryEntry>& inside, std::vector<Listed>& out)
 {
     const std::string path = std::string(kUniversalFolder) + "/" + name;
     Listed own{.name = name, .isFolder = true};
     bool hasFolders = false;
     for (const io::DirectoryEntry& entry : inside) {
-        if (entersFolders && entry.type == io::FileType::Directory && depth < kDeepestName) {
+        if (levels > 0 && entry.type == io::FileType::Directory) {
             hasFolders = true;
             const std::string deeper = name + "/" + entry.name;
             if (const auto entries = reading.files.list(reading.out.tagFolder / path / entry.name))
-                lookInside(reading, deeper, true, depth + 1, *entries, out);
+                lookInside(reading, deeper, levels - 1, *entries, out);
             else
                 out.push_back({.name = deeper, .error = entries.error()});
         } else if (entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix)) {
@@ -77,7 +78,8 @@ std::vector<Listed> lookAt(const Reading& reading, const io::DirectoryEntry& ent
         return file();
     std::vector<Listed> out;
     if (inside)
-        lookInside(reading, entry.name, entry.type == io::FileType::Directory, 1, *inside, out);
+        lookInside(
+            reading, entry.name, entry.type == io::FileType::Directory ? kDeepestName - 1 : 0, *inside, out);
     else
         out.push_back({.name = entry.name, .error = inside.error()});
     return out;

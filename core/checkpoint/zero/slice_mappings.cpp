@@ -108,7 +108,7 @@ private:
                 continue;
             const auto items = mappingItems(graph, mappings[g]);
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
-                const Match entry = compareEntry(graph, items[i], items[i + 1], order, u, rank);
+                const Match entry = compareEntry(graph, items[i], items[i + 1], {order, u, rank});
                 if (entry == Match::Differs)
                     return entry;
                 match = std::max(match, entry);
@@ -117,8 +117,14 @@ private:
         return match;
     }
 
-    Match compareEntry(const PickleGraph& graph, NodeId nameNode, NodeId addressNode, const ParamOrder& order,
-        uint32_t u, uint32_t rank)
+    /// A rank's part of a unit.
+    struct UnitPart {
+        const ParamOrder& order;
+        uint32_t unit = 0;
+        uint32_t rank = 0;
+    };
+
+    Match compareEntry(const PickleGraph& graph, NodeId nameNode, NodeId addressNode, const UnitPart& part)
     {
         const auto name = asString(graph, nameNode);
         const auto address = asObject(graph, addressNode);
@@ -130,13 +136,13 @@ private:
         if (!numel || !start || !id)
             return Match::NothingRecorded;
         const Parameter& param = m_out.params[index(*id)];
-        if (param.group != m_out.units[u].group)
+        if (param.group != m_out.units[part.unit].group)
             return Match::Differs;
         bool found = false;
-        order.partitions[u].forEachFragment(
-            order.places[u][param.indexInUnit], 0, param.elements, [&](const FlatPiece& piece) {
-                if (piece.rank != rank)
-                    return piece.rank < rank;
+        part.order.partitions[part.unit].forEachFragment(
+            part.order.places[part.unit][param.indexInUnit], 0, param.elements, [&](const FlatPiece& piece) {
+                if (piece.rank != part.rank)
+                    return piece.rank < part.rank;
                 found = piece.flatOffset == static_cast<uint64_t>(*start)
                     && piece.elements == static_cast<uint64_t>(*numel);
                 return false;

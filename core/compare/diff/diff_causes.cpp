@@ -272,12 +272,11 @@ void findRuns(const StateDiff& diff, std::vector<DiffCause>& out)
 }
 
 /// Finds the causes from both sides. If both have the same cause, the side with stale copies is wrong.
-Status addRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, const StateDiff& diff,
-    std::vector<DiffCause>& out, JobContext& job)
+Status addRanks(const DiffInput& input, const StateDiff& diff, std::vector<DiffCause>& out)
 {
     std::vector<DiffCause> found;
     for (const DiffSide side : {DiffSide::Left, DiffSide::Right})
-        SHARDSCOPE_CHECK(findRanks(files, left, right, side, diff, found, job));
+        SHARDSCOPE_CHECK(findRanks(input, side, diff, found));
     if (found.size() == 2 && found[0].code == found[1].code && found[0].evidence == found[1].evidence) {
         const bool staleLeft = !diff.staleCopiesLeft.empty();
         const bool staleRight = !diff.staleCopiesRight.empty();
@@ -298,15 +297,16 @@ Status addRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint&
 Result<std::vector<DiffCause>> explainDiff(io::FileSystem& files, const Checkpoint& left,
     const Checkpoint& right, const StateDiff& diff, JobContext& job)
 {
+    const DiffInput input{files, left, right, job};
     std::vector<DiffCause> out;
     findMissing(diff, out);
     findZeroed(diff, out);
     findNotFinite(diff, out);
     findRounded(diff, out);
-    SHARDSCOPE_TRY(const bool ordered, findFlatOrder(files, left, right, diff, out, job));
+    SHARDSCOPE_TRY(const bool ordered, findFlatOrder(input, diff, out));
     if (!ordered) // which also explains exchanged tensors of one size
-        SHARDSCOPE_CHECK(findSwappedTensors(files, left, right, diff, out, job));
-    SHARDSCOPE_CHECK(addRanks(files, left, right, diff, out, job));
+        SHARDSCOPE_CHECK(findSwappedTensors(input, diff, out));
+    SHARDSCOPE_CHECK(addRanks(input, diff, out));
     findStaleCopies(diff, out);
     findScalars(left, right, diff, out);
     findRuns(diff, out);

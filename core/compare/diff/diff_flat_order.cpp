@@ -61,11 +61,11 @@ Sequence sequenceOf(const Checkpoint& of, const std::string& state, const std::v
 class OrderSearch
 {
 public:
-    OrderSearch(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, JobContext& job)
-        : m_files(files)
-        , m_left(left)
-        , m_right(right)
-        , m_job(job)
+    explicit OrderSearch(const DiffInput& input)
+        : m_files(input.files)
+        , m_left(input.left)
+        , m_right(input.right)
+        , m_job(input.job)
     {
     }
 
@@ -174,26 +174,34 @@ private:
                 ++r;
             const uint64_t run = std::min(left.ends[l], right.ends[r]) - at;
             const uint64_t looked = std::min(run, perPiece);
-            if (!areEqual(left, l, right, r, at, looked, group))
+            if (!areEqual({left, l}, {right, r}, at, looked, group.itemBytes))
                 return false;
             at += perPiece < kPieceElements ? run : looked;
         }
         return !m_job.cancelled();
     }
 
-    bool areEqual(const Sequence& left, size_t l, const Sequence& right, size_t r, uint64_t at,
-        uint64_t elements, const Group& group)
+    /// One parameter of a sequence.
+    struct Part {
+        const Sequence& of;
+        size_t which = 0;
+    };
+
+    /// Compares elements of two parts. `at`: the first of them, in both sequences.
+    bool areEqual(const Part& left, const Part& right, uint64_t at, uint64_t elements, uint64_t itemBytes)
     {
-        m_leftBytes.resize(elements * group.itemBytes);
-        m_rightBytes.resize(elements * group.itemBytes);
-        return read(left, l, at, elements, m_leftBytes) && read(right, r, at, elements, m_rightBytes)
+        m_leftBytes.resize(elements * itemBytes);
+        m_rightBytes.resize(elements * itemBytes);
+        return read(left, at, elements, m_leftBytes) && read(right, at, elements, m_rightBytes)
             && m_leftBytes == m_rightBytes;
     }
 
-    bool read(const Sequence& from, size_t which, uint64_t at, uint64_t elements, std::vector<uint8_t>& out)
+    bool read(const Part& part, uint64_t at, uint64_t elements, std::vector<uint8_t>& out)
     {
+        const auto& [from, which] = part;
         const uint64_t begin = at - (which == 0 ? 0 : from.ends[which - 1]);
-        return readElements(m_files, *from.of, from.params[which], *from.state, begin, begin + elements, out)
+        return readElements(
+            m_files, *from.of, {from.params[which], *from.state, begin, begin + elements}, out)
             .has_value();
     }
 
@@ -207,10 +215,9 @@ private:
 
 } // namespace
 
-Result<bool> findFlatOrder(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
-    const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job)
+Result<bool> findFlatOrder(const DiffInput& input, const StateDiff& diff, std::vector<DiffCause>& out)
 {
-    OrderSearch search(files, left, right, job);
+    OrderSearch search(input);
     const std::vector<Group> groups = search.groupsOf(diff);
     for (const DiffSide wrong : {DiffSide::Right, DiffSide::Left}) {
         DiffCause cause{"flat-group-order", wrong, "", {}};

@@ -3,7 +3,6 @@
 
 #include "core/checkpoint/zero/zenflow.h"
 #include "core/compare/diff/state_scalars.h"
-#include "core/layout/fragments.h"
 #include "core/tensor/convert.h"
 
 #include <algorithm>
@@ -37,7 +36,7 @@ uint64_t countStale(std::span<const uint8_t> masters, DType copyType, std::span<
 {
     std::vector<uint8_t> rounded(copies.size());
     convertElements(DType::Float32, masters, copyType, rounded);
-    const Comparison found = plainComparison(copyType, rounded, copyType, copies, 0, {});
+    const Comparison found = plainComparison({copyType, rounded}, {copyType, copies}, 0, {});
     return found.different - found.lastBit;
 }
 
@@ -77,13 +76,12 @@ struct DiffReader::Buffers {
     }
 };
 
-DiffReader::DiffReader(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
-    const Tolerance& tolerance, const ComputeBackend& backend, JobContext& job)
-    : m_files(files)
-    , m_sides{&left, &right}
+DiffReader::DiffReader(const DiffInput& input, const Tolerance& tolerance, const ComputeBackend& backend)
+    : m_files(input.files)
+    , m_sides{&input.left, &input.right}
     , m_tolerance(tolerance)
     , m_backend(backend)
-    , m_job(job)
+    , m_job(input.job)
 {
     for (const size_t side : {0U, 1U}) {
         m_copiesAhead[side] = hasZenFlow(*m_sides[side]);
@@ -133,18 +131,17 @@ void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffe
         out.steps = compareSteps(inputs[0], inputs[1]);
 }
 
-Result<std::vector<uint8_t>> DiffReader::load(
-    size_t side, ParamId param, const std::string& state, DType dtype, uint64_t begin, uint64_t end) const
+Result<std::vector<uint8_t>> DiffReader::load(size_t side, const StateRange& range, DType dtype) const
 {
-    std::vector<uint8_t> bytes((end - begin) * itemSize(dtype));
+    std::vector<uint8_t> bytes((range.end - range.begin) * itemSize(dtype));
     SHARDSCOPE_CHECK(m_job.poll());
-    SHARDSCOPE_CHECK(readElements(m_files, *m_sides[side], param, state, begin, end, bytes));
+    SHARDSCOPE_CHECK(readElements(m_files, *m_sides[side], range, bytes));
     return bytes;
 }
 
-Status DiffReader::compareState(
-    const PairedParam& param, size_t i, uint64_t begin, uint64_t end, Buffers& buffers, DiffPiece& out) const
+Status DiffReader::compareState(const Piece& piece, size_t i, Buffers& buffers, DiffPiece& out) const
 {
+    const auto& [param, begin, end] = piece;
     const PairedState& state = param.states[i];
     if (!canCompare(state.leftType, state.rightType))
         return fail(ErrorCode::Unsupported,
@@ -152,8 +149,8 @@ Status DiffReader::compareState(
                 + std::string(dtypeName(state.rightType)),
             param.name);
     std::array<Result<std::vector<uint8_t>>, 2> read{
-        load(0, param.left, state.left, state.leftType, begin, end),
-        load(1, param.right, state.right, state.rightType, begin, end)};
+        load(0, {param.left, state.left, begin, end}, state.leftType),
+        load(1, {param.right, state.right, begin, end}, state.rightType)};
     for (const size_t side : {0U, 1U}) {
         if (!read[side] && read[side].error().code != ErrorCode::Refused)
             return forward(read[side].error());
@@ -165,7 +162,8 @@ Status DiffReader::compareState(
         return {}; // missing elements are reported, not compared
     const std::vector<uint8_t>& left = buffers.bytes[0].back();
     const std::vector<uint8_t>& right = buffers.bytes[1].back();
-    out.states[i] = m_backend.comparison(state.leftType, left, state.rightType, right, begin, m_tolerance);
+    out.states[i]
+        = m_backend.comparison({state.leftType, left}, {state.rightType, right}, begin, m_tolerance);
     if (state.left != "fp32" && (state.left != "weight" || state.isCopy))
         return {};
     out.weights = out.states[i];
@@ -176,9 +174,9 @@ Status DiffReader::compareState(
 }
 
 /// Compares masters with 16-bit copies of the same side. Reports nothing if either cannot be read.
-uint64_t DiffReader::staleCopies(
-    size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const
+uint64_t DiffReader::staleCopies(size_t side, const Piece& piece, const Buffers& buffers) const
 {
+    const auto& [param, begin, end] = piece;
     const ParamId id = side == 0 ? param.left : param.right;
     const auto master = findState(*m_sides[side], id, "fp32");
     const auto copy = findState(*m_sides[side], id, "weight");
@@ -190,7 +188,7 @@ uint64_t DiffReader::staleCopies(
         return 0; // missing, or not requested
     if (!copies.empty())
         return countStale(masters, copy->dtype, copies);
-    const auto read = load(side, id, "weight", copy->dtype, begin, end);
+    const auto read = load(side, {id, "weight", begin, end}, copy->dtype);
     return read ? countStale(masters, copy->dtype, *read) : 0;
 }
 
@@ -201,13 +199,14 @@ Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uin
     out.missing.resize(param.states.size());
     if (!param.isPaired() || !param.sameShape || begin == end)
         return out;
+    const Piece piece{param, begin, end};
     Buffers buffers;
     bool different = false;
     for (size_t i = 0; i < param.states.size(); ++i) {
-        SHARDSCOPE_CHECK(compareState(param, i, begin, end, buffers, out));
+        SHARDSCOPE_CHECK(compareState(piece, i, buffers, out));
         different = different || !out.states[i].areEqual();
     }
-    out.stale = {staleCopies(0, param, begin, end, buffers), staleCopies(1, param, begin, end, buffers)};
+    out.stale = {staleCopies(0, piece, buffers), staleCopies(1, piece, buffers)};
     const UpdateRule rule = ruleOf(0, param.left);
     if (different || rule != ruleOf(1, param.right))
         compareNextSteps(param, buffers, out);

@@ -5,6 +5,7 @@
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/update_difference.h"
 #include "core/io/file_system.h"
+#include "core/layout/fragments.h"
 #include "core/tensor/compute_backend.h"
 
 #include <array>
@@ -23,22 +24,33 @@ struct DiffPiece {
     std::array<bool, 2> rounded{true, true}; ///< all masters that differ have values of 16 bits
 };
 
+/// Two checkpoints that are read to be compared.
+struct DiffInput {
+    io::FileSystem& files;
+    const Checkpoint& left;
+    const Checkpoint& right;
+    JobContext& job;
+};
+
 /// Reads and compares pieces of paired parameters. Thread-safe.
 class DiffReader
 {
 public:
-    DiffReader(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
-        const Tolerance& tolerance, const ComputeBackend& backend, JobContext& job);
+    DiffReader(const DiffInput& input, const Tolerance& tolerance, const ComputeBackend& backend);
     Result<DiffPiece> read(const PairedParam& param, uint64_t begin, uint64_t end) const;
 
 private:
     struct Buffers;
-    Result<std::vector<uint8_t>> load(size_t side, ParamId param, const std::string& state, DType dtype,
-        uint64_t begin, uint64_t end) const;
-    Status compareState(const PairedParam& param, size_t i, uint64_t begin, uint64_t end, Buffers& buffers,
-        DiffPiece& out) const;
-    [[nodiscard]] uint64_t staleCopies(
-        size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const;
+    /// Elements [begin, end) of a parameter.
+    struct Piece {
+        const PairedParam& param;
+        uint64_t begin = 0;
+        uint64_t end = 0;
+    };
+    Result<std::vector<uint8_t>> load(size_t side, const StateRange& range, DType dtype) const;
+    /// Number `i` of the paired states.
+    Status compareState(const Piece& piece, size_t i, Buffers& buffers, DiffPiece& out) const;
+    [[nodiscard]] uint64_t staleCopies(size_t side, const Piece& piece, const Buffers& buffers) const;
     [[nodiscard]] UpdateRule ruleOf(size_t side, ParamId param) const;
     void compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const;
 

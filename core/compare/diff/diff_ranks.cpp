@@ -27,12 +27,12 @@ struct Share {
 class Ranks
 {
 public:
-    Ranks(io::FileSystem& files, const Checkpoint& mine, const Checkpoint& other, bool left, JobContext& job)
-        : m_files(files)
-        , m_mine(mine)
-        , m_other(other)
+    Ranks(const DiffInput& input, bool left)
+        : m_files(input.files)
+        , m_mine(left ? input.left : input.right)
+        , m_other(left ? input.right : input.left)
         , m_left(left)
-        , m_job(job)
+        , m_job(input.job)
     {
     }
 
@@ -145,9 +145,9 @@ private:
             std::vector<uint8_t> here((stop - at) * item);
             std::vector<uint8_t> there(here.size());
             SHARDSCOPE_CHECK(readElements(
-                m_files, m_mine, mine(param), m_left ? state.left : state.right, at, stop, here));
+                m_files, m_mine, {mine(param), m_left ? state.left : state.right, at, stop}, here));
             SHARDSCOPE_CHECK(readElements(
-                m_files, m_other, others(param), m_left ? state.right : state.left, at, stop, there));
+                m_files, m_other, {others(param), m_left ? state.right : state.left, at, stop}, there));
             for (uint64_t i = 0; i < stop - at; ++i)
                 out += std::equal(here.begin() + static_cast<std::ptrdiff_t>(i * item),
                            here.begin() + static_cast<std::ptrdiff_t>((i + 1) * item),
@@ -206,8 +206,8 @@ private:
         std::vector<uint8_t> found(expected.size());
         const auto file = m_files.openRead(m_mine.file(run.file).path);
         if (!file || !(*file)->readAt(run.byteOffset + piece.flatOffset * item, found)
-            || !readElements(m_files, m_other, *other, unit.states.front().name, piece.paramOffset,
-                piece.paramOffset + count, expected))
+            || !readElements(m_files, m_other,
+                {*other, unit.states.front().name, piece.paramOffset, piece.paramOffset + count}, expected))
             return std::nullopt;
         if (std::all_of(expected.begin(), expected.end(), [](uint8_t byte) { return byte == 0; }))
             return std::nullopt;
@@ -233,12 +233,10 @@ std::string joined(const std::vector<std::string>& ranks)
 
 } // namespace
 
-Status findRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, DiffSide side,
-    const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job)
+Status findRanks(const DiffInput& input, DiffSide side, const StateDiff& diff, std::vector<DiffCause>& out)
 {
     const bool isLeft = side == DiffSide::Left;
-    const Checkpoint& mine = isLeft ? left : right;
-    Ranks ranks(files, mine, isLeft ? right : left, isLeft, job);
+    Ranks ranks(input, isLeft);
     const auto look = [&](uint64_t perFragment) -> Result<bool> {
         const Status looked = ranks.look(diff, perFragment);
         if (!looked && looked.error().code == ErrorCode::Cancelled)

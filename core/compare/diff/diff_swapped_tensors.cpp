@@ -34,11 +34,11 @@ struct Candidate {
 class Search
 {
 public:
-    Search(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, JobContext& job)
-        : m_files(files)
-        , m_left(left)
-        , m_right(right)
-        , m_job(job)
+    explicit Search(const DiffInput& input)
+        : m_files(input.files)
+        , m_left(input.left)
+        , m_right(input.right)
+        , m_job(input.job)
     {
     }
 
@@ -56,8 +56,8 @@ public:
         const uint64_t count = std::min(param.elements, kHeadElements);
         std::vector<uint8_t> left(count * itemSize(state->leftType));
         std::vector<uint8_t> right(left.size());
-        if (!readElements(m_files, m_left, param.left, state->left, 0, count, left)
-            || !readElements(m_files, m_right, param.right, state->right, 0, count, right))
+        if (!readElements(m_files, m_left, {param.left, state->left, 0, count}, left)
+            || !readElements(m_files, m_right, {param.right, state->right, 0, count}, right))
             return;
         m_lefts.push_back({&param, state, std::move(left)});
         m_rights[{param.elements, std::move(right)}].push_back({&param, state, {}});
@@ -92,8 +92,8 @@ private:
             left.resize((end - at) * item);
             right.resize(left.size());
             if (m_job.cancelled()
-                || !readElements(m_files, m_left, here.param->left, here.state->left, at, end, left)
-                || !readElements(m_files, m_right, there.param->right, there.state->right, at, end, right)
+                || !readElements(m_files, m_left, {here.param->left, here.state->left, at, end}, left)
+                || !readElements(m_files, m_right, {there.param->right, there.state->right, at, end}, right)
                 || left != right)
                 return false;
         }
@@ -111,12 +111,11 @@ private:
 
 } // namespace
 
-Status findSwappedTensors(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
-    const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job)
+Status findSwappedTensors(const DiffInput& input, const StateDiff& diff, std::vector<DiffCause>& out)
 {
-    Search search(files, left, right, job);
+    Search search(input);
     for (const ParamDifference& param : diff.params) {
-        SHARDSCOPE_CHECK(job.poll());
+        SHARDSCOPE_CHECK(input.job.poll());
         search.add(param);
     }
     DiffCause cause{"tensors-swapped", DiffSide::Both, "", {}};

@@ -6,16 +6,16 @@
 
 namespace shardscope {
 
-Result<JudgedDiff> judgeDiff(io::FileSystem& files, const CheckpointPtr& left, const CheckpointPtr& right,
-    const SliceRules* rules, const DiffOptions& options, const ComputeBackend& backend, JobContext& job)
+Result<JudgedDiff> judgeDiff(
+    io::FileSystem& files, const DiffPair& pair, const DiffOptions& options, JobContext& job)
 {
-    SHARDSCOPE_TRY(auto sides, inSameDegrees(left, right, rules));
+    SHARDSCOPE_TRY(auto sides, inSameDegrees(pair.left, pair.right, pair.rules));
     JudgedDiff out;
     out.left = std::move(sides.first);
     out.right = std::move(sides.second);
-    SHARDSCOPE_TRY(out.diff, diffStates(files, *out.left, *out.right, options, backend, job));
+    SHARDSCOPE_TRY(out.diff, diffStates(files, *out.left, *out.right, options, job));
     if (verdictOf(out.diff, false) == DiffVerdict::Same) {
-        SHARDSCOPE_TRY(out.paddingDiffers, paddingDiffers(files, *left, *right, job));
+        SHARDSCOPE_TRY(out.paddingDiffers, paddingDiffers(files, *pair.left, *pair.right, job));
     }
     SHARDSCOPE_TRY(out.causes, explainDiff(files, *out.left, *out.right, out.diff, job));
     out.verdict = verdictOf(out.diff, out.paddingDiffers);

@@ -19,9 +19,15 @@ struct JudgedDiff {
     std::vector<DiffCause> causes;
 };
 
+struct DiffPair {
+    CheckpointPtr left;
+    CheckpointPtr right;
+    const SliceRules* rules = nullptr; ///< for merging slices
+};
+
 /// Compares any two checkpoints with a logical model, explains the differences and gives the verdict. Slices
-/// are merged by `rules`, else as in inSameDegrees(). Unsupported as there; Unreadable, Cancelled.
-Result<JudgedDiff> judgeDiff(io::FileSystem& files, const CheckpointPtr& left, const CheckpointPtr& right,
-    const SliceRules* rules, const DiffOptions& options, const ComputeBackend& backend, JobContext& job);
+/// are merged by the rules, else as in inSameDegrees(). Unsupported as there; Unreadable, Cancelled.
+Result<JudgedDiff> judgeDiff(
+    io::FileSystem& files, const DiffPair& pair, const DiffOptions& options, JobContext& job);
 
 } // namespace shardscope

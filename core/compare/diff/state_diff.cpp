@@ -178,7 +178,7 @@ bool StateDiff::areEqual() const
 }
 
 Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
-    const DiffOptions& options, const ComputeBackend& backend, JobContext& job)
+    const DiffOptions& options, JobContext& job)
 {
     StateDiff out;
     std::vector<PairedParam> params = pairedParams(left, right);
@@ -201,10 +201,10 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
             bytes += param.elements * (itemSize(state.leftType) + itemSize(state.rightType));
     }
     job.beginPhase("comparing", bytes);
-    const DiffReader reader(files, left, right, options.tolerance, backend, job);
+    const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);
     std::optional<Joiner> joiner;
     SHARDSCOPE_CHECK(parallelInOrder<DiffPiece>(
-        items.size(), options.jobs == 0 ? defaultJobs() : options.jobs, job,
+        items.size(), options.workers.jobs == 0 ? defaultJobs() : options.workers.jobs, job,
         [&](size_t i) { return reader.read(params[items[i].param], items[i].begin, items[i].end); },
         [&](size_t i, const DiffPiece& piece) -> Status {
             if (!joiner)

@@ -4,7 +4,7 @@
 #include "core/base/job_context.h"
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/state_scalars.h"
-#include "core/tensor/compute_backend.h"
+#include "core/tensor/workers.h"
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace shardscope {
 struct DiffOptions {
     Tolerance tolerance;
     std::vector<std::string> states; ///< only these; empty: all of the training state
-    unsigned jobs = 0; ///< as ExecuteOptions::jobs
+    Workers workers;
 };
 
 /// How one state of one parameter differs.
@@ -71,6 +71,6 @@ struct StateDiff {
 /// logical model. A state with a missing part, for example of a missing rank, is treated as missing. Memory:
 /// 2 MiB per state and job, and the differences. Unreadable, Cancelled.
 Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
-    const DiffOptions& options, const ComputeBackend& backend, JobContext& job);
+    const DiffOptions& options, JobContext& job);
 
 } // namespace shardscope

@@ -21,7 +21,7 @@ Comparison compared(const StepInputs& left, const StepInputs& right, double grad
 {
     const std::vector<double> one = stepOf(left, gradient);
     const std::vector<double> other = stepOf(right, gradient);
-    return plainComparison(DType::Float64, bytesOf(one), DType::Float64, bytesOf(other), 0, {});
+    return plainComparison({DType::Float64, bytesOf(one)}, {DType::Float64, bytesOf(other)}, 0, {});
 }
 
 } // namespace

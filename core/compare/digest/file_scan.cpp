@@ -284,10 +284,9 @@ std::vector<TensorRun> runsOfFile(
     return out;
 }
 
-FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
-    const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
-    std::vector<TensorDigest>& digests, JobContext& job)
+FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDigest>& digests)
 {
+    const auto& [files, checkpoint, table, wholeRuns, options, backend, job] = context;
     FileScan out;
     out.file = id;
     const CheckpointFile& entry = checkpoint.file(id);

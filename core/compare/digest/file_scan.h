@@ -35,14 +35,18 @@ private:
 std::vector<TensorRun> runsOfFile(
     const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file);
 
-struct ScanOptions {
-    bool dropCache = false; ///< read from the device, not the page cache
-    bool withSha256 = true;
+/// What the scans of all files share.
+struct ScanContext {
+    io::FileSystem& files;
+    const Checkpoint& checkpoint;
+    const TensorTable& table;
+    const WholeRuns& wholeRuns;
+    const ScanOptions& options;
+    const ComputeBackend& backend;
+    JobContext& job;
 };
 
 /// One sequential pass: SHA-256, CRC of every record, digests of every run, computed by the backend.
-FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
-    const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
-    std::vector<TensorDigest>& digests, JobContext& job);
+FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDigest>& digests);
 
 } // namespace shardscope

@@ -127,7 +127,7 @@ Result<PartialFingerprint> digestFiles(
             checkpoint->tagFolder.string(), "digest all of it, without --partial");
     const std::vector<std::string> allowed{
         std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};
-    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, workers, allowed, true, job));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, workers, {.allow = allowed}, job));
     PartialFingerprint out;
     out.origin = originOf(*checkpoint);
     for (const FileScan& file : scan.files)

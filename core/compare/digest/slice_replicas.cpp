@@ -32,11 +32,11 @@ public:
         const uint64_t step = std::max<uint64_t>(1, kChunkBytes / width);
         for (uint64_t begin = 0; begin < first.elements; begin += step) {
             const uint64_t end = std::min(first.elements, begin + step);
-            SHARDSCOPE_CHECK(read(slices.front(), state, begin, end, width, m_first));
+            SHARDSCOPE_CHECK(read({slices.front(), state, begin, end}, width, m_first));
             out.allZero = out.allZero
                 && std::all_of(m_first.begin(), m_first.end(), [](uint8_t byte) { return byte == 0; });
             for (size_t i = 1; i < slices.size(); ++i) {
-                SHARDSCOPE_CHECK(read(slices[i], state, begin, end, width, m_other));
+                SHARDSCOPE_CHECK(read({slices[i], state, begin, end}, width, m_other));
                 const auto [at, other]
                     = std::mismatch(m_first.begin(), m_first.end(), m_other.begin(), m_other.end());
                 if (at == m_first.end() && other == m_other.end())
@@ -51,12 +51,11 @@ public:
     }
 
 private:
-    Status read(ParamId param, const std::string& state, uint64_t begin, uint64_t end, uint32_t width,
-        std::vector<uint8_t>& into)
+    Status read(const StateRange& range, uint32_t width, std::vector<uint8_t>& into)
     {
         SHARDSCOPE_CHECK(m_job.poll());
-        into.resize((end - begin) * width);
-        return readElements(m_files, m_of, param, state, begin, end, into);
+        into.resize((range.end - range.begin) * width);
+        return readElements(m_files, m_of, range, into);
     }
 
     io::FileSystem& m_files;

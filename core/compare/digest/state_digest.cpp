@@ -45,7 +45,7 @@ void addShare(std::vector<StateShare>& shares, const StateShare& share)
 }
 
 Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const Workers& workers, bool dropCache, JobContext& job, bool withSha256)
+    const Workers& workers, const ScanOptions& options, JobContext& job)
 {
     const TensorTable table(checkpoint);
     const WholeRuns wholeRuns(*checkpoint, table);
@@ -62,11 +62,11 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     }
     out.files.resize(ids.size());
     std::mutex mutex;
+    const ScanContext context{files, *checkpoint, table, wholeRuns, options, *workers.backend, job};
     SHARDSCOPE_CHECK(parallelFor(
         ids.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t i) -> Status {
             std::vector<TensorDigest> digests;
-            out.files[i] = scanFile(files, *checkpoint, table, wholeRuns, ids[i],
-                {.dropCache = dropCache, .withSha256 = withSha256}, *workers.backend, digests, job);
+            out.files[i] = scanFile(context, ids[i], digests);
             SHARDSCOPE_CHECK(job.poll());
             out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
             const std::lock_guard lock(mutex);

@@ -46,15 +46,20 @@ struct CheckpointScan {
     std::vector<FileScan> files;
 };
 
+struct ScanOptions {
+    bool dropCache = false; ///< read from the device, not the page cache
+    bool withSha256 = true; ///< takes half of the time
+};
+
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
 /// thread plus 40 bytes per parameter and state of the current file. Cancelled when stopped; damage is in the
-/// FileScans. `dropCache` reads from the device, not the page cache. SHA-256 takes half of the time.
+/// FileScans.
 Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const Workers& workers, bool dropCache, JobContext& job, bool withSha256 = true);
+    const Workers& workers, const ScanOptions& options, JobContext& job);
 
 /// The digest of the whole training state: a sum modulo 2^128, defined so that another program can compute it
-/// (tests/interop/fingerprint.py does, from live tensors). For tensors, the digests of element_digest.h with
-/// the parameter's name in the model and
+/// (tests/interop/compare/fingerprint.py does, from live tensors). For tensors, the digests of
+/// element_digest.h with the parameter's name in the model and
 ///   "fp32": every trainable parameter's master, or itself if it is trained in fp32 without a master;
 ///   the optimizer's own names ("exp_avg", …): every state with an element for each element of a parameter;
 ///   "weight": every frozen parameter and every buffer that is saved.

@@ -88,20 +88,21 @@ Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint,
 } // namespace
 
 Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const Workers& workers, const std::vector<std::string>& allow, bool withSha256, JobContext& job)
+    const Workers& workers, const SoundScanOptions& options, JobContext& job)
 {
     const bool trains
         = std::ranges::any_of(checkpoint->units, [](const FlatUnit& unit) { return unit.group >= 0; });
     if (isWeights(checkpoint->kind) || (isDistributed(checkpoint->kind) && !trains))
         return fail(ErrorCode::Unsupported, "weights alone have no training state to digest",
             checkpoint->tagFolder.string());
-    SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));
+    SHARDSCOPE_CHECK(requireComplete(*checkpoint, options.allow));
     SHARDSCOPE_CHECK(requireAllOfState(*checkpoint));
     uint64_t bytes = 0;
     for (const CheckpointFile& file : checkpoint->files)
         bytes += file.identity.bytes;
     job.beginPhase("digesting", bytes);
-    SHARDSCOPE_TRY(CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job, withSha256));
+    SHARDSCOPE_TRY(CheckpointScan scan,
+        scanCheckpoint(files, checkpoint, workers, {.withSha256 = options.withSha256}, job));
     for (const FileScan& file : scan.files) {
         if (file.error)
             return forward(*file.error);
@@ -114,7 +115,7 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
 Result<StateFingerprint> fingerprintState(
     io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
 {
-    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, workers, {}, false, job));
+    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, workers, {.withSha256 = false}, job));
     SHARDSCOPE_CHECK(requireEqualReplicas(files, *checkpoint, job));
     StateFingerprint out;
     out.scalars = digestedScalars(*checkpoint);

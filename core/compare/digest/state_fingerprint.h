@@ -34,8 +34,13 @@ struct ParameterDigest {
 std::vector<ParameterDigest> digestsByParameter(
     const CheckpointPtr& checkpoint, const StateFingerprint& fingerprint);
 
-/// Reads every file once. Refused as above, except for findings with the codes in `allow`.
+struct SoundScanOptions {
+    std::vector<std::string> allow = {}; ///< codes of findings
+    bool withSha256 = true;
+};
+
+/// Reads every file once. Refused as above, except for the findings that are allowed.
 Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const Workers& workers, const std::vector<std::string>& allow, bool withSha256, JobContext& job);
+    const Workers& workers, const SoundScanOptions& options, JobContext& job);
 
 } // namespace shardscope

@@ -121,7 +121,7 @@ private:
         const uint64_t bytesEach = itemSize(source.dtype);
         std::vector<uint8_t> bytes((end - begin) * bytesEach);
         auto read = readPresentElements(
-            m_files, m_checkpoint, source.param, m_tensors[item.tensor].state, begin, end, bytes);
+            m_files, m_checkpoint, {source.param, m_tensors[item.tensor].state, begin, end}, bytes);
         if (!read && (read.error().code == ErrorCode::Cancelled))
             return forward(read.error());
         if (!read && !out.firstError)
@@ -167,16 +167,15 @@ std::vector<TensorAsked> allTensors(const Checkpoint& checkpoint)
     return out;
 }
 
-Status computeStatistics(io::FileSystem& files, const Checkpoint& checkpoint,
-    const std::vector<TensorAsked>& tensors, const StatisticsOptions& options, const ComputeBackend& backend,
+Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request, const Workers& workers,
     JobContext& job, const std::function<Status(TensorStatistics)>& take)
 {
-    Pass pass(files, checkpoint, tensors, backend, job);
-    SHARDSCOPE_CHECK(pass.prepare(options.exact));
+    Pass pass(files, request.checkpoint, request.tensors, *workers.backend, job);
+    SHARDSCOPE_CHECK(pass.prepare(request.exact));
     const auto& items = pass.items();
     TensorStatistics current;
     return parallelInOrder<Found>(
-        items.size(), options.jobs == 0 ? defaultJobs() : options.jobs, job,
+        items.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job,
         [&](size_t i) { return pass.run(items[i]); },
         [&](size_t i, Found found) -> Status {
             const Item& item = items[i];
@@ -187,7 +186,7 @@ Status computeStatistics(io::FileSystem& files, const Checkpoint& checkpoint,
                 current.unreadable = std::move(found.firstError);
             if (!item.last)
                 return {};
-            current.tensor = tensors[item.tensor];
+            current.tensor = request.tensors[item.tensor];
             current.dtype = pass.source(item.tensor).dtype;
             current.elements = pass.source(item.tensor).elements;
             current.exact = !item.sampled;

@@ -3,7 +3,7 @@
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
-#include "core/tensor/compute_backend.h"
+#include "core/tensor/workers.h"
 
 #include <functional>
 #include <optional>
@@ -32,17 +32,17 @@ struct TensorStatistics {
     ValueHistogram histogram;
 };
 
-struct StatisticsOptions {
+struct StatisticsRequest {
+    const Checkpoint& checkpoint;
+    const std::vector<TensorAsked>& tensors;
     bool exact = false; ///< otherwise large tensors are sampled
-    unsigned jobs = 0; ///< as ExecuteOptions::jobs
 };
 
 /// Statistics of tensors, passed on one by one in the requested order. A sample is 64 runs of 1,024 elements,
 /// evenly spread; smaller tensors are read completely. Sums do not depend on the number of jobs. Memory:
 /// 1 MiB and a histogram per job. Unsupported for a dtype without statistics; unreadable elements are
 /// counted.
-Status computeStatistics(io::FileSystem& files, const Checkpoint& checkpoint,
-    const std::vector<TensorAsked>& tensors, const StatisticsOptions& options, const ComputeBackend& backend,
+Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request, const Workers& workers,
     JobContext& job, const std::function<Status(TensorStatistics)>& take);
 
 } // namespace shardscope

@@ -118,20 +118,19 @@ Statistics GpuBackend::statistics(
     return out;
 }
 
-Comparison GpuBackend::comparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance) const
+Comparison GpuBackend::comparison(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance) const
 {
     Comparison out;
-    const auto type = gpuFloat(left);
-    const size_t bytes = std::min(leftBytes.size(), rightBytes.size());
+    const size_t count = std::min(left.size(), right.size());
     const auto work = [&](GpuLane& lane) -> Status {
-        SHARDSCOPE_TRY(out,
-            gpuComparison(
-                lane, *type, leftBytes.first(bytes), rightBytes.first(bytes), firstElement, tolerance));
+        SHARDSCOPE_TRY(
+            out, gpuComparison(lane, left.part(0, count), right.part(0, count), firstElement, tolerance));
         return {};
     };
-    if (!type || left != right || bytes < kLeastCallBytes || !onGpu(work))
-        return plainComparison(left, leftBytes, right, rightBytes, firstElement, tolerance);
+    if (!gpuFloat(left.dtype) || left.dtype != right.dtype || count * itemSize(left.dtype) < kLeastCallBytes
+        || !onGpu(work))
+        return plainComparison(left, right, firstElement, tolerance);
     return out;
 }
 

@@ -32,8 +32,7 @@ public:
 
     Statistics statistics(
         DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram) const override;
-    Comparison comparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-        std::span<const uint8_t> rightBytes, uint64_t firstElement,
+    Comparison comparison(const TypedBytes& left, const TypedBytes& right, uint64_t firstElement,
         const Tolerance& tolerance) const override;
     void transform(std::span<const ElementCast> casts, std::span<ElementSum> sums) const override;
 

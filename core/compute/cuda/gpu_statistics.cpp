@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compute/cuda/gpu_statistics.h"
 
+#include "core/compute/cuda/gpu_transform.h"
+
 #include <algorithm>
 
 namespace shardscope::compute {
@@ -95,14 +97,15 @@ Result<Statistics> gpuStatistics(
     return out;
 }
 
-Result<Comparison> gpuComparison(GpuLane& lane, GpuFloat type, std::span<const uint8_t> left,
-    std::span<const uint8_t> right, uint64_t firstElement, const Tolerance& tolerance)
+Result<Comparison> gpuComparison(GpuLane& lane, const TypedBytes& left, const TypedBytes& right,
+    uint64_t firstElement, const Tolerance& tolerance)
 {
+    const GpuFloat type = *gpuFloat(left.dtype);
     const size_t item = kGpuItemBytes[static_cast<size_t>(type)];
     const uint64_t most = partElements(lane, item, 2);
     Comparison out;
-    for (uint64_t begin = 0; begin < left.size() / item; begin += most) {
-        const uint64_t count = std::min<uint64_t>(most, left.size() / item - begin);
+    for (uint64_t begin = 0; begin < left.size(); begin += most) {
+        const uint64_t count = std::min<uint64_t>(most, left.size() - begin);
         lane.begin();
         std::vector<TileComparison> tiles(tilesOf(count));
         uint8_t* const one = lane.memory().take(count * item);
@@ -110,8 +113,8 @@ Result<Comparison> gpuComparison(GpuLane& lane, GpuFloat type, std::span<const u
         auto* const found = lane.memory().takeOf<TileComparison>(tiles.size());
         if (one == nullptr || other == nullptr || found == nullptr)
             return noRoom();
-        SHARDSCOPE_CHECK(lane.upload(one, left.subspan(begin * item, count * item)));
-        SHARDSCOPE_CHECK(lane.upload(other, right.subspan(begin * item, count * item)));
+        SHARDSCOPE_CHECK(lane.upload(one, left.part(begin, count).bytes));
+        SHARDSCOPE_CHECK(lane.upload(other, right.part(begin, count).bytes));
         SHARDSCOPE_CHECK(lane.queue().compare(
             {one, type, count}, {other, type, count}, {tolerance.relative, tolerance.absolute}, found));
         SHARDSCOPE_CHECK(lane.downloadAll(tiles, found));

@@ -11,7 +11,7 @@ namespace shardscope::compute {
 Result<Statistics> gpuStatistics(
     GpuLane& lane, GpuFloat type, std::span<const uint8_t> bytes, ValueHistogram* histogram);
 /// Both sides of one length.
-Result<Comparison> gpuComparison(GpuLane& lane, GpuFloat type, std::span<const uint8_t> left,
-    std::span<const uint8_t> right, uint64_t firstElement, const Tolerance& tolerance);
+Result<Comparison> gpuComparison(GpuLane& lane, const TypedBytes& left, const TypedBytes& right,
+    uint64_t firstElement, const Tolerance& tolerance);
 
 } // namespace shardscope::compute

@@ -10,24 +10,20 @@ namespace shardscope::compute {
 
 namespace {
 
-struct Side {
-    DType dtype = DType::Unknown;
-    std::span<const uint8_t> bytes;
-    [[nodiscard]] Side part(size_t begin, size_t count) const
-    {
-        return {dtype, bytes.subspan(begin * itemSize(dtype), count * itemSize(dtype))};
-    }
-    [[nodiscard]] at::Tensor tensor() const { return over(bytes, dtype, *torchType(dtype)); }
-    /// The elements with these numbers, one after the other.
-    [[nodiscard]] std::vector<uint8_t> pick(std::span<const int64_t> elements) const
-    {
-        const size_t item = itemSize(dtype);
-        std::vector<uint8_t> out(elements.size() * item);
-        for (size_t i = 0; i < elements.size(); ++i)
-            std::memcpy(out.data() + i * item, bytes.data() + static_cast<size_t>(elements[i]) * item, item);
-        return out;
-    }
-};
+at::Tensor tensorOf(const TypedBytes& side)
+{
+    return over(side.bytes, side.dtype, *torchType(side.dtype));
+}
+
+/// The elements with these numbers, one after the other.
+std::vector<uint8_t> pick(const TypedBytes& side, std::span<const int64_t> elements)
+{
+    const size_t item = itemSize(side.dtype);
+    std::vector<uint8_t> out(elements.size() * item);
+    for (size_t i = 0; i < elements.size(); ++i)
+        std::memcpy(out.data() + i * item, side.bytes.data() + static_cast<size_t>(elements[i]) * item, item);
+    return out;
+}
 
 at::ScalarType bitsOf(DType dtype)
 {
@@ -44,7 +40,8 @@ at::ScalarType bitsOf(DType dtype)
 }
 
 /// Where the sides differ, as comparison.h has it.
-at::Tensor differing(const Side& left, const Side& right, const at::Tensor& a, const at::Tensor& b)
+at::Tensor differing(
+    const TypedBytes& left, const TypedBytes& right, const at::Tensor& a, const at::Tensor& b)
 {
     if (left.dtype == right.dtype)
         return over(left.bytes, left.dtype, bitsOf(left.dtype))
@@ -52,18 +49,20 @@ at::Tensor differing(const Side& left, const Side& right, const at::Tensor& a, c
     return (a != b).logical_and(at::isnan(a).logical_and(at::isnan(b)).logical_not());
 }
 
-Comparison ofBlock(const Side& left, const Side& right, uint64_t firstElement, const Tolerance& tolerance)
+Comparison ofBlock(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance)
 {
-    at::Tensor a = left.tensor().to(at::kDouble);
-    at::Tensor b = right.tensor().to(at::kDouble);
+    at::Tensor a = tensorOf(left).to(at::kDouble);
+    at::Tensor b = tensorOf(right).to(at::kDouble);
     Comparison out;
     const at::Tensor where = differing(left, right, a, b).nonzero().flatten();
     if (where.numel() > 0) {
         // Usually few: plain code reports each of them.
         const std::span<const int64_t> elements(
             where.data_ptr<int64_t>(), static_cast<size_t>(where.numel()));
-        out = plainComparison(
-            left.dtype, left.pick(elements), right.dtype, right.pick(elements), 0, tolerance);
+        const std::vector<uint8_t> leftOnes = pick(left, elements);
+        const std::vector<uint8_t> rightOnes = pick(right, elements);
+        out = plainComparison({left.dtype, leftOnes}, {right.dtype, rightOnes}, 0, tolerance);
         out.firstDifferent = firstElement + static_cast<uint64_t>(elements.front());
     }
     out.elements = static_cast<uint64_t>(a.numel());
@@ -86,16 +85,14 @@ bool torchCanCompare(DType left, DType right)
     return torchType(left) && torchType(right);
 }
 
-Comparison torchComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance)
+Comparison torchComparison(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance)
 {
-    const Side one{left, leftBytes};
-    const Side other{right, rightBytes};
-    const size_t count = std::min(leftBytes.size() / itemSize(left), rightBytes.size() / itemSize(right));
+    const size_t count = std::min(left.size(), right.size());
     Comparison out;
     for (size_t begin = 0; begin < count; begin += kBlockElements) {
         const size_t size = std::min(kBlockElements, count - begin);
-        out += ofBlock(one.part(begin, size), other.part(begin, size), firstElement + begin, tolerance);
+        out += ofBlock(left.part(begin, size), right.part(begin, size), firstElement + begin, tolerance);
     }
     return out;
 }

@@ -11,8 +11,8 @@ namespace shardscope::compute {
 Statistics torchStatistics(DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram);
 
 [[nodiscard]] bool torchCanCompare(DType left, DType right);
-Comparison torchComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance);
+Comparison torchComparison(
+    const TypedBytes& left, const TypedBytes& right, uint64_t firstElement, const Tolerance& tolerance);
 
 [[nodiscard]] bool torchCanConvert(DType from, DType to);
 void torchConvert(const ElementCast& cast);

@@ -34,16 +34,13 @@ public:
             [&] { return plainStatistics(dtype, bytes, histogram); });
     }
 
-    Comparison comparison(DType left, std::span<const uint8_t> leftBytes, DType right,
-        std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance) const override
+    Comparison comparison(const TypedBytes& left, const TypedBytes& right, uint64_t firstElement,
+        const Tolerance& tolerance) const override
     {
-        const auto plainly
-            = [&] { return plainComparison(left, leftBytes, right, rightBytes, firstElement, tolerance); };
-        if (!torchCanCompare(left, right))
+        const auto plainly = [&] { return plainComparison(left, right, firstElement, tolerance); };
+        if (!torchCanCompare(left.dtype, right.dtype))
             return plainly();
-        return guarded(
-            [&] { return torchComparison(left, leftBytes, right, rightBytes, firstElement, tolerance); },
-            plainly);
+        return guarded([&] { return torchComparison(left, right, firstElement, tolerance); }, plainly);
     }
 
     void transform(std::span<const ElementCast> casts, std::span<ElementSum> sums) const override

@@ -43,18 +43,25 @@ std::string deflated(std::string_view content)
     return out;
 }
 
-/// The common fields of local headers and the directory.
-void putCommon(std::string& out, uint16_t method, uint32_t checksum, uint64_t packed, uint64_t bytes,
-    size_t nameBytes, size_t extraBytes)
+/// The common fields of the local header and the directory.
+struct RecordFields {
+    uint16_t method = kStored;
+    uint32_t checksum = 0;
+    uint64_t packed = 0; ///< bytes in the archive
+    uint64_t bytes = 0;
+    size_t nameBytes = 0;
+};
+
+void putCommon(std::string& out, const RecordFields& fields, size_t extraBytes)
 {
     put(out, zip::kFlagUtf8);
-    put(out, method);
+    put(out, fields.method);
     put(out, uint16_t{0});
     put(out, kFirstDay);
-    put(out, checksum);
-    put(out, static_cast<uint32_t>(packed));
-    put(out, static_cast<uint32_t>(bytes));
-    put(out, static_cast<uint16_t>(nameBytes));
+    put(out, fields.checksum);
+    put(out, static_cast<uint32_t>(fields.packed));
+    put(out, static_cast<uint32_t>(fields.bytes));
+    put(out, static_cast<uint16_t>(fields.nameBytes));
     put(out, static_cast<uint16_t>(extraBytes));
 }
 
@@ -70,18 +77,19 @@ Status SkeletonZip::add(std::string_view name, std::string_view content)
     const uint16_t method = shorter.empty() ? kStored : kDeflated;
     const uint32_t checksum
         = io::crc32(0, {reinterpret_cast<const uint8_t*>(content.data()), content.size()});
+    const RecordFields fields{method, checksum, payload.size(), content.size(), name.size()};
     const bool far = m_at >= zip::kMax32;
 
     std::string header;
     put(header, zip::kLocalSignature);
     put(header, kVersion);
-    putCommon(header, method, checksum, payload.size(), content.size(), name.size(), 0);
+    putCommon(header, fields, 0);
     header += name;
 
     put(m_directory, zip::kCentralSignature);
     put(m_directory, far ? kVersion64 : kVersion);
     put(m_directory, far ? kVersion64 : kVersion);
-    putCommon(m_directory, method, checksum, payload.size(), content.size(), name.size(), far ? 12 : 0);
+    putCommon(m_directory, fields, far ? 12 : 0);
     m_directory.append(10, '\0'); // no comment, first volume, no attributes
     put(m_directory, far ? zip::kMax32 : static_cast<uint32_t>(m_at));
     m_directory += name;

@@ -17,9 +17,10 @@ Result<bool> sharesSource(io::WriteFile& file, const WalkContext& context, const
     return file.shareBytesOf(*source);
 }
 
-Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const OutputFile& recipe,
-    uint64_t bytes, ChunkBuffers& buffers, const OutputFileSettings& settings)
+Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const OutputTask& task,
+    ChunkBuffers& buffers, const OutputFileSettings& settings)
 {
+    const auto& [recipe, bytes, target] = task;
     SHARDSCOPE_TRY(const bool shared, sharesSource(file, context, recipe));
     if (!shared)
         SHARDSCOPE_CHECK(file.allocate(bytes));
@@ -55,17 +56,16 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
 
 } // namespace
 
-Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context,
-    const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
-    const OutputFileSettings& settings)
+Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context, const OutputTask& task,
+    ChunkBuffers& buffers, const OutputFileSettings& settings)
 {
-    io::Path unfinished = target;
+    io::Path unfinished = task.target;
     unfinished += ".tmp";
-    SHARDSCOPE_TRY(auto file, files.create(unfinished, recipe.mode));
-    Result<WrittenFile> written = fill(*file, context, recipe, bytes, buffers, settings);
+    SHARDSCOPE_TRY(auto file, files.create(unfinished, task.recipe.mode));
+    Result<WrittenFile> written = fill(*file, context, task, buffers, settings);
     file.reset();
     if (written) {
-        if (auto renamed = files.rename(unfinished, target); !renamed)
+        if (auto renamed = files.rename(unfinished, task.target); !renamed)
             written = forward(std::move(renamed).error());
     }
     if (!written)
@@ -74,9 +74,9 @@ Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& co
 }
 
 Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& context,
-    const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
-    const OutputFileSettings& settings)
+    const OutputTask& task, ChunkBuffers& buffers, const OutputFileSettings& settings)
 {
+    const auto& [recipe, bytes, target] = task;
     SHARDSCOPE_TRY(const auto file, files.openRead(target));
     io::Sha256 sha;
     io::Xxh3 xxh3;

@@ -24,17 +24,22 @@ struct OutputFileSettings {
     uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
 };
 
-/// Writes one output file: writes `target`.tmp, syncs it, and renames it to `target`. Its bytes are
-/// generated, summed and written in one pass. After any failure the .tmp is removed and `target` does not
+/// One file of a plan, and where it is.
+struct OutputTask {
+    const OutputFile& recipe;
+    uint64_t bytes = 0;
+    io::Path target;
+};
+
+/// Writes one output file: writes its target with ".tmp" appended, syncs it, and renames it. Its bytes are
+/// generated, summed and written in one pass. After any failure the .tmp is removed and the target does not
 /// exist.
-Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context,
-    const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
-    const OutputFileSettings& settings);
+Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context, const OutputTask& task,
+    ChunkBuffers& buffers, const OutputFileSettings& settings);
 
 /// Reads a file that was finished before, with the same result as writing it: its CRCs and digests are added
 /// to the context's.
 Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& context,
-    const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
-    const OutputFileSettings& settings);
+    const OutputTask& task, ChunkBuffers& buffers, const OutputFileSettings& settings);
 
 } // namespace shardscope

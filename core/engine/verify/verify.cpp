@@ -74,8 +74,8 @@ std::vector<std::string> compareManifest(
 }
 
 /// A distributed checkpoint's files are scanned; other files (a model's configuration) are read here.
-Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& checkpoint,
-    const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report, JobContext& job)
+Status compareDistributedManifest(
+    const VerifyRun& run, const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest)
 {
     Manifest scanned = manifest;
     Manifest others = manifest;
@@ -84,8 +84,8 @@ Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& check
             [&](const FileScan& file) { return checkpoint.file(file.file).name == entry.first; });
     });
     std::erase_if(others.files, [&](const auto& entry) { return scanned.files.contains(entry.first); });
-    compareManifest(checkpoint, scan, scanned, report);
-    return verifyExported(files, checkpoint.tagFolder, others, report, job);
+    compareManifest(checkpoint, scan, scanned, run.report);
+    return verifyExported(run, checkpoint.tagFolder, others);
 }
 
 /// Whether it has a training state. Weights in files of other tools do not.
@@ -175,6 +175,15 @@ std::pair<std::string, std::string> comparable(
     return {print(checkpoint, scan), print(against, other)};
 }
 
+/// Errors of reading are problems of the checkpoint.
+void addErrors(const Checkpoint& checkpoint, VerifyReport& report)
+{
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.severity == Severity::Error)
+            report.problems.push_back(finding);
+    }
+}
+
 /// Exported weights have a manifest; other weights have nothing to compare.
 Result<VerifyReport> verifyWeights(
     io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
@@ -189,84 +198,103 @@ Result<VerifyReport> verifyWeights(
             checkpoint.tagFolder.string());
     VerifyReport report;
     report.manifest = text.has_value();
-    for (const Finding& finding : checkpoint.findings) {
-        if (finding.severity == Severity::Error)
-            report.problems.push_back(finding);
-    }
+    addErrors(checkpoint, report);
     if (!text)
         return report; // not ok
     if (const auto manifest = parseManifest(*text))
-        SHARDSCOPE_CHECK(verifyExported(files, checkpoint.tagFolder, *manifest, report, job));
+        SHARDSCOPE_CHECK(verifyExported({files, report, job}, checkpoint.tagFolder, *manifest));
     else
         addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
     report.ok = report.problems.empty();
     return report;
 }
 
+/// Compares all files with the manifest, if there is one.
+Status compareWithManifest(const VerifyRun& run, const Checkpoint& checkpoint, const CheckpointScan& scan)
+{
+    VerifyReport& report = run.report;
+    const auto text = run.files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
+    if (!text)
+        return {};
+    report.manifest = true;
+    const auto manifest = parseManifest(*text);
+    if (!manifest) {
+        addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
+        return {};
+    }
+    if (hasNoRunFolder(checkpoint.kind))
+        return compareDistributedManifest(run, checkpoint, scan, *manifest);
+    const std::vector<std::string> others = compareManifest(checkpoint, scan, *manifest, report);
+    SHARDSCOPE_CHECK(verifyOthers(run, checkpoint, *manifest, others));
+    if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
+        addProblem(report, code::kRecordCorrupt, "the training state differs from the manifest",
+            kManifestName, {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
+    return {};
+}
+
+/// Without merge rules, it is not known which slices should be equal.
+Status compareReplicas(const VerifyRun& run, const CheckpointPtr& checkpoint)
+{
+    const bool parallel = checkpoint->parallel.tp > 1 || checkpoint->parallel.pp > 1;
+    const auto merged = parallel && !checkpoint->modelError ? mergeSlicesAndStages(checkpoint)
+                                                            : Result<CheckpointPtr>(nullptr);
+    if (!merged || !*merged)
+        return {};
+    SHARDSCOPE_TRY(const auto unlike, checkReplicas(run.files, **merged, run.job));
+    run.report.problems.insert(run.report.problems.end(), unlike.begin(), unlike.end());
+    return {};
+}
+
+struct Scanned {
+    CheckpointPtr checkpoint;
+    const CheckpointScan& scan;
+};
+
+void compareWithSource(const Scanned& own, const Scanned& source, VerifyReport& report)
+{
+    compareStates(byName(own.checkpoint, own.scan), byName(source.checkpoint, source.scan), report);
+    const auto [here, theirs] = comparable(own.checkpoint, own.scan, source.checkpoint, source.scan);
+    if (here != theirs)
+        addProblem(report, code::kRankForeign,
+            "the training states differ (steps, options and scaler included)", {},
+            {"here " + here, "source " + theirs});
+}
+
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules)
+    const VerifyAgainst& against, const Workers& workers, JobContext& job)
 {
-    if (isWeights(checkpoint->kind) || (against && isWeights(against->kind)))
-        return verifyWeights(files, *checkpoint, against != nullptr, job);
+    const CheckpointPtr& source = against.checkpoint;
+    if (isWeights(checkpoint->kind) || (source && isWeights(source->kind)))
+        return verifyWeights(files, *checkpoint, source != nullptr, job);
     std::pair<CheckpointPtr, CheckpointPtr> compared;
-    if (against) {
-        SHARDSCOPE_CHECK(requireModel(*against));
-        SHARDSCOPE_TRY(compared, inSameDegrees(checkpoint, against, rules));
+    if (source) {
+        SHARDSCOPE_CHECK(requireModel(*source));
+        SHARDSCOPE_TRY(compared, inSameDegrees(checkpoint, source, against.rules));
     }
     VerifyReport report;
-    for (const Finding& finding : checkpoint->findings) {
-        if (finding.severity == Severity::Error)
-            report.problems.push_back(finding);
-    }
-    const bool again = against && compared.first != checkpoint; // it is read again for the comparison
+    const VerifyRun run{files, report, job};
+    addErrors(*checkpoint, report);
+    const bool again = source && compared.first != checkpoint; // it is read again for the comparison
     job.beginPhase(
-        "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (against ? bytesToRead(*against) : 0));
-    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job));
+        "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (source ? bytesToRead(*source) : 0));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, {}, job));
     reportScan(*checkpoint, scan, report);
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
     report.fingerprint
         = checkpoint->modelError || !holdsState(*checkpoint) ? std::string() : fingerprint.text();
-    const auto text = files.readSmall(checkpoint->tagFolder / kManifestName, kManifestLimitBytes);
-    if (!text && text.error().code != ErrorCode::NotFound)
-        addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
-    if (text) {
-        report.manifest = true;
-        const auto manifest = parseManifest(*text);
-        if (!manifest) {
-            addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
-        } else if (hasNoRunFolder(checkpoint->kind)) {
-            SHARDSCOPE_CHECK(compareDistributedManifest(files, *checkpoint, scan, *manifest, report, job));
-        } else {
-            const std::vector<std::string> others = compareManifest(*checkpoint, scan, *manifest, report);
-            SHARDSCOPE_CHECK(verifyOthers(files, *checkpoint, *manifest, others, report, job));
-            if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
-                addProblem(report, code::kRecordCorrupt, "the training state differs from the manifest",
-                    kManifestName, {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
-        }
-    }
-    const bool parallel = checkpoint->parallel.tp > 1 || checkpoint->parallel.pp > 1;
-    if (const auto merged = parallel && !checkpoint->modelError ? mergeSlicesAndStages(checkpoint)
-                                                                : Result<CheckpointPtr>(nullptr);
-        merged && *merged) { // without merge rules, it is not known which slices should be equal
-        SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **merged, job));
-        report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());
-    }
-    if (against) {
-        const auto& [one, other] = compared;
+    SHARDSCOPE_CHECK(compareWithManifest(run, *checkpoint, scan));
+    SHARDSCOPE_CHECK(compareReplicas(run, checkpoint));
+    if (source) {
         CheckpointScan own;
         if (again) {
-            SHARDSCOPE_TRY(own, scanCheckpoint(files, one, workers, false, job));
+            SHARDSCOPE_TRY(own, scanCheckpoint(files, compared.first, workers, {}, job));
         }
-        const CheckpointScan& first = again ? own : scan;
-        SHARDSCOPE_TRY(const CheckpointScan second, scanCheckpoint(files, other, workers, false, job));
-        compareStates(byName(one, first), byName(other, second), report);
-        const auto [here, theirs] = comparable(one, first, other, second);
-        if (here != theirs)
-            addProblem(report, code::kRankForeign,
-                "the training states differ (steps, options and scaler included)", {},
-                {"here " + here, "source " + theirs});
+        SHARDSCOPE_TRY(const CheckpointScan other, scanCheckpoint(files, compared.second, workers, {}, job));
+        compareWithSource({compared.first, again ? own : scan}, {compared.second, other}, report);
     }
     report.ok = report.problems.empty();
     return report;

@@ -21,12 +21,18 @@ struct VerifyReport {
     std::vector<Finding> problems;
 };
 
+/// A checkpoint to compare with; none if null.
+struct VerifyAgainst {
+    CheckpointPtr checkpoint;
+    const SliceRules* rules = nullptr; ///< for merging slices
+};
+
 /// Reads every byte of a checkpoint: checks the CRC of every record, the structure of every file, and SHA-256
 /// against the manifest if there is one. With `against`, also compares every parameter and state with that
 /// checkpoint, at any world size. If the two differ in slices or stages, both are merged (same_degrees.h),
-/// slices by `rules` if given. Weights have no state: those of an export are compared with its manifest;
+/// slices by the rules if given. Weights have no state: those of an export are compared with its manifest;
 /// Unsupported for others.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules = nullptr);
+    const VerifyAgainst& against, const Workers& workers, JobContext& job);
 
 } // namespace shardscope

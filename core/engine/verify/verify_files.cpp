@@ -126,15 +126,17 @@ Status compareRecords(const std::vector<ZipRecord>& found, const RecordCrcs& crc
 
 } // namespace
 
-Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const WrittenFile& written,
-    bool torchArchive, const VerifyContext& context, ChunkBuffers& buffers, bool threaded)
+Status verifyOutputFile(const io::Path& path, const WrittenFile& written, const VerifyContext& context,
+    ChunkBuffers& buffers, bool threaded)
 {
-    SHARDSCOPE_TRY(const auto file, files.openRead(path));
+    // The recipe is not used, because it would build the pickle again.
+    const bool isArchive = !written.records.empty();
+    SHARDSCOPE_TRY(const auto file, context.files.openRead(path));
     if (file->size() != written.bytes)
         return differs("the file was read back with another size", path);
     file->dropCache(0, file->size()); // read from the disk, not from memory
     std::vector<ZipRecord> records;
-    if (torchArchive) {
+    if (isArchive) {
         auto directory = ZipDirectory::read(*file, ReadMode::Strict, context.halt.job());
         if (!directory && readingFailed(directory.error().code))
             return forward(std::move(directory).error());
@@ -175,7 +177,7 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
         context.halt.job().advance(count);
     }
     SHARDSCOPE_CHECK(sink.finish());
-    if (torchArchive)
+    if (isArchive)
         SHARDSCOPE_CHECK(compareRecords(records, crcs, written, path));
     if (xxh3.digest() != written.xxh3)
         return differs("the file was read back with other bytes than were written", path);

@@ -11,6 +11,7 @@ namespace shardscope {
 
 /// The shared data for reading back files.
 struct VerifyContext {
+    io::FileSystem& files;
     const OutputModel* model = nullptr; ///< may be null
     ElementDigests& digests;
     const ComputeBackend& backend;
@@ -21,8 +22,8 @@ struct VerifyContext {
 /// Reads an output file back from the disk once, in order, and compares it with the written data: SHA-256,
 /// the archive's directory as the reader parses it, every record's size and CRC. Adds elements that the model
 /// finds in it to the digests. VerifyFailed, with the file, if anything differs.
-Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const WrittenFile& written,
-    bool torchArchive, const VerifyContext& context, ChunkBuffers& buffers, bool threaded);
+Status verifyOutputFile(const io::Path& path, const WrittenFile& written, const VerifyContext& context,
+    ChunkBuffers& buffers, bool threaded);
 
 /// VerifyFailed, with the tensor, if the digests of the data that was read back differ from those of the
 /// copied data.

@@ -36,10 +36,11 @@ void add(VerifyReport& report, std::string_view code, std::string message, const
 }
 
 /// Compares one file with its entry in the manifest.
-Status checkPromise(io::FileSystem& files, const io::Path& path, const std::string& name,
-    const ManifestFile& promised, VerifyReport& report, JobContext& job)
+Status checkPromise(
+    const VerifyRun& run, const io::Path& path, const std::string& name, const ManifestFile& promised)
 {
-    const auto found = readWhole(files, path, job);
+    VerifyReport& report = run.report;
+    const auto found = readWhole(run.files, path, run.job);
     if (!found && found.error().code == ErrorCode::Cancelled)
         return forward(found.error());
     if (!found) {
@@ -77,34 +78,33 @@ bool isInside(const std::string& path)
 
 } // namespace
 
-Status verifyOthers(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
-    const std::vector<std::string>& names, VerifyReport& report, JobContext& job)
+Status verifyOthers(const VerifyRun& run, const Checkpoint& checkpoint, const Manifest& manifest,
+    const std::vector<std::string>& names)
 {
     for (const std::string& path : names) {
         const bool isNext = isNextToTag(path);
         const std::string name = isNext ? path.substr(kNextToTag.size()) : path;
         if (isNext ? !isPlain(name) : !isInside(name)) {
-            add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
+            add(run.report, code::kForeignFile, "the manifest leads out of its folder", path, {});
             continue;
         }
         const io::Path folder = isNext ? checkpoint.runFolder : checkpoint.tagFolder;
-        SHARDSCOPE_CHECK(checkPromise(files, folder / name, path, manifest.files.at(path), report, job));
+        SHARDSCOPE_CHECK(checkPromise(run, folder / name, path, manifest.files.at(path)));
     }
     return {};
 }
 
-Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manifest& manifest,
-    VerifyReport& report, JobContext& job)
+Status verifyExported(const VerifyRun& run, const io::Path& folder, const Manifest& manifest)
 {
     uint64_t bytes = 0;
     for (const auto& [path, promised] : manifest.files)
         bytes += promised.bytes;
-    job.beginPhase("verifying", bytes);
+    run.job.beginPhase("verifying", bytes);
     for (const auto& [path, promised] : manifest.files) {
         if (isInside(path))
-            SHARDSCOPE_CHECK(checkPromise(files, folder / path, path, promised, report, job));
+            SHARDSCOPE_CHECK(checkPromise(run, folder / path, path, promised));
         else
-            add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
+            add(run.report, code::kForeignFile, "the manifest leads out of its folder", path, {});
     }
     return {};
 }

@@ -6,13 +6,19 @@
 
 namespace shardscope {
 
+/// What the steps of one verification share.
+struct VerifyRun {
+    io::FileSystem& files;
+    VerifyReport& report;
+    JobContext& job;
+};
+
 /// Reads files that the manifest lists in the tag folder or next to it ("../NAME") and reports those that
 /// differ from it. Other files there are ignored.
-Status verifyOthers(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
-    const std::vector<std::string>& names, VerifyReport& report, JobContext& job);
+Status verifyOthers(const VerifyRun& run, const Checkpoint& checkpoint, const Manifest& manifest,
+    const std::vector<std::string>& names);
 
 /// The same for an export's folder, which contains all of its files.
-Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manifest& manifest,
-    VerifyReport& report, JobContext& job);
+Status verifyExported(const VerifyRun& run, const io::Path& folder, const Manifest& manifest);
 
 } // namespace shardscope

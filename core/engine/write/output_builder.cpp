@@ -24,20 +24,20 @@ constexpr uint64_t kMostWindow = uint64_t{32} << 20;
 } // namespace
 
 OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
-    const MemoryPlan& memory, const ComputeBackend& backend, StageTimes& times, JobContext& job)
+    const BuildResources& resources, JobContext& job)
     : m_files(files)
     , m_plan(plan)
     , m_work(work)
-    , m_memory(memory)
-    , m_backend(backend)
-    , m_times(times)
+    , m_memory(resources.memory)
+    , m_backend(resources.backend)
+    , m_times(resources.times)
     , m_job(job)
-    , m_sources(files, plan.sources(), SourcePool::limitFor(memory.workers))
+    , m_sources(files, plan.sources(), SourcePool::limitFor(m_memory.workers))
     , m_finished(plan.files().size())
     , m_written(plan.files().size())
 {
-    for (size_t i = 0; i < memory.workers; ++i)
-        m_buffers.emplace_back(memory.buffersPerWorker, memory.chunkBytes, backend);
+    for (size_t i = 0; i < m_memory.workers; ++i)
+        m_buffers.emplace_back(m_memory.buffersPerWorker, m_memory.chunkBytes, m_backend);
     resetSums();
     if (work.isBlank())
         return;
@@ -115,8 +115,9 @@ Status OutputBuilder::replayAll(std::vector<size_t>& lost)
         const size_t index = indices[item];
         SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
         SHARDSCOPE_TRY(auto file,
-            replayOutputFile(m_files, context, recipe, m_plan.files()[index].bytes,
-                m_work.placeOf(recipe.path), m_buffers[worker], settings()));
+            replayOutputFile(m_files, context,
+                {recipe, m_plan.files()[index].bytes, m_work.placeOf(recipe.path)}, m_buffers[worker],
+                settings()));
         if (file.sha256 == m_finished[index]->sha256) {
             m_written[index] = std::move(file);
             return {};
@@ -191,7 +192,7 @@ Status OutputBuilder::write()
               const PlannedFile& planned = m_plan.files()[index];
               SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
               SHARDSCOPE_TRY(auto file,
-                  writeOutputFile(m_files, context, recipe, planned.bytes, m_work.placeOf(planned.path),
+                  writeOutputFile(m_files, context, {recipe, planned.bytes, m_work.placeOf(planned.path)},
                       m_buffers[worker], settings()));
               m_written[index] = std::move(file);
               return m_work.recordFinished(*m_written[index]);
@@ -210,8 +211,8 @@ Status OutputBuilder::writeRunFolderFiles()
     for (const OutputFile& file : m_plan.runFolderFiles()) {
         SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
         SHARDSCOPE_TRY([[maybe_unused]] const auto written,
-            writeOutputFile(m_files, context, file, bytes, m_work.runFilesFolder() / file.path, m_buffers[0],
-                settings()));
+            writeOutputFile(m_files, context, {file, bytes, m_work.runFilesFolder() / file.path},
+                m_buffers[0], settings()));
     }
     return {};
 }
@@ -267,14 +268,12 @@ Status OutputBuilder::verify(const OutputModel* model)
     m_job.beginPhase("verifying", m_plan.writesBytes());
     ElementDigests found(m_plan.tensors());
     Halt halt(m_job);
-    const VerifyContext context{model, found, m_backend, m_times, halt};
+    const VerifyContext context{m_files, model, found, m_backend, m_times, halt};
     SHARDSCOPE_CHECK(
         runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t worker, size_t index) -> Status {
             const WrittenFile& written = *m_written[index];
-            // A file with records is an archive. The recipe is not used, because it would build the pickle
-            // again.
-            return verifyOutputFile(m_files, m_work.placeOf(written.path), written, !written.records.empty(),
-                context, m_buffers[worker], settings().threaded);
+            return verifyOutputFile(
+                m_work.placeOf(written.path), written, context, m_buffers[worker], settings().threaded);
         }));
     if (model)
         return compareDigests(m_plan.tensors(), digests(), found.sums());

@@ -13,6 +13,13 @@
 
 namespace shardscope {
 
+/// What a build uses, and the times that it records.
+struct BuildResources {
+    const MemoryPlan& memory;
+    const ComputeBackend& backend;
+    StageTimes& times;
+};
+
 /// Creates all files of a plan in the work folder. Reuses files of an interrupted run, writes the rest,
 /// completes the checksums of all sources, and reads the result back.
 ///
@@ -20,8 +27,8 @@ namespace shardscope {
 class OutputBuilder
 {
 public:
-    OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory,
-        const ComputeBackend& backend, StageTimes& times, JobContext& job);
+    OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
+        const BuildResources& resources, JobContext& job);
 
     /// Reads the files of the journal and discards changed ones. Prepares the folder for writing.
     Status replay();

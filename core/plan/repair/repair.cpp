@@ -27,15 +27,14 @@ class RepairPlanImpl final : public RepairPlan
 {
 public:
     RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, VerbatimFiles verbatim, const Amended& amended,
-        const RepairOptions& recorded, const CheckResult& found, std::vector<std::string> fixed,
-        const std::string& path, const std::vector<io::Path>& roots)
+        const RepairRecord& record, const CheckResult& found)
         : m_inner(std::move(inner))
         , m_verbatim(std::move(verbatim))
-        , m_depth(recorded.depth.value_or(CheckDepth::Metadata))
+        , m_depth(record.options.depth.value_or(CheckDepth::Metadata))
         , m_source(amended.source)
         , m_changes(amended.changes)
-        , m_fixed(std::move(fixed))
-        , m_text(repairText(path, roots, *amended.source, recorded, m_fixed, m_changes, m_inner->sources()))
+        , m_fixed(record.options.fixes)
+        , m_text(repairText(record, m_changes))
         , m_files(m_inner->files())
     {
         for (const DoctorFinding& made : found.findings) {
@@ -156,19 +155,7 @@ public:
         CheckOptions check;
         check.open = m_open;
         check.depth = depthAsked();
-        SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
-        SHARDSCOPE_CHECK(m_job.poll());
-        SHARDSCOPE_CHECK(choose(found));
-        SHARDSCOPE_TRY(const auto again, reopenOptions(m_files, m_open, found, m_fixed, m_options, m_job));
-        if (again) {
-            check.open = *again;
-            SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
-            SHARDSCOPE_CHECK(m_job.poll());
-            mergeFindings(found, *again, more);
-            found = std::move(more);
-            m_fixed.clear();
-            SHARDSCOPE_CHECK(choose(found));
-        }
+        SHARDSCOPE_TRY(const CheckResult found, findAndChoose(check));
         SHARDSCOPE_TRY(CheckpointPtr source, sourceOf(found));
         Amended amended{
             .files = m_files,
@@ -197,23 +184,52 @@ public:
         SHARDSCOPE_TRY(VerbatimFiles verbatim,
             VerbatimFiles::of(
                 *inner, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
-        // The record must name the same folders wherever it is read later.
-        SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
-        std::vector<io::Path> roots;
-        for (const io::Path& root : m_open.roots) {
-            SHARDSCOPE_TRY(roots.emplace_back(), m_files.canonical(root));
-        }
-        RepairOptions recorded = m_options;
-        recorded.depth = check.depth;
-        if (!recorded.donor.empty()) {
-            SHARDSCOPE_TRY(const io::Path donor, m_files.canonical(recorded.donor));
-            recorded.donor = donor.string();
-        }
-        return std::shared_ptr<const RepairPlan>(std::make_shared<RepairPlanImpl>(std::move(inner),
-            std::move(verbatim), amended, recorded, found, m_fixed, canonical.string(), roots));
+        SHARDSCOPE_TRY(RepairRecord record, recordOf(check.depth));
+        record.tag = source->tag;
+        record.identity = identityOf(inner->sources());
+        return std::shared_ptr<const RepairPlan>(
+            std::make_shared<RepairPlanImpl>(std::move(inner), std::move(verbatim), amended, record, found));
     }
 
 private:
+    /// Examines the checkpoint and chooses the fixes; again if a file stands in for a damaged one. `check` is
+    /// then how the checkpoint is opened with it.
+    Result<CheckResult> findAndChoose(CheckOptions& check)
+    {
+        SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
+        SHARDSCOPE_CHECK(m_job.poll());
+        SHARDSCOPE_CHECK(choose(found));
+        SHARDSCOPE_TRY(const auto again, reopenOptions(m_files, m_open, found, m_fixed, m_options, m_job));
+        if (!again)
+            return found;
+        check.open = *again;
+        SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
+        SHARDSCOPE_CHECK(m_job.poll());
+        mergeFindings(found, *again, more);
+        m_fixed.clear();
+        SHARDSCOPE_CHECK(choose(more));
+        return more;
+    }
+
+    /// The record must name the same folders wherever it is read. Without tag and identity.
+    [[nodiscard]] Result<RepairRecord> recordOf(std::optional<CheckDepth> depth) const
+    {
+        RepairRecord out;
+        SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
+        out.source = canonical.string();
+        for (const io::Path& root : m_open.roots) {
+            SHARDSCOPE_TRY(out.roots.emplace_back(), m_files.canonical(root));
+        }
+        out.options = m_options;
+        out.options.fixes = m_fixed;
+        out.options.depth = depth;
+        if (!out.options.donor.empty()) {
+            SHARDSCOPE_TRY(const io::Path donor, m_files.canonical(out.options.donor));
+            out.options.donor = donor.string();
+        }
+        return out;
+    }
+
     [[nodiscard]] bool asksForAll() const
     {
         return std::find(m_options.fixes.begin(), m_options.fixes.end(), "all") != m_options.fixes.end();

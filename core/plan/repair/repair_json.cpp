@@ -33,23 +33,22 @@ std::string identityOf(const std::vector<PlanSource>& sources)
     return sha.finishHex();
 }
 
-std::string repairText(const std::string& source, const std::vector<io::Path>& roots,
-    const Checkpoint& checkpoint, const RepairOptions& options, const std::vector<std::string>& fixed,
-    const std::vector<RepairChange>& changes, const std::vector<PlanSource>& sources)
+std::string repairText(const RepairRecord& record, const std::vector<RepairChange>& changes)
 {
+    const RepairOptions& options = record.options;
     Json out;
     out["schema"] = kSchema;
     out["version"] = buildInfo().version;
     Json& from = out["source"] = Json::object();
-    putText(from, "path", source);
-    putText(from, "tag", checkpoint.tag);
-    for (const io::Path& root : roots) {
+    putText(from, "path", record.source);
+    putText(from, "tag", record.tag);
+    for (const io::Path& root : record.roots) {
         Json entry = Json::object();
         putText(entry, "path", root.string());
         from["roots"].push_back(std::move(entry));
     }
-    from["identity"] = identityOf(sources);
-    out["fixed"] = fixed;
+    from["identity"] = record.identity;
+    out["fixed"] = options.fixes;
     Json& chosen = out["options"] = Json::object();
     putText(chosen, "from", options.donor);
     chosen["masters"] = static_cast<int>(options.masters);

@@ -7,12 +7,6 @@
 
 namespace shardscope {
 
-/// The text of repair.json (kRepairName): the program's version, the source with its identity, the fixes with
-/// their changes, and the marks. No time, host or user. `source`: as the user named it.
-std::string repairText(const std::string& source, const std::vector<io::Path>& roots,
-    const Checkpoint& checkpoint, const RepairOptions& options, const std::vector<std::string>& fixed,
-    const std::vector<RepairChange>& changes, const std::vector<PlanSource>& sources);
-
 /// The values that `repair --undo` needs.
 struct RepairRecord {
     std::string source; ///< PATH of the source as the user named it, absolute
@@ -21,6 +15,10 @@ struct RepairRecord {
     RepairOptions options; ///< the original options, with the repaired codes as fixes
     std::string identity; ///< of the files that were read: names, sizes and times
 };
+
+/// The text of repair.json (kRepairName): the program's version, the source with its identity, the fixes with
+/// their changes, and the marks. No time, host or user.
+std::string repairText(const RepairRecord& record, const std::vector<RepairChange>& changes);
 /// Damaged if the text is not valid.
 Result<RepairRecord> readRepairText(const std::string& text, const io::Path& path);
 

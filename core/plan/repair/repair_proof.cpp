@@ -25,8 +25,8 @@ Status compareWithCopy(const Amended& amended, const Checkpoint& of, ParamId par
         return {};
     std::vector<uint8_t> masters((end - begin) * itemSize(found->dtype));
     std::vector<uint8_t> copies((end - begin) * itemSize(copy->dtype));
-    SHARDSCOPE_CHECK(readElements(amended.files, of, param, "fp32", begin, end, masters));
-    SHARDSCOPE_CHECK(readElements(amended.files, *amended.source, param, "weight", begin, end, copies));
+    SHARDSCOPE_CHECK(readElements(amended.files, of, {param, "fp32", begin, end}, masters));
+    SHARDSCOPE_CHECK(readElements(amended.files, *amended.source, {param, "weight", begin, end}, copies));
     for (uint64_t i = 0; i < end - begin; ++i) {
         const double master = elementAsDouble(found->dtype, masters.data() + i * itemSize(found->dtype));
         const double value = elementAsDouble(copy->dtype, copies.data() + i * itemSize(copy->dtype));

@@ -42,17 +42,18 @@ std::optional<double> numberOf(std::string_view text)
                                                                                           : std::nullopt;
 }
 
-void recordChange(Amended& amended, std::string_view code, std::string where, std::string what,
-    std::string before, std::string after)
-{
-    amended.recordChange(
-        {code, std::move(where), std::move(what), std::move(before), std::move(after), false});
-}
+/// A key in a file that is the template of all others.
+struct SettingPlace {
+    FileId file = kNoFile;
+    NodeId mapping = kNoNode;
+    std::string key;
+    std::string name; ///< for messages
+};
 
-/// Sets another value for an existing key, and records the change. The file is the template of all others.
-Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key, const std::string& name,
-    const std::string& value, std::string_view code)
+/// Sets another value for an existing key, and records the change.
+Status put(Amended& amended, const SettingPlace& place, const std::string& value, std::string_view code)
 {
+    const auto& [file, mapping, key, name] = place;
     PickleEdit& edit = amended.edit(file);
     const NodeId old = lookup(edit.graph(), mapping, key);
     if (old == kNoNode)
@@ -61,8 +62,8 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
         return cannotSet(amended, name, "it is a tensor there");
     SHARDSCOPE_TRY(const NodeId made, optionValue(edit.builder(), value));
     edit.put(mapping, key, made);
-    recordChange(amended, code, amended.source->file(file).name, "`" + name + "` is set",
-        nodeText(edit.graph(), old), value);
+    amended.recordChange({code, amended.source->file(file).name, "`" + name + "` is set",
+        nodeText(edit.graph(), old), value, false});
     return {};
 }
 
@@ -82,7 +83,8 @@ Status setCounter(Amended& amended, const std::string& key, const std::string& v
     const ModelStates model = modelStates(*amended.source);
     if (!model)
         return cannotSet(amended, key, "there is no model file");
-    SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, model.graph->root(), key, key, value, code));
+    SHARDSCOPE_CHECK(
+        put(amended, {amended.source->templateModel, model.graph->root(), key, key}, value, code));
     StepCounters& steps = amended.checkpoint->steps;
     auto& counter = key == "global_steps" ? steps.globalSteps
         : key == "global_samples"         ? steps.globalSamples
@@ -103,7 +105,7 @@ Status setScale(Amended& amended, const std::string& value)
     const NodeId mapping = lossScaler(optimizer).values;
     // torch's floats must remain floats.
     const std::string text = value.find_first_of(".eE") == std::string::npos ? value + ".0" : value;
-    SHARDSCOPE_CHECK(put(amended, source.templateOptim, mapping, "cur_scale", "scale", text, kSetCode));
+    SHARDSCOPE_CHECK(put(amended, {source.templateOptim, mapping, "cur_scale", "scale"}, text, kSetCode));
     amended.checkpoint->lossScale = *number;
     return {};
 }
@@ -120,8 +122,10 @@ Status setOption(Amended& amended, const std::string& text)
                 + " param groups, counted from 0");
     for (const ParamGroup& group : source.groups) {
         if (!option.group || *option.group == group.index)
-            SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, option.key,
-                std::to_string(group.index) + ":" + option.key, option.value, kSetCode));
+            SHARDSCOPE_CHECK(put(amended,
+                {source.templateOptim, group.options, option.key,
+                    std::to_string(group.index) + ":" + option.key},
+                option.value, kSetCode));
     }
     return {};
 }
@@ -143,8 +147,8 @@ Status setStep(Amended& amended, double step, std::string_view code)
             continue;
         const std::string name = unit.subgroup ? "sub-group " + std::to_string(*unit.subgroup)
                                                : "group " + std::to_string(unit.group);
-        recordChange(amended, code, source.file(source.templateOptim).name, "the step of " + name + " is set",
-            unit.step ? numberText(*unit.step) : std::string(), numberText(step));
+        amended.recordChange({code, source.file(source.templateOptim).name, "the step of " + name + " is set",
+            unit.step ? numberText(*unit.step) : std::string(), numberText(step), false});
         unit.step = step;
         unit.stepSet = true;
     }
@@ -157,13 +161,16 @@ Status setStep(Amended& amended, double step, std::string_view code)
         if (elsewhere || !optimizer || readGroupOptions(*optimizer.graph, group.options).step == kNoNode)
             continue;
         ++places;
-        SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, "step",
-            std::to_string(group.index) + ":step", text, code));
+        SHARDSCOPE_CHECK(
+            put(amended, {source.templateOptim, group.options, "step", std::to_string(group.index) + ":step"},
+                text, code));
     }
     if (optimizer.baseStep != kNoNode) {
         ++places;
-        SHARDSCOPE_CHECK(put(amended, source.templateOptim, source.optimWrapper, "base_optimizer_state_step",
-            "base_optimizer_state_step", text, code));
+        SHARDSCOPE_CHECK(put(amended,
+            {source.templateOptim, source.optimWrapper, "base_optimizer_state_step",
+                "base_optimizer_state_step"},
+            text, code));
     }
     if (places == 0)
         return cannotSet(amended, "step",
@@ -198,15 +205,18 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
             ? asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr)
             : std::nullopt;
         if (kept && *kept != *rate)
-            SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, "lr",
-                std::to_string(group.index) + ":lr", numberText(*rate), code));
+            SHARDSCOPE_CHECK(
+                put(amended, {source.templateOptim, group.options, "lr", std::to_string(group.index) + ":lr"},
+                    numberText(*rate), code));
     }
     const NodeId last = scheduler.lastBatchIteration;
     if (last != kNoNode && source.steps.globalSteps) {
         const int64_t taken = *source.steps.globalSteps - source.steps.skippedSteps.value_or(0);
         if (asInteger(*model.graph, last) != taken - 1)
-            SHARDSCOPE_CHECK(put(amended, source.templateModel, scheduler.node, "last_batch_iteration",
-                "lr_scheduler.last_batch_iteration", std::to_string(taken - 1), code));
+            SHARDSCOPE_CHECK(put(amended,
+                {source.templateModel, scheduler.node, "last_batch_iteration",
+                    "lr_scheduler.last_batch_iteration"},
+                std::to_string(taken - 1), code));
     }
     for (const Finding* finding : findings)
         amended.settle(*finding);
@@ -273,8 +283,9 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
             const ModelStates model = modelStates(*amended.source);
             if (model.scheduler == kNoNode)
                 return cannotSet(amended, name, "there is no scheduler");
-            SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, model.scheduler,
-                name.substr(kScheduler.size()), name, value, kSetCode));
+            SHARDSCOPE_CHECK(put(amended,
+                {amended.source->templateModel, model.scheduler, name.substr(kScheduler.size()), name}, value,
+                kSetCode));
         } else {
             SHARDSCOPE_CHECK(setOption(amended, text));
         }

@@ -82,7 +82,7 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
         for (size_t s = 0; s < states.size(); ++s) {
             windows[s].resize((end - begin) * itemSize(types[s]));
             SHARDSCOPE_CHECK(
-                readElements(amended.files, checkpoint, param, states[s], begin, end, windows[s]));
+                readElements(amended.files, checkpoint, {param, states[s], begin, end}, windows[s]));
         }
         for (uint64_t i = 0; i < end - begin; ++i) {
             for (size_t s = 0; s < states.size(); ++s)

@@ -125,10 +125,10 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     return out;
 }
 
-std::vector<Finding> reshardWarnings(
-    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options, uint64_t subGroupSize)
+namespace {
+
+void addClientStateWarnings(const Checkpoint& source, std::vector<Finding>& out)
 {
-    std::vector<Finding> out;
     const auto isPerRank = [](const std::string& key) {
         return key.find("rng") != std::string::npos || key.find("random") != std::string::npos
             || key.find("sampler") != std::string::npos;
@@ -140,6 +140,32 @@ std::vector<Finding> reshardWarnings(
                     + "` looks like one rank's own state (random numbers, sampler); it is carried unchanged "
                       "to every rank");
     }
+}
+
+/// For ZeRO-3.
+void addSubGroupWarnings(const ReshardOptions& options, uint64_t subGroupSize, std::vector<Finding>& out)
+{
+    add(out, code::kSubGroupSize, Severity::Info,
+        "the resumed run must use sub_group_size " + std::to_string(subGroupSize)
+            + ": with another one stock DeepSpeed refuses, or silently leaves the last sub-groups as "
+              "they are");
+    add(out, code::kStockLoaderTrap, Severity::Info,
+        "load_module_only=True alone restores no weight under ZeRO-3; load_optimizer_states=False must "
+        "come with it");
+    if (!options.writePointer)
+        add(out, code::kStockLoaderTrap, Severity::Warning,
+            "load_optimizer_states=False reads whatever `latest` names, not the tag that is asked for, "
+            "and `latest` "
+            "is not written");
+}
+
+} // namespace
+
+std::vector<Finding> reshardWarnings(
+    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options, uint64_t subGroupSize)
+{
+    std::vector<Finding> out;
+    addClientStateWarnings(source, out);
     addUniversalWarnings(source, target, out);
     addStage0Warnings(source, target, out);
     const bool appliesRoundRobin = isZero12(target);
@@ -148,20 +174,8 @@ std::vector<Finding> reshardWarnings(
         add(out, code::kParamOrder, Severity::Warning,
             "the checkpoint does not record its configuration; the order of its parameters shows no "
             "round_robin_gradients, and the resumed run must have it off");
-    if (partitionsParameters(target)) {
-        add(out, code::kSubGroupSize, Severity::Info,
-            "the resumed run must use sub_group_size " + std::to_string(subGroupSize)
-                + ": with another one stock DeepSpeed refuses, or silently leaves the last sub-groups as "
-                  "they are");
-        add(out, code::kStockLoaderTrap, Severity::Info,
-            "load_module_only=True alone restores no weight under ZeRO-3; load_optimizer_states=False must "
-            "come with it");
-        if (!options.writePointer)
-            add(out, code::kStockLoaderTrap, Severity::Warning,
-                "load_optimizer_states=False reads whatever `latest` names, not the tag that is asked for, "
-                "and `latest` "
-                "is not written");
-    }
+    if (partitionsParameters(target))
+        addSubGroupWarnings(options, subGroupSize, out);
     const bool swapped
         = std::any_of(source.files.begin(), source.files.end(), [](const CheckpointFile& file) {
               return file.role == FileRole::Swap && file.status == FileStatus::Ok;

@@ -69,7 +69,8 @@ Result<ShownValues> readValues(
     const uint64_t item = itemSize(range.dtype);
     out.bytes.resize((range.end - range.begin) * item);
     SHARDSCOPE_TRY(out.missing,
-        readPresentElements(files, checkpoint, range.param, range.state, range.begin, range.end, out.bytes));
+        readPresentElements(
+            files, checkpoint, {range.param, range.state, range.begin, range.end}, out.bytes));
     out.range = std::move(range);
     return out;
 }

@@ -67,7 +67,7 @@ Result<uint64_t> writeAll(io::WriteFile& out, const Piecewise& source, DType tar
         const uint64_t end = std::min(begin + kPieceElements, parameter.elements);
         piece.resize((end - begin) * itemSize(source.dtype));
         SHARDSCOPE_CHECK(
-            readElements(source.files, source.checkpoint, source.param, source.state, begin, end, piece));
+            readElements(source.files, source.checkpoint, {source.param, source.state, begin, end}, piece));
         const std::vector<uint8_t> bytes = target == source.dtype ? piece : widened(source.dtype, piece);
         SHARDSCOPE_CHECK(out.writeAt(at, bytes));
         at += bytes.size();

@@ -16,11 +16,11 @@ std::string dressed(bool colour, std::string_view code, std::string_view text)
     return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
 }
 
-void appendAligned(std::string& line, const std::string& cell, size_t width, TextTable::Align align,
-    bool last, const std::string& shown)
+/// `shown`: the cell, maybe with escape codes, which have no width.
+void appendAligned(
+    std::string& line, const std::string& shown, size_t blanks, TextTable::Align align, bool last)
 {
-    const size_t own = displayWidth(cell);
-    const std::string blank(width > own ? width - own : 0, ' ');
+    const std::string blank(blanks, ' ');
     if (align == TextTable::Align::Right) {
         line += blank;
         line += shown;
@@ -29,6 +29,12 @@ void appendAligned(std::string& line, const std::string& cell, size_t width, Tex
         if (!last)
             line += blank;
     }
+}
+
+size_t blanksAfter(const std::string& cell, size_t width)
+{
+    const size_t own = displayWidth(cell);
+    return width > own ? width - own : 0;
 }
 
 } // namespace
@@ -87,14 +93,15 @@ void TextTable::write(const TextSink& sink, const TextStyle& style, std::string_
     line.assign(indent);
     for (size_t c = 0; c < m_columns.size(); ++c) {
         line += c == 0 ? "" : "  ";
-        appendAligned(line, m_columns[c].title, widths[c], m_columns[c].align, c + 1 == m_columns.size(),
-            style.bold(m_columns[c].title));
+        appendAligned(line, style.bold(m_columns[c].title), blanksAfter(m_columns[c].title, widths[c]),
+            m_columns[c].align, c + 1 == m_columns.size());
     }
     flush();
     for (const auto& row : m_rows) {
         for (size_t c = 0; c < row.size(); ++c) {
             line += c == 0 ? "" : "  ";
-            appendAligned(line, row[c], widths[c], m_columns[c].align, c + 1 == row.size(), row[c]);
+            appendAligned(
+                line, row[c], blanksAfter(row[c], widths[c]), m_columns[c].align, c + 1 == row.size());
         }
         flush();
     }

@@ -115,22 +115,10 @@ bool PickleMachine::step(uint8_t byte)
         std::span<const NodeId> items;
         return popMark(items);
     }
-    case Opcode::Dup: {
-        if (!need(1))
-            return false;
-        const NodeId top = m_stack.back();
-        m_graph.m_nodes[index(top)].flags |= PickleGraph::kShared;
-        return push(top);
-    }
-    case Opcode::Proto: {
-        uint8_t version = 0;
-        if (!operand(version))
-            return false;
-        if (version > 5)
-            return fail(fmt::format("protocol {} is not known, 5 is the newest", version));
-        m_graph.m_protocol = std::max(m_graph.m_protocol, version);
-        return true;
-    }
+    case Opcode::Dup:
+        return duplicateTop();
+    case Opcode::Proto:
+        return protocol();
     case Opcode::Frame: {
         uint64_t length = 0;
         if (!operand(length))
@@ -144,6 +132,26 @@ bool PickleMachine::step(uint8_t byte)
             return fail("unknown opcode");
         return constant(code);
     }
+}
+
+bool PickleMachine::duplicateTop()
+{
+    if (!need(1))
+        return false;
+    const NodeId top = m_stack.back();
+    m_graph.m_nodes[index(top)].flags |= PickleGraph::kShared;
+    return push(top);
+}
+
+bool PickleMachine::protocol()
+{
+    uint8_t version = 0;
+    if (!operand(version))
+        return false;
+    if (version > 5)
+        return fail(fmt::format("protocol {} is not known, 5 is the newest", version));
+    m_graph.m_protocol = std::max(m_graph.m_protocol, version);
+    return true;
 }
 
 bool PickleMachine::stop()

@@ -74,24 +74,18 @@ bool PickleMachine::constant(Opcode code)
         node.value = code == Opcode::NewTrue ? 1 : 0;
         return pushNode(node);
     case Opcode::BinInt1:
-        node.kind = NodeKind::Int;
-        return operand(byte) && (node.value = byte, pushNode(node)) && repeatInteger(byte);
+        return operand(byte) && pushInteger(byte) && repeatInteger(byte);
     case Opcode::BinInt2:
-        node.kind = NodeKind::Int;
-        return operand(half) && (node.value = half, pushNode(node));
+        return operand(half) && pushInteger(half);
     case Opcode::BinInt:
-        node.kind = NodeKind::Int;
-        return operand(word)
-            && (node.value = static_cast<uint64_t>(int64_t{static_cast<int32_t>(word)}), pushNode(node));
+        return operand(word) && pushInteger(static_cast<uint64_t>(int64_t{static_cast<int32_t>(word)}));
     case Opcode::BinFloat:
         node.kind = NodeKind::Float;
         return operand(wide) && (node.value = __builtin_bswap64(wide), pushNode(node));
     case Opcode::Long1:
         return operand(byte) && longInteger(byte);
     case Opcode::Long4:
-        if (!operand(word))
-            return false;
-        return word <= 0x7FFFFFFFu ? longInteger(word) : fail("the length is negative");
+        return signedLength(word) && longInteger(word);
     case Opcode::Int:
     case Opcode::Long:
     case Opcode::Float:
@@ -105,10 +99,7 @@ bool PickleMachine::constant(Opcode code)
     case Opcode::ShortBinString:
         return operand(byte) && bytes(NodeKind::Bytes, byte, PickleGraph::kEightBit);
     case Opcode::BinString:
-        if (!operand(word))
-            return false;
-        return word <= 0x7FFFFFFFu ? bytes(NodeKind::Bytes, word, PickleGraph::kEightBit)
-                                   : fail("the length is negative");
+        return signedLength(word) && bytes(NodeKind::Bytes, word, PickleGraph::kEightBit);
     case Opcode::ShortBinBytes:
         return operand(byte) && bytes(NodeKind::Bytes, byte);
     case Opcode::BinBytes:
@@ -124,6 +115,19 @@ bool PickleMachine::constant(Opcode code)
     default:
         return object(code);
     }
+}
+
+bool PickleMachine::pushInteger(uint64_t value)
+{
+    Node node;
+    node.kind = NodeKind::Int;
+    node.value = value;
+    return pushNode(node);
+}
+
+bool PickleMachine::signedLength(uint32_t& length)
+{
+    return operand(length) && (length <= 0x7FFFFFFFu || fail("the length is negative"));
 }
 
 /// The rest of a row of equal small integers, one node for all of them when the row is long.
@@ -157,8 +161,8 @@ bool PickleMachine::longInteger(uint64_t length)
         && ((at(length - 1) == 0 && at(length - 2) < 0x80)
             || (at(length - 1) == 0xFF && at(length - 2) >= 0x80)))
         --length;
-    Node node;
     if (length > 8) {
+        Node node;
         node.kind = NodeKind::BigInt;
         node.value = offset;
         node.b = static_cast<uint32_t>(length);
@@ -167,9 +171,7 @@ bool PickleMachine::longInteger(uint64_t length)
     uint64_t value = length > 0 && at(length - 1) >= 0x80 ? ~uint64_t{0} : 0;
     for (uint64_t i = length; i-- > 0;)
         value = (value << 8) | at(i);
-    node.kind = NodeKind::Int;
-    node.value = value;
-    return pushNode(node);
+    return pushInteger(value);
 }
 
 bool PickleMachine::bytes(NodeKind kind, uint64_t length, uint8_t flags)

@@ -17,10 +17,6 @@ constexpr uint32_t kLongestGlobalPart = 0xFFFF; ///< a node keeps both lengths i
 bool PickleMachine::object(Opcode code)
 {
     std::span<const NodeId> items;
-    uint8_t byte = 0;
-    uint16_t half = 0;
-    uint32_t word = 0;
-    Node node;
     switch (code) {
     case Opcode::EmptyTuple:
         return container(NodeKind::Tuple, {});
@@ -43,24 +39,13 @@ bool PickleMachine::object(Opcode code)
     case Opcode::FrozenSet:
         return popMark(items) && container(NodeKind::FrozenSet, items);
     case Opcode::Dict:
-        if (!popMark(items))
-            return false;
-        return items.size() % 2 == 0 ? container(NodeKind::Dict, items) : fail("the number of items is odd");
-    case Opcode::Append: {
-        if (!need(2))
-            return false;
-        const NodeId item = pop();
-        return append(std::span(&item, 1));
-    }
+        return dict();
+    case Opcode::Append:
+        return appendTop();
     case Opcode::Appends:
         return popMark(items) && append(items);
-    case Opcode::SetItem: {
-        if (!need(3))
-            return false;
-        const std::array pair{m_stack[m_stack.size() - 2], m_stack.back()};
-        m_stack.resize(m_stack.size() - 2);
-        return setItems(pair);
-    }
+    case Opcode::SetItem:
+        return setTop();
     case Opcode::SetItems:
         return popMark(items) && setItems(items);
     case Opcode::AddItems:
@@ -75,38 +60,35 @@ bool PickleMachine::object(Opcode code)
         return call(NodeKind::NewObj);
     case Opcode::NewObjEx:
         return newObjEx();
+    case Opcode::Build:
+        return build();
+    case Opcode::BinPersId:
+        return persistentId();
+    default:
+        return rareObject(code);
+    }
+}
+
+/// Opcodes that torch.save() does not write.
+bool PickleMachine::rareObject(Opcode code)
+{
+    uint8_t byte = 0;
+    uint16_t half = 0;
+    uint32_t word = 0;
+    Node node;
+    switch (code) {
     case Opcode::Inst:
         return instance(true);
     case Opcode::Obj:
         return instance(false);
-    case Opcode::Build:
-        return build();
     case Opcode::Ext1:
         return operand(byte) && extension(byte);
     case Opcode::Ext2:
         return operand(half) && extension(half);
     case Opcode::Ext4:
         return operand(word) && extension(word);
-    case Opcode::BinPersId:
-        if (!need(1))
-            return false;
-        node.kind = NodeKind::PersistentId;
-        node.a = index(pop());
-        return pushNode(node);
-    case Opcode::PersId: {
-        std::string_view text;
-        if (!line(text))
-            return false;
-        if (std::any_of(
-                text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
-            return fail("a persistent id in text form must be ASCII");
-        if (!pushOwned(NodeKind::String, text, 0))
-            return false;
-        node.kind = NodeKind::PersistentId;
-        node.flags = PickleGraph::kTextForm;
-        node.a = index(pop());
-        return pushNode(node);
-    }
+    case Opcode::PersId:
+        return persistentIdText();
     case Opcode::NextBuffer:
         node.kind = NodeKind::Buffer;
         return pushNode(node);
@@ -115,6 +97,57 @@ bool PickleMachine::object(Opcode code)
     default:
         return fail("unknown opcode");
     }
+}
+
+bool PickleMachine::dict()
+{
+    std::span<const NodeId> items;
+    if (!popMark(items))
+        return false;
+    return items.size() % 2 == 0 ? container(NodeKind::Dict, items) : fail("the number of items is odd");
+}
+
+bool PickleMachine::appendTop()
+{
+    if (!need(2))
+        return false;
+    const NodeId item = pop();
+    return append(std::span(&item, 1));
+}
+
+bool PickleMachine::setTop()
+{
+    if (!need(3))
+        return false;
+    const std::array pair{m_stack[m_stack.size() - 2], m_stack.back()};
+    m_stack.resize(m_stack.size() - 2);
+    return setItems(pair);
+}
+
+bool PickleMachine::persistentId()
+{
+    if (!need(1))
+        return false;
+    Node node;
+    node.kind = NodeKind::PersistentId;
+    node.a = index(pop());
+    return pushNode(node);
+}
+
+bool PickleMachine::persistentIdText()
+{
+    std::string_view text;
+    if (!line(text))
+        return false;
+    if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+        return fail("a persistent id in text form must be ASCII");
+    if (!pushOwned(NodeKind::String, text, 0))
+        return false;
+    Node node;
+    node.kind = NodeKind::PersistentId;
+    node.flags = PickleGraph::kTextForm;
+    node.a = index(pop());
+    return pushNode(node);
 }
 
 bool PickleMachine::tuple(size_t count)

@@ -1,149 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/pickle/pickle_machine_opcodes.h"
 
+#include <array>
+
 namespace shardscope {
+
+namespace {
+
+struct NamedOpcode {
+    Opcode code;
+    std::string_view name;
+};
+
+constexpr NamedOpcode kOpcodes[] = {
+    {Opcode::Mark, "MARK"},
+    {Opcode::Stop, "STOP"},
+    {Opcode::Pop, "POP"},
+    {Opcode::PopMark, "POP_MARK"},
+    {Opcode::Dup, "DUP"},
+    {Opcode::Float, "FLOAT"},
+    {Opcode::Int, "INT"},
+    {Opcode::BinInt, "BININT"},
+    {Opcode::BinInt1, "BININT1"},
+    {Opcode::Long, "LONG"},
+    {Opcode::BinInt2, "BININT2"},
+    {Opcode::None, "NONE"},
+    {Opcode::PersId, "PERSID"},
+    {Opcode::BinPersId, "BINPERSID"},
+    {Opcode::Reduce, "REDUCE"},
+    {Opcode::String, "STRING"},
+    {Opcode::BinString, "BINSTRING"},
+    {Opcode::ShortBinString, "SHORT_BINSTRING"},
+    {Opcode::Unicode, "UNICODE"},
+    {Opcode::BinUnicode, "BINUNICODE"},
+    {Opcode::Append, "APPEND"},
+    {Opcode::Build, "BUILD"},
+    {Opcode::Global, "GLOBAL"},
+    {Opcode::Dict, "DICT"},
+    {Opcode::EmptyDict, "EMPTY_DICT"},
+    {Opcode::Appends, "APPENDS"},
+    {Opcode::Get, "GET"},
+    {Opcode::BinGet, "BINGET"},
+    {Opcode::Inst, "INST"},
+    {Opcode::LongBinGet, "LONG_BINGET"},
+    {Opcode::List, "LIST"},
+    {Opcode::EmptyList, "EMPTY_LIST"},
+    {Opcode::Obj, "OBJ"},
+    {Opcode::Put, "PUT"},
+    {Opcode::BinPut, "BINPUT"},
+    {Opcode::LongBinPut, "LONG_BINPUT"},
+    {Opcode::SetItem, "SETITEM"},
+    {Opcode::Tuple, "TUPLE"},
+    {Opcode::EmptyTuple, "EMPTY_TUPLE"},
+    {Opcode::SetItems, "SETITEMS"},
+    {Opcode::BinFloat, "BINFLOAT"},
+    {Opcode::Proto, "PROTO"},
+    {Opcode::NewObj, "NEWOBJ"},
+    {Opcode::Ext1, "EXT1"},
+    {Opcode::Ext2, "EXT2"},
+    {Opcode::Ext4, "EXT4"},
+    {Opcode::Tuple1, "TUPLE1"},
+    {Opcode::Tuple2, "TUPLE2"},
+    {Opcode::Tuple3, "TUPLE3"},
+    {Opcode::NewTrue, "NEWTRUE"},
+    {Opcode::NewFalse, "NEWFALSE"},
+    {Opcode::Long1, "LONG1"},
+    {Opcode::Long4, "LONG4"},
+    {Opcode::BinBytes, "BINBYTES"},
+    {Opcode::ShortBinBytes, "SHORT_BINBYTES"},
+    {Opcode::ShortBinUnicode, "SHORT_BINUNICODE"},
+    {Opcode::BinUnicode8, "BINUNICODE8"},
+    {Opcode::BinBytes8, "BINBYTES8"},
+    {Opcode::EmptySet, "EMPTY_SET"},
+    {Opcode::AddItems, "ADDITEMS"},
+    {Opcode::FrozenSet, "FROZENSET"},
+    {Opcode::NewObjEx, "NEWOBJ_EX"},
+    {Opcode::StackGlobal, "STACK_GLOBAL"},
+    {Opcode::Memoize, "MEMOIZE"},
+    {Opcode::Frame, "FRAME"},
+    {Opcode::ByteArray8, "BYTEARRAY8"},
+    {Opcode::NextBuffer, "NEXT_BUFFER"},
+    {Opcode::ReadonlyBuffer, "READONLY_BUFFER"},
+};
+
+/// By byte; the machine looks up every opcode that is not about its stack or memo.
+constexpr std::array<std::string_view, 256> kNames = [] {
+    std::array<std::string_view, 256> names{};
+    for (const NamedOpcode& opcode : kOpcodes)
+        names[static_cast<uint8_t>(opcode.code)] = opcode.name;
+    return names;
+}();
+
+} // namespace
 
 std::string_view opcodeName(uint8_t byte)
 {
-    switch (static_cast<Opcode>(byte)) {
-    case Opcode::Mark:
-        return "MARK";
-    case Opcode::Stop:
-        return "STOP";
-    case Opcode::Pop:
-        return "POP";
-    case Opcode::PopMark:
-        return "POP_MARK";
-    case Opcode::Dup:
-        return "DUP";
-    case Opcode::Float:
-        return "FLOAT";
-    case Opcode::Int:
-        return "INT";
-    case Opcode::BinInt:
-        return "BININT";
-    case Opcode::BinInt1:
-        return "BININT1";
-    case Opcode::Long:
-        return "LONG";
-    case Opcode::BinInt2:
-        return "BININT2";
-    case Opcode::None:
-        return "NONE";
-    case Opcode::PersId:
-        return "PERSID";
-    case Opcode::BinPersId:
-        return "BINPERSID";
-    case Opcode::Reduce:
-        return "REDUCE";
-    case Opcode::String:
-        return "STRING";
-    case Opcode::BinString:
-        return "BINSTRING";
-    case Opcode::ShortBinString:
-        return "SHORT_BINSTRING";
-    case Opcode::Unicode:
-        return "UNICODE";
-    case Opcode::BinUnicode:
-        return "BINUNICODE";
-    case Opcode::Append:
-        return "APPEND";
-    case Opcode::Build:
-        return "BUILD";
-    case Opcode::Global:
-        return "GLOBAL";
-    case Opcode::Dict:
-        return "DICT";
-    case Opcode::EmptyDict:
-        return "EMPTY_DICT";
-    case Opcode::Appends:
-        return "APPENDS";
-    case Opcode::Get:
-        return "GET";
-    case Opcode::BinGet:
-        return "BINGET";
-    case Opcode::Inst:
-        return "INST";
-    case Opcode::LongBinGet:
-        return "LONG_BINGET";
-    case Opcode::List:
-        return "LIST";
-    case Opcode::EmptyList:
-        return "EMPTY_LIST";
-    case Opcode::Obj:
-        return "OBJ";
-    case Opcode::Put:
-        return "PUT";
-    case Opcode::BinPut:
-        return "BINPUT";
-    case Opcode::LongBinPut:
-        return "LONG_BINPUT";
-    case Opcode::SetItem:
-        return "SETITEM";
-    case Opcode::Tuple:
-        return "TUPLE";
-    case Opcode::EmptyTuple:
-        return "EMPTY_TUPLE";
-    case Opcode::SetItems:
-        return "SETITEMS";
-    case Opcode::BinFloat:
-        return "BINFLOAT";
-    case Opcode::Proto:
-        return "PROTO";
-    case Opcode::NewObj:
-        return "NEWOBJ";
-    case Opcode::Ext1:
-        return "EXT1";
-    case Opcode::Ext2:
-        return "EXT2";
-    case Opcode::Ext4:
-        return "EXT4";
-    case Opcode::Tuple1:
-        return "TUPLE1";
-    case Opcode::Tuple2:
-        return "TUPLE2";
-    case Opcode::Tuple3:
-        return "TUPLE3";
-    case Opcode::NewTrue:
-        return "NEWTRUE";
-    case Opcode::NewFalse:
-        return "NEWFALSE";
-    case Opcode::Long1:
-        return "LONG1";
-    case Opcode::Long4:
-        return "LONG4";
-    case Opcode::BinBytes:
-        return "BINBYTES";
-    case Opcode::ShortBinBytes:
-        return "SHORT_BINBYTES";
-    case Opcode::ShortBinUnicode:
-        return "SHORT_BINUNICODE";
-    case Opcode::BinUnicode8:
-        return "BINUNICODE8";
-    case Opcode::BinBytes8:
-        return "BINBYTES8";
-    case Opcode::EmptySet:
-        return "EMPTY_SET";
-    case Opcode::AddItems:
-        return "ADDITEMS";
-    case Opcode::FrozenSet:
-        return "FROZENSET";
-    case Opcode::NewObjEx:
-        return "NEWOBJ_EX";
-    case Opcode::StackGlobal:
-        return "STACK_GLOBAL";
-    case Opcode::Memoize:
-        return "MEMOIZE";
-    case Opcode::Frame:
-        return "FRAME";
-    case Opcode::ByteArray8:
-        return "BYTEARRAY8";
-    case Opcode::NextBuffer:
-        return "NEXT_BUFFER";
-    case Opcode::ReadonlyBuffer:
-        return "READONLY_BUFFER";
-    }
-    return {};
+    return kNames[byte];
 }
 
 } // namespace shardscope

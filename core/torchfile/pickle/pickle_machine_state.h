@@ -26,6 +26,8 @@ private:
     // pickle_machine.cpp: the loop, the stack and the memo
     bool execute();
     bool step(uint8_t byte);
+    bool duplicateTop();
+    bool protocol();
     bool stop();
     bool periodicChecks();
     bool fail(std::string_view why, ErrorCode code = ErrorCode::Damaged);
@@ -49,7 +51,9 @@ private:
 
     // pickle_machine_constants.cpp
     bool constant(Opcode code);
+    bool pushInteger(uint64_t value);
     bool repeatInteger(uint8_t value);
+    bool signedLength(uint32_t& length); ///< an operand that must not be negative
     bool longInteger(uint64_t length);
     bool bytes(NodeKind kind, uint64_t length, uint8_t flags = 0);
     bool unicode(uint64_t length);
@@ -64,6 +68,12 @@ private:
 
     // pickle_machine_objects.cpp
     bool object(Opcode code);
+    bool rareObject(Opcode code);
+    bool dict();
+    bool appendTop();
+    bool setTop();
+    bool persistentId();
+    bool persistentIdText();
     bool tuple(size_t count);
     bool container(NodeKind kind, std::span<const NodeId> items);
     bool append(std::span<const NodeId> items);

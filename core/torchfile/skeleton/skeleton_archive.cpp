@@ -14,19 +14,24 @@ namespace {
 constexpr uint32_t kFolderMode = 0555;
 constexpr uint32_t kFileMode = 0444;
 
+/// How a file of the archive appears.
+struct ShownFile {
+    io::Path path;
+    io::FileIdentity identity;
+};
+
 class SkeletonReadFile final : public io::ReadFile
 {
 public:
     SkeletonReadFile(std::shared_ptr<const SkeletonArchive> archive, const SkeletonFile& file,
-        std::shared_ptr<const std::string> bytes, std::shared_ptr<const io::ReadFile> whole, io::Path shown,
-        const io::FileIdentity& identity)
+        std::shared_ptr<const std::string> bytes, std::shared_ptr<const io::ReadFile> whole, ShownFile shown)
         : m_archive(std::move(archive))
         , m_described(file)
         , m_places(placesOf(file.kept))
         , m_bytes(std::move(bytes))
         , m_whole(std::move(whole))
-        , m_path(std::move(shown))
-        , m_identity(identity)
+        , m_path(std::move(shown.path))
+        , m_identity(shown.identity)
     {
     }
 
@@ -192,7 +197,7 @@ Result<std::unique_ptr<io::ReadFile>> SkeletonArchive::openRead(
         return fail(file.unreadable->code, file.unreadable->message, shown.string());
     SHARDSCOPE_TRY(auto bytes, bytesOf(found->second));
     return std::make_unique<SkeletonReadFile>(
-        shared_from_this(), file, std::move(bytes), m_file, shown, info.identity);
+        shared_from_this(), file, std::move(bytes), m_file, ShownFile{shown, info.identity});
 }
 
 Result<std::shared_ptr<const std::string>> SkeletonArchive::bytesOf(size_t file)

@@ -94,7 +94,7 @@ private:
         if (end.commentBytes > 0)
             oddities.add(zip::Oddity::Comment, {}, end.commentBytes);
         SHARDSCOPE_TRY(const zip::Locals locals,
-            zip::readLocals(m_file, m_window, entries, end.directoryOffset, m_mode, oddities, m_job));
+            zip::readLocals({m_file, m_window, end.directoryOffset, m_mode}, entries, oddities, m_job));
         m_directory.m_alignment = locals.alignment;
         if (!endsAsTorchWrites(end))
             m_directory.m_alignment = 0;

@@ -19,13 +19,12 @@ constexpr uint64_t kUsualExtraBytes = 512;
 class LocalReader
 {
 public:
-    LocalReader(const io::ReadFile& file, HeaderWindow& window, std::vector<Entry>& entries,
-        uint64_t directoryOffset, ReadMode mode, Oddities& oddities)
-        : m_file(file)
-        , m_window(window)
+    LocalReader(const LocalsInput& input, std::vector<Entry>& entries, Oddities& oddities)
+        : m_file(input.file)
+        , m_window(input.window)
         , m_entries(entries)
-        , m_directoryOffset(directoryOffset)
-        , m_mode(mode)
+        , m_directoryOffset(input.directoryOffset)
+        , m_mode(input.mode)
         , m_oddities(oddities)
     {
         m_order.resize(entries.size());
@@ -228,10 +227,10 @@ private:
 
 } // namespace
 
-Result<Locals> readLocals(const io::ReadFile& file, HeaderWindow& window, std::vector<Entry>& entries,
-    uint64_t directoryOffset, ReadMode mode, Oddities& oddities, JobContext& job)
+Result<Locals> readLocals(
+    const LocalsInput& input, std::vector<Entry>& entries, Oddities& oddities, JobContext& job)
 {
-    return LocalReader(file, window, entries, directoryOffset, mode, oddities).read(job);
+    return LocalReader(input, entries, oddities).read(job);
 }
 
 } // namespace shardscope::zip

@@ -69,8 +69,8 @@ Result<bool> areUncorrelated(const CheckContext& context, ParamId param)
         return false;
     std::vector<uint8_t> masters(count * itemSize(DType::Float32));
     std::vector<uint8_t> copies(count * itemSize(weight->dtype));
-    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "fp32", 0, count, masters));
-    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "weight", 0, count, copies));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, {param, "fp32", 0, count}, masters));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, {param, "weight", 0, count}, copies));
     double apart = 0;
     double squares = 0;
     for (uint64_t i = 0; i < count; ++i) {

@@ -23,8 +23,8 @@ Result<std::optional<uint64_t>> firstBad(
         SHARDSCOPE_CHECK(context.job.poll());
         const uint64_t end = std::min(tensor.elements, begin + kWindowElements);
         window.resize((end - begin) * item);
-        SHARDSCOPE_CHECK(readElements(context.files, *context.checkpoint, tensor.tensor.param,
-            tensor.tensor.state, begin, end, window));
+        SHARDSCOPE_CHECK(readElements(context.files, *context.checkpoint,
+            {tensor.tensor.param, tensor.tensor.state, begin, end}, window));
         for (uint64_t i = 0; i < end - begin; ++i) {
             const double value = elementAsDouble(tensor.dtype, window.data() + i * item);
             if (negative ? value < 0 : !std::isfinite(value))

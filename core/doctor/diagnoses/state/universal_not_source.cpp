@@ -56,9 +56,9 @@ Status look(const CheckContext& context, FindingSink& sink)
         return {}; // the merge of its slices is not recorded
     DiffOptions options;
     options.states = {"fp32"};
-    options.jobs = context.jobs;
-    SHARDSCOPE_TRY(const StateDiff diff,
-        diffStates(context.files, *both->first, *both->second, options, plainBackend(), context.job));
+    options.workers.jobs = context.jobs;
+    SHARDSCOPE_TRY(
+        const StateDiff diff, diffStates(context.files, *both->first, *both->second, options, context.job));
     for (const ParamDifference& param : diff.params) {
         for (const StateDifference& state : param.states) {
             if (state.state.left != "fp32" || state.state.right != "fp32")

@@ -24,8 +24,8 @@ Result<bool> isCopy(const CheckContext& context, ParamId param)
     std::vector<uint8_t> master(count * itemSize(DType::Float32));
     std::vector<uint8_t> copy(count * itemSize(weight->dtype));
     std::vector<uint8_t> widened(master.size());
-    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "fp32", 0, count, master));
-    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "weight", 0, count, copy));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, {param, "fp32", 0, count}, master));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, {param, "weight", 0, count}, copy));
     convertElements(weight->dtype, copy, DType::Float32, widened);
     return master == widened;
 }
