@@ -96,6 +96,8 @@ private:
     void makeMenus();
     void makeStatusBar();
     void connectActions();
+    void connectNavigation();
+    void connectView();
     void connectSession();
     void connectPages();
     void restore();
