@@ -60,13 +60,23 @@ JobCard::JobCard(Theme& theme, Job* job, QWidget* parent)
     m_log->setFixedHeight(120);
     m_log->setAccessibleName(tr("Log of this job"));
     m_log->hide();
-    auto* title = new QLabel(job->title(), this);
+    makeLayout();
+    connectWidgets();
+    for (const QString& entry : job->logLines())
+        m_log->appendPlainText(entry);
+    showState();
+    showProgress();
+}
+
+void JobCard::makeLayout()
+{
+    auto* title = new QLabel(m_job->title(), this);
     title->setTextFormat(Qt::PlainText);
     QFont bold = title->font();
     bold.setBold(true);
     title->setFont(bold);
     auto* subtitle = new ElidedLabel(this);
-    subtitle->setText(job->subtitle());
+    subtitle->setText(m_job->subtitle());
     subtitle->setForegroundRole(QPalette::PlaceholderText);
 
     auto* texts = new QVBoxLayout;
@@ -90,20 +100,19 @@ JobCard::JobCard(Theme& theme, Job* job, QWidget* parent)
     rows->setContentsMargins(12, 9, 10, 9);
     rows->addLayout(line);
     rows->addWidget(m_log);
+}
 
-    connect(job, &Job::progressChanged, this, &JobCard::showProgress);
-    connect(job, &Job::stateChanged, this, &JobCard::showState);
-    connect(job, &Job::logAdded, m_log, &QPlainTextEdit::appendPlainText);
+void JobCard::connectWidgets()
+{
+    connect(m_job, &Job::progressChanged, this, &JobCard::showProgress);
+    connect(m_job, &Job::stateChanged, this, &JobCard::showState);
+    connect(m_job, &Job::logAdded, m_log, &QPlainTextEdit::appendPlainText);
     connect(m_logButton, &QToolButton::toggled, m_log, &QWidget::setVisible);
-    connect(m_cancel, &QPushButton::clicked, job, &Job::cancel);
+    connect(m_cancel, &QPushButton::clicked, m_job, &Job::cancel);
     connect(m_open, &QPushButton::clicked, this,
         [this] { Q_EMIT openRequested(QString::fromStdString(m_job->outcome().output.native())); });
     connect(m_dismiss, &QToolButton::clicked, this, [this] { Q_EMIT dismissed(m_job); });
-    connect(&theme, &Theme::changed, this, &JobCard::showState);
-    for (const QString& entry : job->logLines())
-        m_log->appendPlainText(entry);
-    showState();
-    showProgress();
+    connect(&m_theme, &Theme::changed, this, &JobCard::showState);
 }
 
 void JobCard::showProgress()

@@ -33,6 +33,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    void makeLayout();
+    void connectWidgets();
     void showProgress();
     void showState();
 

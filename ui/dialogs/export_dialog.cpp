@@ -25,12 +25,12 @@ constexpr auto kTypingPause = std::chrono::milliseconds(120);
 
 } // namespace
 
-ExportDialog::ExportDialog(io::FileSystem& files, CheckpointPtr source, CheckPlace place,
-    const QString& lastTarget, Theme& theme, QWidget* parent)
+ExportDialog::ExportDialog(
+    io::FileSystem& files, PlacedCheckpoint source, const QString& lastTarget, Theme& theme, QWidget* parent)
     : QDialog(parent)
     , m_files(files)
-    , m_source(std::move(source))
-    , m_place(std::move(place))
+    , m_source(std::move(source.checkpoint))
+    , m_place(std::move(source.place))
     , m_theme(theme)
     , m_form(new ExportForm(m_source, lastTarget, this))
     , m_messages(new MessageBar(theme, this))

@@ -24,8 +24,8 @@ class ExportDialog : public QDialog
 {
     Q_OBJECT
 public:
-    ExportDialog(io::FileSystem& files, CheckpointPtr source, CheckPlace place, const QString& lastTarget,
-        Theme& theme, QWidget* parent = nullptr);
+    ExportDialog(io::FileSystem& files, PlacedCheckpoint source, const QString& lastTarget, Theme& theme,
+        QWidget* parent = nullptr);
 
     [[nodiscard]] ExportForm* form() const { return m_form; }
     /// The plan as shown; null while it is being made or when there is none.

@@ -28,8 +28,8 @@ class ReshardDialog : public QDialog
 {
     Q_OBJECT
 public:
-    ReshardDialog(io::FileSystem& files, CheckpointPtr source, CheckPlace place, const QString& lastTarget,
-        Theme& theme, QWidget* parent = nullptr);
+    ReshardDialog(io::FileSystem& files, PlacedCheckpoint source, const QString& lastTarget, Theme& theme,
+        QWidget* parent = nullptr);
 
     [[nodiscard]] ReshardForm* form() const { return m_form; }
     /// The plan as shown; null while it is being made or when there is none.

@@ -42,9 +42,9 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     , m_force(new QCheckBox(tr("Replace an existing target"), this))
 {
     setObjectName(u"reshardForm"_s);
-    const uint32_t now = source->parallel.ranks();
     m_parentFolder = lastTarget.isEmpty() ? QString::fromStdString(source->runFolder.parent_path().native())
                                           : lastTarget;
+    const uint32_t now = source->parallel.ranks();
     m_ranks->setObjectName(u"reshardRanks"_s);
     m_ranks->setAccessibleName(tr("New GPU count"));
     m_ranks->setRange(1, kMostRanks);
@@ -67,7 +67,17 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_form->setObjectName(u"reshardKind"_s);
     m_form->setAccessibleName(tr("ZeRO stage or form of the result"));
     fillForms();
+    makeLayout();
+    m_target->setText(suggestedTarget());
+    suggestTag();
+    connectWidgets();
+    setFocusProxy(m_ranks);
+    m_ranks->setFocus();
+    m_ranks->selectAll();
+}
 
+void ReshardForm::makeLayout()
+{
     auto* form = new QFormLayout(this);
     m_rows = form;
     form->setContentsMargins(0, 0, 0, 0);
@@ -78,8 +88,8 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_ranks->setMinimumWidth(96);
     ranks->setSpacing(10);
     ranks->addWidget(m_ranks);
-    if (!isConverted(source->kind))
-        ranks->addWidget(new QLabel(tr("now %1").arg(countText(now)), this));
+    if (!isConverted(m_source->kind))
+        ranks->addWidget(new QLabel(tr("now %1").arg(countText(m_source->parallel.ranks())), this));
     ranks->addStretch();
     form->addRow(tr("&Result"), m_form);
     form->addRow(tr("&GPUs"), ranks);
@@ -97,9 +107,10 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     form->addRow(QString(), m_verify);
     form->addRow(QString(), m_latest);
     form->addRow(QString(), m_force);
-    m_target->setText(suggestedTarget());
-    suggestTag();
+}
 
+void ReshardForm::connectWidgets()
+{
     connect(m_ranks, &QSpinBox::valueChanged, this, [this] {
         if (m_targetIsOurs)
             m_target->setText(suggestedTarget());
@@ -114,9 +125,6 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     for (QCheckBox* box : {m_verify, m_latest, m_force})
         connect(box, &QCheckBox::toggled, this, &ReshardForm::changed);
     connect(m_browse, &QPushButton::clicked, this, &ReshardForm::browse);
-    setFocusProxy(m_ranks);
-    m_ranks->setFocus();
-    m_ranks->selectAll();
 }
 
 void ReshardForm::fillForms()

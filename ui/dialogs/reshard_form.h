@@ -34,6 +34,8 @@ Q_SIGNALS:
     void changed();
 
 private:
+    void makeLayout();
+    void connectWidgets();
     [[nodiscard]] QString suggestedTarget() const;
     void browse();
     void fillForms();

@@ -19,6 +19,11 @@ struct CheckPlace {
     io::Path tagFolder = {}; ///< of the checkpoint that was opened there; empty if none was
 };
 
+struct PlacedCheckpoint {
+    CheckpointPtr checkpoint;
+    CheckPlace place; ///< where it was opened
+};
+
 /// Forms in which a check can be saved.
 enum class CheckReport : uint8_t { Html, Sarif, Json };
 
@@ -43,10 +48,8 @@ public:
     [[nodiscard]] const Progress& progress() const { return m_progress; }
     /// The findings so far, in order of arrival; after the end in the order of the result.
     [[nodiscard]] const std::vector<DoctorFinding>& findings() const { return m_findings; }
-    [[nodiscard]] const std::shared_ptr<const CheckResult>& result() const
-    {
-        return m_result;
-    } ///< at the end
+    /// At the end.
+    [[nodiscard]] const std::shared_ptr<const CheckResult>& result() const { return m_result; }
     [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
     [[nodiscard]] CheckDepth depth() const { return m_depth; } ///< of the last start()
     [[nodiscard]] const CheckPlace& place() const { return m_place; } ///< of the last start()

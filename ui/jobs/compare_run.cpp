@@ -40,11 +40,12 @@ Result<CompareOutcomePtr> compare(
         SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, wish.patternsFile.native()));
     }
     const ComputeNeed need{ComputeTask::Comparison, bytesOf(*left) + bytesOf(*other.checkpoint),
-        wish.options.jobs == 0 ? defaultJobs() : wish.options.jobs};
+        wish.options.workers.jobs == 0 ? defaultJobs() : wish.options.workers.jobs};
     SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
+    DiffOptions options = wish.options;
+    options.workers.backend = compute.backend.get();
     SHARDSCOPE_TRY(JudgedDiff judged,
-        judgeDiff(
-            files, left, other.checkpoint, rules ? &*rules : nullptr, wish.options, *compute.backend, job));
+        judgeDiff(files, {left, other.checkpoint, rules ? &*rules : nullptr}, options, job));
     auto out = std::make_shared<CompareOutcome>();
     out->left = left;
     out->right = other.checkpoint;

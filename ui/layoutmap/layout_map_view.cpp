@@ -277,8 +277,8 @@ void LayoutMapView::showUnit(bool keepZoom)
         return;
     }
     m_state = m_state < states.size() ? m_state : 0;
-    setSource(
-        std::make_shared<const MapSource>(m_checkpoint, m_unit, m_projection, m_state, m_looks, m_findings),
+    setSource(std::make_shared<const MapSource>(
+                  m_checkpoint, MapQuery::Subject{m_unit, m_projection, m_state}, m_looks, m_findings),
         keepZoom);
 }
 

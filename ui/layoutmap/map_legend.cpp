@@ -27,6 +27,16 @@ bool isDimmed(const MapStyle& style, ParamClass paramClass)
     return (style.dimmedClasses >> static_cast<unsigned>(paramClass) & 1u) != 0;
 }
 
+/// Every `step` pixels.
+void paintDots(QPainter& painter, const QRect& box, const QColor& colour, int step)
+{
+    for (int y = 2; y < kSwatch; y += step) {
+        for (int x = 2; x < kSwatch; x += step) {
+            painter.fillRect(box.left() + x, box.top() + y, 1, 1, colour);
+        }
+    }
+}
+
 QString classText(ParamClass paramClass)
 {
     const auto name = paramClassName(paramClass);
@@ -261,43 +271,42 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
         break;
     case Pattern::NotYetRead:
         painter.fillRect(box, QColor(blended(m_palette->background, item.colour, 70)));
-        for (int y = 2; y < kSwatch; y += 5) {
-            for (int x = 2; x < kSwatch; x += 5) {
-                painter.fillRect(box.left() + x, box.top() + y, 1, 1, QColor(item.colour));
-            }
-        }
+        paintDots(painter, box, QColor(item.colour), 5);
         break;
     case Pattern::Ramp:
-        for (int x = 0; x < kSwatch; ++x) {
-            const auto& hues = m_palette->hues;
-            const size_t stop = static_cast<size_t>(x) * (m_palette->sequence.size()) / kSwatch;
-            const QRgb colour = m_style.mode == MapColourMode::Layer
-                ? m_palette->sequence[stop]
-                : hues[static_cast<size_t>(x) * 4 / kSwatch];
-            painter.fillRect(box.left() + x, box.top(), 1, kSwatch, QColor(colour));
-        }
+        paintRamp(painter, box);
         break;
     case Pattern::Dots:
+        painter.fillRect(box, QColor(item.colour));
+        paintDots(painter, box, QColor(blended(item.colour, m_palette->background, 150)), 4);
+        break;
     case Pattern::Stripes:
+        painter.fillRect(box, QColor(item.colour));
+        painter.setPen(QColor(blended(item.colour, m_palette->background, 150)));
+        paintHatch(painter, box, 5, false);
+        break;
     case Pattern::Lines:
         painter.fillRect(box, QColor(item.colour));
         painter.setPen(QColor(blended(item.colour, m_palette->background, 150)));
-        if (item.pattern == Pattern::Stripes) {
-            paintHatch(painter, box, 5, false);
-        }
-        for (int y = 2; y < kSwatch && item.pattern != Pattern::Stripes; y += 4) {
-            for (int x = 2; x < kSwatch && item.pattern == Pattern::Dots; x += 4) {
-                painter.fillRect(box.left() + x, box.top() + y, 1, 1, painter.pen().color());
-            }
-            if (item.pattern == Pattern::Lines) {
-                painter.drawLine(box.left(), box.top() + y, box.right(), box.top() + y);
-            }
+        for (int y = 2; y < kSwatch; y += 4) {
+            painter.drawLine(box.left(), box.top() + y, box.right(), box.top() + y);
         }
         break;
     case Pattern::Outline:
         painter.setPen(QPen(QColor(item.colour), 2));
         painter.drawRect(box.adjusted(1, 1, -1, -1));
         break;
+    }
+}
+
+void MapLegend::paintRamp(QPainter& painter, const QRect& box) const
+{
+    const auto& hues = m_palette->hues;
+    for (int x = 0; x < kSwatch; ++x) {
+        const size_t stop = static_cast<size_t>(x) * (m_palette->sequence.size()) / kSwatch;
+        const QRgb colour = m_style.mode == MapColourMode::Layer ? m_palette->sequence[stop]
+                                                                 : hues[static_cast<size_t>(x) * 4 / kSwatch];
+        painter.fillRect(box.left() + x, box.top(), 1, kSwatch, QColor(colour));
     }
 }
 

@@ -66,6 +66,7 @@ private:
     void addStates();
     [[nodiscard]] std::vector<QRect> layoutItems(int width) const;
     void paintSwatch(QPainter& painter, const QRect& box, const Item& item) const;
+    void paintRamp(QPainter& painter, const QRect& box) const;
     void toggle(const Item& item);
 
     MapSourcePtr m_source;

@@ -54,8 +54,6 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     m_copyTitle->setIcon(themedIcon(theme, u"copy"_s, ThemeRole::MutedText));
     m_copyTitle->setToolTip(tr("Copy the name"));
     m_copyTitle->setAccessibleName(tr("Copy the name"));
-    connect(m_copyTitle, &QToolButton::clicked, this,
-        [this] { QApplication::clipboard()->setText(m_title->text()); });
     QFont large = m_title->font();
     large.setBold(true);
     m_title->setFont(large);
@@ -70,7 +68,15 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     const int widths[] = {48, 106, 84, 84, 160};
     for (int column = 0; column < FragmentTableModel::ColumnCount; ++column)
         m_fragments->setColumnWidth(column, widths[column]);
+    makeLayout();
+    connectWidgets();
+    setFocusProxy(m_scroll);
+    applyTheme();
+    showEmpty();
+}
 
+void DetailsPanel::makeLayout()
+{
     auto* heading = new QHBoxLayout;
     heading->addWidget(m_fragmentTitle, 1);
     heading->addWidget(m_states);
@@ -94,8 +100,13 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     rows->addLayout(head);
     rows->addWidget(m_scroll, 3);
     rows->addWidget(m_fragmentBox, 2);
+}
 
-    connect(&selection, &Selection::changed, this, &DetailsPanel::follow);
+void DetailsPanel::connectWidgets()
+{
+    connect(m_copyTitle, &QToolButton::clicked, this,
+        [this] { QApplication::clipboard()->setText(m_title->text()); });
+    connect(&m_selection, &Selection::changed, this, &DetailsPanel::follow);
     connect(m_states, &QComboBox::activated, this, [this](int at) {
         SelectedThing thing = m_selection.current();
         thing.state = m_shown.states[static_cast<size_t>(at)];
@@ -106,10 +117,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
             if (!m_following && now.isValid())
                 chooseFragment(now.row());
         });
-    connect(&theme, &Theme::changed, this, &DetailsPanel::applyTheme);
-    setFocusProxy(m_scroll);
-    applyTheme();
-    showEmpty();
+    connect(&m_theme, &Theme::changed, this, &DetailsPanel::applyTheme);
 }
 
 QString DetailsPanel::title() const

@@ -39,6 +39,8 @@ Q_SIGNALS:
     void shown();
 
 private:
+    void makeLayout();
+    void connectWidgets();
     void follow(const SelectedThing& thing);
     void show(Details details);
     void showEmpty();

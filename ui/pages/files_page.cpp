@@ -44,7 +44,14 @@ FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, 
     m_recordTitle->setContentsMargins(12, 8, 12, 8);
     m_summary->setObjectName(u"fileSummary"_s);
     m_summary->setContentsMargins(12, 6, 12, 6);
+    makeLayout();
+    connectWidgets();
+    setFocusProxy(m_fileTable);
+    loadRecords(kNoFile);
+}
 
+void FilesPage::makeLayout()
+{
     auto* lower = new QWidget(this);
     auto* lowerRows = new QVBoxLayout(lower);
     lowerRows->setContentsMargins(0, 0, 0, 0);
@@ -63,7 +70,10 @@ FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, 
     rows->setSpacing(0);
     rows->addWidget(splitter, 1);
     rows->addWidget(m_summary);
+}
 
+void FilesPage::connectWidgets()
+{
     connect(m_fileTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
             if (!m_following && now.isValid())
@@ -78,9 +88,7 @@ FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, 
         updateSummary();
         follow(m_selection.current());
     });
-    connect(&selection, &Selection::changed, this, &FilesPage::follow);
-    setFocusProxy(m_fileTable);
-    loadRecords(kNoFile);
+    connect(&m_selection, &Selection::changed, this, &FilesPage::follow);
 }
 
 void FilesPage::setCheckpoint(const CheckpointPtr& checkpoint)

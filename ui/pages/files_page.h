@@ -29,6 +29,8 @@ public:
     [[nodiscard]] bool isBusy() const { return m_loader.isRunning(); }
 
 private:
+    void makeLayout();
+    void connectWidgets();
     void follow(const SelectedThing& thing);
     void loadRecords(FileId file);
     void showRecords(RecordList list);

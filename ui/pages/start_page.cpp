@@ -72,7 +72,20 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     m_recent->viewport()->setAutoFillBackground(false);
     m_recent->setTextElideMode(Qt::ElideMiddle);
     m_recent->setIconSize(QSize(22, 22));
+    makeLayout(note);
 
+    connect(m_open, &QPushButton::clicked, this, &StartPage::openRequested);
+    connect(m_recent, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
+        Q_EMIT recentRequested(item->data(kPathRole).toString(), item->data(kTagRole).toString());
+    });
+    makeRecentActions();
+    connect(&settings, &Settings::recentChanged, this, &StartPage::fillRecent);
+    connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
+    fillRecent();
+}
+
+void StartPage::makeLayout(QLabel* note)
+{
     auto* drop = new QVBoxLayout(m_dropArea);
     drop->setSpacing(12);
     drop->addStretch();
@@ -96,15 +109,6 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     middle->addStretch(1);
     middle->addWidget(column, 10);
     middle->addStretch(1);
-
-    connect(m_open, &QPushButton::clicked, this, &StartPage::openRequested);
-    connect(m_recent, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
-        Q_EMIT recentRequested(item->data(kPathRole).toString(), item->data(kTagRole).toString());
-    });
-    makeRecentActions();
-    connect(&settings, &Settings::recentChanged, this, &StartPage::fillRecent);
-    connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
-    fillRecent();
 }
 
 void StartPage::fillRecent()

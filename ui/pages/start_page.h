@@ -41,6 +41,7 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    void makeLayout(QLabel* note);
     void fillRecent();
     void markMissing(const QList<bool>& exists);
     void makeRecentActions();

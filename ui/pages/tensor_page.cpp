@@ -44,8 +44,9 @@ Result<TensorFindings> statisticsOf(
 {
     SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(files, source, exact));
     std::optional<TensorStatistics> out;
-    SHARDSCOPE_CHECK(computeStatistics(files, *source.checkpoint, {{source.param, source.state}},
-        {.exact = exact, .jobs = kJobs}, *compute.backend, job, [&](TensorStatistics statistics) -> Status {
+    const std::vector<TensorAsked> tensors{{source.param, source.state}};
+    SHARDSCOPE_CHECK(computeStatistics(files, {*source.checkpoint, tensors, exact}, {kJobs, *compute.backend},
+        job, [&](TensorStatistics statistics) -> Status {
             out = std::move(statistics);
             return {};
         }));

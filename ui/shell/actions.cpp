@@ -18,12 +18,14 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Actions)
 };
 
-} // namespace
+/// Makes the actions of one window.
+struct Maker {
+    const Theme& theme;
+    QWidget* parent;
 
-Actions makeActions(const Theme& theme, QWidget* parent)
-{
-    const auto make = [&](const QString& name, const QString& text, const QList<QKeySequence>& keys,
-                          const QString& icon = {}) {
+    QAction* operator()(const QString& name, const QString& text, const QList<QKeySequence>& keys,
+        const QString& icon = {}) const
+    {
         auto* action = new QAction(text, parent);
         action->setObjectName(name);
         action->setShortcuts(keys);
@@ -35,8 +37,11 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         action->setToolTip(tip);
         parent->addAction(action);
         return action;
-    };
-    Actions actions;
+    }
+};
+
+void addCheckpointActions(Actions& actions, const Maker& make)
+{
     actions.open = make(u"actionOpen"_s, Words::tr("&Open Folder…"), {QKeySequence::Open}, u"open"_s);
     actions.openFile
         = make(u"actionOpenFile"_s, Words::tr("Open &File…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
@@ -44,6 +49,10 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     actions.reload = make(u"actionReload"_s, Words::tr("&Reload"), {Qt::Key_F5}, u"reload"_s);
     actions.close = make(u"actionClose"_s, Words::tr("&Close Checkpoint"), {Qt::CTRL | Qt::Key_W});
     actions.quit = make(u"actionQuit"_s, Words::tr("&Quit"), {Qt::CTRL | Qt::Key_Q});
+}
+
+void addNavigationActions(Actions& actions, const Maker& make)
+{
     actions.back = make(u"actionBack"_s, Words::tr("&Back"), {Qt::ALT | Qt::Key_Left}, u"back"_s);
     actions.forward
         = make(u"actionForward"_s, Words::tr("&Forward"), {Qt::ALT | Qt::Key_Right}, u"forward"_s);
@@ -65,11 +74,21 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
     actions.previousPane
         = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
+}
+
+void addJobActions(Actions& actions, const Maker& make)
+{
     actions.check = make(u"actionCheck"_s, Words::tr("Chec&k"), {Qt::Key_F8}, u"check"_s);
     actions.reshard
         = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
     actions.exportWeights
         = make(u"actionExport"_s, Words::tr("&Export…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
+    actions.reshard->setIconText(Words::tr("Reshard"));
+    actions.exportWeights->setIconText(Words::tr("Export"));
+}
+
+void addPageActions(Actions& actions, const Maker& make)
+{
     const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionTensor"_s,
         u"actionFiles"_s, u"actionComparePage"_s, u"actionFindings"_s};
     const std::array texts = {Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"),
@@ -80,7 +99,11 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         actions.pages[i] = make(names[i], texts[i],
             {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(i))))},
             icons[i]);
-    actions.themeGroup = new QActionGroup(parent);
+}
+
+void addViewActions(Actions& actions, const Maker& make)
+{
+    actions.themeGroup = new QActionGroup(make.parent);
     const std::array themeNames = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s};
     const std::array themeTexts = {Words::tr("Like the &Desktop"), Words::tr("&Light"), Words::tr("&Dark")};
     for (size_t i = 0; i < actions.themes.size(); ++i) {
@@ -94,8 +117,19 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     actions.shortcuts = make(u"actionShortcuts"_s, Words::tr("&Keyboard Shortcuts"),
         {Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
     actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
-    actions.reshard->setIconText(Words::tr("Reshard"));
-    actions.exportWeights->setIconText(Words::tr("Export"));
+}
+
+} // namespace
+
+Actions makeActions(const Theme& theme, QWidget* parent)
+{
+    const Maker make{theme, parent};
+    Actions actions;
+    addCheckpointActions(actions, make);
+    addNavigationActions(actions, make);
+    addJobActions(actions, make);
+    addPageActions(actions, make);
+    addViewActions(actions, make);
     actions.setOpen(false, false, false, false);
     actions.setDifferences(false);
     actions.back->setEnabled(false);

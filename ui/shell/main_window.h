@@ -97,6 +97,8 @@ private:
     void makeMenus();
     void makeStatusBar();
     void connectActions();
+    void connectNavigation();
+    void connectView();
     void connectSession();
     void connectPages();
     void restore();

@@ -47,6 +47,24 @@ void MainWindow::connectActions()
     connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
     connect(m_actions.close, &QAction::triggered, &m_session, &Session::close);
     connect(m_actions.quit, &QAction::triggered, this, &QWidget::close);
+    connect(m_actions.check, &QAction::triggered, this, [this] {
+        showPage(u"findings"_s);
+        m_findings->check();
+    });
+    connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
+    connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
+    connect(m_actions.shortcuts, &QAction::triggered, this, [this] {
+        auto* sheet = new ShortcutSheet(m_actions.all(), this);
+        sheet->setAttribute(Qt::WA_DeleteOnClose);
+        sheet->open();
+    });
+    connect(m_actions.about, &QAction::triggered, this, &MainWindow::showAbout);
+    connectNavigation();
+    connectView();
+}
+
+void MainWindow::connectNavigation()
+{
     connect(m_actions.back, &QAction::triggered, &m_history, &SelectionHistory::back);
     connect(m_actions.forward, &QAction::triggered, &m_history, &SelectionHistory::forward);
     connect(m_actions.find, &QAction::triggered, this, [this] {
@@ -73,12 +91,6 @@ void MainWindow::connectActions()
         m_actions.previousDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(-1); });
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
-    connect(m_actions.check, &QAction::triggered, this, [this] {
-        showPage(u"findings"_s);
-        m_findings->check();
-    });
-    connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
-    connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
     for (size_t i = 0; i < m_actions.pages.size(); ++i)
         connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
             // Otherwise the tabs pass the focus on themselves, and the focus frame is not shown.
@@ -87,6 +99,10 @@ void MainWindow::connectActions()
             m_tabs->setCurrentIndex(static_cast<int>(i));
             m_tabs->currentWidget()->setFocus(Qt::ShortcutFocusReason);
         });
+}
+
+void MainWindow::connectView()
+{
     for (size_t i = 0; i < m_actions.themes.size(); ++i)
         connect(m_actions.themes[i], &QAction::triggered, this, [this, i] {
             m_settings.setThemeMode(static_cast<ThemeMode>(i));
@@ -96,12 +112,6 @@ void MainWindow::connectActions()
     connect(m_actions.fullScreen, &QAction::toggled, this,
         [this](bool on) { on ? showFullScreen() : showNormal(); });
     connect(m_actions.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
-    connect(m_actions.shortcuts, &QAction::triggered, this, [this] {
-        auto* sheet = new ShortcutSheet(m_actions.all(), this);
-        sheet->setAttribute(Qt::WA_DeleteOnClose);
-        sheet->open();
-    });
-    connect(m_actions.about, &QAction::triggered, this, &MainWindow::showAbout);
 }
 
 void MainWindow::connectPages()
@@ -174,8 +184,8 @@ ReshardDialog* MainWindow::showReshardDialog()
 {
     if (!m_actions.reshard->isEnabled())
         return nullptr;
-    auto* dialog = new ReshardDialog(
-        m_session.files(), m_session.checkpoint(), m_session.place(), m_settings.lastTarget(), m_theme, this);
+    auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+        m_settings.lastTarget(), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ReshardDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
@@ -196,8 +206,8 @@ ExportDialog* MainWindow::showExportDialog()
 {
     if (!m_actions.exportWeights->isEnabled())
         return nullptr;
-    auto* dialog = new ExportDialog(
-        m_session.files(), m_session.checkpoint(), m_session.place(), m_settings.lastTarget(), m_theme, this);
+    auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+        m_settings.lastTarget(), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ExportDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](

@@ -141,7 +141,7 @@ private:
             const uint64_t stop = std::min(at + step, end);
             m_bytes.resize((stop - at) * item);
             const auto missing = readPresentElements(
-                m_files, *m_source.checkpoint, m_source.param, m_source.state, at, stop, m_bytes);
+                m_files, *m_source.checkpoint, {m_source.param, m_source.state, at, stop}, m_bytes);
             size_t gap = 0;
             for (uint64_t element = at; element < stop; ++element) {
                 while (missing && gap < missing->size() && element >= (*missing)[gap].second)

@@ -51,7 +51,7 @@ FirstOdd findFirstOdd(
             return out;
         const uint64_t end = std::min(begin + step, source.elements);
         bytes.assign((end - begin) * item, 0); // missing elements count as zeros
-        if (!readPresentElements(files, *source.checkpoint, source.param, source.state, begin, end, bytes))
+        if (!readPresentElements(files, *source.checkpoint, {source.param, source.state, begin, end}, bytes))
             continue;
         for (uint64_t i = begin; i < end && (nan || infinite); ++i) {
             const double value = elementAsDouble(source.dtype, bytes.data() + (i - begin) * item);

@@ -66,7 +66,7 @@ void TensorPages::read(uint64_t number)
         auto page = std::make_shared<Page>();
         page->bytes.resize((end - begin) * source->itemBytes());
         auto missing = readPresentElements(
-            files, *source->checkpoint, source->param, source->state, begin, end, page->bytes);
+            files, *source->checkpoint, {source->param, source->state, begin, end}, page->bytes);
         if (missing)
             page->missing = std::move(*missing);
         else

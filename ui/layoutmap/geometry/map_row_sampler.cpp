@@ -6,16 +6,16 @@
 namespace shardscope::ui {
 
 MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometry, const MapPalette& palette,
-    MapStyle style, int64_t x, int width)
+    MapStyle style, const MapColumns& columns)
     : m_source(source)
     , m_geometry(geometry)
     , m_palette(palette)
     , m_style(std::move(style))
-    , m_x(x)
+    , m_x(columns.x)
 {
     if (m_style.mode == MapColourMode::Difference && m_style.differences)
         m_marks = m_style.differences->ofState(source.state().name);
-    const int64_t visible = std::clamp<int64_t>(geometry.contentWidth() - x, 0, width);
+    const int64_t visible = std::clamp<int64_t>(geometry.contentWidth() - columns.x, 0, columns.width);
     m_pixels.resize(static_cast<size_t>(visible));
     if (source.hasEqualRows()) {
         findColumns();

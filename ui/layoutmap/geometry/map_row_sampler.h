@@ -45,7 +45,13 @@ struct MapStyle {
 /// Runs narrower than this, in pixels, are merged with their neighbours.
 inline constexpr int kNarrowestFragment = 3;
 
-/// Turns rows of the map into runs of pixels, for the columns [x, x + width) of one picture.
+/// Pixel columns [x, x + width) of one picture.
+struct MapColumns {
+    int64_t x = 0;
+    int width = 0;
+};
+
+/// Turns rows of the map into runs of pixels.
 ///
 /// Where all rows have the same parameters at the same offsets, those are looked up once; a row then costs a
 /// comparison per pixel. One per thread.
@@ -53,7 +59,7 @@ class MapRowSampler
 {
 public:
     MapRowSampler(const MapSource& source, const MapGeometry& geometry, const MapPalette& palette,
-        MapStyle style, int64_t x, int width);
+        MapStyle style, const MapColumns& columns);
 
     /// The pixels of the rows that share a pixel row: the middle row, or a missing one; the worst
     /// finding of all.

@@ -39,9 +39,9 @@ uint32_t layerFromName(std::string_view name)
 
 } // namespace
 
-MapSource::MapSource(CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection,
-    uint32_t stateIndex, ParamLooksPtr looks, std::span<const Finding> more)
-    : m_query(std::move(checkpoint), unit, projection, stateIndex, std::move(looks), more)
+MapSource::MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks,
+    std::span<const Finding> more)
+    : m_query(std::move(checkpoint), subject, std::move(looks), more)
 {
 }
 

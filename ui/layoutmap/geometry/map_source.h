@@ -29,8 +29,8 @@ public:
     static constexpr uint8_t kHues = 12;
     static constexpr uint32_t kNoLayer = 0xFFFFFFFFu;
 
-    MapSource(CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection, uint32_t stateIndex,
-        ParamLooksPtr looks = nullptr, std::span<const Finding> more = {});
+    MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks = nullptr,
+        std::span<const Finding> more = {});
 
     [[nodiscard]] const MapQuery& query() const { return m_query; }
     [[nodiscard]] const Checkpoint& checkpoint() const { return *m_query.checkpoint(); }

@@ -20,11 +20,11 @@ QList<double> readChunk(const MapSource& source, ParamId param, uint64_t begin, 
     const auto order = checkpoint.transposedOrder(param);
     Status status;
     if (!order) {
-        status = readElements(realFilesAndSkeletons(), checkpoint, param, state.name, begin, end, bytes);
+        status = readElements(realFilesAndSkeletons(), checkpoint, {param, state.name, begin, end}, bytes);
     }
     for (uint64_t stored = begin; order && status && stored < end; ++stored) {
         const uint64_t element = order->elementOf(stored);
-        status = readElements(realFilesAndSkeletons(), checkpoint, param, state.name, element, element + 1,
+        status = readElements(realFilesAndSkeletons(), checkpoint, {param, state.name, element, element + 1},
             std::span(bytes).subspan((stored - begin) * size, size));
     }
     QList<double> values;

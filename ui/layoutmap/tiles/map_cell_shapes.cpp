@@ -24,7 +24,7 @@ std::vector<Shape> shapesOf(const MapRenderRequest& request)
     std::vector<Shape> shapes;
     const auto& geometry = request.geometry;
     const MapRowSampler sampler(
-        *request.source, geometry, *request.palette, request.style, request.x, request.width);
+        *request.source, geometry, *request.palette, request.style, {request.x, request.width});
     const int height = geometry.rowScale().rowHeight();
     const int64_t right = std::min(request.x + request.width, geometry.contentWidth());
     const auto rows = geometry.rowsIn(request.y, request.y + request.height);

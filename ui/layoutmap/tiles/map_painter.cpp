@@ -123,7 +123,7 @@ void MapPainter::paintRankBorders(QPainter& painter, const QFont& font) const
 
 void MapPainter::paintLabels(QPainter& painter, MapLabels& labels) const
 {
-    const MapRowSampler sampler(m_source, m_viewport.geometry(), m_palette, m_style, 0, 0);
+    const MapRowSampler sampler(m_source, m_viewport.geometry(), m_palette, m_style, {});
     const QFontMetrics metrics(labels.font());
     const int gap = static_cast<int>(std::lround(4 * m_unit));
     painter.setFont(labels.font());
@@ -160,7 +160,7 @@ void MapPainter::paintValues(QPainter& painter, const QFont& font, MapValues& va
         || height < metrics.height()) {
         return;
     }
-    const MapRowSampler sampler(m_source, geometry, m_palette, m_style, 0, 0);
+    const MapRowSampler sampler(m_source, geometry, m_palette, m_style, {});
     const bool shared = height >= 2 * metrics.height() + 2;
     const auto visible = m_viewport.visible();
     painter.setFont(font);

@@ -131,11 +131,17 @@ QRgb colourOf(const ScanLine& line, const MapPixel& pixel, int64_t x)
     return palette.background;
 }
 
+/// Of a pixel in a run of findings.
+struct PlaceInRun {
+    int distanceFromStart = 0; ///< negative: the start is not in the picture
+    bool beforeEnd = false; ///< the pixel before the last one
+};
+
 /// An outline of two pixels and a triangle in the corner where a run of findings begins, stripes where rows
 /// are thin; drawn last, over everything.
-QRgb withFinding(const ScanLine& line, const MapPixel& pixel, int64_t x, int distanceFromStart,
-    bool beforeEnd, QRgb colour)
+QRgb withFinding(const ScanLine& line, const MapPixel& pixel, int64_t x, const PlaceInRun& place, QRgb colour)
 {
+    const auto [distanceFromStart, beforeEnd] = place;
     if (pixel.kind == CellKind::Missing) {
         return colour; // the cross-hatch says more than an outline would
     }
@@ -169,7 +175,7 @@ void drawLine(const ScanLine& line, std::span<const MapPixel> pixels, QRgb* targ
             const bool starts = (pixel.flags & MapPixel::FindingStart) != 0;
             distance = starts ? 0 : (distance < 0 ? -1 : distance + 1);
             const bool beforeEnd = i + 1 < pixels.size() && (pixels[i + 1].flags & MapPixel::FindingEnd) != 0;
-            colour = withFinding(line, pixel, x, distance, beforeEnd, colour);
+            colour = withFinding(line, pixel, x, {distance, beforeEnd}, colour);
         } else {
             distance = -1;
         }
@@ -210,7 +216,7 @@ QImage renderMap(const MapRenderRequest& request)
     QImage image(request.width, request.height, QImage::Format_RGB32);
     image.fill(palette.background);
     MapRowSampler sampler(
-        *request.source, request.geometry, palette, request.style, request.x, request.width);
+        *request.source, request.geometry, palette, request.style, {request.x, request.width});
     const auto edges = elementEdges(request);
     const int rowHeight = std::max(request.geometry.rowScale().rowHeight(), 1);
     const int body = rowHeight - rowGap(rowHeight);

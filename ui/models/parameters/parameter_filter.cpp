@@ -183,70 +183,89 @@ bool ParameterFilter::addTerm(const QString& word)
     const QRegularExpressionMatch found = shape.match(word);
     if (!found.hasMatch())
         return false;
-    const QString key = found.captured(1);
-    const QString relation = found.captured(2);
-    const QString value = found.captured(3).toLower();
-    const auto wrong = [&](const QString& expected) {
+    const Term term{found.captured(1), found.captured(2), found.captured(3).toLower()};
+    const QString expected = addTermTest(term);
+    if (!expected.isEmpty())
         m_error = Words::tr("“%1”: %2").arg(word, expected);
-        return true;
-    };
-    if (key == "size"_L1 || key == "elements"_L1) {
-        const auto limit = parseBytes(value.toStdString());
-        if (!limit)
-            return wrong(Words::tr("expected a number such as 512, 64K or 1.5G"));
-        const bool bytes = key == "size"_L1;
-        m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
-            const uint64_t actual = bytes ? index.facts(ParamId{static_cast<uint32_t>(row)}).bytes
-                                          : index.checkpoint()->params[row].elements;
-            return compares(actual, relation, *limit);
-        }));
-        return true;
-    }
-    if (relation != ":"_L1 && relation != "="_L1)
-        return wrong(Words::tr("only size and elements can be compared"));
-    if (key == "dtype"_L1) {
-        const auto dtype = dtypeOf(value);
+    return true;
+}
+
+QString ParameterFilter::addTermTest(const Term& term)
+{
+    if (term.key == "size"_L1 || term.key == "elements"_L1)
+        return addSizeTest(term);
+    if (term.relation != ":"_L1 && term.relation != "="_L1)
+        return Words::tr("only size and elements can be compared");
+    if (term.key == "dtype"_L1) {
+        const auto dtype = dtypeOf(term.value);
         if (!dtype)
-            return wrong(Words::tr("no such dtype; try bf16, fp16, fp32, int64"));
+            return Words::tr("no such dtype; try bf16, fp16, fp32, int64");
         m_tests.emplace_back(eachRow([dtype = *dtype](const ParameterIndex& index, size_t row) {
             return index.facts(ParamId{static_cast<uint32_t>(row)}).dtype == dtype;
         }));
-        return true;
+        return {};
     }
-    if (key == "state"_L1) {
-        m_tests.emplace_back(eachRow([part = value.toStdString()](const ParameterIndex& index, size_t row) {
-            return index.stateSets()[index.facts(ParamId{static_cast<uint32_t>(row)}).states].find(part)
-                != std::string::npos;
+    if (term.key == "state"_L1) {
+        m_tests.emplace_back(
+            eachRow([part = term.value.toStdString()](const ParameterIndex& index, size_t row) {
+                return index.stateSets()[index.facts(ParamId{static_cast<uint32_t>(row)}).states].find(part)
+                    != std::string::npos;
+            }));
+        return {};
+    }
+    if (term.key == "group"_L1 || term.key == "layer"_L1)
+        return addRangeTest(term);
+    return addYesNoTest(term);
+}
+
+QString ParameterFilter::addSizeTest(const Term& term)
+{
+    const auto limit = parseBytes(term.value.toStdString());
+    if (!limit)
+        return Words::tr("expected a number such as 512, 64K or 1.5G");
+    const bool bytes = term.key == "size"_L1;
+    m_tests.emplace_back(
+        eachRow([bytes, relation = term.relation, limit = *limit](const ParameterIndex& index, size_t row) {
+            const uint64_t actual = bytes ? index.facts(ParamId{static_cast<uint32_t>(row)}).bytes
+                                          : index.checkpoint()->params[row].elements;
+            return compares(actual, relation, limit);
         }));
-        return true;
-    }
-    if (key == "group"_L1 || key == "layer"_L1) {
-        const qsizetype dots = value.indexOf(".."_L1);
-        bool firstIs = false;
-        bool lastIs = false;
-        const uint first = (dots < 0 ? value : value.left(dots)).toUInt(&firstIs);
-        const uint last = dots < 0 ? value.toUInt(&lastIs) : value.mid(dots + 2).toUInt(&lastIs);
-        if (!firstIs || !lastIs)
-            return wrong(Words::tr("expected a number or a range such as 4..7"));
-        const bool group = key == "group"_L1;
-        m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
-            if (!group)
-                return hasLayer(index.lowerName(row), first, last);
-            const int64_t own = index.checkpoint()->params[row].group;
-            return own >= int64_t{first} && own <= int64_t{last};
-        }));
-        return true;
-    }
+    return {};
+}
+
+QString ParameterFilter::addRangeTest(const Term& term)
+{
+    const QString& value = term.value;
+    const qsizetype dots = value.indexOf(".."_L1);
+    bool firstIs = false;
+    bool lastIs = false;
+    const uint first = (dots < 0 ? value : value.left(dots)).toUInt(&firstIs);
+    const uint last = dots < 0 ? value.toUInt(&lastIs) : value.mid(dots + 2).toUInt(&lastIs);
+    if (!firstIs || !lastIs)
+        return Words::tr("expected a number or a range such as 4..7");
+    const bool group = term.key == "group"_L1;
+    m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
+        if (!group)
+            return hasLayer(index.lowerName(row), first, last);
+        const int64_t own = index.checkpoint()->params[row].group;
+        return own >= int64_t{first} && own <= int64_t{last};
+    }));
+    return {};
+}
+
+QString ParameterFilter::addYesNoTest(const Term& term)
+{
+    const QString& value = term.value;
     const bool yes = value == "yes"_L1 || value == "true"_L1 || value == "1"_L1;
     if (!yes && value != "no"_L1 && value != "false"_L1 && value != "0"_L1)
-        return wrong(Words::tr("expected yes or no"));
-    const bool shared = key == "shared"_L1;
-    const ParamRole role = key == "frozen"_L1 ? ParamRole::Frozen : ParamRole::Buffer;
+        return Words::tr("expected yes or no");
+    const bool shared = term.key == "shared"_L1;
+    const ParamRole role = term.key == "frozen"_L1 ? ParamRole::Frozen : ParamRole::Buffer;
     m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
         const Parameter& param = index.checkpoint()->params[row];
         return (shared ? param.sharedWith != kNoParam : param.role == role) == yes;
     }));
-    return true;
+    return {};
 }
 
 std::vector<uint8_t> ParameterFilter::matches(const ParameterIndex& index, const std::stop_token& token) const

@@ -41,6 +41,18 @@ private:
     void addWord(const QString& word);
     bool addTerm(const QString& word);
 
+    /// "size>=64K" in parts.
+    struct Term {
+        QString key;
+        QString relation;
+        QString value; ///< in lower case
+    };
+    /// Each of them adds a test, or returns what is expected instead.
+    [[nodiscard]] QString addTermTest(const Term& term);
+    [[nodiscard]] QString addSizeTest(const Term& term);
+    [[nodiscard]] QString addRangeTest(const Term& term);
+    [[nodiscard]] QString addYesNoTest(const Term& term);
+
     std::vector<Test> m_tests;
     QString m_error;
 };
