@@ -278,6 +278,75 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     return planReshard(files, std::move(source), options, std::vector<std::shared_ptr<Refills>>(), job);
 }
 
+namespace {
+
+/// What the splits and merges of a plan are.
+struct PartChanges {
+    bool mergesSlices = false;
+    bool splitsSlices = false;
+    bool splitsStages = false;
+};
+
+Status requireUsedOptions(const Checkpoint& source, const ReshardOptions& options, const PartChanges& changes)
+{
+    if (!changes.mergesSlices && !changes.splitsSlices && options.patterns)
+        return fail(ErrorCode::Usage,
+            "patterns say how tensor slices join and are cut, and none are joined or cut here",
+            source.tagFolder.string(), "leave --patterns out");
+    if (!changes.splitsStages && !options.tiedLayers.empty())
+        return fail(ErrorCode::Usage,
+            "layers of tied modules are named, and no layers are distributed to stages",
+            source.tagFolder.string(),
+            "leave --pp-tied out, or say with --pp-layers which layers stages have");
+    if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))
+        return fail(ErrorCode::Usage,
+            "rows of a padded vocabulary are those of a native target's tensor slices, and their number is "
+            "not given",
+            source.tagFolder.string(), "give --tp, too");
+    return {};
+}
+
+/// How the parts of a target are laid out.
+struct TargetLayout {
+    CheckpointKind kind = CheckpointKind::Unknown;
+    uint32_t ranks = 1;
+    uint32_t expertRanks = 0; ///< 0: as in the source
+    uint64_t subGroupSize = 0;
+    bool columns = false; ///< ZenFlow's order
+    bool fresh = false; ///< as ReshardContext::fresh
+    const Checkpoint* carriesFrom
+        = nullptr; ///< the whole source, whose framework's files go with the first part
+};
+
+/// A context for each part of the source.
+Result<std::vector<std::shared_ptr<const ReshardContext>>> makeContexts(io::FileSystem& files,
+    const CheckpointPtr& source, const TargetLayout& layout,
+    const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job)
+{
+    std::vector<std::shared_ptr<const ReshardContext>> contexts;
+    for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
+        SHARDSCOPE_TRY(ReshardTarget target,
+            layout.expertRanks != 0 ? layOutExperts(*part, layout.kind, layout.ranks, layout.expertRanks)
+                                    : layOutTarget(*part, layout.kind, layout.ranks, layout.subGroupSize));
+        target.zenflow = layout.columns;
+        const auto refill = contexts.size() < refills.size() ? refills[contexts.size()] : nullptr;
+        const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
+            [](const ParamGroup& group) { return group.options == kNoNode; });
+        if (layout.fresh || !tellsOptions || (refill && refill->model().rebuilt)) {
+            SHARDSCOPE_CHECK(requireStage0Facts(*part, layout.kind));
+            SHARDSCOPE_CHECK(requireModelFacts(*part, layout.kind));
+        }
+        const Checkpoint* carriesFrom = contexts.empty() ? layout.carriesFrom : nullptr;
+        SHARDSCOPE_TRY(auto context,
+            makeReshardContext(
+                files, part, std::move(target), layout.subGroupSize, layout.fresh, carriesFrom, job, refill));
+        contexts.push_back(std::move(context));
+    }
+    return contexts;
+}
+
+} // namespace
+
 Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
     const ReshardOptions& options, const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job)
 {
@@ -293,21 +362,8 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     std::vector<Finding> warnings;
     const bool cuts = cutsSlices(*source, options);
     const bool deals = cutsStages(*source, options);
-    const bool joinsSlices = joinsParts(*source, options) && source->parallel.tp > 1;
-    if (!joinsSlices && !cuts && options.patterns)
-        return fail(ErrorCode::Usage,
-            "patterns say how tensor slices join and are cut, and none are joined or cut here",
-            source->tagFolder.string(), "leave --patterns out");
-    if (!deals && !options.tiedLayers.empty())
-        return fail(ErrorCode::Usage,
-            "layers of tied modules are named, and no layers are distributed to stages",
-            source->tagFolder.string(),
-            "leave --pp-tied out, or say with --pp-layers which layers stages have");
-    if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))
-        return fail(ErrorCode::Usage,
-            "rows of a padded vocabulary are those of a native target's tensor slices, and their number is "
-            "not given",
-            source->tagFolder.string(), "give --tp, too");
+    const PartChanges changes{joinsParts(*source, options) && source->parallel.tp > 1, cuts, deals};
+    SHARDSCOPE_CHECK(requireUsedOptions(*source, options, changes));
     if (joinsParts(*source, options) || cuts || deals) {
         SHARDSCOPE_CHECK(checkOptions(*source, options));
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
@@ -332,25 +388,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         || isUniversal(kind) || source->merged || cuts || deals || !options.ties.empty()
         || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
-    std::vector<std::shared_ptr<const ReshardContext>> contexts;
-    for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
-        SHARDSCOPE_TRY(ReshardTarget target,
-            dealsExperts ? layOutExperts(*part, kind, ranks, *options.ep)
-                         : layOutTarget(*part, kind, ranks, subGroupSize));
-        target.zenflow = columns;
-        const auto refill = contexts.size() < refills.size() ? refills[contexts.size()] : nullptr;
-        const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
-            [](const ParamGroup& group) { return group.options == kNoNode; });
-        if (fresh || !tellsOptions || (refill && refill->model().rebuilt)) {
-            SHARDSCOPE_CHECK(requireStage0Facts(*part, kind));
-            SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
-        }
-        const Checkpoint* carriesFrom = contexts.empty() ? whole.get() : nullptr;
-        SHARDSCOPE_TRY(auto context,
-            makeReshardContext(
-                files, part, std::move(target), subGroupSize, fresh, carriesFrom, job, refill));
-        contexts.push_back(std::move(context));
-    }
+    const TargetLayout layout{
+        kind, ranks, dealsExperts ? *options.ep : 0, subGroupSize, columns, fresh, whole.get()};
+    SHARDSCOPE_TRY(auto contexts, makeContexts(files, source, layout, refills, job));
     ReshardParts parts(source, std::move(contexts));
     auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));
     std::move(optioned.notes.begin(), optioned.notes.end(), std::back_inserter(warnings));

@@ -126,24 +126,24 @@ Status requireOwnWeights(const Checkpoint& source)
 
 } // namespace
 
-Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+namespace {
+
+bool mayHaveExperts(const Checkpoint& source)
 {
-    const ParallelDegrees& degrees = source.parallel;
-    const uint32_t modelRanks = degrees.tp * degrees.pp;
-    const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
-        [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
-    const bool experts = degrees.ep > 1 || hasExperts(source);
-    const bool sameStage = isConverted(source.kind) && source.zeroStage == 1 && traitsOf(target).stage == 1;
-    const bool changes = target != source.kind && !sameStage;
-    if (options.ep && *options.ep != degrees.ep && !experts)
+    return source.parallel.ep > 1 || hasExperts(source);
+}
+
+Status checkExperts(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    if (options.ep && *options.ep != source.parallel.ep && !mayHaveExperts(source))
         return fail(ErrorCode::Unsupported, "the checkpoint has no experts that ranks could share out",
             source.tagFolder.string(), "leave --ep out");
-    if (options.ep && *options.ep != degrees.ep && modelRanks > 1)
+    if (options.ep && *options.ep != source.parallel.ep && source.parallel.tp * source.parallel.pp > 1)
         return fail(ErrorCode::Unsupported,
             "this build does not repartition experts if there are tensor slices or pipeline stages, too",
             source.tagFolder.string(), "leave --ep out");
     if (!FusedExperts::of(source).isEmpty()) {
-        if (options.ep && *options.ep != degrees.ep && partitionsParameters(source.kind))
+        if (options.ep && *options.ep != source.parallel.ep && partitionsParameters(source.kind))
             return fail(ErrorCode::Unsupported,
                 "under ZeRO-3 ranks partition all experts of AutoEP that a rank has as one tensor, which "
                 "this "
@@ -164,7 +164,14 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
                 "experts changes with them",
                 source.tagFolder.string(), "leave --tp out");
     }
-    if (options.tp && *options.tp != degrees.tp) // what can be joined or cut, was
+    return {};
+}
+
+/// What can be merged or split was, before this is called.
+Status checkDegrees(const Checkpoint& source, const ReshardOptions& options)
+{
+    const ParallelDegrees& degrees = source.parallel;
+    if (options.tp && *options.tp != degrees.tp)
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.tp) + " tensor slices of it",
             source.tagFolder.string(), "leave --tp out, or give 1");
@@ -172,8 +179,18 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
             source.tagFolder.string(), "leave --pp out, or give 1");
-    const bool dealt = !source.parts.empty() && source.parts.front()->merged;
-    if (isStage0(target) && pipeline && (changes || dealt || source.merged))
+    return {};
+}
+
+Status checkStages(const Checkpoint& source, CheckpointKind target)
+{
+    const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
+    const bool experts = mayHaveExperts(source);
+    const bool sameStage = isConverted(source.kind) && source.zeroStage == 1 && traitsOf(target).stage == 1;
+    const bool changes = target != source.kind && !sameStage;
+    const bool split = !source.parts.empty() && source.parts.front()->merged;
+    if (isStage0(target) && pipeline && (changes || split || source.merged))
         return fail(ErrorCode::Unsupported,
             "this build does not write pipeline stages without ZeRO but for the stages and the form that the "
             "source has",
@@ -186,7 +203,7 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             source.tagFolder.string(),
             "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
     const bool partitions = pipeline && !experts && isStage0(source.kind) && traitsOf(target).stage == 1;
-    if (partitions && dealt && hasTorchOptimizer(source.kind))
+    if (partitions && split && hasTorchOptimizer(source.kind))
         return fail(ErrorCode::Unsupported,
             "this build does not repartition the layers of an fp32 run without ZeRO to other pipeline stages",
             source.tagFolder.string(), "give --pp 1, or leave --pp out");
@@ -197,6 +214,18 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",
             source.tagFolder.string(), "leave --stage out");
+    return {};
+}
+
+} // namespace
+
+Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    SHARDSCOPE_CHECK(checkExperts(source, target, options));
+    SHARDSCOPE_CHECK(checkDegrees(source, options));
+    SHARDSCOPE_CHECK(checkStages(source, target));
+    const ParallelDegrees& degrees = source.parallel;
+    const uint32_t modelRanks = degrees.tp * degrees.pp;
     if (isUniversal(target) || options.worldSize % modelRanks == 0)
         return {};
     const uint32_t below = options.worldSize / modelRanks * modelRanks;

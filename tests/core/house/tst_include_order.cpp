@@ -32,9 +32,6 @@ const LongFunction kLongFunctions[] = {
     // A table with a row for each check of a loader. A global one would need strings of another file too
     // early.
     {"tests/core/doctor/tst_loader_checks.cpp", "planted()"},
-    // To be split.
-    {"core/plan/target/reshard_options.cpp", "checkParallel("},
-    {"core/plan/reshard/reshard.cpp", "std::vector<std::shared_ptr<Refills>>& refills, JobContext& job)"},
 };
 
 /// The paths in rooms.txt, in order.
