@@ -5,6 +5,7 @@
 #include "ui/models/selection.h"
 #include "ui/style/theme.h"
 
+#include <QPointer>
 #include <QWidget>
 
 class QLabel;
@@ -34,7 +35,7 @@ private:
     void showFindings();
 
     CheckpointPtr m_checkpoint;
-    const FindingStore* m_store = nullptr;
+    QPointer<const FindingStore> m_store;
     std::vector<Finding> m_marked; ///< on the map
     LayoutMapView* m_map;
     QLabel* m_empty;
