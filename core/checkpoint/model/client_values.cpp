@@ -186,10 +186,10 @@ Rule ruleOf(std::string_view key)
 
 } // namespace
 
-ShownValues shownValues(
+KeptValues keptValues(
     const PickleGraph& graph, std::string_view stream, PickleForm form, const std::set<std::string>& keep)
 {
-    ShownValues out;
+    KeptValues out;
     Marking marking(graph, stream);
     const NodeId root = graph.root();
     if (form == PickleForm::Tensors || form == PickleForm::Step || !isMapping(graph, root)) {

@@ -19,7 +19,7 @@ enum class PickleForm {
 
 /// Which values of a pickle may be shown to others: an entry per node of its graph, and what was done with
 /// the client's keys.
-struct ShownValues {
+struct KeptValues {
     std::vector<bool> kept;
     std::set<std::string> redactedKeys;
     std::set<std::string> keptKeys;
@@ -37,7 +37,7 @@ struct ShownValues {
 /// Not kept: everything under a client's key that is not in `keep`, including the names inside it. Only the
 /// key, the nesting, classes and shapes of tensors remain. Also not kept: other texts of ds_config, such as
 /// paths, and byte strings, which may hold anything. `stream` is the data that the graph was parsed from.
-ShownValues shownValues(
+KeptValues keptValues(
     const PickleGraph& graph, std::string_view stream, PickleForm form, const std::set<std::string>& keep);
 
 } // namespace shardscope

@@ -164,7 +164,7 @@ private:
         std::fill(out.begin() + static_cast<ptrdiff_t>(parsed.consumedBytes), out.end(), '\0');
         if (!holdsValues)
             return out;
-        ShownValues shown = shownValues(parsed.graph, *stream, m_form, m_keep);
+        KeptValues shown = keptValues(parsed.graph, *stream, m_form, m_keep);
         redactPickle(out, parsed.graph, shown.kept);
         m_out.redactedKeys.merge(shown.redactedKeys);
         m_out.keptKeys.merge(shown.keptKeys);
@@ -199,7 +199,7 @@ private:
             m_out.kept.add(at, redacted);
             at += consumed;
         }
-        m_steps = shownValues(legacy.graph, {}, m_form, m_keep).steps; // as keys of the zip form
+        m_steps = keptValues(legacy.graph, {}, m_form, m_keep).steps; // as keys of the zip form
         for (const ZipRecord* storage : storages) {
             if (storage->payloadOffset >= at + kLegacyCountBytes && !storage->damaged) {
                 SHARDSCOPE_CHECK(keep(storage->payloadOffset - kLegacyCountBytes, kLegacyCountBytes));
