@@ -53,6 +53,35 @@ void waitForTiles(LayoutMapView& view)
     } while (view.canvas()->tilesUnderWay() > 0);
 }
 
+void timeMoves(LayoutMapView& view)
+{
+    auto* viewport = view.viewport();
+    const int centre = viewport->size().width() / 2;
+    Times still;
+    Times zoom;
+    Times scroll;
+    Times rows;
+    for (int i = 0; i < 60; ++i) {
+        still.milliseconds.push_back(frame(view, [] {}));
+    }
+    for (int i = 0; i < 120; ++i) {
+        zoom.milliseconds.push_back(frame(view, [&] { viewport->zoomColumns(i < 60 ? 8 : -4, centre); }));
+    }
+    for (int i = 0; i < 120; ++i) {
+        scroll.milliseconds.push_back(frame(view, [&] { viewport->scrollBy(37, 0); }));
+    }
+    for (int i = 0; i < 40; ++i) {
+        rows.milliseconds.push_back(frame(view, [&] { viewport->zoomRows(2, 500); }));
+    }
+    for (int i = 0; i < 80; ++i) {
+        rows.milliseconds.push_back(frame(view, [&] { viewport->scrollBy(0, 41); }));
+    }
+    still.print("  repaint, nothing changed");
+    zoom.print("  zooming elements");
+    scroll.print("  scrolling elements");
+    rows.print("  zooming and scrolling ranks");
+}
+
 void timeStage(int stage, uint32_t ranks, uint32_t params, const Theme& theme)
 {
     test::SyntheticOptions options;
@@ -91,31 +120,7 @@ void timeStage(int stage, uint32_t ranks, uint32_t params, const Theme& theme)
     std::printf("%-34s %7.2f ms   (%d x %d)\n", "  complete redraw, one thread",
         static_cast<double>(timer.nsecsElapsed()) / 1e6, whole.width(), whole.height());
 
-    auto* viewport = view.viewport();
-    const int centre = viewport->size().width() / 2;
-    Times still;
-    Times zoom;
-    Times scroll;
-    Times rows;
-    for (int i = 0; i < 60; ++i) {
-        still.milliseconds.push_back(frame(view, [] {}));
-    }
-    for (int i = 0; i < 120; ++i) {
-        zoom.milliseconds.push_back(frame(view, [&] { viewport->zoomColumns(i < 60 ? 8 : -4, centre); }));
-    }
-    for (int i = 0; i < 120; ++i) {
-        scroll.milliseconds.push_back(frame(view, [&] { viewport->scrollBy(37, 0); }));
-    }
-    for (int i = 0; i < 40; ++i) {
-        rows.milliseconds.push_back(frame(view, [&] { viewport->zoomRows(2, 500); }));
-    }
-    for (int i = 0; i < 80; ++i) {
-        rows.milliseconds.push_back(frame(view, [&] { viewport->scrollBy(0, 41); }));
-    }
-    still.print("  repaint, nothing changed");
-    zoom.print("  zooming elements");
-    scroll.print("  scrolling elements");
-    rows.print("  zooming and scrolling ranks");
+    timeMoves(view);
 }
 
 } // namespace

@@ -36,17 +36,24 @@ void print(const char* what, double value, size_t rows)
     std::printf("  %-36s %8.2f ms  %zu rows\n", what, value, rows);
 }
 
+struct Query {
+    const char* what;
+    QString text;
+    ParamColumn column;
+    bool descending = false;
+};
+
 /// Median of several rounds: the query as the worker runs it, then the table's part of it on the GUI thread.
-void timeQuery(const char* what, const ParameterIndex& index, ParameterTableModel& model, QTableView& view,
-    const QString& text, ParamColumn column, bool descending)
+void timeQuery(const ParameterIndex& index, ParameterTableModel& model, QTableView& view, const Query& asked)
 {
     std::vector<double> query;
     std::vector<double> show;
     size_t rows = 0;
     for (int round = 0; round < kRounds; ++round) {
         ParameterRows found;
-        query.push_back(milliseconds(
-            [&] { found = queryRows(index, ParameterFilter::parse(text), column, descending, {}); }));
+        query.push_back(milliseconds([&] {
+            found = queryRows(index, ParameterFilter::parse(asked.text), asked.column, asked.descending, {});
+        }));
         rows = found.rows.size();
         show.push_back(milliseconds([&] {
             model.setRows(std::move(found.rows));
@@ -55,7 +62,7 @@ void timeQuery(const char* what, const ParameterIndex& index, ParameterTableMode
     }
     std::sort(query.begin(), query.end());
     std::sort(show.begin(), show.end());
-    print(what, query[kRounds / 2], rows);
+    print(asked.what, query[kRounds / 2], rows);
     print("    shown, on the GUI thread", show[kRounds / 2], rows);
 }
 
@@ -84,11 +91,11 @@ int main(int argc, char** argv)
     view.show();
     QApplication::processEvents();
     using enum ParamColumn;
-    timeQuery("all, by name", *index, model, view, {}, Name, false);
-    timeQuery("all, by size, descending", *index, model, view, {}, Bytes, true);
-    timeQuery("word: mlp", *index, model, view, u"mlp"_s, Name, false);
-    timeQuery("pattern: *layers.*.bias", *index, model, view, u"*layers.*.bias"_s, Bytes, true);
-    timeQuery("expression: /(up|down)_proj/", *index, model, view, u"/(up|down)_proj/"_s, Name, false);
-    timeQuery("layer:7 size>1K", *index, model, view, u"layer:7 size>1K"_s, Name, false);
+    timeQuery(*index, model, view, {"all, by name", {}, Name, false});
+    timeQuery(*index, model, view, {"all, by size, descending", {}, Bytes, true});
+    timeQuery(*index, model, view, {"word: mlp", u"mlp"_s, Name, false});
+    timeQuery(*index, model, view, {"pattern: *layers.*.bias", u"*layers.*.bias"_s, Bytes, true});
+    timeQuery(*index, model, view, {"expression: /(up|down)_proj/", u"/(up|down)_proj/"_s, Name, false});
+    timeQuery(*index, model, view, {"layer:7 size>1K", u"layer:7 size>1K"_s, Name, false});
     return 0;
 }

@@ -11,11 +11,18 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// Resharding to `target` and planning it dry end with this code, say `word`, name the target, and touch
+struct Refusal {
+    int exitCode = 0;
+    std::string code;
+    std::string word; ///< of the message or the hint
+};
+
+/// Resharding to `target` and planning it dry end with this code, say the word, name the target, and touch
 /// nothing.
-void checkRefused(const fs::path& run, const fs::path& target, int exitCode, const std::string& code,
-    const std::string& word, const TemporaryFolder& folder, const Words& more = {})
+void checkRefused(const TemporaryFolder& folder, const fs::path& run, const fs::path& target,
+    const Refusal& refusal, const Words& more = {})
 {
+    const auto& [exitCode, code, word] = refusal;
     CAPTURE(target);
     const auto before = traceOf(folder.path());
     for (const bool dry : {true, false}) {
@@ -41,21 +48,21 @@ TEST_CASE("a target inside the source, equal to it, or around it")
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
     const std::string inside = "inside the source";
-    checkRefused(run, run, 2, "usage", inside, folder);
-    checkRefused(run, run / "", 2, "usage", inside, folder);
-    checkRefused(run, run / "out", 2, "usage", inside, folder);
-    checkRefused(run, run / "a/b/c", 2, "usage", inside, folder);
-    checkRefused(run, run / "global_step6", 2, "usage", inside, folder);
-    checkRefused(run, run / "global_step6/out", 2, "usage", inside, folder);
-    checkRefused(run, run / "../zero2-w2/out", 2, "usage", inside, folder);
-    checkRefused(run, folder / "absent/../zero2-w2/out", 2, "usage", inside, folder);
+    checkRefused(folder, run, run, {2, "usage", inside});
+    checkRefused(folder, run, run / "", {2, "usage", inside});
+    checkRefused(folder, run, run / "out", {2, "usage", inside});
+    checkRefused(folder, run, run / "a/b/c", {2, "usage", inside});
+    checkRefused(folder, run, run / "global_step6", {2, "usage", inside});
+    checkRefused(folder, run, run / "global_step6/out", {2, "usage", inside});
+    checkRefused(folder, run, run / "../zero2-w2/out", {2, "usage", inside});
+    checkRefused(folder, run, folder / "absent/../zero2-w2/out", {2, "usage", inside});
     // The tag alone as the source changes nothing: its run folder is what must stay as it is.
-    checkRefused(run / "global_step6", run / "out", 2, "usage", inside, folder);
-    checkRefused(run, folder.path(), 2, "usage", "contains the source", folder);
-    checkRefused(run, run / "..", 2, "usage", "contains the source", folder);
-    checkRefused(run, "/", 2, "usage", "contains the source", folder);
+    checkRefused(folder, run / "global_step6", run / "out", {2, "usage", inside});
+    checkRefused(folder, run, folder.path(), {2, "usage", "contains the source"});
+    checkRefused(folder, run, run / "..", {2, "usage", "contains the source"});
+    checkRefused(folder, run, "/", {2, "usage", "contains the source"});
     for (const char* const option : {"--force", "--restart", "--no-latest"})
-        checkRefused(run, run / "out", 2, "usage", inside, folder, {option});
+        checkRefused(folder, run, run / "out", {2, "usage", inside}, {option});
 }
 
 TEST_CASE("the same by way of links")
@@ -65,12 +72,12 @@ TEST_CASE("the same by way of links")
     fs::create_directory_symlink(run, folder / "link");
     fs::create_directory_symlink(run / "global_step3", folder / "deep");
     fs::create_directory_symlink(folder.path(), folder / "around");
-    checkRefused(run, folder / "link", 2, "usage", "inside the source", folder);
-    checkRefused(run, folder / "link/out", 2, "usage", "inside the source", folder);
-    checkRefused(run, folder / "deep/out", 2, "usage", "inside the source", folder);
-    checkRefused(folder / "link", run / "out", 2, "usage", "inside the source", folder);
-    checkRefused(run, folder / "around", 2, "usage", "contains the source", folder);
-    checkRefused(run, folder / "around/link/out", 2, "usage", "inside the source", folder);
+    checkRefused(folder, run, folder / "link", {2, "usage", "inside the source"});
+    checkRefused(folder, run, folder / "link/out", {2, "usage", "inside the source"});
+    checkRefused(folder, run, folder / "deep/out", {2, "usage", "inside the source"});
+    checkRefused(folder, folder / "link", run / "out", {2, "usage", "inside the source"});
+    checkRefused(folder, run, folder / "around", {2, "usage", "contains the source"});
+    checkRefused(folder, run, folder / "around/link/out", {2, "usage", "inside the source"});
 }
 
 TEST_CASE("a target that is a file, or is below one")
@@ -79,13 +86,13 @@ TEST_CASE("a target that is a file, or is below one")
     const fs::path run = copySample("zero2-w2", folder);
     spill(folder / "file", "x");
     fs::create_symlink(folder / "file", folder / "link");
-    checkRefused(run, folder / "file", 2, "usage", "not a folder", folder);
-    checkRefused(run, folder / "file/out", 2, "usage", "below a file", folder);
-    checkRefused(run, folder / "file/a/b", 2, "usage", "below a file", folder);
-    checkRefused(run, folder / "link", 2, "usage", "not a folder", folder);
-    checkRefused(run, folder / "link/out", 2, "usage", "below a file", folder);
-    checkRefused(run, "/dev/null", 2, "usage", "not a folder", folder);
-    checkRefused(run, "/dev/null/out", 2, "usage", "below a file", folder);
+    checkRefused(folder, run, folder / "file", {2, "usage", "not a folder"});
+    checkRefused(folder, run, folder / "file/out", {2, "usage", "below a file"});
+    checkRefused(folder, run, folder / "file/a/b", {2, "usage", "below a file"});
+    checkRefused(folder, run, folder / "link", {2, "usage", "not a folder"});
+    checkRefused(folder, run, folder / "link/out", {2, "usage", "below a file"});
+    checkRefused(folder, run, "/dev/null", {2, "usage", "not a folder"});
+    checkRefused(folder, run, "/dev/null/out", {2, "usage", "below a file"});
 }
 
 TEST_CASE("a target with a link loop or a broken link")
@@ -95,14 +102,14 @@ TEST_CASE("a target with a link loop or a broken link")
     fs::create_symlink("loop", folder / "loop");
     fs::create_symlink(folder / "b", folder / "a");
     fs::create_symlink(folder / "a", folder / "b");
-    checkRefused(run, folder / "loop", 5, "write-failed", "loop", folder);
-    checkRefused(run, folder / "loop/out", 5, "write-failed", "loop", folder);
-    checkRefused(run, folder / "a/out", 5, "write-failed", "loop", folder);
+    checkRefused(folder, run, folder / "loop", {5, "write-failed", "loop"});
+    checkRefused(folder, run, folder / "loop/out", {5, "write-failed", "loop"});
+    checkRefused(folder, run, folder / "a/out", {5, "write-failed", "loop"});
     fs::create_symlink(folder / "nowhere", folder / "dangling");
-    checkRefused(run, folder / "dangling", 5, "write-failed", "link", folder);
+    checkRefused(folder, run, folder / "dangling", {5, "write-failed", "link"});
     fs::create_symlink(run / "new", folder / "into");
-    checkRefused(run, folder / "into", 5, "write-failed", "link", folder);
-    checkRefused(run, folder / std::string(300, 'n'), 5, "write-failed", "long", folder);
+    checkRefused(folder, run, folder / "into", {5, "write-failed", "link"});
+    checkRefused(folder, run, folder / std::string(300, 'n'), {5, "write-failed", "long"});
 }
 
 TEST_CASE("a target that is there")
@@ -110,18 +117,18 @@ TEST_CASE("a target that is there")
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
     spill(folder / "file/global_step6", "x");
-    checkRefused(run, folder / "file", 5, "target-exists", "--force", folder);
+    checkRefused(folder, run, folder / "file", {5, "target-exists", "--force"});
     spill(folder / "folder/global_step6/note", "x");
-    checkRefused(run, folder / "folder", 5, "target-exists", "--force", folder);
+    checkRefused(folder, run, folder / "folder", {5, "target-exists", "--force"});
     fs::create_directories(folder / "blank/global_step6");
-    checkRefused(run, folder / "blank", 5, "target-exists", "--force", folder);
+    checkRefused(folder, run, folder / "blank", {5, "target-exists", "--force"});
     // Other tags and files of the target's run folder do not conflict, and stay.
     runVerb({"reshard", run, folder / "folder", "-w", "3", "--tag-out", "global_step7"}, 0);
     CHECK(slurp(folder / "folder/global_step6/note") == "x");
     checkRefused(
-        run, folder / "folder", 5, "target-exists", "--force", folder, {"--tag-out", "global_step7"});
-    checkRefused(run, folder / "folder", 5, "target-exists", "neither DeepSpeed nor Shardscope writes: note",
-        folder, {"--force"});
+        folder, run, folder / "folder", {5, "target-exists", "--force"}, {"--tag-out", "global_step7"});
+    checkRefused(folder, run, folder / "folder",
+        {5, "target-exists", "neither DeepSpeed nor Shardscope writes: note"}, {"--force"});
     fs::remove(folder / "folder/global_step6/note");
     runVerb({"reshard", run, folder / "folder", "-w", "3", "--force"}, 0);
     runVerb({"verify", folder / "folder", "--against", run}, 0);
@@ -136,16 +143,16 @@ TEST_CASE("--force replaces no folder that the job reads, however it is reached"
     fs::rename(run / "global_step6", folder / "store/global_step6");
     fs::create_directory_symlink("../store/global_step6", run / "global_step6");
     for (const Words& options : {Words{}, Words{"--force"}, Words{"--force", "--tag-out", "other"}})
-        checkRefused(run, folder / "store", 2, "usage", "contains the source", folder, options);
+        checkRefused(folder, run, folder / "store", {2, "usage", "contains the source"}, options);
     checkRefused(
-        run, folder / "store/global_step6/out", 2, "usage", "inside the source", folder, {"--force"});
+        folder, run, folder / "store/global_step6/out", {2, "usage", "inside the source"}, {"--force"});
     // Each file of the tag may be a link by itself.
     fs::remove(run / "global_step6");
     for (const auto& entry : fs::directory_iterator(folder / "store/global_step6")) {
         fs::create_directories(run / "global_step6");
         fs::create_symlink(entry.path(), run / "global_step6" / entry.path().filename());
     }
-    checkRefused(run, folder / "store", 2, "usage", "this job reads the target", folder, {"--force"});
+    checkRefused(folder, run, folder / "store", {2, "usage", "this job reads the target"}, {"--force"});
     runVerb({"convert", run, folder / "store", "--to", "universal", "--force"}, 0); // next to it is free
 }
 
@@ -156,7 +163,7 @@ TEST_CASE("--force replaces only folders, and no links")
     fs::create_directories(folder / "else/kept");
     fs::create_directories(folder / "out");
     fs::create_directory_symlink(folder / "else/kept", folder / "out/global_step6");
-    checkRefused(run, folder / "out", 5, "target-exists", "symbolic link", folder, {"--force"});
+    checkRefused(folder, run, folder / "out", {5, "target-exists", "symbolic link"}, {"--force"});
     spill(folder / "file/global_step6", "x");
-    checkRefused(run, folder / "file", 5, "target-exists", "not a folder", folder, {"--force"});
+    checkRefused(folder, run, folder / "file", {5, "target-exists", "not a folder"}, {"--force"});
 }

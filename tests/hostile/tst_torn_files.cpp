@@ -218,7 +218,7 @@ TEST_CASE("one flipped bit anywhere: reported, or without any effect on what is 
         if (!(*opened)->complete)
             continue;
         JobContext job;
-        const auto verified = verifyCheckpoint(io::realFileSystem(), *opened, nullptr, 1, job);
+        const auto verified = verifyCheckpoint(io::realFileSystem(), *opened, {}, 1, job);
         REQUIRE(verified.has_value());
         if (!verified->ok)
             continue;

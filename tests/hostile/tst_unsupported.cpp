@@ -100,158 +100,158 @@ void addOddStates(const fs::path& run, const char* name)
             run / kTag2 / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt"), name);
 }
 
+const Case kForms[] = {
+    {"experts of all layers in one file", "zero2-w2",
+        [](const fs::path& run) {
+            copyFile(run / kTag2 / kModel, run / kTag2 / "expert_0_mp_rank_00_model_states.pt");
+        },
+        "0.6.0"},
+    {"scales of an 8-bit optimizer", "zero2-w2", [](const fs::path& run) { addOddStates(run, "absmax1"); },
+        "8-bit optimizer (bitsandbytes)"},
+    {"factors", "zero2-w2", [](const fs::path& run) { addOddStates(run, "exp_avg_sq_row"); },
+        "sums over rows and columns"},
+    {"error feedback of a 1-bit optimizer", "zero2-w2",
+        [](const fs::path& run) { addOddStates(run, "worker_error"); }, "1-bit optimizers"},
+    {"a state of no known kind", "zero2-w2", [](const fs::path& run) { addOddStates(run, "preconditioner"); },
+        "`preconditioner` of group0"},
+    {"AutoEP with ZeRO-3", "zero3-w4",
+        [](const fs::path& run) {
+            for (const char rank : {'0', '1', '2', '3'})
+                replaceAt(run / "global_step5"
+                        / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
+                    {"ds_autoep_layers"}, &oneLayer);
+        },
+        "not partitioned by ZeRO-3"},
+    {"AutoEP without ZeRO", "stage0-fp16",
+        [](const fs::path& run) {
+            replaceAt(run / "global_step7" / kModel, {"ds_autoep_layers"}, &oneLayer);
+        },
+        "AutoEP"},
+    {"AutoEP under the key before its release", "zero2-w2",
+        [](const fs::path& run) { replaceAt(run / kTag2 / kModel, {"autoep_layers"}, &oneLayer); },
+        "`autoep_layers`"},
+    {"AutoEP folded with tensor slices in another form", "folded-w4",
+        [](const fs::path& run) {
+            for (const char* file : {"mp_rank_00_model_states.pt", "mp_rank_01_model_states.pt"})
+                replaceAt(run / kTag3 / file, {"folding", "version"},
+                    [](PickleBuilder& b) { return b.integer(2); });
+        },
+        "in a form that this build does not know"},
+    {"AutoEP folded over more tensor slices than expert-parallel ranks", "autoep-w4",
+        [](const fs::path& run) {
+            replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 4); });
+        },
+        "several of them share the partition of one tensor of experts"},
+    {"AutoEP folded over tensor slices that did not save", "autoep-w4",
+        [](const fs::path& run) {
+            replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 2); });
+        },
+        "`folding` records 2 tensor slices, where 1 model-parallel ranks saved"},
+    {"AutoEP with round robin", "autoep-w4",
+        [](const fs::path& run) {
+            replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},
+                [](PickleBuilder& b) { return b.boolean(true); });
+        },
+        "round_robin_gradients"},
+    {"AutoEP with ZenFlow", "autoep-w4",
+        [](const fs::path& run) {
+            replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "zenflow"},
+                [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
+        },
+        "which of them ZenFlow transposes"},
+    {"frozen experts of AutoEP", "autoep-w4",
+        [](const fs::path& run) {
+            replaceAt(run / kTag3 / kModel, {"frozen_param_shapes"},
+                [](PickleBuilder& b) { return dictOf(b, "layers.0.mlp.experts.w1", b.tuple({})); });
+        },
+        "frozen"},
+    {"AutoEP's experts placed in another way", "autoep-w4",
+        [](const fs::path& run) { replaceAt(run / kTag3 / kModel, {"ds_autoep_layers"}, &oneLayer); },
+        "not distributed evenly"},
+    {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
+        [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
+        "NVMe"},
+    {"ZenFlow in a stage that was not seen with it", "zero3-w4",
+        [](const fs::path& run) {
+            replaceAt(run / "global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt",
+                {"ds_config", "zero_optimization", "zenflow"},
+                [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
+        },
+        "ZenFlow"},
+    {"ZeRO-1 of releases before 0.3.17", "zero2-w2",
+        [](const fs::path& run) {
+            for (const char rank : {'0', '1'})
+                replaceAt(
+                    run / kTag2 / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt"),
+                    {"optimizer_state_dict", "local_sub_partitions_of_fp32_groups"},
+                    [](PickleBuilder& b) { return b.list(); });
+        },
+        "0.3.17"},
+    {"parts of the fast writer", "zero2-w2",
+        [](const fs::path& run) {
+            fs::rename(run / kTag2 / kModel, run / kTag2 / (kModel + "-0.2"));
+            copyFile(run / kTag2 / (kModel + "-0.2"), run / kTag2 / (kModel + "-1.2"));
+        },
+        "fast checkpoint writer"},
+    {"quantised frozen weights", "zero3-w4",
+        [](const fs::path& run) {
+            replaceAt(run / "global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt",
+                {"ds_config", "zero_optimization", "zero_quantized_nontrainable_weights"},
+                [](PickleBuilder& b) { return b.boolean(true); });
+        },
+        "without their scales"},
+    {"a legacy torch file of another protocol", "zero2-w2",
+        [](const fs::path& run) {
+            // torch.save(..., _use_new_zipfile_serialization=False): a stack of pickles, first this
+            // number, then 1001.
+            spill(run / kTag2 / kModel,
+                "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xea\x03."
+                "\x80\x02}q\x00."s);
+        },
+        "protocol 1002"},
+    {"sub-groups over groups of ranks that nothing explains", "zero3-elastic-w3",
+        [](const fs::path& run) {
+            for (const char rank : {'0', '1', '2'})
+                replaceAt(elasticShard(run, rank), {"optimizer_state_dict", "ds_zero_partition_groups"},
+                    [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
+        },
+        "groups of their own"},
+    {"experts of AutoEP that other ranks share", "autoep-zero3-w4",
+        [](const fs::path& run) {
+            replaceAt(elasticShard(run, '1'), {"optimizer_state_dict", "ds_zero_partition_groups"},
+                [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
+        },
+        "rank 1 shares sub-group 0 with other ranks"},
+    {"elastic ZeRO-3 without a list of states", "zero3-elastic-w3",
+        [](const fs::path& run) {
+            for (const char rank : {'0', '1', '2'})
+                replaceAt(elasticShard(run, rank), {"optimizer_state_dict", "base_optimizer_state"},
+                    [](PickleBuilder& b) { return b.string("states"); });
+        },
+        "elastic ZeRO-3 form"},
+    {"elastic ZeRO-3 without a record of its param groups", "zero3-elastic-w3",
+        [](const fs::path& run) {
+            for (const char rank : {'0', '1', '2'})
+                replaceAt(run / kTag3 / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
+                    {"lr_scheduler"}, [](PickleBuilder& b) { return b.none(); });
+        },
+        "do not tell which of them are one group's"},
+    {"records of another compression method", "zero2-w2",
+        [](const fs::path& run) {
+            std::vector<ForeignRecord> records;
+            for (const auto& [name, payload] : recordsOf(run / kTag2 / kOptim))
+                records.push_back({"bf16_zero_pp_rank_0_mp_rank_00_optim_states/" + name, payload});
+            records.front().method = 14; // LZMA
+            spill(run / kTag2 / kOptim, buildForeignArchive(records));
+        },
+        "method 14"},
+};
+
 } // namespace
 
 TEST_CASE("samples changed into forms of later issues")
 {
-    const Case cases[] = {
-        {"experts of all layers in one file", "zero2-w2",
-            [](const fs::path& run) {
-                copyFile(run / kTag2 / kModel, run / kTag2 / "expert_0_mp_rank_00_model_states.pt");
-            },
-            "0.6.0"},
-        {"scales of an 8-bit optimizer", "zero2-w2",
-            [](const fs::path& run) { addOddStates(run, "absmax1"); }, "8-bit optimizer (bitsandbytes)"},
-        {"factors", "zero2-w2", [](const fs::path& run) { addOddStates(run, "exp_avg_sq_row"); },
-            "sums over rows and columns"},
-        {"error feedback of a 1-bit optimizer", "zero2-w2",
-            [](const fs::path& run) { addOddStates(run, "worker_error"); }, "1-bit optimizers"},
-        {"a state of no known kind", "zero2-w2",
-            [](const fs::path& run) { addOddStates(run, "preconditioner"); }, "`preconditioner` of group0"},
-        {"AutoEP with ZeRO-3", "zero3-w4",
-            [](const fs::path& run) {
-                for (const char rank : {'0', '1', '2', '3'})
-                    replaceAt(run / "global_step5"
-                            / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
-                        {"ds_autoep_layers"}, &oneLayer);
-            },
-            "not partitioned by ZeRO-3"},
-        {"AutoEP without ZeRO", "stage0-fp16",
-            [](const fs::path& run) {
-                replaceAt(run / "global_step7" / kModel, {"ds_autoep_layers"}, &oneLayer);
-            },
-            "AutoEP"},
-        {"AutoEP under the key before its release", "zero2-w2",
-            [](const fs::path& run) { replaceAt(run / kTag2 / kModel, {"autoep_layers"}, &oneLayer); },
-            "`autoep_layers`"},
-        {"AutoEP folded with tensor slices in another form", "folded-w4",
-            [](const fs::path& run) {
-                for (const char* file : {"mp_rank_00_model_states.pt", "mp_rank_01_model_states.pt"})
-                    replaceAt(run / kTag3 / file, {"folding", "version"},
-                        [](PickleBuilder& b) { return b.integer(2); });
-            },
-            "in a form that this build does not know"},
-        {"AutoEP folded over more tensor slices than expert-parallel ranks", "autoep-w4",
-            [](const fs::path& run) {
-                replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 4); });
-            },
-            "several of them share the partition of one tensor of experts"},
-        {"AutoEP folded over tensor slices that did not save", "autoep-w4",
-            [](const fs::path& run) {
-                replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 2); });
-            },
-            "`folding` records 2 tensor slices, where 1 model-parallel ranks saved"},
-        {"AutoEP with round robin", "autoep-w4",
-            [](const fs::path& run) {
-                replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},
-                    [](PickleBuilder& b) { return b.boolean(true); });
-            },
-            "round_robin_gradients"},
-        {"AutoEP with ZenFlow", "autoep-w4",
-            [](const fs::path& run) {
-                replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "zenflow"},
-                    [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
-            },
-            "which of them ZenFlow transposes"},
-        {"frozen experts of AutoEP", "autoep-w4",
-            [](const fs::path& run) {
-                replaceAt(run / kTag3 / kModel, {"frozen_param_shapes"},
-                    [](PickleBuilder& b) { return dictOf(b, "layers.0.mlp.experts.w1", b.tuple({})); });
-            },
-            "frozen"},
-        {"AutoEP's experts placed in another way", "autoep-w4",
-            [](const fs::path& run) { replaceAt(run / kTag3 / kModel, {"ds_autoep_layers"}, &oneLayer); },
-            "not distributed evenly"},
-        {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
-            [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
-            "NVMe"},
-        {"ZenFlow in a stage that was not seen with it", "zero3-w4",
-            [](const fs::path& run) {
-                replaceAt(run / "global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt",
-                    {"ds_config", "zero_optimization", "zenflow"},
-                    [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
-            },
-            "ZenFlow"},
-        {"ZeRO-1 of releases before 0.3.17", "zero2-w2",
-            [](const fs::path& run) {
-                for (const char rank : {'0', '1'})
-                    replaceAt(run / kTag2
-                            / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt"),
-                        {"optimizer_state_dict", "local_sub_partitions_of_fp32_groups"},
-                        [](PickleBuilder& b) { return b.list(); });
-            },
-            "0.3.17"},
-        {"parts of the fast writer", "zero2-w2",
-            [](const fs::path& run) {
-                fs::rename(run / kTag2 / kModel, run / kTag2 / (kModel + "-0.2"));
-                copyFile(run / kTag2 / (kModel + "-0.2"), run / kTag2 / (kModel + "-1.2"));
-            },
-            "fast checkpoint writer"},
-        {"quantised frozen weights", "zero3-w4",
-            [](const fs::path& run) {
-                replaceAt(run / "global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt",
-                    {"ds_config", "zero_optimization", "zero_quantized_nontrainable_weights"},
-                    [](PickleBuilder& b) { return b.boolean(true); });
-            },
-            "without their scales"},
-        {"a legacy torch file of another protocol", "zero2-w2",
-            [](const fs::path& run) {
-                // torch.save(..., _use_new_zipfile_serialization=False): a stack of pickles, first this
-                // number, then 1001.
-                spill(run / kTag2 / kModel,
-                    "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xea\x03."
-                    "\x80\x02}q\x00."s);
-            },
-            "protocol 1002"},
-        {"sub-groups over groups of ranks that nothing explains", "zero3-elastic-w3",
-            [](const fs::path& run) {
-                for (const char rank : {'0', '1', '2'})
-                    replaceAt(elasticShard(run, rank), {"optimizer_state_dict", "ds_zero_partition_groups"},
-                        [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
-            },
-            "groups of their own"},
-        {"experts of AutoEP that other ranks share", "autoep-zero3-w4",
-            [](const fs::path& run) {
-                replaceAt(elasticShard(run, '1'), {"optimizer_state_dict", "ds_zero_partition_groups"},
-                    [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
-            },
-            "rank 1 shares sub-group 0 with other ranks"},
-        {"elastic ZeRO-3 without a list of states", "zero3-elastic-w3",
-            [](const fs::path& run) {
-                for (const char rank : {'0', '1', '2'})
-                    replaceAt(elasticShard(run, rank), {"optimizer_state_dict", "base_optimizer_state"},
-                        [](PickleBuilder& b) { return b.string("states"); });
-            },
-            "elastic ZeRO-3 form"},
-        {"elastic ZeRO-3 without a record of its param groups", "zero3-elastic-w3",
-            [](const fs::path& run) {
-                for (const char rank : {'0', '1', '2'})
-                    replaceAt(
-                        run / kTag3 / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
-                        {"lr_scheduler"}, [](PickleBuilder& b) { return b.none(); });
-            },
-            "do not tell which of them are one group's"},
-        {"records of another compression method", "zero2-w2",
-            [](const fs::path& run) {
-                std::vector<ForeignRecord> records;
-                for (const auto& [name, payload] : recordsOf(run / kTag2 / kOptim))
-                    records.push_back({"bf16_zero_pp_rank_0_mp_rank_00_optim_states/" + name, payload});
-                records.front().method = 14; // LZMA
-                spill(run / kTag2 / kOptim, buildForeignArchive(records));
-            },
-            "method 14"},
-    };
-    for (const Case& one : cases) {
+    for (const Case& one : kForms) {
         CAPTURE(std::string(one.name));
         const TemporaryFolder folder;
         const fs::path run = copySample(one.sample, folder);

@@ -40,7 +40,7 @@ std::string sha256Of(const Checkpoint& checkpoint, ParamId param, const std::str
 {
     const uint64_t elements = checkpoint.params[index(param)].elements;
     std::vector<uint8_t> bytes(elements * itemSize(dtype));
-    const auto read = readElements(io::realFileSystem(), checkpoint, param, state, 0, elements, bytes);
+    const auto read = readElements(io::realFileSystem(), checkpoint, {param, state, 0, elements}, bytes);
     REQUIRE_MESSAGE(read.has_value(), (read ? "" : describe(read.error())));
     io::Sha256 sha;
     sha.update(bytes);
@@ -138,8 +138,8 @@ TEST_CASE("under ZeRO-3 every expert-parallel rank has its experts of AutoEP in 
         for (const auto& [state, tensor] : noted["states"].items()) {
             CAPTURE(state);
             std::vector<uint8_t> bytes(elements * sizeof(float));
-            REQUIRE(
-                readElements(io::realFileSystem(), *checkpoint, *id, state, begin, begin + elements, bytes));
+            REQUIRE(readElements(
+                io::realFileSystem(), *checkpoint, {*id, state, begin, begin + elements}, bytes));
             io::Sha256 sha;
             sha.update(bytes);
             CHECK(sha.finishHex() == tensor["sha256"].get<std::string>());

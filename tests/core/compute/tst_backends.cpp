@@ -56,8 +56,8 @@ void checkComparison(const ComputeBackend& backend, DType left, const std::vecto
     const std::vector<uint8_t>& b)
 {
     const Tolerance tolerance{1e-3, 1e-4};
-    const Comparison meant = plainComparison(left, a, right, b, 1000, tolerance);
-    const Comparison found = backend.comparison(left, a, right, b, 1000, tolerance);
+    const Comparison meant = plainComparison({left, a}, {right, b}, 1000, tolerance);
+    const Comparison found = backend.comparison({left, a}, {right, b}, 1000, tolerance);
     CHECK(meant.elements == found.elements);
     CHECK(meant.different == found.different);
     CHECK(meant.beyond == found.beyond);

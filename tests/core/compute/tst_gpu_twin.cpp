@@ -72,7 +72,8 @@ TEST_CASE("work larger than the GPU's memory is done in parts")
     const Statistics found = bench.backend->statistics(DType::Float32, job.in, &bins);
     CHECK(found.elements == 12'000'000);
     CHECK(found.max == plainStatistics(DType::Float32, job.in, nullptr).max);
-    const Comparison same = bench.backend->comparison(DType::Float32, job.in, DType::Float32, job.in, 0, {});
+    const Comparison same
+        = bench.backend->comparison({DType::Float32, job.in}, {DType::Float32, job.in}, 0, {});
     CHECK(same.elements == 12'000'000);
     CHECK(same.different == 0);
 }

@@ -58,7 +58,7 @@ bool verifies(const fs::path& folder)
     const auto opened = openCheckpoint(io::realFileSystem(), folder, {}, job);
     if (!opened)
         return false;
-    const auto report = verifyCheckpoint(io::realFileSystem(), opened->checkpoint, nullptr, {}, job);
+    const auto report = verifyCheckpoint(io::realFileSystem(), opened->checkpoint, {}, {}, job);
     return report && report->ok;
 }
 

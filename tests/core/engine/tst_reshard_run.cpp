@@ -50,7 +50,7 @@ TEST_CASE("an executed reshard has the bytes of the naive writer, verifies and i
             CHECK(test::slurp(folder / "out/latest") == source->tag);
 
             const CheckpointPtr result = open(folder / "out");
-            const auto verified = verifyCheckpoint(io::realFileSystem(), result, source, 2, job);
+            const auto verified = verifyCheckpoint(io::realFileSystem(), result, {source}, 2, job);
             REQUIRE(verified.has_value());
             for (const Finding& problem : verified->problems)
                 MESSAGE(problem.code, " ", problem.where, ": ", problem.message);

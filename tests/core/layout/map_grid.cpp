@@ -5,6 +5,8 @@
 #include "tests/support/synthetic_checkpoint.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 namespace shardscope::oracle {
 
@@ -51,102 +53,155 @@ std::string shardName(const FlatUnit& unit, uint32_t rank)
         : "bf16_zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
 }
 
-/// Adds findings of every kind and marks the slots that each one means.
-void addFindings(Random& random, Trial& trial)
+/// Makes one finding and marks the slots that it means.
+class FindingMaker
 {
-    const FlatUnit& unit = trial.checkpoint.units[index(trial.unit)];
-    const UnitState& state = unit.states[trial.state];
-    const auto ranks = static_cast<uint32_t>(trial.grid.rows.size());
-    const auto other = [&] { // a state of this unit that is not the one shown, or none
-        for (const UnitState& candidate : unit.states) {
-            if (candidate.name != state.name)
+public:
+    FindingMaker(Random& random, Trial& trial)
+        : m_random(random)
+        , m_trial(trial)
+        , m_unit(trial.checkpoint.units[index(trial.unit)])
+        , m_state(m_unit.states[trial.state])
+    {
+    }
+
+    /// Nothing where the kind of finding is not possible.
+    std::optional<Finding> make()
+    {
+        Finding out;
+        out.severity = static_cast<Severity>(pick(m_random, 0, 2));
+        m_level = static_cast<int8_t>(out.severity);
+        if (!choose())
+            return std::nullopt;
+        out.where = m_where;
+        return out;
+    }
+
+private:
+    void mark(uint32_t rank, uint64_t x)
+    {
+        Slot& slot = m_trial.grid.rows[rank][x];
+        slot.severity = std::max(slot.severity, m_level);
+    }
+
+    void markParam(ParamId param, uint64_t begin, uint64_t end)
+    {
+        for (uint32_t rank = 0; rank < m_trial.grid.rows.size(); ++rank) {
+            for (uint64_t x = 0; x < m_trial.grid.rows[rank].size(); ++x) {
+                const Slot& slot = m_trial.grid.rows[rank][x];
+                if (slot.param == param && slot.element >= begin && slot.element < end)
+                    mark(rank, x);
+            }
+        }
+    }
+
+    void markRank(uint32_t rank)
+    {
+        for (uint64_t x = 0; x < m_trial.grid.rows[rank].size(); ++x)
+            mark(rank, x);
+    }
+
+    /// A state of this unit that is not the one shown, or none.
+    [[nodiscard]] std::string otherState() const
+    {
+        for (const UnitState& candidate : m_unit.states) {
+            if (candidate.name != m_state.name)
                 return candidate.name;
         }
-        return std::string();
-    }();
-    for (uint64_t count = pick(random, 0, 5); count > 0; --count) {
-        Finding finding;
-        finding.severity = static_cast<Severity>(pick(random, 0, 2));
-        const auto level = static_cast<int8_t>(finding.severity);
-        const auto mark = [&](uint32_t rank, uint64_t x) {
-            trial.grid.rows[rank][x].severity = std::max(trial.grid.rows[rank][x].severity, level);
-        };
-        const auto markParam = [&](ParamId param, uint64_t begin, uint64_t end) {
-            for (uint32_t rank = 0; rank < ranks; ++rank) {
-                for (uint64_t x = 0; x < trial.grid.rows[rank].size(); ++x) {
-                    const Slot& slot = trial.grid.rows[rank][x];
-                    if (slot.param == param && slot.element >= begin && slot.element < end)
-                        mark(rank, x);
-                }
-            }
-        };
-        const auto markRank = [&](uint32_t rank) {
-            for (uint64_t x = 0; x < trial.grid.rows[rank].size(); ++x)
-                mark(rank, x);
-        };
-        const auto rank = static_cast<uint32_t>(pick(random, 0, ranks - 1));
-        const std::string file = shardName(unit, rank);
-        const ParamId param{static_cast<uint32_t>(pick(random, 0, trial.checkpoint.params.size() - 1))};
-        const Parameter& described = trial.checkpoint.params[index(param)];
+        return {};
+    }
+
+    bool choose()
+    {
+        const auto rank = static_cast<uint32_t>(pick(m_random, 0, m_trial.grid.rows.size() - 1));
+        const std::string file = shardName(m_unit, rank);
+        const ParamId param{static_cast<uint32_t>(pick(m_random, 0, m_trial.checkpoint.params.size() - 1))};
+        const Parameter& described = m_trial.checkpoint.params[index(param)];
         const ParamId owner = described.sharedWith == kNoParam ? param : described.sharedWith;
-        const uint64_t length = trial.grid.rows[0].size();
-        switch (pick(random, 0, 8)) {
+        switch (pick(m_random, 0, 8)) {
         case 0: // a parameter's name: all of it, in any state
-            finding.where = described.name;
+            m_where = described.name;
             markParam(owner, 0, described.elements);
             break;
         case 1:
         case 2: { // some elements of one state
             if (described.elements == 0)
-                continue;
-            const uint64_t begin = pick(random, 0, described.elements - 1);
-            const uint64_t end = pick(random, begin + 1, described.elements);
-            const bool shown = pick(random, 0, 2) > 0 || other.empty();
-            finding.where = formatAddress(
-                ParamAddress{described.name, shown ? state.name : other, std::pair(begin, end)});
+                return false;
+            const uint64_t begin = pick(m_random, 0, described.elements - 1);
+            const uint64_t end = pick(m_random, begin + 1, described.elements);
+            const bool shown = pick(m_random, 0, 2) > 0 || otherState().empty();
+            m_where = formatAddress(
+                ParamAddress{described.name, shown ? m_state.name : otherState(), std::pair(begin, end)});
             if (shown)
                 markParam(owner, begin, end);
             break;
         }
         case 3: // a state that the unit does not keep
-            finding.where = formatAddress(ParamAddress{described.name, "elsewhere", std::nullopt});
+            m_where = formatAddress(ParamAddress{described.name, "elsewhere", std::nullopt});
             markParam(owner, 0, described.elements);
             break;
         case 4:
-            finding.where = file;
+            m_where = file;
             markRank(rank);
             break;
         case 5: // a record of a file whose records are not known: the whole rank
-            finding.where = formatAddress(FileAddress{file, "data/0", 0});
+            m_where = formatAddress(FileAddress{file, "data/0", 0});
             markRank(rank);
             break;
-        case 6: {
-            if (length == 0 || unit.kind == UnitKind::Frozen)
-                continue;
-            const uint64_t x = pick(random, 0, length - 1);
-            const bool subgroup = unit.kind == UnitKind::SubGroup;
-            const uint32_t number = subgroup ? *unit.subgroup : static_cast<uint32_t>(unit.group);
-            const bool here = pick(random, 0, 2) > 0;
-            finding.where = formatAddress(
-                FlatAddress{{rank, 0, 0}, subgroup, here ? number : number + 1, x, state.name});
-            if (here)
-                mark(rank, x);
-            break;
-        }
-        case 7: { // a byte of the shard
-            const StoredRun& run = state.perRank[rank];
-            if (length == 0 || !trial.grid.rows[rank][0].stored)
-                continue;
-            const uint64_t x = pick(random, 0, std::min(run.elements, length) - 1);
-            finding.where
-                = formatAddress(FileAddress{file, "", run.byteOffset + x * trial.grid.itemBytes + 1});
-            mark(rank, x);
-            break;
-        }
+        case 6:
+            return chooseFlat(rank);
+        case 7:
+            return chooseByte(rank, file);
         default: // nothing of this unit
-            finding.where = pick(random, 0, 1) == 0 ? "" : "mp_rank_00_model_states.pt";
+            m_where = pick(m_random, 0, 1) == 0 ? "" : "mp_rank_00_model_states.pt";
         }
-        trial.checkpoint.findings.push_back(finding);
+        return true;
+    }
+
+    bool chooseFlat(uint32_t rank)
+    {
+        const uint64_t length = m_trial.grid.rows[0].size();
+        if (length == 0 || m_unit.kind == UnitKind::Frozen)
+            return false;
+        const uint64_t x = pick(m_random, 0, length - 1);
+        const bool subgroup = m_unit.kind == UnitKind::SubGroup;
+        const uint32_t number = subgroup ? *m_unit.subgroup : static_cast<uint32_t>(m_unit.group);
+        const bool here = pick(m_random, 0, 2) > 0;
+        m_where
+            = formatAddress(FlatAddress{{rank, 0, 0}, subgroup, here ? number : number + 1, x, m_state.name});
+        if (here)
+            mark(rank, x);
+        return true;
+    }
+
+    /// A byte of the shard.
+    bool chooseByte(uint32_t rank, const std::string& file)
+    {
+        const uint64_t length = m_trial.grid.rows[0].size();
+        const StoredRun& run = m_state.perRank[rank];
+        if (length == 0 || !m_trial.grid.rows[rank][0].stored)
+            return false;
+        const uint64_t x = pick(m_random, 0, std::min(run.elements, length) - 1);
+        m_where = formatAddress(FileAddress{file, "", run.byteOffset + x * m_trial.grid.itemBytes + 1});
+        mark(rank, x);
+        return true;
+    }
+
+    Random& m_random;
+    Trial& m_trial;
+    const FlatUnit& m_unit;
+    const UnitState& m_state;
+    int8_t m_level = 0;
+    std::string m_where;
+};
+
+/// Adds findings of every kind and marks the slots that each one means.
+void addFindings(Random& random, Trial& trial)
+{
+    FindingMaker maker(random, trial);
+    for (uint64_t count = pick(random, 0, 5); count > 0; --count) {
+        if (const auto finding = maker.make())
+            trial.checkpoint.findings.push_back(*finding);
     }
 }
 

@@ -49,7 +49,7 @@ void forTrials(uint64_t firstSeed, int count, Body body)
         Trial trial = randomTrial(random);
         const auto checkpoint = std::make_shared<const Checkpoint>(std::move(trial.checkpoint));
         for (const auto projection : {MapQuery::Projection::Partitions, MapQuery::Projection::Unrolled}) {
-            const MapQuery query(checkpoint, trial.unit, projection, trial.state);
+            const MapQuery query(checkpoint, {trial.unit, projection, trial.state});
             body(random, query, trial.grid);
         }
     }
@@ -159,14 +159,14 @@ TEST_CASE("map: missing ranks in a band")
     options.missingRanks = {2};
     options.notYetReadRanks = {5};
     const auto checkpoint = test::makeSyntheticCheckpoint(options);
-    const MapQuery query(checkpoint, UnitId{0}, MapQuery::Projection::Partitions);
+    const MapQuery query(checkpoint, {UnitId{0}, MapQuery::Projection::Partitions});
     CHECK_FALSE(query.anyMissing(0, 2));
     CHECK(query.anyMissing(0, 3));
     CHECK_FALSE(query.anyMissing(3, 5));
     CHECK(query.anyMissing(5, 6));
     CHECK_FALSE(query.anyMissing(6, 100));
     CHECK_FALSE(query.anyMissing(5, 5));
-    CHECK(MapQuery(checkpoint, UnitId{0}, MapQuery::Projection::Unrolled).anyMissing(0, 1));
+    CHECK(MapQuery(checkpoint, {UnitId{0}, MapQuery::Projection::Unrolled}).anyMissing(0, 1));
     CHECK(query.cellAt(2, 0).kind == CellKind::Missing);
     CHECK(query.cellAt(2, 0).severity == 2); // the finding names the missing file
     CHECK(query.cellAt(2, 0).param != kNoParam);
@@ -186,7 +186,7 @@ TEST_CASE("map: 4,096 ranks × 300,000 parameters")
         built.findings.push_back(
             {"state-length", Severity::Warning, "", "model.layers.7.mlp.up_proj.weight#fp32[100:101]", {}});
         const auto checkpoint = std::make_shared<const Checkpoint>(std::move(built));
-        const MapQuery query(checkpoint, UnitId{0}, MapQuery::Projection::Partitions);
+        const MapQuery query(checkpoint, {UnitId{0}, MapQuery::Projection::Partitions});
         const FlatPartition& partition = checkpoint->units[0].partition;
         const auto all = query.sum(0, query.rows(), 0, query.columns());
         CHECK(all.params == 300'000);

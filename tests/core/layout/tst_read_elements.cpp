@@ -127,7 +127,7 @@ TEST_CASE("random ranges of every state come back as they were written")
                             std::swap(begin, end);
                         std::vector<uint8_t> out((end - begin) * itemBytes);
                         REQUIRE(readElements(
-                            io::realFileSystem(), checkpoint, ParamId{i}, state, begin, end, out));
+                            io::realFileSystem(), checkpoint, {ParamId{i}, state, begin, end}, out));
                         for (uint64_t element = begin; element < end; ++element) {
                             const uint32_t expected = valueOf(state, owner, element);
                             REQUIRE(
@@ -154,7 +154,7 @@ TEST_CASE("a transposed tensor larger than the window")
     fill(checkpoint, folder.path());
     std::vector<uint8_t> out(checkpoint.params[0].elements * 2);
     REQUIRE(readElements(
-        io::realFileSystem(), checkpoint, ParamId{0}, "weight", 0, checkpoint.params[0].elements, out));
+        io::realFileSystem(), checkpoint, {ParamId{0}, "weight", 0, checkpoint.params[0].elements}, out));
     uint64_t wrong = 0;
     for (uint64_t element = 0; element < checkpoint.params[0].elements; ++element) {
         const uint32_t expected = valueOf("weight", ParamId{0}, element);
@@ -176,32 +176,32 @@ TEST_CASE("unreadable elements are refused, and the error names what is missing"
     std::vector<uint8_t> out(35 * 4);
     const std::span<uint8_t> all(out);
     // 35 elements, 12 on each rank: those of rank 1 are not there
-    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)));
-    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 24, 35, all.first(44)));
-    const auto refused = readElements(files, checkpoint, ParamId{0}, "fp32", 0, 35, all);
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "fp32", 0, 12}, all.first(48)));
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "fp32", 24, 35}, all.first(44)));
+    const auto refused = readElements(files, checkpoint, {ParamId{0}, "fp32", 0, 35}, all);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::Refused);
     CHECK(refused.error().message.find("dp1.tp0.pp0") != std::string::npos);
 
-    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(47)).error().code
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "fp32", 0, 12}, all.first(47)).error().code
         == ErrorCode::Usage);
-    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 30, 36, all.first(24)).error().code
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "fp32", 30, 36}, all.first(24)).error().code
         == ErrorCode::Usage);
-    CHECK(readElements(files, checkpoint, ParamId{0}, "sum", 0, 1, all.first(4)).error().code
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "sum", 0, 1}, all.first(4)).error().code
         == ErrorCode::NotFound);
 
     // A file that was replaced is not read.
     const auto path = checkpoint.file(checkpoint.optimFiles[0]).path;
     test::spill(path, test::slurp(path) + "x");
-    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)).error().code
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "fp32", 0, 12}, all.first(48)).error().code
         == ErrorCode::SourceChanged);
     std::filesystem::remove(path);
-    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)).error().code
+    CHECK(readElements(files, checkpoint, {ParamId{0}, "fp32", 0, 12}, all.first(48)).error().code
         == ErrorCode::NotFound);
 
     Checkpoint odd = test::buildSyntheticCheckpoint(model(2, 1));
     odd.whole[0].contiguous = false; // strides for another number of dimensions
     odd.whole[0].strides = {1};
-    CHECK(readElements(files, odd, ParamId{0}, "weight", 0, 3, all.first(6)).error().code
+    CHECK(readElements(files, odd, {ParamId{0}, "weight", 0, 3}, all.first(6)).error().code
         == ErrorCode::Damaged);
 }

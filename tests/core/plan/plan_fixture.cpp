@@ -52,7 +52,7 @@ std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& na
     REQUIRE_MESSAGE(param, name);
     const uint64_t elements = checkpoint.params[index(*param)].elements;
     std::vector<uint8_t> out(elements * itemSize(findState(checkpoint, *param, state)->dtype));
-    REQUIRE(readElements(io::realFileSystem(), checkpoint, *param, state, 0, elements, out).has_value());
+    REQUIRE(readElements(io::realFileSystem(), checkpoint, {*param, state, 0, elements}, out).has_value());
     return out;
 }
 
@@ -72,7 +72,7 @@ std::vector<uint8_t> interleaved(const std::vector<std::vector<uint8_t>>& slices
 void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source)
 {
     JobContext job;
-    const auto report = verifyCheckpoint(io::realFileSystem(), result, source, 2, job);
+    const auto report = verifyCheckpoint(io::realFileSystem(), result, {source}, 2, job);
     REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
     for (const Finding& problem : report->problems)
         MESSAGE(problem.code, " ", problem.where, ": ", problem.message);

@@ -28,7 +28,9 @@ std::vector<uint8_t> bytesOf(const std::vector<float>& values)
 Comparison compared(
     const std::vector<float>& left, const std::vector<float>& right, const Tolerance& tolerance = {})
 {
-    return plainComparison(DType::Float32, bytesOf(left), DType::Float32, bytesOf(right), 100, tolerance);
+    const std::vector<uint8_t> one = bytesOf(left);
+    const std::vector<uint8_t> other = bytesOf(right);
+    return plainComparison({DType::Float32, one}, {DType::Float32, other}, 100, tolerance);
 }
 
 std::vector<float> randomValues(size_t count, unsigned seed)
@@ -118,8 +120,9 @@ TEST_CASE("merged pieces give the whole")
     const Comparison whole = compared(left, right);
     Comparison combined
         = compared({left.begin(), left.begin() + 1000}, {right.begin(), right.begin() + 1000});
-    combined += plainComparison(DType::Float32, bytesOf({left.begin() + 1000, left.end()}), DType::Float32,
-        bytesOf({right.begin() + 1000, right.end()}), 1100, {});
+    const std::vector<uint8_t> leftRest = bytesOf({left.begin() + 1000, left.end()});
+    const std::vector<uint8_t> rightRest = bytesOf({right.begin() + 1000, right.end()});
+    combined += plainComparison({DType::Float32, leftRest}, {DType::Float32, rightRest}, 1100, {});
     CHECK(combined.different == whole.different);
     CHECK(combined.firstDifferent == whole.firstDifferent);
     CHECK(combined.maxAbsolute == whole.maxAbsolute);
@@ -130,11 +133,12 @@ TEST_CASE("two dtypes by their values")
 {
     const auto wide = randomValues(3000, 3);
     std::vector<uint8_t> narrow(6000);
-    convertElements(DType::Float32, bytesOf(wide), DType::BFloat16, narrow);
+    const std::vector<uint8_t> wideBytes = bytesOf(wide);
+    convertElements(DType::Float32, wideBytes, DType::BFloat16, narrow);
     std::vector<uint8_t> rounded(12000);
     convertElements(DType::BFloat16, narrow, DType::Float32, rounded);
-    CHECK(plainComparison(DType::BFloat16, narrow, DType::Float32, rounded, 0, {}).areEqual());
-    const Comparison found = plainComparison(DType::Float32, bytesOf(wide), DType::BFloat16, narrow, 0, {});
+    CHECK(plainComparison({DType::BFloat16, narrow}, {DType::Float32, rounded}, 0, {}).areEqual());
+    const Comparison found = plainComparison({DType::Float32, wideBytes}, {DType::BFloat16, narrow}, 0, {});
     CHECK(found.different > 2900);
     CHECK(found.lastBit == found.different); // they differ by rounding only
     CHECK(found.maxAbsolute < 0.02);
@@ -144,7 +148,7 @@ TEST_CASE("two dtypes by their values")
     const std::vector<uint8_t> one(8, 1);
     std::vector<uint8_t> other = one;
     other[3] = 9;
-    CHECK(plainComparison(DType::Complex64, one, DType::Complex64, other, 0, {}).beyond == 1);
+    CHECK(plainComparison({DType::Complex64, one}, {DType::Complex64, other}, 0, {}).beyond == 1);
 }
 
 TEST_CASE("neighbours in the narrow floats")
@@ -156,7 +160,7 @@ TEST_CASE("neighbours in the narrow floats")
         std::vector<uint8_t> b(8);
         std::memcpy(a.data(), left.data(), 8);
         std::memcpy(b.data(), right.data(), 8);
-        const Comparison found = plainComparison(dtype, a, dtype, b, 0, {});
+        const Comparison found = plainComparison({dtype, a}, {dtype, b}, 0, {});
         CHECK(found.different == 4);
         CHECK(found.lastBit == 2);
     }

@@ -176,61 +176,81 @@ TEST_CASE("P16: sharing is never expanded")
     CHECK(emitPickle(graph).value() == *written);
 }
 
+namespace {
+
+/// A graph that grows by random nodes.
+struct RandomGraph {
+    explicit RandomGraph(std::mt19937& source)
+        : random(source)
+    {
+    }
+
+    size_t below(size_t bound) { return static_cast<size_t>(random() % bound); }
+
+    void addNode()
+    {
+        const auto pick = [&] { return nodes[below(nodes.size())]; };
+        switch (below(10)) {
+        case 0:
+            nodes.push_back(
+                builder.integer(static_cast<int64_t>((uint64_t{random()} << 32 | random()) >> below(64))));
+            break;
+        case 1:
+            nodes.push_back(builder.string(std::string(below(5), 's')));
+            break;
+        case 2:
+            nodes.push_back(lists.emplace_back(builder.list()));
+            break;
+        case 3:
+            nodes.push_back(dicts.emplace_back(builder.dict()));
+            break;
+        case 4: {
+            std::vector<NodeId> items(below(6));
+            for (NodeId& item : items)
+                item = pick();
+            nodes.push_back(tuples.emplace_back(builder.tuple(items)));
+            break;
+        }
+        case 5:
+            nodes.push_back(builder.reduce(nodes[1], tuples[below(tuples.size())]));
+            builder.setState(nodes.back(), pick());
+            break;
+        case 6: // cycles arise here
+            if (!lists.empty())
+                builder.append(lists[below(lists.size())], pick());
+            break;
+        case 7:
+            if (!dicts.empty())
+                builder.setItem(dicts[below(dicts.size())], pick(), pick());
+            break;
+        case 8:
+            nodes.push_back(builder.newObj(nodes[1], tuples[below(tuples.size())]));
+            builder.append(nodes.back(), pick());
+            break;
+        default:
+            nodes.push_back(builder.persistentId(pick()));
+        }
+    }
+
+    std::mt19937& random;
+    PickleBuilder builder;
+    std::vector<NodeId> nodes{builder.none(), builder.global("m", "g")};
+    std::vector<NodeId> tuples{builder.tuple({})};
+    std::vector<NodeId> lists;
+    std::vector<NodeId> dicts;
+};
+
+} // namespace
+
 TEST_CASE("random graphs come back as they were")
 {
     std::mt19937 random(20260101);
-    const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
     for (int round = 0; round < 300; ++round) {
-        PickleBuilder builder;
-        std::vector<NodeId> nodes{builder.none(), builder.global("m", "g")};
-        std::vector<NodeId> tuples{builder.tuple({})};
-        std::vector<NodeId> lists;
-        std::vector<NodeId> dicts;
-        for (size_t step = 0; step < 5 + below(300); ++step) {
-            const auto pick = [&] { return nodes[below(nodes.size())]; };
-            switch (below(10)) {
-            case 0:
-                nodes.push_back(builder.integer(
-                    static_cast<int64_t>((uint64_t{random()} << 32 | random()) >> below(64))));
-                break;
-            case 1:
-                nodes.push_back(builder.string(std::string(below(5), 's')));
-                break;
-            case 2:
-                nodes.push_back(lists.emplace_back(builder.list()));
-                break;
-            case 3:
-                nodes.push_back(dicts.emplace_back(builder.dict()));
-                break;
-            case 4: {
-                std::vector<NodeId> items(below(6));
-                for (NodeId& item : items)
-                    item = pick();
-                nodes.push_back(tuples.emplace_back(builder.tuple(items)));
-                break;
-            }
-            case 5:
-                nodes.push_back(builder.reduce(nodes[1], tuples[below(tuples.size())]));
-                builder.setState(nodes.back(), pick());
-                break;
-            case 6: // cycles are created here
-                if (!lists.empty())
-                    builder.append(lists[below(lists.size())], pick());
-                break;
-            case 7:
-                if (!dicts.empty())
-                    builder.setItem(dicts[below(dicts.size())], pick(), pick());
-                break;
-            case 8:
-                nodes.push_back(builder.newObj(nodes[1], tuples[below(tuples.size())]));
-                builder.append(nodes.back(), pick());
-                break;
-            default:
-                nodes.push_back(builder.persistentId(pick()));
-            }
-        }
-        const NodeId root = builder.list(nodes);
-        const PickleGraph graph = builder.finish(root);
+        RandomGraph made(random);
+        for (size_t step = 0; step < 5 + made.below(300); ++step)
+            made.addNode();
+        const NodeId root = made.builder.list(made.nodes);
+        const PickleGraph graph = made.builder.finish(root);
         const auto written = emitPickle(graph);
         REQUIRE(written);
         const PickleGraph parsed = fixture::parse(*written);

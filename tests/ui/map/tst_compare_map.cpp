@@ -56,6 +56,20 @@ bool flipLastBit(const Checkpoint& checkpoint, const QString& copy, const char* 
     return file.seek(at) && file.write(&byte, 1) == 1;
 }
 
+/// A pixel of the marked parameter in a row; null if there is none.
+QPoint pixelOfMarked(const MapCanvas& canvas, uint32_t row)
+{
+    for (int y = 0; y < canvas.height(); ++y) {
+        for (int x = 0; x < canvas.width(); ++x) {
+            const auto at = canvas.pointAt(QPointF(x, y));
+            if (at && at->row == row
+                && canvas.source()->query().cellAt(at->row, at->element).param == canvas.marks().param)
+                return {x, y};
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 class TestCompareMap : public QObject
@@ -107,16 +121,7 @@ private Q_SLOTS:
             QVERIFY2(canvas->accessibleDescription().startsWith(words, Qt::CaseInsensitive),
                 qPrintable(canvas->accessibleDescription()));
             // Under the mouse.
-            QPoint over;
-            for (int y = 0; y < canvas->height() && over.isNull(); ++y) {
-                for (int x = 0; x < canvas->width() && over.isNull(); ++x) {
-                    const auto at = canvas->pointAt(QPointF(x, y));
-                    if (at && at->row == pinned->row
-                        && canvas->source()->query().cellAt(at->row, at->element).param
-                            == canvas->marks().param)
-                        over = QPoint(x, y);
-                }
-            }
+            const QPoint over = pixelOfMarked(*canvas, pinned->row);
             QVERIFY(!over.isNull());
             QTest::mouseMove(canvas, over);
             QTRY_VERIFY2(hover->text().startsWith(words, Qt::CaseInsensitive), qPrintable(hover->text()));

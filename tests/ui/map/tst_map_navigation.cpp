@@ -44,7 +44,7 @@ void TestMapNavigation::neighboursVisitEveryCell()
     QFETCH(bool, unrolled);
     const MapSource source(
         test::makeSyntheticCheckpoint({.stage = stage, .ranks = 3, .shapes = kShapes, .missingRanks = {1}}),
-        UnitId{0}, unrolled ? MapQuery::Projection::Unrolled : MapQuery::Projection::Partitions, 0);
+        {UnitId{0}, unrolled ? MapQuery::Projection::Unrolled : MapQuery::Projection::Partitions, 0});
     std::vector<std::pair<uint64_t, uint64_t>> cells;
     for (uint32_t row = 0; row < source.query().rows(); ++row) {
         source.query().forEachCell(row, 0, source.query().columns(), [&](const MapCell& cell) {
@@ -72,7 +72,7 @@ void TestMapNavigation::siblingsVisitEveryFragment()
 {
     for (const int stage : {1, 3}) {
         const MapSource source(test::makeSyntheticCheckpoint({.stage = stage, .ranks = 5, .shapes = kShapes}),
-            UnitId{0}, MapQuery::Projection::Partitions, 0);
+            {UnitId{0}, MapQuery::Projection::Partitions, 0});
         for (const ParamId param : source.unit().params) {
             uint64_t elements = 0;
             auto point = firstFragment(source, param);
@@ -105,8 +105,8 @@ void TestMapNavigation::findingsAreVisitedInOrder()
         }
         checkpoint.findings.push_back(
             {"test-finding", Severity::Warning, "odd", "layers.1.mlp.up_proj.weight", {}});
-        const MapSource source(std::make_shared<const Checkpoint>(std::move(checkpoint)), UnitId{0},
-            unrolled ? MapQuery::Projection::Unrolled : MapQuery::Projection::Partitions, 0);
+        const MapSource source(std::make_shared<const Checkpoint>(std::move(checkpoint)),
+            {UnitId{0}, unrolled ? MapQuery::Projection::Unrolled : MapQuery::Projection::Partitions, 0});
         std::vector<uint32_t> ranks;
         std::optional<MapSource::Point> point = MapSource::Point{0, 0};
         std::optional<MapSource::Point> last;
@@ -131,7 +131,7 @@ void TestMapNavigation::fragmentBlocksAgreeWithTheCells()
 {
     for (const int stage : {2, 3}) {
         const MapSource source(test::makeSyntheticCheckpoint({.stage = stage, .ranks = 7, .shapes = kShapes}),
-            UnitId{0}, MapQuery::Projection::Partitions, 0);
+            {UnitId{0}, MapQuery::Projection::Partitions, 0});
         for (const ParamId param : source.unit().params) {
             for (const MapRange rows : {MapRange{0, 7}, MapRange{2, 3}, MapRange{5, 7}}) {
                 std::vector<std::pair<uint64_t, uint64_t>> expected;

@@ -133,14 +133,14 @@ void TestMapRenderer::pixelsAgreeWithTheLayout()
             if (state >= named.checkpoint->units[named.unit].states.size()) {
                 continue;
             }
-            const MapSource source(named.checkpoint, UnitId{named.unit}, projection, state);
+            const MapSource source(named.checkpoint, {UnitId{named.unit}, projection, state});
             const auto& query = source.query();
             for (const int step : {-96, -35, 0, 11, 52, 120}) {
                 for (const int level : {-12, -5, 0, 9}) {
                     const MapGeometry geometry(
                         query.columns(), query.rows(), MapScale(step), MapRowScale(level));
                     const int64_t x = geometry.contentWidth() > 90 ? 17 : 0;
-                    MapRowSampler sampler(source, geometry, palette, {}, x, 300);
+                    MapRowSampler sampler(source, geometry, palette, {}, {x, 300});
                     MapRange last{1, 0};
                     for (int64_t y = 0; y < geometry.contentHeight(); ++y) {
                         const auto rows = geometry.rowsAt(y);
@@ -189,7 +189,7 @@ void TestMapRenderer::tilesAgreeWithOnePicture()
     const auto named = smallCheckpoints()[static_cast<size_t>(which)];
     MapRenderRequest request;
     request.source = std::make_shared<const MapSource>(
-        named.checkpoint, UnitId{named.unit}, MapQuery::Projection::Partitions, 0);
+        named.checkpoint, MapQuery::Subject{UnitId{named.unit}, MapQuery::Projection::Partitions, 0});
     request.palette = std::make_shared<const MapPalette>(testPalette());
     const auto& query = request.source->query();
     for (const int level : {0, 6, 13}) {
@@ -233,7 +233,7 @@ void TestMapRenderer::patternsAreVisible()
     const auto render = [&](const CheckpointPtr& checkpoint, uint32_t state, int level) {
         MapRenderRequest request;
         request.source = std::make_shared<const MapSource>(
-            checkpoint, UnitId{0}, MapQuery::Projection::Partitions, state);
+            checkpoint, MapQuery::Subject{UnitId{0}, MapQuery::Projection::Partitions, state});
         request.palette = std::make_shared<const MapPalette>(palette);
         const auto& query = request.source->query();
         request.geometry = MapGeometry(
@@ -275,12 +275,12 @@ void TestMapRenderer::findingsSurviveMerging()
     checkpoint.findings.push_back(
         {"test-finding", Severity::Error, "bad", checkpoint.params[index(param)].name, {}});
     const auto place = unit.partition.positionOf(position, 0);
-    const MapSource source(std::make_shared<const Checkpoint>(std::move(checkpoint)), UnitId{0},
-        MapQuery::Projection::Partitions, 0);
+    const MapSource source(std::make_shared<const Checkpoint>(std::move(checkpoint)),
+        {UnitId{0}, MapQuery::Projection::Partitions, 0});
     const MapGeometry geometry(source.query().columns(), source.query().rows(),
         MapScale::fitting(source.query().columns(), 200), MapRowScale(-20));
     const auto palette = testPalette();
-    MapRowSampler sampler(source, geometry, palette, {}, 0, 200);
+    MapRowSampler sampler(source, geometry, palette, {}, {0, 200});
     const auto pixels = sampler.sample(geometry.rowsAt(geometry.rowScale().pixelOf(place.rank)));
     const auto x = static_cast<size_t>(geometry.scale().pixelOf(place.flatOffset));
     QCOMPARE(int{pixels[x].severity}, 2);
@@ -295,12 +295,12 @@ void TestMapRenderer::missingRanksSurviveMerging()
 {
     const auto checkpoint
         = test::makeSyntheticCheckpoint({.stage = 3, .ranks = 1024, .params = 50, .missingRanks = {777}});
-    const MapSource source(checkpoint, UnitId{0}, MapQuery::Projection::Partitions, 0);
+    const MapSource source(checkpoint, {UnitId{0}, MapQuery::Projection::Partitions, 0});
     const auto palette = testPalette();
     for (const int level : {-16, -24, -32, -64}) {
         const MapGeometry geometry(source.query().columns(), 1024,
             MapScale::fitting(source.query().columns(), 300), MapRowScale(level));
-        MapRowSampler sampler(source, geometry, palette, {}, 0, 300);
+        MapRowSampler sampler(source, geometry, palette, {}, {0, 300});
         int rowsMissing = 0;
         for (int64_t y = 0; y < geometry.contentHeight(); ++y) {
             const auto pixels = sampler.sample(geometry.rowsAt(y));
@@ -314,14 +314,14 @@ void TestMapRenderer::dimmedClassesFade()
 {
     const auto checkpoint
         = test::makeSyntheticCheckpoint({.stage = 3, .ranks = 2, .shapes = {{"embed.weight", {10, 10}}}});
-    const MapSource source(checkpoint, UnitId{0}, MapQuery::Projection::Partitions, 0);
+    const MapSource source(checkpoint, {UnitId{0}, MapQuery::Projection::Partitions, 0});
     const MapGeometry geometry(source.query().columns(), 2, MapScale(0), MapRowScale(0));
     const auto palette = testPalette();
     const auto cell = source.query().cellAt(0, 0);
     MapStyle dimmed;
     dimmed.dimmedClasses = static_cast<uint8_t>(1u << static_cast<unsigned>(cell.paramClass));
-    MapRowSampler plain(source, geometry, palette, {}, 0, 50);
-    MapRowSampler faded(source, geometry, palette, dimmed, 0, 50);
+    MapRowSampler plain(source, geometry, palette, {}, {0, 50});
+    MapRowSampler faded(source, geometry, palette, dimmed, {0, 50});
     const QRgb before = plain.sample({0, 1})[0].fill;
     const QRgb after = faded.sample({0, 1})[0].fill;
     QVERIFY(qGray(after) > qGray(before));
@@ -330,13 +330,13 @@ void TestMapRenderer::dimmedClassesFade()
 void TestMapRenderer::colourModesDiffer()
 {
     const auto checkpoint = test::makeSyntheticCheckpoint({.stage = 3, .ranks = 4, .params = 60});
-    const MapSource source(checkpoint, UnitId{0}, MapQuery::Projection::Partitions, 0);
+    const MapSource source(checkpoint, {UnitId{0}, MapQuery::Projection::Partitions, 0});
     const MapGeometry geometry(
         source.query().columns(), 4, MapScale::fitting(source.query().columns(), 500), MapRowScale(0));
     const auto palette = testPalette();
     QSet<QRgb> byRank;
     for (uint64_t rank = 0; rank < 4; ++rank) {
-        MapRowSampler sampler(source, geometry, palette, {.mode = MapColourMode::Rank}, 0, 500);
+        MapRowSampler sampler(source, geometry, palette, {.mode = MapColourMode::Rank}, {0, 500});
         byRank.insert(sampler.sample({rank, rank + 1})[0].fill);
     }
     QCOMPARE(byRank.size(), 4);
@@ -346,7 +346,7 @@ void TestMapRenderer::colourModesDiffer()
         QVERIFY(source.hueOf(params[i]) != source.hueOf(params[i - 1]));
     }
     QSet<QRgb> byLayer;
-    MapRowSampler sampler(source, geometry, palette, {.mode = MapColourMode::Layer}, 0, 500);
+    MapRowSampler sampler(source, geometry, palette, {.mode = MapColourMode::Layer}, {0, 500});
     for (const auto& pixel : sampler.sample({0, 1})) {
         byLayer.insert(pixel.fill);
     }

@@ -62,7 +62,7 @@ void TestMapTiles::loaderDeliversWhatWasWanted()
     MapRenderRequest request;
     request.source
         = std::make_shared<const MapSource>(test::makeSyntheticCheckpoint({.stage = 3, .ranks = 4}),
-            UnitId{0}, MapQuery::Projection::Partitions, 0);
+            MapQuery::Subject{UnitId{0}, MapQuery::Projection::Partitions, 0});
     request.palette = std::make_shared<const MapPalette>();
     request.geometry = MapGeometry(request.source->query().columns(), 4, MapScale(0), MapRowScale(10));
     MapTileLoader loader;

@@ -310,7 +310,7 @@ void TestMapView::emptyCheckpointIsHarmless()
 void TestMapView::textsNameEverything()
 {
     const MapSource source(test::makeSyntheticCheckpoint({.stage = 3, .ranks = 4, .shapes = kShapes}),
-        UnitId{0}, MapQuery::Projection::Partitions, 0);
+        {UnitId{0}, MapQuery::Projection::Partitions, 0});
     const auto tip = MapText::tooltip(source, {2, 3});
     const auto& run = source.state().perRank[2];
     const auto fileName = QString::fromStdString(source.checkpoint().file(run.file).name);

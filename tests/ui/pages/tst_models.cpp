@@ -231,12 +231,12 @@ private Q_SLOTS:
         using Cell = std::tuple<CellKind, uint32_t, uint64_t, uint64_t, uint64_t>;
         for (size_t g = 0; g < parts->groups.size(); ++g) {
             const MapQuery wholeGroup(
-                whole, whole->groups[g].units.front(), MapQuery::Projection::Partitions);
+                whole, {whole->groups[g].units.front(), MapQuery::Projection::Partitions});
             for (uint32_t rank = 0; rank < parts->parallel.dp; ++rank) {
                 std::vector<Cell> wanted;
                 uint64_t before = 0;
                 for (const UnitId unit : parts->groups[g].units) {
-                    const MapQuery query(parts, unit, MapQuery::Projection::Partitions);
+                    const MapQuery query(parts, {unit, MapQuery::Projection::Partitions});
                     query.forEachCell(rank, 0, query.columns(), [&](const MapCell& cell) {
                         wanted.emplace_back(cell.kind, index(cell.param), cell.paramOffset,
                             before + cell.begin, before + cell.end);

@@ -42,7 +42,7 @@ std::vector<float> floatsOf(const Checkpoint& checkpoint, const char* name, cons
     const ParamId param = *checkpoint.findParam(name);
     const uint64_t elements = checkpoint.params[index(param)].elements;
     std::vector<uint8_t> bytes(elements * sizeof(float));
-    if (!readElements(io::realFileSystem(), checkpoint, param, state, 0, elements, bytes))
+    if (!readElements(io::realFileSystem(), checkpoint, {param, state, 0, elements}, bytes))
         return {};
     std::vector<float> out(elements);
     std::memcpy(out.data(), bytes.data(), bytes.size());

@@ -120,18 +120,33 @@ private Q_SLOTS:
     void pages()
     {
         QFETCH(bool, dark);
-        const QString suffix = dark ? u"-dark"_s : u"-light"_s;
+        m_dark = dark;
         WindowFixture ui(dark ? ThemeMode::Dark : ThemeMode::Light);
-        const auto shoot = [&](QWidget* widget, const QString& name) {
-            QCoreApplication::processEvents();
-            (void)widget->grab(); // the first picture makes the map request its tiles
-            QVERIFY(QTest::qWaitFor([&] { return mapsDrawn(widget); }, 20'000));
-            const QImage image = widget->grab().toImage();
-            QVERIFY(image.save(picturePath(name + suffix)));
-            QVERIFY2(coloursOf(image) > 8, qPrintable(name));
-            // The middle of the top left corner shows whether the theme was applied.
-            QCOMPARE(image.pixelColor(4, image.height() - 6).lightness() < 128, dark);
-        };
+        // Each of them returns early when a check in it fails.
+        for (const auto step : {&TestLook::shootStart, &TestLook::shootPages, &TestLook::shootPickers,
+                 &TestLook::shootDialogs, &TestLook::shootJob, &TestLook::shootBroken}) {
+            (this->*step)(ui);
+            if (QTest::currentTestFailed())
+                return;
+        }
+        ui.theme().setMode(ThemeMode::System);
+    }
+
+private:
+    void shoot(QWidget* widget, const QString& name)
+    {
+        QCoreApplication::processEvents();
+        (void)widget->grab(); // the first picture makes the map request its tiles
+        QVERIFY(QTest::qWaitFor([&] { return mapsDrawn(widget); }, 20'000));
+        const QImage image = widget->grab().toImage();
+        QVERIFY(image.save(picturePath(name + (m_dark ? u"-dark"_s : u"-light"_s))));
+        QVERIFY2(coloursOf(image) > 8, qPrintable(name));
+        // The middle of the top left corner shows whether the theme was applied.
+        QCOMPARE(image.pixelColor(4, image.height() - 6).lightness() < 128, m_dark);
+    }
+
+    void shootStart(WindowFixture& ui)
+    {
         ui.settings().remember({samplePath("zero3-w4"), {}, u"ZeRO-3 · 4 ranks · bf16"_s, 1'234'567, 1,
             QDateTime(QDate(2026, 3, 1), QTime(12, 0)), true});
         ui.settings().remember({ui.folder(u"runs/llama-7b"_s), {}, u"ZeRO-2 · 64 ranks · bf16"_s,
@@ -142,6 +157,10 @@ private Q_SLOTS:
         shoot(&ui.window(), u"start"_s);
         QVERIFY(ui.open(ui.folder(u"nothing here"_s)));
         shoot(&ui.window(), u"start-error"_s);
+    }
+
+    void shootPages(WindowFixture& ui)
+    {
         QVERIFY(ui.open(samplePath("zero3-w4")));
         shoot(&ui.window(), u"overview"_s);
         ui.window().selection().selectParam(ParamId{2});
@@ -164,6 +183,10 @@ private Q_SLOTS:
             QTest::keyClick(canvas, key);
         QVERIFY(ui.settle());
         shoot(&ui.window(), u"map-places"_s);
+    }
+
+    void shootPickers(WindowFixture& ui)
+    {
         QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier);
         auto* finder = ui.find<QuickPick>("quickPick");
         QVERIFY(finder != nullptr && QTest::qWaitFor([&] { return !finder->isBusy(); }, 20'000));
@@ -180,10 +203,22 @@ private Q_SLOTS:
         shoot(own, u"page-window"_s);
         own->close();
         ui.find<FilterField>("filterField")->clear();
+    }
+
+    void shootDialogs(WindowFixture& ui)
+    {
         ReshardDialog* dialog = ui.window().showReshardDialog();
         QVERIFY(QTest::qWaitFor([&] { return dialog->preview().plan != nullptr; }, 30'000));
         shoot(dialog, u"reshard"_s);
         dialog->reject();
+        ShortcutSheet sheet(ui.window().actionSet().all(), &ui.window());
+        sheet.show();
+        shoot(&sheet, u"shortcuts"_s);
+        sheet.close();
+    }
+
+    void shootJob(WindowFixture& ui)
+    {
         ui.window().jobs().add(new Job(u"Reshard to 8 GPUs"_s, u"/data/runs/llama-7b-dp8/global_step5"_s,
             [](JobContext& context) -> Result<JobOutcome> {
                 context.beginPhase("writing", uint64_t{64} << 30);
@@ -199,18 +234,18 @@ private Q_SLOTS:
         shoot(&ui.window(), u"job"_s);
         job->cancel();
         QTRY_VERIFY(!job->isActive());
-        ShortcutSheet sheet(ui.window().actionSet().all(), &ui.window());
-        sheet.show();
-        shoot(&sheet, u"shortcuts"_s);
-        sheet.close();
+    }
 
+    void shootBroken(WindowFixture& ui)
+    {
         const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
         QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
         QVERIFY(ui.open(copy));
         QVERIFY(ui.window().showPage(u"overview"_s));
         shoot(&ui.window(), u"broken"_s);
-        ui.theme().setMode(ThemeMode::System);
     }
+
+    bool m_dark = false;
 };
 
 SHARDSCOPE_UI_TEST(TestLook, WithDisplay)

@@ -13,7 +13,7 @@ namespace {
 /// One letter per element of a unit's row: '#' present, '.' missing, '?' anything else.
 std::string drawn(const CheckpointPtr& checkpoint, UnitId unit, uint32_t state)
 {
-    const MapQuery map(checkpoint, unit, MapQuery::Projection::Partitions, state);
+    const MapQuery map(checkpoint, {unit, MapQuery::Projection::Partitions, state});
     std::string out;
     for (uint32_t row = 0; row < map.rows(); ++row) {
         map.forEachCell(row, 0, map.columns(), [&](const MapCell& cell) {
@@ -78,7 +78,7 @@ TEST_CASE("the map of a distributed checkpoint shows that everything is there")
             for (uint32_t s = 0; s < found->units[u].states.size(); ++s) {
                 const std::string map = drawn(found, UnitId{u}, s);
                 CHECK(map == std::string(map.size(), '#'));
-                const MapQuery query(found, UnitId{u}, MapQuery::Projection::Partitions, s);
+                const MapQuery query(found, {UnitId{u}, MapQuery::Projection::Partitions, s});
                 CHECK_FALSE(query.anyMissing(0, 1));
                 CHECK(query.sum(0, 1, 0, query.columns()).bytes
                     == query.columns() * itemSize(found->units[u].states[s].dtype));
@@ -102,7 +102,7 @@ TEST_CASE("the map of a distributed checkpoint distinguishes missing and present
     CHECK(drawnOf(found, "a", 1) == "############............");
     CHECK(drawnOf(found, "a", 2) == "########################");
     checkMaps(found);
-    const MapQuery map(found, found->params[0].unit, MapQuery::Projection::Partitions, 1);
+    const MapQuery map(found, {found->params[0].unit, MapQuery::Projection::Partitions, 1});
     CHECK(map.sum(0, 1, 0, 24).bytes == 12 * 4);
     CHECK(map.sum(0, 1, 6, 18).bytes == 6 * 4);
 }

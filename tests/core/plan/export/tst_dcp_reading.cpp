@@ -196,7 +196,7 @@ TEST_CASE("tensors in boxes of any kind are read by their elements")
     const Workers workers{};
     CHECK(fingerprintState(io::realFileSystem(), found, workers, job)->whole.text()
         == fingerprintState(io::realFileSystem(), same, workers, job)->whole.text());
-    const auto report = verifyCheckpoint(io::realFileSystem(), found, same, workers, job);
+    const auto report = verifyCheckpoint(io::realFileSystem(), found, {same}, workers, job);
     REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
     CHECK(report->ok);
     // Every byte of every box leads to the element that it holds.
@@ -254,7 +254,7 @@ TEST_CASE("missing and truncated files and unknown splits are reported, and the 
         CHECK(!found->complete);
         CHECK(hasFinding(*found, code::kFileUnreadable));
         JobContext job;
-        CHECK_FALSE(verifyCheckpoint(io::realFileSystem(), found, nullptr, {}, job)->ok);
+        CHECK_FALSE(verifyCheckpoint(io::realFileSystem(), found, {}, {}, job)->ok);
     }
     {
         DcpFolder folder;

@@ -44,13 +44,14 @@ RepairOptions fromDonor(const std::string& code, const fs::path& donor)
         .moments = RepairOptions::Moments::Donor};
 }
 
-void editFloats(const Patchable& damaged, const std::string& file, const Way& tensor, size_t from,
-    size_t count, float value)
+/// Sets floats [first, second) of a tensor.
+void editFloats(const Patchable& damaged, const std::string& file, const Way& tensor,
+    std::pair<size_t, size_t> range, float value)
 {
     damaged.operate(file, [&](Surgery& surgery) {
         surgery.editTensor(tensor, [&](std::string& elements) {
-            REQUIRE(elements.size() >= (from + count) * sizeof(float));
-            for (size_t i = from; i < from + count; ++i)
+            REQUIRE(elements.size() >= range.second * sizeof(float));
+            for (size_t i = range.first; i < range.second; ++i)
                 std::copy_n(
                     reinterpret_cast<const char*>(&value), sizeof value, elements.data() + i * sizeof value);
         });
@@ -158,7 +159,7 @@ TEST_CASE("NaN values of one slice are refilled only there")
         const CheckpointPtr whole = wholeOf(sample);
         const Patchable damaged(sample);
         editFloats(damaged, "bf16_zero_pp_rank_0" + kLastPart,
-            {"optimizer_state_dict", "single_partition_of_fp32_groups", 0}, 7, 3,
+            {"optimizer_state_dict", "single_partition_of_fp32_groups", 0}, {7, 10},
             std::numeric_limits<float>::quiet_NaN());
         CHECK(troubles(damaged.check(CheckDepth::Bytes)).contains("non-finite"));
         const CheckpointPtr copy = repair(damaged, {.fixes = {"non-finite"}}, folder / "copies").copy;

@@ -97,6 +97,32 @@ TEST_CASE("Muon's momentum is written for every number of ranks, stage and form"
         CHECK(bytesOn(*native, rank) == bytesOn(*source, rank));
 }
 
+namespace {
+
+/// Parameters [begin, end) of a unit of the source become a unit of the target, for two ranks.
+void addPart(ReshardTarget& target, const Checkpoint& source, size_t from, size_t begin, size_t end)
+{
+    const FlatUnit& like = source.units[from];
+    FlatUnit unit;
+    unit.kind = like.kind;
+    unit.group = static_cast<int32_t>(target.units.size());
+    unit.params.assign(like.params.begin() + static_cast<std::ptrdiff_t>(begin),
+        like.params.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<uint64_t> elements;
+    for (const ParamId param : unit.params)
+        elements.push_back(source.params[index(param)].elements);
+    unit.partition = *FlatPartition::contiguous(elements, 2, 2);
+    for (const UnitState& state : like.states) {
+        unit.states.emplace_back();
+        unit.states.back().name = state.name;
+        unit.states.back().dtype = state.dtype;
+        unit.states.back().lean = state.name == "fp32";
+    }
+    target.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
+}
+
+} // namespace
+
 TEST_CASE("a group of Muon's that becomes two at another expert degree keeps the form of its momentum")
 {
     const CheckpointPtr source = openForPlan(planSample("muon-w3"));
@@ -106,31 +132,12 @@ TEST_CASE("a group of Muon's that becomes two at another expert degree keeps the
     target.ranks = 2;
     target.expertRanks = 1;
     target.sourceGroups = {0, 0, 1, 2};
-    const auto add = [&](size_t from, size_t begin, size_t end) {
-        const FlatUnit& like = source->units[from];
-        FlatUnit unit;
-        unit.kind = like.kind;
-        unit.group = static_cast<int32_t>(target.units.size());
-        unit.params.assign(like.params.begin() + static_cast<std::ptrdiff_t>(begin),
-            like.params.begin() + static_cast<std::ptrdiff_t>(end));
-        std::vector<uint64_t> elements;
-        for (const ParamId param : unit.params)
-            elements.push_back(source->params[index(param)].elements);
-        unit.partition = *FlatPartition::contiguous(elements, 2, 2);
-        for (const UnitState& state : like.states) {
-            unit.states.emplace_back();
-            unit.states.back().name = state.name;
-            unit.states.back().dtype = state.dtype;
-            unit.states.back().lean = state.name == "fp32";
-        }
-        target.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
-    };
     const size_t matrices = source->units[0].params.size();
     REQUIRE(matrices > 1);
-    add(0, 0, 1);
-    add(0, 1, matrices);
-    add(1, 0, source->units[1].params.size());
-    add(2, 0, source->units[2].params.size());
+    addPart(target, *source, 0, 0, 1);
+    addPart(target, *source, 0, 1, matrices);
+    addPart(target, *source, 1, 0, source->units[1].params.size());
+    addPart(target, *source, 2, 0, source->units[2].params.size());
     JobContext job;
     const auto context
         = makeReshardContext(io::realFileSystem(), source, std::move(target), 0, false, nullptr, job);

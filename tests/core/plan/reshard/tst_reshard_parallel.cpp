@@ -219,7 +219,7 @@ TEST_CASE("stages that hold different values of a tied parameter are not merged"
     REQUIRE(!plan.has_value());
     CHECK(plan.error().code == ErrorCode::Refused);
     CHECK(plan.error().message.find("`exp_avg`, from element 7 on") != std::string::npos);
-    const auto report = verifyCheckpoint(io::realFileSystem(), openForPlan(folder / "run"), nullptr, 1, job);
+    const auto report = verifyCheckpoint(io::realFileSystem(), openForPlan(folder / "run"), {}, 1, job);
     REQUIRE(report.has_value());
     CHECK(std::any_of(report->problems.begin(), report->problems.end(), [](const Finding& problem) {
         return problem.message.starts_with("pipeline stages share this parameter");

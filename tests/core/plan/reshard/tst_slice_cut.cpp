@@ -183,11 +183,11 @@ TEST_CASE("a checkpoint without slices is split by given patterns")
     REQUIRE(rules);
     JobContext job;
     for (const CheckpointPtr& other : {source, one}) {
-        const auto report = verifyCheckpoint(io::realFileSystem(), three, other, 2, job, &*rules);
+        const auto report = verifyCheckpoint(io::realFileSystem(), three, {other, &*rules}, 2, job);
         REQUIRE(report);
         CHECK(report->ok);
     }
-    const auto report = verifyCheckpoint(io::realFileSystem(), three, source, 2, job);
+    const auto report = verifyCheckpoint(io::realFileSystem(), three, {source}, 2, job);
     REQUIRE(!report);
     CHECK(report.error().hint.find("--patterns") != std::string::npos);
 }

@@ -128,7 +128,7 @@ TEST_CASE("slices that should be equal but differ are reported")
     JobContext job;
     const auto problems = [&] {
         const CheckpointPtr checkpoint = openForPlan(folder / "run");
-        const auto report = verifyCheckpoint(io::realFileSystem(), checkpoint, nullptr, 1, job);
+        const auto report = verifyCheckpoint(io::realFileSystem(), checkpoint, {}, 1, job);
         REQUIRE(report);
         return report->problems;
     };

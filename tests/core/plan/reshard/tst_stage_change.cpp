@@ -21,7 +21,7 @@ constexpr const char* kAll[] = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"
 std::map<std::string, std::string> copiesOf(const CheckpointPtr& checkpoint)
 {
     JobContext job;
-    const auto scan = scanCheckpoint(io::realFileSystem(), checkpoint, 2, false, job);
+    const auto scan = scanCheckpoint(io::realFileSystem(), checkpoint, 2, {}, job);
     REQUIRE(scan.has_value());
     const TensorTable table(checkpoint);
     std::map<std::string, std::string> out;

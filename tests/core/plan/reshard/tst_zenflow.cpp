@@ -116,7 +116,7 @@ TEST_CASE("ZenFlow: addresses lead from an element to its byte and back")
         for (const auto& [begin, end] : {std::pair{uint64_t{1}, uint64_t{2}},
                  std::pair{uint64_t{3}, param.elements - 1}, std::pair{uint64_t{0}, param.shape[1]}}) {
             std::vector<uint8_t> part((end - begin) * 4);
-            REQUIRE(readElements(io::realFileSystem(), *source, ParamId{i}, "exp_avg", begin, end, part)
+            REQUIRE(readElements(io::realFileSystem(), *source, {ParamId{i}, "exp_avg", begin, end}, part)
                         .has_value());
             CHECK(std::equal(part.begin(), part.end(), values.begin() + static_cast<ptrdiff_t>(4 * begin)));
         }
