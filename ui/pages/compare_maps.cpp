@@ -81,6 +81,7 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
     m_other.clear();
     m_left->setCheckpoint(outcome ? outcome->left : nullptr, outcome ? outcome->leftLooks : nullptr);
     m_right->setCheckpoint(outcome ? outcome->right : nullptr, outcome ? outcome->rightLooks : nullptr);
+    showFindings();
     m_left->setDifferences(outcome ? outcome->leftMarks : nullptr);
     m_right->setDifferences(outcome ? outcome->rightMarks : nullptr);
     if (outcome) {
@@ -89,7 +90,6 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
         m_leftTitle->setText(sideTitle(tr("Left: %1"), *outcome->left));
         m_rightTitle->setText(sideTitle(tr("Right: %1"), *outcome->right));
         followLeft(m_selection.current());
-        showFindings();
     }
     updateLegend();
 }
