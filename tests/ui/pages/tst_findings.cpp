@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/faulting_file_system.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
@@ -24,6 +25,8 @@
 #include <QTest>
 #include <QTextBrowser>
 #include <QTreeView>
+
+#include <atomic>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -52,6 +55,31 @@ QString flippedSample(const WindowFixture& ui)
     const QByteArray byte = shard.peek(1);
     return shard.write(QByteArray(1, static_cast<char>(byte[0] ^ 0x20))) == 1 ? run : QString();
 }
+
+/// Files that cannot be opened while they are held, so that a check does not end too early for a test.
+class HeldFiles : public io::FaultingFileSystem
+{
+public:
+    HeldFiles()
+        : io::FaultingFileSystem(io::realFileSystem())
+    {
+    }
+
+    void hold(bool on)
+    {
+        m_held = on;
+        m_held.notify_all();
+    }
+
+    Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override
+    {
+        m_held.wait(true);
+        return io::FaultingFileSystem::openRead(path);
+    }
+
+private:
+    std::atomic<bool> m_held{false};
+};
 
 void checkMetadata(WindowFixture& ui)
 {
@@ -267,14 +295,17 @@ private Q_SLOTS:
 
     void escapeStopsAndKeepsWhatWasFound()
     {
-        WindowFixture ui;
+        HeldFiles files;
+        WindowFixture ui(ThemeMode::Light, files);
         QVERIFY(ui.open(brokenSample(ui)));
         ui.window().showPage(u"findings"_s);
         ui.find<QComboBox>("checkDepth")->setCurrentIndex(static_cast<int>(CheckDepth::Bytes));
         auto* page = ui.find<FindingsPage>("findingsPage");
+        files.hold(true);
         page->check();
-        QTest::keyClick(page, Qt::Key_Escape); // before the loop turns: nothing has arrived
+        QTest::keyClick(page, Qt::Key_Escape);
         QVERIFY(ui.find<QLabel>("checkFacts")->text().startsWith(u"Stopping"_s));
+        files.hold(false);
         QVERIFY(ui.settle());
         QVERIFY(!ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s));
         QVERIFY(ui.find<QAbstractButton>("checkStart")->isEnabled());
