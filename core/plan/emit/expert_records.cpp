@@ -51,7 +51,7 @@ NodeId placementRanks(PickleBuilder& builder, int64_t experts, int64_t ranks)
     return builder.list(out);
 }
 
-/// Where each rank's tensor lies in the one of all experts, as checkpoint/autoep_affine.py spells a run of
+/// Where each rank's tensor is in the one of all experts, as checkpoint/autoep_affine.py spells a run of
 /// experts that one rank has: one piece.
 NodeId affineRanks(PickleBuilder& builder, const std::vector<int64_t>& shape, int64_t ranks)
 {

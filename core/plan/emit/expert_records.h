@@ -18,11 +18,11 @@ class ExpertRecords
 public:
     ExpertRecords(const ReshardContext& context, uint32_t dpRank);
 
-    /// In a model file, whose layers stand there twice: the loader reads the one list, the converter to
+    /// In a model file, which lists the layers twice: the loader reads the one list, the converter to
     /// universal the other.
     void replaceInModelFile(ArchiveComposer& composer) const;
     void replaceInOptimFile(ArchiveComposer& composer) const;
-    /// In an expert's own file, which tells of the experts' partition alone. Any rank that has the expert may
+    /// In an expert's own file, which records the experts' partition alone. Any rank that has the expert may
     /// have written the source's; the target's is the first one's.
     void replaceInExpertFile(ArchiveComposer& composer) const;
 

@@ -245,7 +245,7 @@ Result<OutputFile> composeSameModel(
         file.set("frozen_param_fragments", reshardedFragments(file, context, rank));
     leaveTiesToFirstRank(file, rank);
     ExpertRecords(*context, rank).replaceInModelFile(file.composer());
-    if (rank == 0) // in digests, the first file's buffers stand for all
+    if (rank == 0) // in digests, the first file's buffers represent all
         markWholeTensors(file.composer(), context, context->source->templateModel);
     return file.finish(name);
 }

@@ -189,7 +189,7 @@ NodeId ModelParts::paramShapes()
     const uint32_t dealt = m_context->target.expertRanks;
     for (const auto& unit : m_context->target.units) {
         if (unit->kind == UnitKind::Frozen
-            || !unit->partitionRankOf(0)) // experts: the first rank's stand for all
+            || !unit->partitionRankOf(0)) // experts: the first rank's represent all
             continue;
         const NodeId shapes = m_composer.orderedDict();
         for (const uint32_t end : experts.optimizerEnds(m_source, *unit)) {

@@ -18,7 +18,7 @@ struct ModuleContent {
     bool masters = false; ///< trainable ones are made from their masters even where there are copies
 };
 
-/// Builds the parts of a model-states file that follow from stage and ranks, on a composer that stands on the
+/// Builds the parts of a model-states file that follow from stage and ranks, on a composer that reads the
 /// source's model file. One use per file.
 class ModelParts
 {

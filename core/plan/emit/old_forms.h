@@ -16,7 +16,7 @@ namespace shardscope {
 bool hasOldForm(const Checkpoint& source);
 
 /// The loss scaler with the attributes that today's update_scale() asks for at the first overflow, where it
-/// lacks them (before 0.8.3); kNoNode where it lacks none. The composer stands on the source's optimizer
+/// lacks them (before 0.8.3); kNoNode where it lacks none. The composer reads the source's optimizer
 /// file.
 NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler);
 

@@ -6,11 +6,11 @@
 namespace shardscope {
 
 /// What optimizer files of all ZeRO stages consist of, made for a target unit on a target rank. The composer
-/// stands on the source's rank-0 optimizer file.
+/// reads the source's template optimizer file.
 
 /// One entry of the optimizer's `state`, in the order of `old`, the source's entry for the unit's param
-/// group: flat states anew, scalars as they are. Where there is none (universal folders): from the model's
-/// facts. kNoNode when the optimizer keeps no state for the unit.
+/// group: flat states are rebuilt, scalars are copied. Where there is none (universal folders): from the
+/// model's facts. kNoNode when the optimizer keeps no state for the unit.
 NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t rank, NodeId old);
 

@@ -96,13 +96,13 @@ Status addDonors(io::FileSystem& files, Refills& refills, ReshardContext& out, J
     return {};
 }
 
-/// Whether the model's weights lie beside the masters.
+/// Whether the model file stores weights in addition to the masters.
 bool keepsCopies(CheckpointKind target)
 {
     return !partitionsParameters(target) && !isUniversal(target) && !hasTorchOptimizer(target);
 }
 
-/// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none,
+/// Whether the target has a tensor of the source: all but 16-bit copies of masters where it keeps none,
 /// and they do not go along in the files of their layers.
 bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
 {
@@ -116,7 +116,7 @@ bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, Checkpoin
 }
 
 /// In fp32 without ZeRO a pipeline's layer files hold the masters themselves. They go along as the weights
-/// that ZeRO keeps beside its masters.
+/// that ZeRO keeps in addition to its masters.
 void addLayerWeights(const Checkpoint& source, ReshardContext& out)
 {
     out.newWeights.assign(source.params.size(), Segment::kNoTensor);

@@ -43,7 +43,7 @@ struct ReshardContext {
         const ModelFiles::Expert* made = nullptr; ///< what is made in the form of `file`; null: `file` itself
     };
     std::vector<Copied> copied;
-    std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names
+    std::vector<CarriedFile> carried; ///< the framework's files next to the tag, in the order of their names
 
     std::shared_ptr<const Refills> refills; ///< of a repair, else null
 
@@ -57,7 +57,7 @@ struct ReshardContext {
     }
     [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
     [[nodiscard]] int stage() const { return traitsOf(target.kind).stage.value_or(1); }
-    /// Index into tensors of a state that lies in a unit of the source.
+    /// Index into tensors of a state that is in a unit of the source.
     [[nodiscard]] uint32_t tensorOf(ParamId param, uint32_t state) const
     {
         return planOfTable[table->indexOf(param, state)];
@@ -71,8 +71,8 @@ struct ReshardContext {
 };
 
 /// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
-/// `carriesFrom`: the whole checkpoint, whose files beside the tag go along; null where another part takes
-/// them. `refills`: where what the source has lost comes from; it is told where its files are.
+/// `carriesFrom`: the whole checkpoint, whose files next to the tag are copied; null where another part takes
+/// them. `refills`: the origin of what the source has lost; gets the places of its files.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
     ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
     const std::shared_ptr<Refills>& refills = nullptr);

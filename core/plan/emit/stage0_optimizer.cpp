@@ -244,7 +244,7 @@ private:
 };
 
 /// What a tensor of the source is in the plan, in the file that holds it: with ZeRO the masters of a layer
-/// file are weights beside masters.
+/// file are weights, in addition to masters.
 uint32_t tensorInFile(const ReshardContext& context, uint32_t tensor)
 {
     const TensorTable::Entry entry = context.table->entry(tensor);

@@ -6,7 +6,7 @@
 namespace shardscope {
 
 /// The value of `optimizer` in the model file of a run without ZeRO: what FP16_Optimizer,
-/// FP16_UnfusedOptimizer or torch's optimizer return from state_dict(). The composer stands on the source's
+/// FP16_UnfusedOptimizer or torch's optimizer return from state_dict(). The composer reads the source's
 /// model file; options, scalars and scaler come from its rank-0 optimizer file.
 NodeId stage0Optimizer(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context);
 

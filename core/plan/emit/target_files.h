@@ -20,7 +20,7 @@ struct TargetFile {
 };
 
 /// All files of the target in the order in which they are planned: model files, optimizer files, those of
-/// layers and experts, then the folders of the parameters, then what goes along beside the target.
+/// layers and experts, then the folders of the parameters, then what is copied next to the target.
 std::vector<TargetFile> targetFiles(const ReshardContext& context);
 /// Relative to the target's folder.
 std::string nameOf(const ReshardContext& context, const TargetFile& file);

@@ -192,7 +192,7 @@ public:
     }
 
 private:
-    /// Examines the checkpoint and chooses the fixes; again if a file stands in for a damaged one. `check` is
+    /// Examines the checkpoint and chooses the fixes; again if a file replaces a damaged one. `check` is
     /// then how the checkpoint is opened with it.
     Result<CheckResult> findAndChoose(CheckOptions& check)
     {

@@ -165,7 +165,7 @@ private:
     [[nodiscard]] bool isConversion() const { return isUniversal(targetKind()); }
 
     /// Names of one length lead to archives of one size when their pickles are the same: ZeRO-3 ranks from 1
-    /// on, and all optimizer files. Measuring one of them stands for all.
+    /// on, and all optimizer files. The size of one of them is that of all.
     Status measureFiles(JobContext& job)
     {
         std::map<std::tuple<size_t, TargetFile::Kind, bool, size_t>, uint64_t> known;

@@ -36,7 +36,8 @@ public:
     /// The checkpoint that the target is laid out from: the source, its slices or stages merged or split if
     /// the target has others.
     [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
-    /// The target's flat units, for drawing the new map beside the old one. Their parameters are laidOut()'s.
+    /// The target's flat units, for drawing the new map next to the old one. Their parameters are
+    /// laidOut()'s.
     [[nodiscard]] virtual std::vector<FlatUnit> targetUnits() const = 0;
     [[nodiscard]] virtual const ReshardOptions& options() const = 0;
 };

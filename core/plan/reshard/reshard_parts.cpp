@@ -63,7 +63,7 @@ void ReshardParts::add(const ReshardContext& context, uint32_t firstParam)
     }
     m_sourceNumbers.push_back(std::make_shared<const std::vector<uint32_t>>(std::move(numbers)));
     std::vector<PlanTensor> tensors = context.tensors;
-    // Parts may have parameters of one name; the whole tells them apart.
+    // Parts may have parameters of one name; the whole distinguishes them.
     const auto nameIn = [&](uint32_t param) { return m_whole->params[firstParam + param].name; };
     for (uint32_t i = 0; i < context.planOfTable.size(); ++i) {
         if (context.planOfTable[i] != Segment::kNoTensor)
@@ -112,7 +112,7 @@ std::vector<FlatUnit> ReshardParts::targetUnits() const
 
 std::vector<Digest> ReshardParts::inOrderOfSource(std::span<const Digest> digests) const
 {
-    // The whole's table has what lies in units, part by part, then what is stored whole, part by part.
+    // The whole's table has what is in units, part by part, then what is stored whole, part by part.
     std::vector<Digest> inUnits;
     std::vector<Digest> whole;
     for (size_t part = 0; part < m_contexts.size(); ++part) {

@@ -123,7 +123,7 @@ private:
         if (const NodeId rate = rateOf(m_scheduler.baseRates, g);
             rate != kNoNode && !m_known.contains("initial_lr"))
             put("initial_lr", m_modelImporter.import(rate), Origin::Scheduler);
-        // The first group's stands for all, as stock restores it.
+        // The first group's is used for all, as stock restores it.
         if (m_step != kNoNode && !m_known.contains("step"))
             put("step", m_importer.import(m_step), Origin::States);
     }

@@ -23,11 +23,11 @@ struct WithOptions {
 };
 
 /// The same checkpoint as if it had been saved in torch's form: rank 0's optimizer file lists every group's
-/// options. `named` (as parseNamedOption() takes them) beats what the source tells: the learning rate in the
-/// scheduler's state, and the optimizer's parameters in ds_config where there is one group, which alone
-/// cannot have been given others.
-/// Refused with the names of what is missing and how to give it; Usage for options that cannot be read, of
-/// groups that do not exist, or of a source that needs none.
+/// options. `named` (as parseNamedOption() takes them) has priority over what the source records: the
+/// learning rate in the scheduler's state, and the optimizer's parameters in ds_config where there is one
+/// group, which alone cannot have been given others. Refused with the names of what is missing and how to
+/// give it; Usage for options that cannot be read, of groups that do not exist, or of a source that needs
+/// none.
 Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::string>& named);
 
 } // namespace shardscope

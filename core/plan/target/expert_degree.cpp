@@ -109,7 +109,7 @@ private:
         return !didNotFit(g) && after(g - 1) == after(g);
     }
 
-    /// In the optimizer's order: under round_robin_gradients it stands in another one.
+    /// In the optimizer's order: under round_robin_gradients it is another one.
     [[nodiscard]] std::vector<ParamId> paramsOf(const FlatUnit& unit) const
     {
         if (!m_source.roundRobin)

@@ -8,8 +8,8 @@
 
 namespace shardscope {
 
-/// What an optimizer needs in its param groups, told from the states that it keeps. For checkpoints that hold
-/// states without options.
+/// What an optimizer needs in its param groups, inferred from the states that it keeps. For checkpoints that
+/// hold states without options.
 struct OptimizerNeeds {
     std::string_view optimizer; ///< in words; empty where the states are those of no optimizer known here
     std::vector<std::string_view> keys; ///< must be there

@@ -61,7 +61,7 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options);
 /// source's is the one it was made from. Usage when it does not tell and none is named. Of stage 0: see
 /// stage0KindOf().
 Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options);
-/// Whether slices or stages are joined before the target is laid out.
+/// Whether slices or stages are merged before the target is laid out.
 bool joinsParts(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the target keeps what tensor, pipeline and expert parallel ranks need: Usage where the ranks do
 /// not divide, Unsupported for forms that would have to join or split them.
@@ -70,13 +70,13 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
 /// 0. Refused when a ZeRO-3 source does not tell.
 Result<uint64_t> chooseSubGroupSize(
     const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
-/// Whether the target's groups stand in round-robin order: as in the source where it has one, else as its
+/// Whether the target's groups are in round-robin order: as in the source where it has one, else as its
 /// configuration asks of stages 1 and 2.
 bool targetRoundRobin(const Checkpoint& source, CheckpointKind target);
 /// The tag's folder name: universal ones end in "_universal", native ones do not.
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options);
-/// Whether the source tells all that files rebuilt need: options of every group, a version, names that a
-/// universal folder can have. Refused, naming what is missing.
+/// Whether the source records everything that rebuilt files need: options of every group, a version, names
+/// that a universal folder can have. Refused, naming what is missing.
 Status requireModelFacts(const Checkpoint& source, CheckpointKind target);
 
 } // namespace shardscope

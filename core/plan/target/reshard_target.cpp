@@ -71,7 +71,7 @@ std::vector<uint64_t> elementsOf(const Checkpoint& source, const std::vector<Par
     return out;
 }
 
-/// Under round_robin_gradients a group stands in another order at every number of ranks.
+/// Under round_robin_gradients the order of a group depends on the number of ranks.
 std::vector<ParamId> dealt(const std::vector<ParamId>& params, uint32_t fromRanks, uint32_t toRanks)
 {
     std::vector<ParamId> out;
@@ -134,7 +134,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
     return {};
 }
 
-/// Whole units of joined slices stand for flat ones that may have been aligned.
+/// Whole units of merged slices represent flat ones that may have been aligned.
 uint32_t alignmentOf(const Checkpoint& source, const FlatUnit& unit)
 {
     if (source.merged) {

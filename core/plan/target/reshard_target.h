@@ -28,8 +28,8 @@ struct ReshardTarget {
 };
 
 /// Lays the source's parameters out for a target of that kind (a ZeRO kind, Universal or one without ZeRO) on
-/// `ranks`. ZeRO-3 splits every param group anew for `subGroupSize`. Refused when parts of a param group that
-/// must share a unit disagree about their states or step, or where experts do not divide over the ranks.
+/// `ranks`. ZeRO-3 splits every param group again for `subGroupSize`. Refused when parts of a param group
+/// that must share a unit disagree about their states or step, or where experts do not divide over the ranks.
 Result<ReshardTarget> layOutTarget(
     const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize);
 /// The same for another number of expert-parallel ranks (expert_degree.h), in the source's own kind.

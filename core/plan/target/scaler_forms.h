@@ -10,7 +10,7 @@ namespace shardscope {
 /// runtime/fp16/loss_scaler.py.
 
 /// The object for a source without ZeRO. What such a source does not keep is as a new engine of its
-/// configuration would have it. The composer stands on the source's model file.
+/// configuration would have it. The composer reads the source's model file.
 NodeId scalerObject(ArchiveComposer& composer, const Checkpoint& source);
 /// The keys of a wrapper without ZeRO in the order in which it writes them, for any source, as (name, value).
 /// `import` copies a node of the source's rank-0 optimizer file.
@@ -19,7 +19,7 @@ std::vector<std::pair<std::string_view, NodeId>> scalerKeys(
 
 /// What the target's scaler is, for its fingerprint.
 ScalerTexts targetScalerTexts(const Checkpoint& source, CheckpointKind target);
-/// Whether its configuration tells what only ZeRO's object keeps.
+/// Whether its configuration records what only ZeRO's object stores.
 bool tellsScaling(const Checkpoint& source);
 
 } // namespace shardscope

@@ -21,7 +21,7 @@ bool isEnabled(const Checkpoint& source, std::string_view precision)
     return readableModel(source).configFlag({precision, "enabled"});
 }
 
-/// Whether the engine keeps masters beside a model in 16 bits.
+/// Whether the engine keeps masters in addition to a model in 16 bits.
 bool isMixed(const Checkpoint& source)
 {
     if (isStage0(source.kind))

@@ -15,7 +15,7 @@ namespace shardscope {
 Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the engine that saved it ran in bf16: optimizer files carry it in their names.
 bool ranInBf16(const Checkpoint& source);
-/// Whether a model file holds the optimizer: without ZeRO, and beside the shards of BF16_Optimizer in
+/// Whether a model file holds the optimizer: without ZeRO, and next to the shards of BF16_Optimizer in
 /// pipeline stages, where stock cannot load it.
 bool hasOptimizerInModel(const Checkpoint& source);
 /// Whether the param groups of a bare torch optimizer, which records no names, can be told apart again by the
