@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/base: what every other room needs: Result and Error, Finding, JobContext, text, checked
+// arithmetic. It uses no other room. Start with Result; code of core returns it and does not throw.
+
 #include "core/base/error.h"
 
 #include <tl/expected.hpp>

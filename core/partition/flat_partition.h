@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/partition: how ZeRO distributes the elements of a flat group over ranks, as arithmetic without
+// files. It uses core/base only. Start with FlatPartition.
+
 #include "core/base/result.h"
 
 #include <cstdint>

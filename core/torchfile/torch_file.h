@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/torchfile: one file of torch.save, opened: its records, its pickle, and where its tensors are. It
+// uses core/torchfile/{formats,pickle,zip} and lower rooms; what a file means for a checkpoint is decided in
+// core/checkpoint. Start with TorchFile.
+
 #include "core/torchfile/pickle/pickle_machine.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "core/torchfile/pickle/shared_pickles.h"

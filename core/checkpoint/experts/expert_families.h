@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/checkpoint/experts: for mixture-of-experts layers, which ranks share a param group, and the files
+// of single experts. It uses core/checkpoint/{units,folder,model} and lower rooms. Start with ExpertFamilies.
+
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/units/module_reader.h"

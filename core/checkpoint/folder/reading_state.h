@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/checkpoint/folder: finds the tag and its files, opens them, and holds what all readers share. It
+// uses core/checkpoint/model, core/torchfile/{formats,skeleton} and lower rooms; most readers build on it.
+// Start with Reading, then discover().
+
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/open_depth.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/checkpoint/model: the result of reading, which all later rooms work on, and typed access to the
+// pickles of its files (ModelStates, OptimStates). It uses core/{partition,torchfile} and lower rooms. Start
+// with Checkpoint.
+
 #include "core/base/finding.h"
 #include "core/base/ids.h"
 #include "core/base/string_hash.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/checkpoint/naming: finds the parameters of an optimizer's groups where no file records their
+// names, by lengths and by values that match. It uses core/checkpoint/{experts,units,folder,model} and lower
+// rooms. Start with findParamShapes(), then GroupSearch.
+
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/units/module_reader.h"
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/checkpoint/open: opens a path as a Checkpoint, by finding the kind and calling its reader. It
+// uses every room of core/checkpoint but naming, and lower rooms; later rooms get the Checkpoint and seldom
+// open one. Start with openCheckpoint().
+
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/open_depth.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/checkpoint/slices: turns the tensor slices and pipeline stages of a checkpoint into one
+// Checkpoint in memory, and back. It uses core/checkpoint/{units,folder,model} and lower rooms; many later
+// rooms include it, up to the programs. Start with MergedSlices and mergeSlices().
+
 #include "core/checkpoint/model/checkpoint.h"
 
 #include <functional>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/compute/torch: a module that core/tensor loads at run time and that does its arithmetic with
+// LibTorch. It uses core/tensor; no room includes it. Start with TorchBackend in torch_backend.cpp, which
+// calls these functions.
+
 #include "core/tensor/compute_backend.h"
 
 /// What LibTorch computes on the CPU. All of these have the parameters and results of the plain functions of

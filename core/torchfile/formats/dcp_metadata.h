@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/torchfile/formats: the file formats besides torch's zip form, each in a header of its own: what
+// is in a file, and its bytes before it is written. It uses core/torchfile/{pickle,zip} and lower rooms.
+// Start with the format that you need, for example DcpEntry here or readSafetensors().
+
 #include "core/base/job_context.h"
 #include "core/io/file_system.h"
 #include "core/tensor/boxes.h"

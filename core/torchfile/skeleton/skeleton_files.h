@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/torchfile/skeleton: reads skeletons, so that later rooms see them as ordinary folders whose
+// values cannot be read. It uses core/torchfile/zip, core/{io,base}; core/engine/skeleton writes them. Start
+// with SkeletonFiles.
+
 #include "core/torchfile/skeleton/skeleton_archive.h"
 
 #include <memory>
