@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/doctor: runs checks on a path and collects their findings. It uses core/compare, core/layout,
+// core/checkpoint/open and lower rooms; it includes nothing of core/doctor/diagnoses, because the build
+// generates the list of them. Start with examine(), then Diagnosis and CheckContext.
+
 #include "core/checkpoint/open/open.h"
 #include "core/doctor/check_context.h"
 #include "core/doctor/diagnosis.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/compare/diff: compares two training states value by value, and explains the differences. It uses
+// core/compare/digest, core/layout, core/checkpoint/{slices,zero,model} and lower rooms. Start with
+// StateDiff; judgeDiff() adds causes and the verdict of the verb `diff`.
+
 #include "core/base/job_context.h"
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/state_scalars.h"

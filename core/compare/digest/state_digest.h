@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/compare/digest: reads a checkpoint once for its digests, fingerprint, checksums and statistics.
+// It uses core/layout, core/checkpoint/{slices,model} and lower rooms. Start with scanCheckpoint() and
+// fingerprintOf(), whose comment defines the fingerprint.
+
 #include "core/base/job_context.h"
 #include "core/compare/digest/scaler_texts.h"
 #include "core/compare/digest/tensor_table.h"

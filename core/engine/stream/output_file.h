@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/engine/stream: generates the bytes of planned files in bounded memory and writes them, with
+// journal and manifest. It uses core/plan/model and lower rooms; only core/engine/{verify,write} include it.
+// Start with writeOutputFile(), then OutputWalk.
+
 #include "core/engine/stream/output_walk.h"
 #include "core/io/xxh3.h"
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/plan/export: plans weights as files of other tools. It uses core/plan/{reshard,compose,model},
+// core/layout, core/checkpoint/{slices,dcp,zero} and lower rooms; the formats themselves are in
+// core/torchfile/formats. Start with planExport().
+
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/plan/model/write_plan.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/plan/repair: examines a checkpoint, fixes a copy of it in memory, and plans to write that. It
+// uses core/plan/{reshard,emit,target,compose,model}, core/{doctor,layout}, core/checkpoint/open and lower
+// rooms. Start with planRepair(), then Amended (amended.h).
+
 #include "core/doctor/examine.h"
 #include "core/plan/reshard/reshard.h"
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/plan/reshard: plans a checkpoint for another number of ranks, stage or form. It uses
+// core/plan/{emit,target,model}, core/compare/digest, core/checkpoint/{slices,model} and lower rooms. Start
+// with planReshard(), which checks the source and makes a ReshardPlan.
+
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/plan/model/write_plan.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/plan/saved: plans as JSON files, for the verbs `plan` and `run`. It uses
+// core/plan/{export,reshard,target,model}, core/checkpoint/model; nothing of core includes it. Start with
+// SavedPlan.
+
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
 

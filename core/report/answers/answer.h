@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/report/answers: the answers of commands, each as text and as JSON, with a header for each
+// command. It uses core/report/{text,json}, core/{engine,plan,doctor,compare,layout} and lower rooms. Start
+// with AnswerContext, then the header of a command, for example check_report.h.
+
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/report/json/json_writer.h"
 #include "core/tensor/compute_choice.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/report/text: tables and fields for terminals, and text from files made safe to print. It uses
+// core/report/json (TextSink) and core/base. Start with TextTable, then printable().
+
 #include "core/report/json/json_writer.h"
 
 #include <string>

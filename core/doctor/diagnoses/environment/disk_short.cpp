@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room core/doctor/diagnoses/environment: diagnoses that depend on the machine or on other tags, not on the
+// tag's own content, each in its own file. It uses core/{doctor,base}. Start with Diagnosis, and with this
+// file as an example.
+
 #include "core/base/text.h"
 #include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room core/doctor/diagnoses/files: diagnoses of single files, for example cut or unnecessarily large ones,
+// each in its own file. It uses core/{doctor,torchfile,base}; the build adds each file to the list. Start
+// with Diagnosis, and with this file as an example.
+
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/doctor/check_context.h"

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room core/doctor/diagnoses/location: diagnoses of files that are missing, or in another folder or on
+// another machine, each in its own file. It uses core/{doctor,base}; the build adds each file to the list.
+// Start with Diagnosis, and with this file as an example.
+
 #include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room core/doctor/diagnoses/nvme: diagnoses of states in swap files that need code, each in its own file;
+// the others are in of_readers/state.cpp. It uses core/doctor. Start with Diagnosis, and with this file as an
+// example.
+
 #include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"

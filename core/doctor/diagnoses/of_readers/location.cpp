@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room core/doctor/diagnoses/of_readers: diagnoses that need no code, as tables: readers raise their findings
+// while they open a checkpoint. It uses core/{doctor,base}. Start with Diagnosis;
+// core/doctor/reader_diagnoses.h declares the tables.
+
 #include "core/base/finding_codes.h"
 #include "core/doctor/reader_diagnoses.h"
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room core/doctor/diagnoses/state: diagnoses of parameters, optimizer state and options, each in its own
+// file. It uses core/doctor, core/compare/diff, core/layout, core/checkpoint and lower rooms. Start with
+// Diagnosis, and with this file as an example.
+
 #include "core/base/text.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
