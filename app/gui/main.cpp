@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
+// Room app/gui: the program `shardscope-gui`. It uses ui/{shell,style}, app/cli for `--headless`,
+// core/torchfile/skeleton and core/base. Start with main(), then MainWindow.
+
 #include "app/cli/run.h"
 #include "core/base/build_info.h"
 #include "core/torchfile/skeleton/skeleton_files.h"

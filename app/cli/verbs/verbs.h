@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room app/cli/verbs: the verbs, each in its own file as a Command with its function. It uses
+// app/cli/{jobs,frame}, core/report and lower rooms; verbs include no other verb. Start with this list, then
+// a short one: verb_inspect.cpp.
+
 #include "app/cli/frame/command.h"
 
 /// One function per verb, each in its own file. To add a verb, add a file, a line here and a line in
