@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/jobs: work on other threads, with results on the GUI thread: checks, comparisons, writes. It uses
+// ui/text and core; it shows nothing itself. Start with LatestOnly, for views that recompute; Job is for work
+// that the Jobs dock lists.
+
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/models: the open checkpoint, the selection that all views share, and item models for explorer,
+// files and details. It uses ui/{jobs,text}, core/layout, core/checkpoint/open and lower rooms. Start with
+// Session, then Selection.
+
 #include "core/checkpoint/open/open.h"
 #include "core/layout/map_query.h"
 #include "ui/jobs/check_run.h"

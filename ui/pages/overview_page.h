@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/pages: one class for each page or panel of the main window. It uses
+// ui/{tensorview,layoutmap,controls,models,jobs,widgets} and lower rooms; only ui/shell includes it, which
+// connects the pages. Start with OverviewPage.
+
 #include "core/checkpoint/model/checkpoint.h"
 #include "ui/style/theme.h"
 

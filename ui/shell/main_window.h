@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/shell: makes pages, docks and actions and connects them. It uses every room of ui but
+// ui/tensorview, ui/layoutmap/tiles and ui/models/plans, and of core only core/base; app/gui includes it.
+// Start with MainWindow; makeActions() has every action.
+
 #include "ui/jobs/check_run.h"
 #include "ui/jobs/compare_run.h"
 #include "ui/jobs/job.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/layoutmap/geometry: positions, zoom, colours and words of the map; it paints nothing. It uses
+// ui/{models,jobs,text,style}, core/layout and lower rooms. Start with MapSource, then MapGeometry and
+// MapViewport.
+
 #include "core/layout/map_query.h"
 #include "ui/layoutmap/geometry/map_geometry.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/models/findings: the findings that all views show, as groups, trees and links to their places. It
+// uses ui/{models,jobs,text,style}, core/doctor and lower rooms. Start with FindingStore.
+
 #include "core/doctor/examine.h"
 
 #include <QObject>

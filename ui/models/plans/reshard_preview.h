@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/models/plans: plans a reshard, export or repair for a dialog, without writing, and gives it as a
+// command line. It uses ui/{models,jobs,text}, core/engine/write, core/plan and lower rooms. Start with
+// ReshardWish and previewReshard().
+
 #include "core/plan/reshard/reshard.h"
 #include "ui/jobs/shell_words.h"
 
