@@ -38,20 +38,20 @@ public:
     ShellCommand& option(const QString& name, uint64_t value);
     /// Once for each value.
     ShellCommand& options(const QString& name, const std::vector<std::string>& values);
-    /// Without a value, where `on`.
+    /// The name alone, if `on`.
     ShellCommand& flag(const QString& name, bool on);
-    /// Nothing where there is no value, or it is empty.
+    /// The next two add nothing if there is no value, or it is empty.
     template <class Number>
     ShellCommand& option(const QString& name, const std::optional<Number>& value)
     {
-        return value ? option(name, uint64_t{static_cast<uint64_t>(*value)}) : *this;
+        return value ? option(name, static_cast<uint64_t>(*value)) : *this;
     }
     ShellCommand& optionIfAny(const QString& name, const std::string& value);
     [[nodiscard]] QString text() const;
 
 private:
     QStringList m_words;
-    QStringList m_last;
+    QStringList m_last; ///< what opens the source
 };
 
 } // namespace shardscope::ui

@@ -105,8 +105,8 @@ void CompareMaps::showFindings()
 {
     if (m_store == nullptr || !m_outcome)
         return;
-    m_left->setFindings(m_store->of(*m_outcome->left));
-    m_right->setFindings(m_store->of(*m_outcome->right));
+    m_left->setFindings(*m_store->of(m_outcome->left));
+    m_right->setFindings(*m_store->of(m_outcome->right));
 }
 
 void CompareMaps::updateLegend()

@@ -146,9 +146,9 @@ void DetailsPanel::follow(const SelectedThing& thing)
     }
     m_finder.run<Details>(
         [checkpoint = m_checkpoint, thing,
-            findings = m_store != nullptr ? m_store->of(*m_checkpoint) : m_checkpoint->findings](
+            findings = m_store != nullptr ? m_store->of(m_checkpoint) : nullptr](
             const std::stop_token&, const std::function<void(Details)>& deliver) {
-            deliver(detailsOf(*checkpoint, thing, findings));
+            deliver(detailsOf(*checkpoint, thing, findings ? *findings : checkpoint->findings));
         },
         [this](Details details) { show(std::move(details)); });
 }

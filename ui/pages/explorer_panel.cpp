@@ -86,16 +86,16 @@ void ExplorerPanel::showFindings()
     const ExplorerTreePtr tree = m_model->tree();
     if (!tree || m_store == nullptr || !m_checkpoint)
         return;
-    std::vector<Finding> findings = m_store->of(*m_checkpoint);
-    if (findings.empty()) {
+    const FindingStore::Findings findings = m_store->of(m_checkpoint);
+    if (findings->empty()) {
         m_marker.cancel();
         m_model->setMarks(nullptr);
         return;
     }
     m_marker.run<ExplorerMarksPtr>(
-        [checkpoint = m_checkpoint, tree, findings = std::move(findings)](
+        [checkpoint = m_checkpoint, tree, findings](
             const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
-            if (auto marks = ExplorerMarks::build(*checkpoint, *tree, findings, token))
+            if (auto marks = ExplorerMarks::build(*checkpoint, *tree, *findings, token))
                 deliver(std::move(marks));
         },
         [this](ExplorerMarksPtr marks) {

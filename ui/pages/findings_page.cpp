@@ -146,11 +146,13 @@ void FindingsPage::refill(const std::function<void()>& change)
 
 void FindingsPage::showRun()
 {
-    m_found = m_checkpoint ? m_store.detailed(*m_checkpoint) : std::vector<DoctorFinding>();
-    m_bar->show(m_run, m_checkpoint, countBySeverity(m_found));
+    static const std::vector<DoctorFinding> kNone;
+    m_found = m_checkpoint ? m_store.detailed(m_checkpoint) : nullptr;
+    const std::vector<DoctorFinding>& found = m_found ? *m_found : kNone;
+    m_bar->show(m_run, m_checkpoint, countBySeverity(found));
     if (m_run.error())
         m_messages->showError(*m_run.error());
-    refill([this] { m_model->setFindings(m_found); });
+    refill([this, &found] { m_model->setFindings(found); });
 }
 
 void FindingsPage::setFilter(const QString& part)
@@ -195,7 +197,7 @@ void FindingsPage::updateEmpty()
         return;
     if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to check it."));
-    else if (!m_found.empty())
+    else if (m_found && !m_found->empty())
         m_empty->setText(tr("No finding matches the filter."));
     else if (m_run.isRunning())
         m_empty->setText(tr("No problems found so far."));

@@ -3,6 +3,7 @@
 
 #include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/models/findings/finding_tree_model.h"
 #include "ui/models/plans/repair_preview.h"
 #include "ui/models/selection.h"
@@ -19,7 +20,6 @@ namespace shardscope::ui {
 class ChangeSetPanel;
 class CheckBar;
 class FindingDetails;
-class FindingStore;
 class MessageBar;
 
 /// The findings of the check: kinds on the left, the meaning of the selected one on the right.
@@ -61,7 +61,7 @@ private:
     CheckRun& m_run;
     Selection& m_selection;
     CheckpointPtr m_checkpoint;
-    std::vector<DoctorFinding> m_found;
+    FindingStore::DetailedFindings m_found; ///< null without a checkpoint
     CheckPlace m_place;
     CheckBar* m_bar;
     MessageBar* m_messages;

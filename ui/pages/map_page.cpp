@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/map_page.h"
 
+#include "ui/jobs/check_run.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/findings/finding_store.h"
 #include "ui/text/text.h"
@@ -36,7 +37,7 @@ MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
 void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks)
 {
     m_checkpoint = checkpoint;
-    m_marked.clear(); // the map forgets them
+    m_marked.reset(); // the map forgets them
     const bool hasUnits = checkpoint && !checkpoint->units.empty();
     m_map->setCheckpoint(hasUnits ? checkpoint : nullptr, hasUnits ? looks : nullptr);
     m_map->setVisible(hasUnits);
@@ -61,11 +62,13 @@ void MapPage::showFindings()
 {
     if (m_store == nullptr || !m_checkpoint)
         return;
-    std::vector<Finding> found = m_store->of(*m_checkpoint);
-    if (areSame(found, m_marked))
+    const FindingStore::Findings found = m_store->of(m_checkpoint);
+    const bool isSame
+        = found == m_marked || (m_marked && found->size() == m_marked->size() && m_store->run().isRunning());
+    if (isSame)
         return; // a check reports more often than it finds something
     m_marked = found;
-    m_map->setFindings(std::move(found));
+    m_map->setFindings(*found);
 }
 
 } // namespace shardscope::ui

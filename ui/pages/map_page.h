@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/models/selection.h"
 #include "ui/style/theme.h"
 
@@ -12,7 +13,6 @@ class QLabel;
 
 namespace shardscope::ui {
 
-class FindingStore;
 class LayoutMapView;
 
 /// The partition map, or why there is none.
@@ -36,7 +36,7 @@ private:
 
     CheckpointPtr m_checkpoint;
     QPointer<const FindingStore> m_store;
-    std::vector<Finding> m_marked; ///< on the map
+    FindingStore::Findings m_marked; ///< on the map
     LayoutMapView* m_map;
     QLabel* m_empty;
 };

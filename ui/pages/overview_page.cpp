@@ -127,8 +127,8 @@ void OverviewPage::showFindings()
         state = tr("Checking…");
     else if (m_store != nullptr && m_store->isChecked(*m_checkpoint))
         state = checkedText(m_store->run(), *m_checkpoint);
-    const std::vector<Finding> found
-        = m_store != nullptr ? m_store->of(*m_checkpoint) : m_checkpoint->findings;
+    const FindingStore::Findings stored = m_store != nullptr ? m_store->of(m_checkpoint) : nullptr;
+    const std::vector<Finding>& found = stored ? *stored : m_checkpoint->findings;
     m_findingsList->setFindings(found, state);
     summarise(found);
 }

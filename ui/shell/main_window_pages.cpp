@@ -87,7 +87,7 @@ void MainWindow::updateFindingsTab()
 {
     const CheckpointPtr& checkpoint = m_session.checkpoint();
     const auto [infos, warnings, errors]
-        = checkpoint ? countBySeverity(m_findingStore.detailed(*checkpoint)) : std::array<size_t, 3>{};
+        = checkpoint ? countBySeverity(*m_findingStore.detailed(checkpoint)) : std::array<size_t, 3>{};
     const int tab = m_tabs->indexOf(m_findings);
     QStringList counts;
     if (errors > 0)

@@ -3,15 +3,16 @@
 
 #include "ui/jobs/check_run.h"
 
-#include <algorithm>
+#include <string>
+#include <unordered_set>
 
 namespace shardscope::ui {
 
 namespace {
 
-bool isSame(const Finding& a, const Finding& b)
+std::string keyOf(const Finding& finding)
 {
-    return a.code == b.code && a.where == b.where && a.message == b.message;
+    return std::string(finding.code) + '\n' + finding.where + '\n' + finding.message;
 }
 
 } // namespace
@@ -20,7 +21,12 @@ FindingStore::FindingStore(CheckRun& run, QObject* parent)
     : QObject(parent)
     , m_run(run)
 {
-    connect(&run, &CheckRun::changed, this, &FindingStore::changed);
+    connect(&run, &CheckRun::changed, this, [this] {
+        m_checkpoint.reset();
+        m_detailed.reset();
+        m_findings.reset();
+        Q_EMIT changed();
+    });
 }
 
 bool FindingStore::isChecked(const Checkpoint& checkpoint) const
@@ -31,34 +37,44 @@ bool FindingStore::isChecked(const Checkpoint& checkpoint) const
     return !m_run.place().tagFolder.empty() && m_run.place().tagFolder == checkpoint.tagFolder;
 }
 
-std::vector<DoctorFinding> FindingStore::detailed(const Checkpoint& checkpoint) const
+void FindingStore::collect(const CheckpointPtr& checkpoint) const
 {
-    const bool checked = isChecked(checkpoint);
-    if (checked && m_run.result())
-        return m_run.result()->findings;
-    std::vector<DoctorFinding> out;
-    if (checked)
-        out = m_run.findings();
-    for (const Finding& finding : checkpoint.findings) {
-        const bool known = std::any_of(out.begin(), out.end(),
-            [&](const DoctorFinding& other) { return isSame(other.finding, finding); });
-        if (!known)
-            out.push_back({finding, &diagnosisOf(finding.code), {}, CheckDepth::Metadata});
+    if (m_detailed && m_checkpoint == checkpoint)
+        return;
+    const bool checked = isChecked(*checkpoint);
+    std::vector<DoctorFinding> found;
+    if (checked && m_run.result()) {
+        found = m_run.result()->findings;
+    } else {
+        if (checked)
+            found = m_run.findings();
+        std::unordered_set<std::string> known;
+        for (const DoctorFinding& made : found)
+            known.insert(keyOf(made.finding));
+        for (const Finding& finding : checkpoint->findings) {
+            if (known.insert(keyOf(finding)).second)
+                found.push_back({finding, &diagnosisOf(finding.code), {}, CheckDepth::Metadata});
+        }
     }
-    return out;
+    auto plain = std::make_shared<std::vector<Finding>>();
+    plain->reserve(found.size());
+    for (const DoctorFinding& made : found)
+        plain->push_back(made.finding);
+    m_checkpoint = checkpoint;
+    m_detailed = std::make_shared<const std::vector<DoctorFinding>>(std::move(found));
+    m_findings = std::move(plain);
 }
 
-std::vector<Finding> FindingStore::of(const Checkpoint& checkpoint) const
+FindingStore::DetailedFindings FindingStore::detailed(const CheckpointPtr& checkpoint) const
 {
-    std::vector<Finding> out;
-    for (DoctorFinding& made : detailed(checkpoint))
-        out.push_back(std::move(made.finding));
-    return out;
+    collect(checkpoint);
+    return m_detailed;
 }
 
-bool areSame(const std::vector<Finding>& a, const std::vector<Finding>& b)
+FindingStore::Findings FindingStore::of(const CheckpointPtr& checkpoint) const
 {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), isSame);
+    collect(checkpoint);
+    return m_findings;
 }
 
 std::array<size_t, 3> countBySeverity(const std::vector<DoctorFinding>& findings)

@@ -9,6 +9,7 @@
 #include <QObject>
 
 #include <array>
+#include <memory>
 
 namespace shardscope::ui {
 
@@ -20,25 +21,31 @@ class FindingStore : public QObject
 {
     Q_OBJECT
 public:
+    using Findings = std::shared_ptr<const std::vector<Finding>>;
+    using DetailedFindings = std::shared_ptr<const std::vector<DoctorFinding>>;
+
     /// `run` outlives the store.
     explicit FindingStore(CheckRun& run, QObject* parent = nullptr);
 
     [[nodiscard]] CheckRun& run() const { return m_run; }
     /// Whether the latest check is of this checkpoint, running or ended.
     [[nodiscard]] bool isChecked(const Checkpoint& checkpoint) const;
-    /// So far. After the end of its check: the findings of the result, which include those of opening.
-    [[nodiscard]] std::vector<DoctorFinding> detailed(const Checkpoint& checkpoint) const;
-    [[nodiscard]] std::vector<Finding> of(const Checkpoint& checkpoint) const;
+    /// So far. After the end of its check: the findings of the result, which include those of opening. Never
+    /// null. Made once for all views: the same pointers until something changes.
+    [[nodiscard]] DetailedFindings detailed(const CheckpointPtr& checkpoint) const;
+    [[nodiscard]] Findings of(const CheckpointPtr& checkpoint) const;
 
 Q_SIGNALS:
     void changed();
 
 private:
-    CheckRun& m_run;
-};
+    void collect(const CheckpointPtr& checkpoint) const;
 
-/// Whether both are the same findings in the same order.
-bool areSame(const std::vector<Finding>& a, const std::vector<Finding>& b);
+    CheckRun& m_run;
+    mutable CheckpointPtr m_checkpoint; ///< that the following are of
+    mutable DetailedFindings m_detailed; ///< null: to be collected
+    mutable Findings m_findings;
+};
 
 /// By Severity.
 std::array<size_t, 3> countBySeverity(const std::vector<DoctorFinding>& findings);
