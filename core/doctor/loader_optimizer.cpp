@@ -266,7 +266,7 @@ void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderVio
     const TorchOptimizer torch = torchOptimizer(graph, file.torchState);
     if (sequenceItems(graph, torch.paramGroups).empty())
         add(Id::UniversalGroups, "`optimizer_state_dict` does not have `param_groups`");
-    if (readGroupOptions(graph, lookup(graph, torch.state, int64_t{0})).step == kNoNode)
+    if (lookup(graph, lookup(graph, torch.state, int64_t{0}), "step") == kNoNode)
         add(Id::UniversalStep, "`optimizer_state_dict` does not have `step` in its `state[0]`");
 }
 

@@ -46,7 +46,7 @@ constexpr std::array kUniversalKeys{
     Key{"ds_autoep_layers", &ModelStates::universalAutoEpLayers},
 };
 
-/// Of which nothing is read.
+/// Keys whose values are not read.
 constexpr std::array<std::string_view, 5> kOtherKeys{
     "data_sampler", "random_ltd", "sparse_tensor_module_names", "csr_tensor_module_names", "autoep_layers"};
 

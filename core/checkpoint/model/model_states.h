@@ -11,7 +11,8 @@ namespace shardscope {
 
 /// One model-states file: the values of the keys that DeepSpeed writes (runtime/engine.py, _save_checkpoint).
 /// A value is kNoNode if the file does not have the key, or was not read. Other keys are the client's.
-/// Points into the file's graph. Start here to read a fact of a model file; no other code names its keys.
+/// Points into the file's graph. Start here to read a fact of a model file: nothing above core/checkpoint
+/// looks up its keys.
 struct ModelStates {
     const CheckpointFile* file = nullptr; ///< null if it was made from a graph alone
     const PickleGraph* graph = nullptr; ///< null if the file was not read

@@ -11,8 +11,8 @@ namespace shardscope {
 
 /// One optimizer file: the values of the keys that DeepSpeed's optimizers write. A value is kNoNode if the
 /// file does not have the key, or was not read. Points into the file's graph. Start here to read a fact of an
-/// optimizer file; no other code names its keys. Sources: runtime/zero/stage_1_and_2.py, state_dict;
-/// runtime/zero/stage3.py, _rigid_state_dict; runtime/bf16_optimizer.py, state_dict.
+/// optimizer file: nothing above core/checkpoint looks up its keys. Sources: runtime/zero/stage_1_and_2.py,
+/// state_dict; runtime/zero/stage3.py, _rigid_state_dict; runtime/bf16_optimizer.py, state_dict.
 struct OptimStates {
     const CheckpointFile* file = nullptr; ///< null if it was made from a graph alone
     const PickleGraph* graph = nullptr; ///< null if the file was not read
@@ -48,9 +48,9 @@ struct OptimStates {
 /// The wrapper in an optimizer file: the value of `optimizer_state_dict`, or kNoNode.
 [[nodiscard]] NodeId wrapperOf(const PickleGraph& graph);
 
-/// Of a graph of which a mapping is the wrapper.
+/// The values of a mapping in the graph. `wrapper` is that mapping.
 [[nodiscard]] OptimStates optimStates(const PickleGraph& graph, NodeId wrapper);
-/// Of one rank's optimizer file.
+/// Of one rank's optimizer file, with wrapperOf().
 [[nodiscard]] OptimStates optimStates(const PickleGraph& graph);
 [[nodiscard]] OptimStates optimStates(const CheckpointFile& file);
 /// Of the template optimizer file (often rank 0's), with Checkpoint::optimWrapper.

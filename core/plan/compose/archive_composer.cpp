@@ -152,6 +152,19 @@ ArchiveComposer::ArchiveComposer()
 {
 }
 
+NodeId ArchiveComposer::importChanged(NodeId mapping, const Changes& changes)
+{
+    const NodeId out = m_builder.dict();
+    const auto items = mappingItems(graph(), mapping);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph(), items[i]);
+        const auto change = key ? changes.find(*key) : changes.end();
+        m_builder.setItem(
+            out, import(items[i]), change == changes.end() ? import(items[i + 1]) : change->second);
+    }
+    return out;
+}
+
 NodeId ArchiveComposer::orderedDict()
 {
     if (m_orderedDictClass == kNoNode)

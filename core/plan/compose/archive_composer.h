@@ -10,9 +10,11 @@
 #include "core/torchfile/storage_use.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
@@ -39,6 +41,10 @@ public:
     PickleBuilder& builder() { return m_builder; }
     void substitute(NodeId sourceNode, NodeId builtNode) { m_importer->substitute(sourceNode, builtNode); }
     NodeId import(NodeId sourceNode) { return m_importer->import(sourceNode); }
+    using Changes = std::map<std::string_view, NodeId>; ///< by key
+    /// A new dict with the entries of a source mapping, in their order. Keys in `changes` get that value;
+    /// keys that the mapping does not have are not added.
+    NodeId importChanged(NodeId mapping, const Changes& changes);
 
     /// A new dense tensor with its own storage, in the form of torch._utils._rebuild_tensor_v2. An empty
     /// shape means 0-dim.

@@ -11,22 +11,7 @@ namespace shardscope {
 
 namespace {
 
-using Changes = std::map<std::string_view, NodeId>;
-
-/// A mapping's entries as they are but for those that `changes` has; keys that it lacks stay out.
-NodeId changed(ArchiveComposer& composer, NodeId mapping, const Changes& changes)
-{
-    const PickleGraph& graph = composer.graph();
-    const NodeId out = composer.builder().dict();
-    const auto items = mappingItems(graph, mapping);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto key = asString(graph, items[i]);
-        const auto change = key ? changes.find(*key) : changes.end();
-        composer.builder().setItem(out, composer.import(items[i]),
-            change == changes.end() ? composer.import(items[i + 1]) : change->second);
-    }
-    return out;
-}
+using Changes = ArchiveComposer::Changes;
 
 NodeId numbers(PickleBuilder& builder, const std::vector<int64_t>& values)
 {
@@ -94,10 +79,10 @@ NodeId affineMaps(ArchiveComposer& composer, NodeId layer, int64_t experts, int6
             shape.push_back(asInteger(graph, size).value_or(0));
         const bool isKnown = !shape.empty() && shape.front() == experts;
         builder.setItem(params, composer.import(items[i]),
-            isKnown ? changed(composer, items[i + 1], {{"ranks", affineRanks(builder, shape, ranks)}})
+            isKnown ? composer.importChanged(items[i + 1], {{"ranks", affineRanks(builder, shape, ranks)}})
                     : composer.import(items[i + 1]));
     }
-    return changed(composer, old, {{"params", params}});
+    return composer.importChanged(old, {{"params", params}});
 }
 
 } // namespace
@@ -145,7 +130,7 @@ void ExpertRecords::replaceInExpertFile(ArchiveComposer& composer) const
         return;
     PickleBuilder& builder = composer.builder();
     composer.substitute(old,
-        changed(composer, old,
+        composer.importChanged(old,
             {{"zero_partition_rank", builder.integer(0)},
                 {"zero_partition_count", builder.integer(m_replicas)}}));
 }
@@ -171,13 +156,13 @@ void ExpertRecords::replaceLayers(ArchiveComposer& composer, NodeId layers) cons
             changes.emplace("ep_group_name", builder.string("ep_size_" + std::to_string(dealt)));
             if (const NodeId placement = lookup(graph, entry, "expert_placement"); placement != kNoNode)
                 changes.emplace("expert_placement",
-                    changed(composer, placement,
+                    composer.importChanged(placement,
                         {{"ep_size", builder.integer(dealt)},
                             {"ranks", placementRanks(builder, experts, dealt)}}));
             if (const NodeId maps = affineMaps(composer, entry, experts, dealt); maps != kNoNode)
                 changes.emplace("affine_maps", maps);
         }
-        composer.substitute(entry, changed(composer, entry, changes));
+        composer.substitute(entry, composer.importChanged(entry, changes));
     }
 }
 
@@ -199,13 +184,13 @@ void ExpertRecords::replaceFolding(ArchiveComposer& composer, uint32_t rank, uin
             const auto name = asString(graph, items[i]);
             const bool expert = name && m_fused.layerOf(*name) != nullptr;
             builder.setItem(renewed, composer.import(items[i]),
-                changed(composer, items[i + 1],
+                composer.importChanged(items[i + 1],
                     {{"zero_partition_rank", builder.integer(expert ? m_replica : rank)},
                         {"zero_partition_count", builder.integer(expert ? m_replicas : count)}}));
         }
         changes.emplace("param_families", renewed);
     }
-    composer.substitute(old, changed(composer, old, changes));
+    composer.substitute(old, composer.importChanged(old, changes));
 }
 
 } // namespace shardscope

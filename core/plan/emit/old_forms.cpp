@@ -56,10 +56,7 @@ NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler)
     if (lacking.empty())
         return kNoNode;
     PickleBuilder& builder = composer.builder();
-    const NodeId attributes = builder.dict();
-    const auto items = mappingItems(graph, object->attributes);
-    for (size_t i = 0; i + 1 < items.size(); i += 2)
-        builder.setItem(attributes, composer.import(items[i]), composer.import(items[i + 1]));
+    const NodeId attributes = composer.importChanged(object->attributes, {});
     for (const ScalerAttribute& attribute : lacking)
         builder.setItem(attributes, builder.string(attribute.name), attribute.make(builder));
     const NodeId out = builder.newObj(

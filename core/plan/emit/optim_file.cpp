@@ -259,19 +259,12 @@ private:
                 groupOptions(m_composer, m_source.groups[sourceGroup(g)].options, numbers,
                     m_context->target.expertRanks));
         }
+        if (!m_context->fresh)
+            return m_composer.importChanged(
+                m_zero3 ? m_old.torchState : m_old.baseState, {{"state", states}, {"param_groups", groups}});
         const NodeId out = m_builder.dict();
-        const auto items = mappingItems(m_graph, m_zero3 ? m_old.torchState : m_old.baseState);
-        for (size_t i = 0; i + 1 < items.size() && !m_context->fresh; i += 2) {
-            const auto key = asString(m_graph, items[i]);
-            m_builder.setItem(out, m_composer.import(items[i]),
-                key == "state"              ? states
-                    : key == "param_groups" ? groups
-                                            : m_composer.import(items[i + 1]));
-        }
-        if (m_context->fresh) {
-            set(out, "state", states);
-            set(out, "param_groups", groups);
-        }
+        set(out, "state", states);
+        set(out, "param_groups", groups);
         return out;
     }
 

@@ -313,6 +313,21 @@ TEST_CASE("the checker sees long functions")
     CHECK(checkFunctions("x.cpp", "void f()\n{\n").size() == 1); // not understood
 }
 
+TEST_CASE("one file of each room says what the room is for")
+{
+    std::map<std::string, size_t> comments;
+    for (const char* top : {"core", "app", "ui"})
+        forEachSource(top, [&](const std::string& file, const std::string& text) {
+            const std::string room = folderOf(file);
+            comments[room] += text.find("\n// Room " + room + ": ") != std::string::npos ? 1 : 0;
+        });
+    for (const std::string& room : rooms()) {
+        CAPTURE(room);
+        if (comments.contains(room))
+            CHECK(comments[room] == 1);
+    }
+}
+
 TEST_CASE("no folder holds more than two dozen units")
 {
     std::map<std::string, std::set<std::string>> units;
