@@ -14,7 +14,7 @@ class FindingSink
 {
 public:
     /// Further findings of one diagnosis are only counted.
-    static constexpr size_t kMost = 200;
+    static constexpr size_t kMax = 200;
 
     explicit FindingSink(const Diagnosis& diagnosis)
         : m_diagnosis(diagnosis)
@@ -25,7 +25,7 @@ public:
     void add(Severity severity, std::string message, std::string where = {},
         std::vector<std::string> evidence = {})
     {
-        if (++m_count <= kMost)
+        if (++m_count <= kMax)
             m_findings.push_back(
                 {m_diagnosis.code, severity, std::move(message), std::move(where), std::move(evidence)});
     }
@@ -33,9 +33,9 @@ public:
     /// The findings, and a last one with the number of those that were not kept.
     [[nodiscard]] std::vector<Finding> take()
     {
-        if (m_count > kMost)
+        if (m_count > kMax)
             m_findings.push_back({m_diagnosis.code, m_findings.front().severity,
-                "and " + std::to_string(m_count - kMost) + " more of them", {}, {}});
+                "and " + std::to_string(m_count - kMax) + " more of them", {}, {}});
         m_count = 0;
         return std::exchange(m_findings, {});
     }

@@ -56,8 +56,8 @@ constexpr std::array kChecks{
     LoaderCheck{Id::BaseOptimizerGroups, "base-optimizer-groups", kZero12,
         "ValueError: loaded state dict has a different number of parameter groups", kLoaderRefuses},
     LoaderCheck{Id::BaseOptimizerParams, "base-optimizer-params", kZero12,
-        "ValueError: loaded state dict contains a parameter group that doesn't match the size of "
-        "optimizer's group",
+        "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+        "group",
         kLoaderRefuses},
     LoaderCheck{Id::StateLength, "state-length", kZero12, "RuntimeError at the first step", "state-length"},
     LoaderCheck{Id::Masters, "masters", kZero12, "RuntimeError: size mismatch", "state-length"},
@@ -74,8 +74,8 @@ constexpr std::array kChecks{
     LoaderCheck{Id::SubGroups, "sub-groups", kZero3,
         "nothing: the sub-groups beyond keep their random values", kLoaderRefuses},
     LoaderCheck{Id::SubGroupParams, "sub-group-params", kZero3,
-        "ValueError: loaded state dict contains a parameter group that doesn't match the size of "
-        "optimizer's group",
+        "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+        "group",
         kLoaderRefuses},
     LoaderCheck{Id::SubGroupLength, "sub-group-length", kZero3,
         "RuntimeError about the size; one element is spread over the whole sub-group", "state-length"},

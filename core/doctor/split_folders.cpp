@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostFolders = 64; ///< to open; those next to the tag come first
+constexpr size_t kMaxFolders = 64; ///< to open; those next to the tag come first
 constexpr std::string_view kIn = "in "; ///< prefix of a folder in a line of evidence
 
 std::vector<std::string> missingFiles(const Checkpoint& checkpoint)
@@ -92,7 +92,7 @@ public:
     {
         std::vector<io::Path> mayHold;
         for (const io::Path& folder : candidates(m_files, m_checkpoint, m_out.notRead)) {
-            if (mayHold.size() >= kMostFolders)
+            if (mayHold.size() >= kMaxFolders)
                 break;
             const auto more = holdsMore(folder);
             if (!more)

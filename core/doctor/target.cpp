@@ -10,7 +10,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMostRanks = 1'000'000;
+constexpr uint32_t kMaxRanks = 1'000'000;
 
 std::optional<uint32_t> parseCount(std::string_view text)
 {
@@ -29,7 +29,7 @@ Status take(CheckTarget& target, std::string_view key, std::string_view value)
     };
     const auto count = parseCount(value);
     if (key == "world-size") {
-        if (!count || *count == 0 || *count > kMostRanks)
+        if (!count || *count == 0 || *count > kMaxRanks)
             return wrong("a number of ranks, at least 1");
         target.worldSize = *count;
     } else if (key == "stage") {

@@ -53,42 +53,25 @@ bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
     return visit(absent);
 }
 
-/// Runs of a parameter that is stored in boxes.
-bool visitBoxes(const UnitState::Boxes& boxes, const Fragment& whole, uint64_t begin, uint64_t end,
-    const std::function<bool(const Fragment&)>& visit)
-{
-    bool goOn = true;
-    forEachBoxRun(boxes.shape, boxes.boxes, begin, end, [&](const BoxRun& run) {
-        const StoredRun& stored = boxes.runs[run.box];
-        Fragment fragment = whole;
-        fragment.paramOffset = fragment.flatOffset = run.element;
-        fragment.elements = run.elements;
-        fragment.byteOffset = stored.byteOffset + run.boxElement * itemSize(whole.dtype);
-        return goOn = visitStored(fragment, stored,
-                   stored.elements > run.boxElement ? stored.elements - run.boxElement : 0, visit);
-    });
-    return goOn;
-}
-
 bool visitPiece(const Checkpoint& checkpoint, UnitId unitId, const UnitState& state, const FlatPiece& piece,
     const std::function<bool(const Fragment&)>& visit)
 {
     const FlatUnit& unit = checkpoint.units[index(unitId)];
     Fragment fragment;
     fragment.param = unit.params[piece.param];
-    fragment.paramOffset = piece.paramOffset;
     fragment.columnMajor = checkpoint.transposedOrder(fragment.param).has_value();
     fragment.unit = unitId;
     fragment.rank = checkpoint.rankOf(unit, piece.rank);
-    fragment.flatOffset = piece.flatOffset;
-    fragment.elements = piece.elements;
     fragment.dtype = state.dtype;
-    if (state.boxes)
-        return visitBoxes(
-            *state.boxes, fragment, piece.paramOffset, piece.paramOffset + piece.elements, visit);
-    const auto [run, offset] = state.placeOf(piece);
-    fragment.byteOffset = run.byteOffset + offset * itemSize(state.dtype);
-    return visitStored(fragment, run, run.elements > offset ? run.elements - offset : 0, visit);
+    const uint64_t itemBytes = itemSize(state.dtype);
+    const auto visitStoredPiece = [&](const StoredPiece& stored) {
+        fragment.paramOffset = stored.paramOffset;
+        fragment.flatOffset = piece.flatOffset + (stored.paramOffset - piece.paramOffset);
+        fragment.elements = stored.elements;
+        fragment.byteOffset = stored.run.byteOffset + stored.runOffset * itemBytes;
+        return visitStored(fragment, stored.run, stored.stored(), visit);
+    };
+    return state.visitPiece(piece, std::cref(visitStoredPiece)); // by reference: no allocation
 }
 
 /// Stored elements of a flat unit.
@@ -149,7 +132,7 @@ void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& sourc
 }
 
 /// The fragments of a parameter's slices, numbered by its own elements.
-void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+void forEachMergedFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
     uint64_t end, const std::function<bool(const Fragment&)>& visit)
 {
     const Checkpoint& of = *checkpoint.merged->of;
@@ -161,11 +144,11 @@ void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& sour
             return false; // it has the states of the first slice
         forEachFragmentOf(
             of, *slice, run.sliceElement, run.sliceElement + run.elements, [&](const Fragment& fragment) {
-                Fragment joined = fragment;
-                joined.param = source.param;
-                joined.paramOffset = run.element + (fragment.paramOffset - run.sliceElement);
-                joined.unit = source.unit;
-                return goOn = visit(joined);
+                Fragment merged = fragment;
+                merged.param = source.param;
+                merged.paramOffset = run.element + (fragment.paramOffset - run.sliceElement);
+                merged.unit = source.unit;
+                return goOn = visit(merged);
             });
         return goOn;
     });
@@ -240,7 +223,7 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
     }
     if (checkpoint.merged // a split slice can be padding only, without a piece
         && (checkpoint.merged->split || !checkpoint.merged->pieces[index(source.param)].empty())) {
-        forEachJoinedFragment(checkpoint, source, begin, end, visit);
+        forEachMergedFragment(checkpoint, source, begin, end, visit);
         return;
     }
     if (checkpoint.transposedOrder(source.param))

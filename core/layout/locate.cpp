@@ -139,74 +139,36 @@ Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& add
         address.element);
 }
 
-bool contains(const StoredRun& run, FileId file, uint64_t byte, uint64_t itemBytes)
-{
-    return run.file == file && byte >= run.byteOffset && (byte - run.byteOffset) / itemBytes < run.elements;
-}
-
-/// The parameter's element that is the n-th of a box.
-uint64_t elementInBox(const UnitState::Boxes& of, size_t at, uint64_t number)
-{
-    const Box& box = of.boxes[at];
-    uint64_t out = 0;
-    uint64_t stride = 1;
-    for (size_t d = of.shape.size(); d-- > 0;) {
-        out += (box.offsets[d] + number % box.sizes[d]) * stride;
-        number /= box.sizes[d];
-        stride *= of.shape[d];
-    }
-    return out;
-}
-
 /// A position in a flat unit: what locateInUnit() needs.
 struct UnitPosition {
     uint32_t share = 0;
     uint64_t element = 0;
 };
 
-/// Where a unit's state has the byte of a file. `share`: of the rank whose file it is.
+/// Where a unit's state has the byte of a file.
 std::optional<UnitPosition> positionOfByte(
-    const FlatUnit& unit, const UnitState& state, std::optional<uint32_t> share, FileId file, uint64_t byte)
+    const FlatUnit& unit, const UnitState& state, FileId file, uint64_t byte)
 {
     const uint64_t itemBytes = itemSize(state.dtype);
-    const auto params = static_cast<uint32_t>(unit.params.size());
-    const auto numberIn = [&](const StoredRun& run) { return (byte - run.byteOffset) / itemBytes; };
-    for (uint32_t at = 0; at < state.perParam.size(); ++at) {
-        const StoredRun& run = state.perParam[at];
-        if (contains(run, file, byte, itemBytes))
-            return UnitPosition{0, unit.partition.paramStart(at) + numberIn(run)};
-    }
-    if (!state.perParam.empty())
-        return std::nullopt;
-    for (size_t at = 0; state.boxes && at < state.boxes->runs.size(); ++at) {
-        const StoredRun& run = state.boxes->runs[at];
-        if (contains(run, file, byte, itemBytes))
-            return UnitPosition{0, elementInBox(*state.boxes, at, numberIn(run))};
-    }
-    if (state.boxes)
-        return std::nullopt;
-    for (size_t at = 0; at < state.perSlice.size(); ++at) {
-        const StoredRun& run = state.perSlice[at].run;
-        if (contains(run, file, byte, itemBytes))
-            return UnitPosition{static_cast<uint32_t>(at / params),
-                unit.partition.paramStart(static_cast<uint32_t>(at % params)) + numberIn(run)};
-    }
-    if (!share || *share >= state.perRank.size() || !contains(state.perRank[*share], file, byte, itemBytes))
-        return std::nullopt;
-    const uint64_t offset = numberIn(state.perRank[*share]);
-    return offset < unit.partition.partitionElements() ? std::optional(UnitPosition{*share, offset})
-                                                       : std::nullopt;
+    std::optional<UnitPosition> out;
+    state.visitRuns([&](const MappedRun& mapped) {
+        if (!mapped.run.contains(file, byte, itemBytes))
+            return true;
+        const uint64_t number = (byte - mapped.run.byteOffset) / itemBytes;
+        if (const auto element = mapped.shareElement(unit.partition, number))
+            out = UnitPosition{mapped.share, *element};
+        return !out;
+    });
+    return out;
 }
 
 /// What is at a byte of a file: a place in a flat unit, an element of a whole tensor, or no tensor.
 Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t byte)
 {
-    const RankCoordinate holder = checkpoint.file(file).rank.value_or(RankCoordinate{});
     for (uint32_t unit = 0; unit < checkpoint.units.size(); ++unit) {
         const FlatUnit& flat = checkpoint.units[unit];
-        const auto share = checkpoint.shareOf(flat, holder);
         for (uint32_t i = 0; i < flat.states.size(); ++i) {
-            if (const auto found = positionOfByte(flat, flat.states[i], share, file, byte))
+            if (const auto found = positionOfByte(flat, flat.states[i], file, byte))
                 return locateInUnit(checkpoint, UnitId{unit}, i, found->share, found->element);
         }
     }

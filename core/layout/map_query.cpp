@@ -11,16 +11,14 @@ namespace {
 /// After this number of holes, the rest of a tensor is drawn as missing.
 constexpr size_t kMaxMissingRanges = 1'000'000;
 
-bool isPresent(const StoredRun& run)
+bool isPresent(const MappedRun& mapped)
 {
-    return run.isPresent();
+    return mapped.run.isPresent();
 }
 
-/// Whether each tensor of the state, or each box of its tensor, is stored separately: perRank then does not
-/// describe them.
-bool isStoredByTensor(const UnitState& state)
+bool isAbsent(const MappedRun& mapped)
 {
-    return !state.perParam.empty() || state.boxes != nullptr;
+    return !mapped.run.isPresent();
 }
 
 } // namespace
@@ -49,23 +47,15 @@ MapQuery::MapQuery(
     , m_severity(*m_checkpoint, m_unit, m_state, more)
 {
     lookAtRanks();
-    findMissingBoxes();
+    findMissing();
 }
 
-bool MapQuery::anyTensorPresent() const
+void MapQuery::findMissing()
 {
     const UnitState& state = flat().states[m_state];
-    return std::any_of(state.perParam.begin(), state.perParam.end(), isPresent)
-        || (state.boxes && std::any_of(state.boxes->runs.begin(), state.boxes->runs.end(), isPresent));
-}
-
-void MapQuery::findMissingBoxes()
-{
-    const auto& boxes = flat().states[m_state].boxes;
-    if (!boxes || std::all_of(boxes->runs.begin(), boxes->runs.end(), isPresent))
+    if (flat().kind != UnitKind::Whole || m_rankKinds.front() != CellKind::Param
+        || state.visitRuns(isPresent))
         return;
-    const uint64_t elements = partition().payloadElements();
-    uint64_t at = 0; // everything before this is known
     const auto add = [&](uint64_t begin, uint64_t end) {
         if (begin >= end)
             return;
@@ -74,18 +64,19 @@ void MapQuery::findMissingBoxes()
         else
             m_missing.push_back({begin, end});
     };
-    forEachBoxRun(boxes->shape, boxes->boxes, 0, elements, [&](const BoxRun& run) {
-        if (m_missing.size() == kMaxMissingRanges)
-            return false;
-        add(at, run.element); // in no box
-        at = run.element + run.elements;
-        const StoredRun& stored = boxes->runs[run.box];
-        const uint64_t held
-            = stored.isPresent() && stored.elements > run.boxElement ? stored.elements - run.boxElement : 0;
-        add(run.element + std::min(held, run.elements), at);
-        return true;
+    uint64_t at = 0; // everything before this is known
+    partition().forEachPiece(0, 0, partition().payloadElements(), [&](const FlatPiece& piece) {
+        return state.visitPiece(piece, [&](const StoredPiece& stored) {
+            if (m_missing.size() == kMaxMissingRanges)
+                return false;
+            const uint64_t begin = piece.flatOffset + (stored.paramOffset - piece.paramOffset);
+            add(at, begin); // stored nowhere
+            at = begin + stored.elements;
+            add(begin + stored.stored(), at);
+            return true;
+        });
     });
-    add(at, elements);
+    add(at, partition().payloadElements());
 }
 
 void MapQuery::lookAtRanks()
@@ -94,7 +85,7 @@ void MapQuery::lookAtRanks()
     const Checkpoint& part = m_checkpoint->partOf(unit);
     const auto& files = unit.kind == UnitKind::Frozen ? part.modelFiles : part.optimFiles;
     const uint32_t ranks = unit.partition.ranks();
-    const bool byTensor = isStoredByTensor(unit.states[m_state]);
+    const bool noTensor = unit.kind == UnitKind::Whole && unit.states[m_state].visitRuns(isAbsent);
     m_rankKinds.resize(ranks, CellKind::Param);
     m_missingBefore.resize(ranks + size_t{1}, 0);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -107,7 +98,7 @@ void MapQuery::lookAtRanks()
             && m_checkpoint->file(runs[rank].file).status == FileStatus::NotYetRead;
         if (pending || wholePending)
             m_rankKinds[rank] = CellKind::NotYetRead;
-        else if (byTensor ? !anyTensorPresent() : rank >= runs.size() || !runs[rank].isPresent())
+        else if (unit.kind == UnitKind::Whole ? noTensor : rank >= runs.size() || !runs[rank].isPresent())
             m_rankKinds[rank] = CellKind::Missing;
         m_missingBefore[rank + size_t{1}]
             = m_missingBefore[rank] + (m_rankKinds[rank] == CellKind::Param ? 0 : 1);
@@ -138,8 +129,7 @@ uint64_t MapQuery::storedOn(uint32_t rank) const
     if (m_rankKinds[rank] != CellKind::Param)
         return 0;
     const UnitState& state = flat().states[m_state];
-    return state.perSlice.empty() && !isStoredByTensor(state) ? state.perRank[rank].elements
-                                                              : partition().partitionElements();
+    return state.map().isFlat() ? state.perRank[rank].elements : partition().partitionElements();
 }
 
 MapCell MapQuery::cellOf(const FlatPiece& piece) const
@@ -150,15 +140,12 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     cell.kind = m_rankKinds[piece.rank];
     if (piece.isPadding()) {
         if (cell.kind == CellKind::Param)
-            cell.kind = flat().states[m_state].perSlice.empty() && piece.flatOffset < storedOn(piece.rank)
+            cell.kind = flat().states[m_state].map().isFlat() && piece.flatOffset < storedOn(piece.rank)
                 ? CellKind::PaddingStored
                 : CellKind::PaddingImplied;
         return cell;
     }
     if (cell.kind == CellKind::Param && piece.flatOffset >= storedOn(piece.rank))
-        cell.kind = CellKind::Missing;
-    const auto& perParam = flat().states[m_state].perParam;
-    if (cell.kind == CellKind::Param && !perParam.empty() && !perParam[piece.param].isPresent())
         cell.kind = CellKind::Missing;
     if (cell.kind == CellKind::Param && isMissing(piece.flatOffset))
         cell.kind = CellKind::Missing;
@@ -287,17 +274,6 @@ uint64_t MapQuery::presentIn(uint32_t rank, uint64_t begin, uint64_t end) const
         [](uint64_t at, const Range& one) { return at < one.end; });
     for (; range != m_missing.end() && range->begin < end; ++range)
         present -= std::min(end, range->end) - std::max(begin, range->begin);
-    const UnitState& state = flat().states[m_state];
-    for (uint32_t i = 0; i < state.perParam.size() && present > 0; ++i) {
-        if (!state.perParam[i].isPresent())
-            partition().forEachFragment(
-                i, 0, m_checkpoint->params[index(flat().params[i])].elements, [&](const FlatPiece& piece) {
-                    const uint64_t last = piece.flatOffset + piece.elements;
-                    if (piece.rank == rank)
-                        present -= std::clamp(last, begin, end) - std::clamp(piece.flatOffset, begin, end);
-                    return true;
-                });
-    }
     return present;
 }
 

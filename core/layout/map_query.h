@@ -109,9 +109,7 @@ private:
     bool visitPiece(
         const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const;
     void lookAtRanks();
-    void findMissingBoxes();
-    /// Whether any of a whole unit's own tensors, or of a tensor's boxes, is stored.
-    [[nodiscard]] bool anyTensorPresent() const;
+    void findMissing();
     [[nodiscard]] bool isMissing(uint64_t element) const;
     /// The next begin or end of stored data after `offset` of a present rank; a huge number if none.
     [[nodiscard]] uint64_t nextChange(uint32_t rank, uint64_t offset) const;
@@ -128,7 +126,7 @@ private:
     ParamLooksPtr m_looks;
     std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
     std::vector<uint32_t> m_missingBefore; ///< per rank and one more: ranks before it that are not Param
-    std::vector<Range> m_missing; ///< ascending: elements of a tensor in missing boxes
+    std::vector<Range> m_missing; ///< ascending: elements of a whole unit that are stored nowhere
     SeverityIndex m_severity;
 };
 

@@ -154,44 +154,46 @@ private:
         const auto rank = file == m_fileByName.end() ? std::nullopt : rankIn(file->second);
         if (!rank)
             return;
-        if (!m_state.perSlice.empty())
-            return markSlices(file->second, *rank, address);
-        const StoredRun run = *rank < m_state.perRank.size() ? m_state.perRank[*rank] : StoredRun{};
-        if (!address.record.empty()) {
-            // A record with other tensors is not relevant; an unknown record, or one without a tensor, marks
-            // all.
-            const auto& content = m_checkpoint.file(file->second).content;
-            const auto record = content ? content->zip().find(address.record) : std::nullopt;
-            const bool elsewhere
-                = record && run.isPresent() && *record != run.record && address.record.starts_with("data/");
-            if (!elsewhere)
-                markRank(*rank);
-            return;
-        }
-        const uint64_t offset = address.byte < run.byteOffset
-            ? run.elements
-            : (address.byte - run.byteOffset) / itemSize(m_state.dtype);
-        if (run.isPresent() && offset < run.elements)
-            markRun(*rank, offset, offset + 1);
-        else
+        const auto& content = m_checkpoint.file(file->second).content;
+        const auto record
+            = content && !address.record.empty() ? content->zip().find(address.record) : std::nullopt;
+        if (record && address.record.starts_with("data/"))
+            return markRecord(*rank, *record);
+        const bool marked = address.record.empty() && markByte(*rank, file->second, address.byte);
+        if (!marked) // a record that is unknown or has no tensor concerns everything
             markRank(*rank);
     }
 
-    /// The same where every parameter is a separate tensor: other records are not relevant.
-    void markSlices(FileId file, uint32_t rank, const FileAddress& address)
+    /// Everything that the rank stores in the record, and what it does not store.
+    void markRecord(uint32_t rank, uint32_t record)
     {
-        const auto& content = m_checkpoint.file(file).content;
-        const auto record
-            = content && !address.record.empty() ? content->zip().find(address.record) : std::nullopt;
-        if (!record || !address.record.starts_with("data/"))
-            return markRank(rank);
-        const size_t params = m_unit.params.size();
-        for (uint32_t i = 0; i < params; ++i) {
-            const StoredRun& run = m_state.perSlice[rank * params + i].run;
-            const uint64_t start = m_unit.partition.paramStart(i);
-            if (run.isPresent() && run.record == *record && run.elements > 0)
-                markRun(rank, start, start + run.elements);
-        }
+        m_state.visitRuns([&](const MappedRun& mapped) {
+            if (mapped.share != rank || (mapped.run.isPresent() && mapped.run.record != record))
+                return true;
+            if (!mapped.param)
+                markRank(rank);
+            else if (const uint64_t start = m_unit.partition.paramStart(*mapped.param);
+                     mapped.run.isPresent())
+                markRun(rank, start, start + mapped.run.elements);
+            return true;
+        });
+    }
+
+    bool markByte(uint32_t rank, FileId file, uint64_t byte)
+    {
+        const uint64_t itemBytes = itemSize(m_state.dtype);
+        bool marked = false;
+        m_state.visitRuns([&](const MappedRun& mapped) {
+            if (mapped.share != rank || !mapped.run.contains(file, byte, itemBytes))
+                return true;
+            const uint64_t number = (byte - mapped.run.byteOffset) / itemBytes;
+            const auto element = mapped.shareElement(m_unit.partition, number);
+            if (element)
+                markRun(rank, *element, *element + 1);
+            marked = element.has_value();
+            return false;
+        });
+        return marked;
     }
 
     const Checkpoint& m_checkpoint;

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kElements = size_t{1} << 20;
 constexpr auto kLongEnough = std::chrono::milliseconds(60);
 constexpr uint64_t kMemoryLimitBytes = 65536;
-constexpr unsigned kMostThreads = 16;
+constexpr unsigned kMaxThreads = 16;
 
 /// One thread's work: values to read, and room for what a cast makes of them.
 class Sample
@@ -64,7 +64,7 @@ private:
 
 double measuredRate(const ComputeBackend& backend, ComputeTask task, unsigned jobs)
 {
-    const unsigned threads = std::clamp(jobs, 1u, kMostThreads);
+    const unsigned threads = std::clamp(jobs, 1u, kMaxThreads);
     std::vector<std::unique_ptr<Sample>> samples;
     for (unsigned i = 0; i < threads; ++i)
         samples.push_back(std::make_unique<Sample>(backend));

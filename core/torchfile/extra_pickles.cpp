@@ -28,7 +28,7 @@ bool beginsLikePickle(const io::ReadFile& file, const ZipRecord& record)
         && head[1] <= 5;
 }
 
-void tellOf(const std::string& name, Result<PickleParse> parsed, std::vector<Finding>& findings)
+void reportPickle(const std::string& name, Result<PickleParse> parsed, std::vector<Finding>& findings)
 {
     const std::string record = "record '" + toValidUtf8(name) + "'";
     if (!parsed) {
@@ -75,8 +75,8 @@ Status scanExtraPickles(const io::ReadFile& file, const ZipDirectory& zip, std::
         auto text = readRecord(file, record, kScanBytes);
         if (!text)
             continue; // verifying the file reports it
-        tellOf(record.name, parsePickle(std::make_shared<const std::string>(std::move(*text)), limits, job),
-            findings);
+        reportPickle(record.name,
+            parsePickle(std::make_shared<const std::string>(std::move(*text)), limits, job), findings);
         SHARDSCOPE_CHECK(job.poll()); // a stop shows as a pickle that cannot be read
     }
     return {};

@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
+constexpr uint64_t kMinBytes = uint64_t{1} << 20;
 
 /// Runs that overlap become one; those that touch stay apart, as torch would write them.
 void mergeRuns(std::vector<std::pair<uint64_t, uint64_t>>& runs)
@@ -29,7 +29,7 @@ void mergeRuns(std::vector<std::pair<uint64_t, uint64_t>>& runs)
 
 bool StorageUse::isBloated() const
 {
-    return storedBytes - usedBytes >= kLeastBytes && storedBytes / 2 >= usedBytes;
+    return storedBytes - usedBytes >= kMinBytes && storedBytes / 2 >= usedBytes;
 }
 
 StorageUse storageUseOf(const TorchFile& file)

@@ -146,7 +146,7 @@ TEST_CASE("impossible places are reported")
         const auto other = std::find_if(all.begin(), all.end(),
             [](const DcpEntry& entry) { return entry.key == "model.tok_embeddings.weight"; });
         converted.change(kMoment, [&](DcpEntry& entry) { entry.chunks[0].place = other->chunks[0].place; });
-        checkRow(converted.path(), kOneFileBad, "otherwise than the metadata say", converted.folder());
+        checkRow(converted.path(), kOneFileBad, "not stored as the metadata record", converted.folder());
     }
     { // a file that is not there
         Converted converted;

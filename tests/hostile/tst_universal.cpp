@@ -88,8 +88,8 @@ const StoredRun& runOf(const Checkpoint& checkpoint, const std::string& param, c
     const auto at = std::find_if(
         unit.states.begin(), unit.states.end(), [&](const UnitState& one) { return one.name == state; });
     REQUIRE(at != unit.states.end());
-    REQUIRE(at->perParam.size() == unit.params.size());
-    return at->perParam[found.indexInUnit];
+    REQUIRE(at->map().tensors().size() == unit.params.size());
+    return at->map().tensors()[found.indexInUnit];
 }
 
 } // namespace

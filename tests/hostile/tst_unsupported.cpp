@@ -221,7 +221,7 @@ const Case kForms[] = {
             replaceAt(elasticShard(run, '1'), {"optimizer_state_dict", "ds_zero_partition_groups"},
                 [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
         },
-        "rank 1 shares sub-group 0 with other ranks"},
+        "rank 1 shares sub-group 0, but not with the ranks"},
     {"elastic ZeRO-3 without a list of states", "zero3-elastic-w3",
         [](const fs::path& run) {
             for (const char rank : {'0', '1', '2'})
@@ -235,7 +235,7 @@ const Case kForms[] = {
                 replaceAt(run / kTag3 / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
                     {"lr_scheduler"}, [](PickleBuilder& b) { return b.none(); });
         },
-        "do not tell which of them are one group's"},
+        "do not determine which of them belong to one group"},
     {"records of another compression method", "zero2-w2",
         [](const fs::path& run) {
             std::vector<ForeignRecord> records;

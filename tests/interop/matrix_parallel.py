@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from cases.cut import CutLikeUniversal, CutSlices
+from cases.cut import SplitLikeUniversal, SplitSlices
 from cases.megatron import AskedByName, MergeByPatterns, MergeLikeConverter
 from cases.parallel import (MergeSlices, MergeStages, ParallelReshard, ParallelRoundTrip, RepartitionExperts,
                             RepartitionStages, ShardsWithoutZero, SlicesToStage, UnpartitionedSlices)
@@ -31,8 +31,8 @@ def short_run():
         MergeStages(PIPELINE, 4, 1),
         RepartitionStages(PIPELINE, 4, 3, 3),
         MergeByPatterns(MEGATRON, 4, 3, 2),
-        CutSlices(MEGATRON, 2, 4, 4, 1),
-        CutSlices(SLICES, 4, 4, 4, 1, like_stock=True),
+        SplitSlices(MEGATRON, 2, 4, 4, 1),
+        SplitSlices(SLICES, 4, 4, 4, 1, like_stock=True),
     ]
 
 
@@ -158,15 +158,15 @@ def full_run():
     cases += [MergeByPatterns(unpartitioned[0], 2, 2, 1, universal=True)]
     one = replace(full, degree=1, padding=2, recorded=False)  # in bf16 sums in slices round differently
     four = replace(full, degree=4, padding=4)
-    cases += [CutSlices(full, 2, 4, 4, 1), CutSlices(one, 2, 4, 2, 2, padding=4),
-              CutSlices(padded, 4, 4, 4, 1, padding=4, like_stock=True),
-              CutSlices(four, 4, 4, 2, 1, padding=2), CutSlices(four, 4, 4, 2, 3, padding=6),
-              CutSlices(replace(full, stage=3), 4, 4, 4, 3), CutSlices(four, 4, 2, 1, 2, padding=3),
-              CutLikeUniversal(padded, 4, 4, 4, 8), CutLikeUniversal(four, 4, 2, 2)]
-    cases += [CutSlices(SLICES, 4, 4, 4, 1, like_stock=True), CutSlices(replace(SLICES, degree=4), 4, 6, 2, 2),
-              CutSlices(ParallelSetup("slices", 3, "fp32"), 4, 4, 4, 3),
-              CutSlices(replace(SLICES, degree=1), 2, 4, 2, 1),
-              CutLikeUniversal(ParallelSetup("slices", 1, "fp32"), 4, 4, 4)]
+    cases += [SplitSlices(full, 2, 4, 4, 1), SplitSlices(one, 2, 4, 2, 2, padding=4),
+              SplitSlices(padded, 4, 4, 4, 1, padding=4, like_stock=True),
+              SplitSlices(four, 4, 4, 2, 1, padding=2), SplitSlices(four, 4, 4, 2, 3, padding=6),
+              SplitSlices(replace(full, stage=3), 4, 4, 4, 3), SplitSlices(four, 4, 2, 1, 2, padding=3),
+              SplitLikeUniversal(padded, 4, 4, 4, 8), SplitLikeUniversal(four, 4, 2, 2)]
+    cases += [SplitSlices(SLICES, 4, 4, 4, 1, like_stock=True), SplitSlices(replace(SLICES, degree=4), 4, 6, 2, 2),
+              SplitSlices(ParallelSetup("slices", 3, "fp32"), 4, 4, 4, 3),
+              SplitSlices(replace(SLICES, degree=1), 2, 4, 2, 1),
+              SplitLikeUniversal(ParallelSetup("slices", 1, "fp32"), 4, 4, 4)]
     cases += stages_without_zero()
     staged = replace(full, stages=2)
     cases += [MergeLikeConverter(staged, 4), MergeByPatterns(staged, 4, 2, 1, universal=True),

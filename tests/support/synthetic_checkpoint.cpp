@@ -210,7 +210,7 @@ private:
 
     void addState(FlatUnit& unit, std::string name, DType dtype, bool lean)
     {
-        UnitState state{std::move(name), dtype, lean, {}, {}, {}};
+        UnitState state{std::move(name), dtype, lean, {}};
         auto& cursors = unit.kind == UnitKind::Frozen ? m_model : m_optim;
         const auto& files = unit.kind == UnitKind::Frozen ? m_out.modelFiles : m_out.optimFiles;
         for (uint32_t rank = 0; rank < m_options.ranks; ++rank) {

@@ -10,7 +10,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kMostListed = 2000;
+constexpr size_t kMaxListed = 2000;
 constexpr int kBytesWidth = 150;
 
 } // namespace
@@ -39,7 +39,7 @@ PlannedFiles::PlannedFiles(Theme& theme, const QString& name, QWidget* parent)
 
 void PlannedFiles::setPlan(const WritePlan* plan)
 {
-    const size_t listed = plan == nullptr ? 0 : std::min(plan->files().size(), kMostListed);
+    const size_t listed = plan == nullptr ? 0 : std::min(plan->files().size(), kMaxListed);
     setRowCount(static_cast<int>(listed));
     for (size_t i = 0; i < listed; ++i) {
         const PlannedFile& file = plan->files()[i];

@@ -22,7 +22,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kMostRanks = 65536;
+constexpr int kMaxRanks = 65536;
 constexpr int kUniversal = -1; ///< data of its entry; the others' is their stage
 
 } // namespace
@@ -47,7 +47,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     const uint32_t now = source->parallel.ranks();
     m_ranks->setObjectName(u"reshardRanks"_s);
     m_ranks->setAccessibleName(tr("New GPU count"));
-    m_ranks->setRange(1, kMostRanks);
+    m_ranks->setRange(1, kMaxRanks);
     m_ranks->setValue(static_cast<int>(now == 1 ? 2 : now * 2));
     m_ranks->setKeyboardTracking(true);
     m_subGroup->setObjectName(u"reshardSubGroup"_s);

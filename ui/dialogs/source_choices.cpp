@@ -21,7 +21,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kMostExpertRanks = 4096;
+constexpr int kMaxExpertRanks = 4096;
 
 } // namespace
 
@@ -76,7 +76,7 @@ void SourceChoices::fillExperts()
     m_experts->setObjectName(u"reshardExperts"_s);
     m_experts->setAccessibleName(tr("Expert-parallel degree of the result"));
     m_experts->setToolTip(tr("The “ep_size” of the run that will load the result"));
-    m_experts->setRange(1, kMostExpertRanks);
+    m_experts->setRange(1, kMaxExpertRanks);
     m_experts->setValue(static_cast<int>(m_source->parallel.ep));
 }
 

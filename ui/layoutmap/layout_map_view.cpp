@@ -230,7 +230,7 @@ void LayoutMapView::pinRow(uint32_t row)
     if (m_projection == MapQuery::Projection::Unrolled) {
         m_link->say(tr("All ranks are one line here. There is no row to pin."));
     } else if (!m_pinned->toggle(row)) {
-        m_link->say(tr("No more than %1 rows can be pinned.").arg(MapPinnedRows::kMostRows));
+        m_link->say(tr("No more than %1 rows can be pinned.").arg(MapPinnedRows::kMaxRows));
     }
 }
 

@@ -16,9 +16,9 @@ namespace {
 constexpr int kOverviewWidth = 1200;
 constexpr int kOverviewHeight = 48;
 /// Tiles fetched ahead together with the visible ones take at most about half of the cache.
-constexpr size_t kMostTilesWanted = 240;
-constexpr size_t kMostZoomsTried = 24;
-constexpr int64_t kMostTilesStretched = 200;
+constexpr size_t kMaxTilesWanted = 240;
+constexpr size_t kMaxZoomsTried = 24;
+constexpr int64_t kMaxTilesStretched = 200;
 
 int64_t floorTile(double pixel)
 {
@@ -213,7 +213,7 @@ void MapCanvas::drawStretched(QPainter& painter, const MapLayer& wanted)
     // From below: the nearest zoom that covers everything, or the overview; then the nearest one, full of
     // holes or not.
     const auto others = m_cache.layersNear(wanted);
-    const auto tried = std::min(others.size(), kMostZoomsTried);
+    const auto tried = std::min(others.size(), kMaxZoomsTried);
     const auto full = std::find_if(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(tried),
         [&](const MapLayer& other) { return coversView(other); });
     if (full == others.begin() + static_cast<std::ptrdiff_t>(tried)) {
@@ -248,7 +248,7 @@ MapCanvas::TileSpan MapCanvas::tilesUnderView(const MapLayer& other) const
 bool MapCanvas::coversView(const MapLayer& other) const
 {
     const auto span = tilesUnderView(other);
-    if ((span.right - span.left) * (span.bottom - span.top) > kMostTilesStretched) {
+    if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
         return false;
     }
     for (int64_t y = span.top; y < span.bottom; ++y) {
@@ -264,7 +264,7 @@ bool MapCanvas::coversView(const MapLayer& other) const
 void MapCanvas::drawLayer(QPainter& painter, const MapLayer& other)
 {
     const auto span = tilesUnderView(other);
-    if ((span.right - span.left) * (span.bottom - span.top) > kMostTilesStretched) {
+    if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
         return;
     }
     const QPointF ratio = ratioTo(other.scale, other.rowScale);
@@ -297,7 +297,7 @@ void MapCanvas::orderTiles(const MapLayer& wanted)
     std::vector<MapTileLoader::Order> orders;
     const auto add = [&](int64_t x, int64_t y) {
         const MapTileKey key{wanted, x, y};
-        if (orders.size() < kMostTilesWanted && !m_cache.contains(key)) {
+        if (orders.size() < kMaxTilesWanted && !m_cache.contains(key)) {
             orders.push_back({key, requestFor(key)});
         }
     };
@@ -309,7 +309,7 @@ void MapCanvas::orderTiles(const MapLayer& wanted)
         }
     }
     size_t planned = static_cast<size_t>((seen.right - seen.left) * (seen.bottom - seen.top));
-    for (int64_t ring = 1; planned < kMostTilesWanted; ++ring) {
+    for (int64_t ring = 1; planned < kMaxTilesWanted; ++ring) {
         const int64_t top = std::max(seen.top - ring, around.top);
         const int64_t bottom = std::min(seen.bottom + ring, around.bottom);
         const int64_t left = std::max(seen.left - ring, around.left);
@@ -323,7 +323,7 @@ void MapCanvas::orderTiles(const MapLayer& wanted)
             for (int64_t x = left; x < right; ++x) {
                 const bool onRing = y == seen.top - ring || y == seen.bottom + ring - 1
                     || x == seen.left - ring || x == seen.right + ring - 1;
-                if (onRing && planned++ < kMostTilesWanted) {
+                if (onRing && planned++ < kMaxTilesWanted) {
                     add(x, y);
                 }
             }

@@ -36,7 +36,7 @@ void MapPinnedRows::setSource(MapSourcePtr source)
     if (!sameRows) {
         m_rows.clear();
     }
-    tellHeight();
+    reportHeight();
 }
 
 void MapPinnedRows::setMapPalette(std::shared_ptr<const MapPalette> palette)
@@ -62,16 +62,16 @@ bool MapPinnedRows::toggle(uint32_t row)
     const auto found = std::find(m_rows.begin(), m_rows.end(), row);
     if (found != m_rows.end()) {
         m_rows.erase(found);
-    } else if (m_rows.size() < kMostRows) {
+    } else if (m_rows.size() < kMaxRows) {
         m_rows.push_back(row);
     } else {
         return false;
     }
-    tellHeight();
+    reportHeight();
     return true;
 }
 
-void MapPinnedRows::tellHeight()
+void MapPinnedRows::reportHeight()
 {
     QStringList names;
     for (const uint32_t row : m_rows) {

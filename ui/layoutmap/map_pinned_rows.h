@@ -18,7 +18,7 @@ class MapPinnedRows : public QWidget
 {
     Q_OBJECT
 public:
-    static constexpr size_t kMostRows = 6;
+    static constexpr size_t kMaxRows = 6;
 
     explicit MapPinnedRows(MapViewport* viewport, QWidget* parent = nullptr);
 
@@ -39,7 +39,7 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
 
 private:
-    void tellHeight();
+    void reportHeight();
     [[nodiscard]] QString labelOf(uint32_t row) const;
     [[nodiscard]] int rowHeight() const;
     [[nodiscard]] QImage picture(uint32_t row, int width, int height) const;

@@ -18,7 +18,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kMostFragments = 5000;
+constexpr size_t kMaxFragments = 5000;
 
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Details)
@@ -95,9 +95,9 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         auto fragments = storedFragmentsOf(checkpoint, thing.param, details.state);
         if (fragments)
             details.fragments = std::move(*fragments);
-        details.fragmentsCut = details.fragments.size() > kMostFragments;
-        if (details.fragmentsCut)
-            details.fragments.resize(kMostFragments);
+        details.hasMoreFragments = details.fragments.size() > kMaxFragments;
+        if (details.hasMoreFragments)
+            details.fragments.resize(kMaxFragments);
     }
     return details;
 }
@@ -130,8 +130,8 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     if (coordinate.dp < part.modelFiles.size())
         addFile(files, checkpoint, part.modelFiles[coordinate.dp], Words::tr("Model"));
     details.sections.append(files);
-    constexpr size_t kMostUnits = 40;
-    for (size_t i = 0; i < checkpoint.units.size() && i < kMostUnits; ++i) {
+    constexpr size_t kMaxUnits = 40;
+    for (size_t i = 0; i < checkpoint.units.size() && i < kMaxUnits; ++i) {
         if (thing.unit != kNoUnit && index(thing.unit) != i)
             continue;
         const FlatUnit& unit = checkpoint.units[i];

@@ -29,7 +29,7 @@ struct Details {
     QString kind; ///< "Parameter", "Rank", …
     QList<DetailSection> sections;
     std::vector<Fragment> fragments; ///< of the parameter's shown state, or of the rank's contents
-    bool fragmentsCut = false; ///< there are more
+    bool hasMoreFragments = false; ///< there are more
     std::vector<std::string> states; ///< the states to choose from
     std::string state; ///< the state of these fragments
 };

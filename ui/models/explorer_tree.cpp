@@ -102,8 +102,8 @@ private:
                 parent = m_path[depth].node;
             } else {
                 m_path.resize(depth);
-                const auto [entry, fresh] = m_modules.try_emplace(ChildKey{parent, label}, 0);
-                if (fresh)
+                const auto [entry, added] = m_modules.try_emplace(ChildKey{parent, label}, 0);
+                if (added)
                     entry->second = add(parent, ExplorerKind::Module, 0, label);
                 parent = entry->second;
                 m_path.push_back({label, parent});

@@ -57,12 +57,12 @@ void FileTableModel::sort(int column, Qt::SortOrder order)
 void FileTableModel::rebuild()
 {
     m_rows.clear();
-    m_mostBytes = 0;
+    m_maxBytes = 0;
     if (!m_checkpoint)
         return;
     const std::vector<CheckpointFile>& files = m_checkpoint->files;
     for (size_t i = 0; i < files.size(); ++i) {
-        m_mostBytes = std::max(m_mostBytes, files[i].identity.bytes);
+        m_maxBytes = std::max(m_maxBytes, files[i].identity.bytes);
         if (m_filter.empty() || lowered(files[i].name).find(m_filter) != std::string::npos)
             m_rows.push_back(FileId{static_cast<uint32_t>(i)});
     }
@@ -153,9 +153,9 @@ QVariant FileTableModel::data(const QModelIndex& at, int role) const
         return column == Bytes || column == Records ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
                                                     : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
     case ShareRole:
-        if (column != Bytes || m_mostBytes == 0)
+        if (column != Bytes || m_maxBytes == 0)
             return {};
-        return static_cast<double>(file.identity.bytes) / static_cast<double>(m_mostBytes);
+        return static_cast<double>(file.identity.bytes) / static_cast<double>(m_maxBytes);
     case CopyRole:
         return column == Bytes ? QString::number(file.identity.bytes)
             : column == Name   ? pathText(file.path)

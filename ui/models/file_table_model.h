@@ -35,7 +35,7 @@ private:
 
     CheckpointPtr m_checkpoint;
     std::vector<FileId> m_rows;
-    uint64_t m_mostBytes = 0;
+    uint64_t m_maxBytes = 0;
     std::string m_filter;
     int m_sortColumn = -1; ///< -1: as in the folder
     Qt::SortOrder m_sortOrder = Qt::AscendingOrder;

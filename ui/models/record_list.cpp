@@ -30,41 +30,24 @@ void addUse(RecordLine& line, const std::string& use)
 
 void markUnits(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine>& lines)
 {
-    const auto& rank = checkpoint.file(file).rank;
     for (size_t i = 0; i < checkpoint.units.size(); ++i) {
         const FlatUnit& unit = checkpoint.units[i];
         for (const UnitState& state : unit.states) {
-            for (size_t at = 0; at < state.perParam.size(); ++at) {
-                const StoredRun& run = state.perParam[at];
+            state.visitRuns([&](const MappedRun& mapped) {
+                const StoredRun& run = mapped.run;
                 if (run.file != file || run.record >= lines.size())
-                    continue;
-                lines[run.record].unit = UnitId{static_cast<uint32_t>(i)};
-                lines[run.record].param = unit.params[at];
-                addUse(
-                    lines[run.record], state.name + " of " + checkpoint.params[index(unit.params[at])].name);
-            }
-            const auto share = rank ? checkpoint.shareOf(unit, *rank) : std::nullopt;
-            if (rank && !share)
-                continue;
-            for (size_t at = 0; at < state.perSlice.size(); ++at) {
-                const StoredRun& run = state.perSlice[at].run;
-                if (run.file != file || run.record >= lines.size() || run.elements == 0)
-                    continue;
-                const ParamId param = unit.params[at % unit.params.size()];
-                lines[run.record].unit = UnitId{static_cast<uint32_t>(i)};
-                lines[run.record].param = param;
-                addUse(lines[run.record], state.name + " of " + checkpoint.params[index(param)].name);
-            }
-            const size_t first = share.value_or(0);
-            const size_t last
-                = share ? std::min<size_t>(first + 1, state.perRank.size()) : state.perRank.size();
-            for (size_t r = first; r < last; ++r) {
-                const StoredRun& run = state.perRank[r];
-                if (run.file != file || run.record >= lines.size())
-                    continue;
-                lines[run.record].unit = UnitId{static_cast<uint32_t>(i)};
-                addUse(lines[run.record], state.name + " of " + unitName(unit));
-            }
+                    return true;
+                const Parameter* param
+                    = mapped.param ? &checkpoint.params[index(unit.params[*mapped.param])] : nullptr;
+                if (param != nullptr && run.elements == 0 && param->elements > 0)
+                    return true; // an empty slice
+                RecordLine& line = lines[run.record];
+                line.unit = UnitId{static_cast<uint32_t>(i)};
+                if (mapped.param)
+                    line.param = unit.params[*mapped.param];
+                addUse(line, state.name + " of " + (param != nullptr ? param->name : unitName(unit)));
+                return true;
+            });
         }
     }
 }
@@ -134,7 +117,7 @@ RecordList listRecords(
             whole.name = entry.path.filename().string();
             whole.bytes = entry.identity.bytes;
             whole.crcPresent = false;
-            list.mostBytes = whole.bytes;
+            list.maxBytes = whole.bytes;
             list.lines.push_back({std::move(whole), {}, kNoUnit, kNoParam});
             markUnits(checkpoint, file, list.lines);
             return list;
@@ -150,7 +133,7 @@ RecordList listRecords(
     list.lines.reserve(content->zip().records().size());
     for (const ZipRecord& record : content->zip().records()) {
         list.lines.push_back({record, {}, kNoUnit, kNoParam});
-        list.mostBytes = std::max(list.mostBytes, record.bytes);
+        list.maxBytes = std::max(list.maxBytes, record.bytes);
     }
     markUnits(checkpoint, file, list.lines);
     markWhole(checkpoint, file, list.lines);

@@ -21,7 +21,7 @@ struct RecordLine {
 struct RecordList {
     FileId file = kNoFile;
     std::vector<RecordLine> lines; ///< index = record
-    uint64_t mostBytes = 0;
+    uint64_t maxBytes = 0;
     std::string problem; ///< why there are none
 };
 

@@ -93,9 +93,9 @@ QVariant RecordTableModel::data(const QModelIndex& at, int role) const
             ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
             : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
     case ShareRole:
-        if (column != Bytes || m_list.mostBytes == 0)
+        if (column != Bytes || m_list.maxBytes == 0)
             return {};
-        return static_cast<double>(line.record.bytes) / static_cast<double>(m_list.mostBytes);
+        return static_cast<double>(line.record.bytes) / static_cast<double>(m_list.maxBytes);
     case CopyRole:
         return column == Offset ? QString::number(line.record.payloadOffset)
             : column == End     ? QString::number(line.record.payloadOffset + line.record.bytes)

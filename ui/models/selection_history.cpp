@@ -9,7 +9,7 @@ void SelectionHistory::visit(HistoryPlace place)
         return;
     m_places.resize(static_cast<size_t>(m_position + 1));
     m_places.push_back(std::move(place));
-    if (m_places.size() > kMostPlaces)
+    if (m_places.size() > kMaxPlaces)
         m_places.erase(m_places.begin());
     m_position = static_cast<ptrdiff_t>(m_places.size()) - 1;
     Q_EMIT changed();

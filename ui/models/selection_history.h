@@ -22,7 +22,7 @@ class SelectionHistory : public QObject
 {
     Q_OBJECT
 public:
-    static constexpr size_t kMostPlaces = 200;
+    static constexpr size_t kMaxPlaces = 200;
 
     using QObject::QObject;
 

@@ -8,22 +8,22 @@ namespace shardscope::ui {
 namespace {
 
 /// One rank's shards of several sub-groups as one: missing as soon as one of them is.
-StoredRun joinedRun(const Checkpoint& checkpoint, const std::vector<UnitId>& units, size_t state, size_t rank)
+StoredRun mergedRun(const Checkpoint& checkpoint, const std::vector<UnitId>& units, size_t state, size_t rank)
 {
-    StoredRun joined;
+    StoredRun merged;
     for (const UnitId id : units) {
         const auto& states = checkpoint.units[index(id)].states;
         if (state >= states.size() || rank >= states[state].perRank.size()
             || !states[state].perRank[rank].isPresent())
             return {};
-        joined.file = states[state].perRank[rank].file;
-        joined.elements += states[state].perRank[rank].elements;
+        merged.file = states[state].perRank[rank].file;
+        merged.elements += states[state].perRank[rank].elements;
     }
-    joined.record = StoredRun::kNoRecord;
-    return joined;
+    merged.record = StoredRun::kNoRecord;
+    return merged;
 }
 
-FlatUnit joinedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
+FlatUnit mergedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     const FlatUnit& first = checkpoint.units[index(group.units.front())];
     FlatUnit unit;
@@ -40,12 +40,12 @@ FlatUnit joinedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
     else
         unit.params.clear();
     for (size_t state = 0; state < first.states.size(); ++state) {
-        UnitState joined;
-        joined.name = first.states[state].name;
-        joined.dtype = first.states[state].dtype;
+        UnitState merged;
+        merged.name = first.states[state].name;
+        merged.dtype = first.states[state].dtype;
         for (size_t rank = 0; rank < first.partition.ranks(); ++rank)
-            joined.perRank.push_back(joinedRun(checkpoint, group.units, state, rank));
-        unit.states.push_back(std::move(joined));
+            merged.perRank.push_back(mergedRun(checkpoint, group.units, state, rank));
+        unit.states.push_back(std::move(merged));
     }
     return unit;
 }
@@ -84,7 +84,7 @@ CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
     for (ParamGroup& group : whole->groups) {
         if (group.units.empty())
             continue;
-        whole->units.push_back(isSplit(checkpoint, group) ? joinedUnit(checkpoint, group)
+        whole->units.push_back(isSplit(checkpoint, group) ? mergedUnit(checkpoint, group)
                                                           : checkpoint.units[index(group.units.front())]);
         group.units = {UnitId{static_cast<uint32_t>(whole->units.size() - 1)}};
     }

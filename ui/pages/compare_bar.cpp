@@ -19,7 +19,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kMostListed = 12;
+constexpr int kMaxListed = 12;
 
 /// Empty if the text is not a number of at least 0.
 std::optional<double> toleranceOf(const QLineEdit& field)
@@ -182,7 +182,7 @@ void CompareBar::fillChoices()
         m_choices->addSection(tr("Tags of this run"));
         int listed = 0;
         for (auto tag = m_checkpoint->tags.rbegin(); tag != m_checkpoint->tags.rend(); ++tag) {
-            if (*tag != m_checkpoint->tag && listed++ < kMostListed)
+            if (*tag != m_checkpoint->tag && listed++ < kMaxListed)
                 add(toText(*tag), m_checkpoint->runFolder / *tag);
         }
     }
@@ -191,7 +191,7 @@ void CompareBar::fillChoices()
     for (const RecentEntry& entry : m_settings.recent()) {
         const io::Path path
             = entry.tag.isEmpty() ? toPath(entry.path) : toPath(entry.path) / toPath(entry.tag);
-        if (listed++ < kMostListed)
+        if (listed++ < kMaxListed)
             add(pathText(path), path);
     }
     m_choices->addSeparator();

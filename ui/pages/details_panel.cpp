@@ -207,7 +207,7 @@ void DetailsPanel::show(Details details)
     m_states->setCurrentText(toText(m_shown.state));
     m_following = true;
     m_fragmentBox->setVisible(!m_shown.fragments.empty());
-    m_fragmentTitle->setText(m_shown.fragmentsCut
+    m_fragmentTitle->setText(m_shown.hasMoreFragments
             ? tr("First %1 fragments").arg(countText(m_shown.fragments.size()))
             : m_shown.fragments.size() == 1 ? tr("1 fragment")
                                             : tr("%1 fragments").arg(countText(m_shown.fragments.size())));

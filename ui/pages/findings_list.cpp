@@ -46,11 +46,11 @@ void FindingsList::setFindings(const std::vector<Finding>& findings, const QStri
         label->setForegroundRole(QPalette::PlaceholderText);
         m_grid->addWidget(label, m_row++, 0, 1, 2);
     }
-    for (size_t i = 0; i < groups.size() && i < kMostRows; ++i)
+    for (size_t i = 0; i < groups.size() && i < kMaxRows; ++i)
         addRow(groups[i]);
-    if (groups.size() > kMostRows)
+    if (groups.size() > kMaxRows)
         m_grid->addWidget(addLabel(u"findingsMore"_s,
-                              tr("and %1 more, on the Findings page").arg(groups.size() - kMostRows)),
+                              tr("and %1 more, on the Findings page").arg(groups.size() - kMaxRows)),
             m_row++, 1);
 }
 
@@ -91,13 +91,13 @@ void FindingsList::addRow(const FindingGroup& group)
     });
 
     QStringList places;
-    for (size_t i = 0; i < alike.size() && i < kMostPlaces; ++i)
+    for (size_t i = 0; i < alike.size() && i < kMaxPlaces; ++i)
         if (!alike[i]->where.empty())
             places.append(toText(alike[i]->where));
-    if (alike.size() > kMostPlaces)
-        places.append(tr("and %1 more places").arg(alike.size() - kMostPlaces));
+    if (alike.size() > kMaxPlaces)
+        places.append(tr("and %1 more places").arg(alike.size() - kMaxPlaces));
     if (alike.size() == 1)
-        for (size_t i = 0; i < finding.evidence.size() && i < kMostPlaces; ++i)
+        for (size_t i = 0; i < finding.evidence.size() && i < kMaxPlaces; ++i)
             places.append(sentenceText(finding.evidence[i]));
     places.append(toText(finding.code));
     QLabel* text = addLabel(u"finding"_s, group.message);

@@ -30,8 +30,8 @@ private:
     void addRow(const FindingGroup& group);
     QLabel* addLabel(const QString& name, const QString& text);
 
-    static constexpr size_t kMostRows = 60;
-    static constexpr size_t kMostPlaces = 4;
+    static constexpr size_t kMaxRows = 60;
+    static constexpr size_t kMaxPlaces = 4;
     Theme& m_theme;
     QGridLayout* m_grid;
     int m_row = 0;

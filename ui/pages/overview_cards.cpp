@@ -233,8 +233,8 @@ void fillSteps(Card& card, const Checkpoint& checkpoint)
 
 void fillGroups(Card& card, const Checkpoint& checkpoint)
 {
-    constexpr size_t kMostGroups = 12;
-    for (size_t i = 0; i < checkpoint.groups.size() && i < kMostGroups; ++i) {
+    constexpr size_t kMaxGroups = 12;
+    for (size_t i = 0; i < checkpoint.groups.size() && i < kMaxGroups; ++i) {
         const ParamGroup& group = checkpoint.groups[i];
         QString units;
         if (const size_t subGroups = subGroupsOf(checkpoint, group); subGroups > 1)
@@ -247,8 +247,8 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
         if (!options.isEmpty())
             card.addText(options, true);
     }
-    if (checkpoint.groups.size() > kMostGroups)
-        card.addText(Words::tr("and %1 more").arg(checkpoint.groups.size() - kMostGroups), true);
+    if (checkpoint.groups.size() > kMaxGroups)
+        card.addText(Words::tr("and %1 more").arg(checkpoint.groups.size() - kMaxGroups), true);
     if (checkpoint.groups.empty())
         card.addText(Words::tr("No param groups are known."), true);
 }

@@ -18,8 +18,8 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kSteps = 1000;
-constexpr int kMostCauseLines = 6;
-constexpr int kMostEvidence = 8;
+constexpr int kMaxCauseLines = 6;
+constexpr int kMaxEvidence = 8;
 
 QString sideText(DiffSide side)
 {
@@ -33,11 +33,11 @@ QString causeText(const DiffCause& cause)
     const QString side = sideText(cause.side);
     QString text = u"•  "_s % (side.isEmpty() ? QString() : QString(side % u": "_s))
         % sentenceText(cause.message) % u"  ["_s % toText(cause.code) % u']';
-    for (size_t i = 0; i < cause.evidence.size() && i < kMostEvidence; ++i)
+    for (size_t i = 0; i < cause.evidence.size() && i < kMaxEvidence; ++i)
         text += u"\n     – "_s % toText(cause.evidence[i]);
-    if (cause.evidence.size() > kMostEvidence)
+    if (cause.evidence.size() > kMaxEvidence)
         text += u"\n     – "_s
-            % VerdictPanel::tr("and %1 more").arg(countText(cause.evidence.size() - kMostEvidence));
+            % VerdictPanel::tr("and %1 more").arg(countText(cause.evidence.size() - kMaxEvidence));
     return text;
 }
 
@@ -169,7 +169,7 @@ void VerdictPanel::fit()
         return;
     const int width = std::max(100, m_scroll->viewport()->width());
     const int wanted = m_causes->heightForWidth(width) + 2;
-    m_scroll->setFixedHeight(std::min(wanted, kMostCauseLines * m_causes->fontMetrics().lineSpacing()));
+    m_scroll->setFixedHeight(std::min(wanted, kMaxCauseLines * m_causes->fontMetrics().lineSpacing()));
     m_scroll->setFocusPolicy(wanted > m_scroll->height() ? Qt::StrongFocus : Qt::NoFocus);
 }
 

@@ -81,7 +81,7 @@ QList<RecentEntry> Settings::recent() const
     // Reading an array moves a cursor inside QSettings; the settings themselves stay as they are.
     QSettings& store = m_store;
     QList<RecentEntry> entries;
-    const int count = std::min(store.beginReadArray(u"recent"_s), 2 * kMostRecent);
+    const int count = std::min(store.beginReadArray(u"recent"_s), 2 * kMaxRecent);
     for (int i = 0; i < count; ++i) {
         store.setArrayIndex(i);
         RecentEntry entry;
@@ -110,7 +110,7 @@ void Settings::remember(RecentEntry entry)
             entry.pinned = known.pinned;
     entries.removeIf([&](const RecentEntry& known) { return isSame(known, entry.path, entry.tag); });
     entries.prepend(entry);
-    while (entries.size() > kMostRecent) {
+    while (entries.size() > kMaxRecent) {
         const auto last = std::find_if(
             entries.rbegin(), entries.rend(), [](const RecentEntry& known) { return !known.pinned; });
         if (last == entries.rend())

@@ -28,7 +28,7 @@ class Settings : public QObject
     Q_OBJECT
 public:
     static constexpr int kFormat = 1;
-    static constexpr int kMostRecent = 20;
+    static constexpr int kMaxRecent = 20;
 
     /// `folder` empty: SHARDSCOPE_SETTINGS, else the user's configuration folder.
     explicit Settings(const QString& folder = {}, QObject* parent = nullptr);

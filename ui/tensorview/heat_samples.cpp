@@ -10,7 +10,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr uint64_t kMostSide = 320; ///< so that recolouring takes a few milliseconds
+constexpr uint64_t kMaxSide = 320; ///< so that recolouring takes a few milliseconds
 constexpr uint64_t kFewSide = 96; ///< where every value is a read of its own
 constexpr uint64_t kWholeBytes = uint64_t{8} << 20;
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
@@ -64,7 +64,7 @@ public:
         const bool byRows = m_slice.columnStride() == 1 && columns * item <= kLineBytes;
         const bool byColumns = m_slice.rowStride() == 1 && rows * item <= kLineBytes;
         const bool whole = (last - first + 1) * item <= kWholeBytes;
-        resize(whole || byRows || byColumns ? kMostSide : kFewSide);
+        resize(whole || byRows || byColumns ? kMaxSide : kFewSide);
         m_out.sampled = !whole;
         if (whole) {
             readRun(first, last + 1);

@@ -11,7 +11,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr uint64_t kMostSteps = uint64_t{1} << 30;
+constexpr uint64_t kMaxSteps = uint64_t{1} << 30;
 
 } // namespace
 
@@ -19,11 +19,11 @@ void LongScroll::setLines(uint64_t lines, uint64_t seen)
 {
     m_lines = lines;
     m_seen = std::max<uint64_t>(seen, 1);
-    m_step = last() / kMostSteps + 1;
+    m_step = last() / kMaxSteps + 1;
     m_first = std::min(m_first, last());
     const QSignalBlocker blocker(m_bar);
     m_bar->setRange(0, static_cast<int>((last() + m_step - 1) / m_step));
-    m_bar->setPageStep(static_cast<int>(std::clamp<uint64_t>(m_seen / m_step, 1, kMostSteps)));
+    m_bar->setPageStep(static_cast<int>(std::clamp<uint64_t>(m_seen / m_step, 1, kMaxSteps)));
     m_bar->setSingleStep(1);
     showBar();
 }

@@ -17,7 +17,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kMostDigits = 17;
+constexpr int kMaxDigits = 17;
 
 /// A label and its field that stay together when the line breaks.
 QWidget* paired(const QString& text, QWidget* field, QWidget* parent)
@@ -63,7 +63,7 @@ SliceBar::SliceBar(QWidget* parent)
     m_form->addItem(tr("hex"), static_cast<int>(NumberForm::Hex));
     m_digits->setObjectName(u"numberDigits"_s);
     m_digits->setAccessibleName(tr("Number of digits"));
-    m_digits->setRange(1, kMostDigits);
+    m_digits->setRange(1, kMaxDigits);
     m_digits->setValue(m_format.digits);
     auto* axes = new QHBoxLayout(m_axes);
     axes->setContentsMargins(0, 0, 0, 0);

@@ -16,7 +16,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kPairWidth = 130;
-constexpr int kMostColumns = 3;
+constexpr int kMaxColumns = 3;
 
 } // namespace
 
@@ -101,7 +101,7 @@ void StatisticsPanel::resizeEvent(QResizeEvent* event)
 
 void StatisticsPanel::arrange()
 {
-    const int columns = std::clamp(width() / kPairWidth, 1, kMostColumns);
+    const int columns = std::clamp(width() / kPairWidth, 1, kMaxColumns);
     if (columns == m_columns)
         return;
     m_columns = columns;
@@ -111,7 +111,7 @@ void StatisticsPanel::arrange()
         m_grid->addWidget(m_pairs[i].first, i % lines, 2 * (i / lines));
         m_grid->addWidget(m_pairs[i].second, i % lines, 2 * (i / lines) + 1);
     }
-    for (int column = 0; column < kMostColumns; ++column)
+    for (int column = 0; column < kMaxColumns; ++column)
         m_grid->setColumnStretch(2 * column + 1, column < columns ? 1 : 0);
 }
 

@@ -18,7 +18,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kPad = 6;
-constexpr uint64_t kMostCopied = 10'000; ///< cells; for more, use files
+constexpr uint64_t kMaxCopied = 10'000; ///< cells; for more, use files
 constexpr int kWheelStep = 120;
 
 } // namespace
@@ -240,7 +240,7 @@ void TensorGrid::followCursor(uint64_t element)
     m_rows.reveal(m_at.row);
     m_columns.reveal(m_at.column);
     viewport()->update();
-    tellSelection();
+    reportSelection();
 }
 
 void TensorGrid::centreCursor()
@@ -265,7 +265,7 @@ void TensorGrid::moveTo(TensorSlice::Cell cell, bool extend)
     setAccessibleDescription(
         tr("%1 in row %2, column %3")
             .arg(cellText(cell), m_slice.rowLabel(cell.row), m_slice.columnLabel(cell.column)));
-    tellSelection();
+    reportSelection();
 }
 
 void TensorGrid::moveBy(int64_t rows, int64_t columns, bool extend)
@@ -336,15 +336,15 @@ void TensorGrid::wheelEvent(QWheelEvent* event)
     event->accept();
 }
 
-void TensorGrid::tellSelection()
+void TensorGrid::reportSelection()
 {
     const uint64_t rows = std::max(m_at.row, m_anchor.row) - std::min(m_at.row, m_anchor.row) + 1;
     const uint64_t columns
         = std::max(m_at.column, m_anchor.column) - std::min(m_at.column, m_anchor.column) + 1;
     const QString block = tr("%1 × %2 selected").arg(countText(rows), countText(columns));
-    const bool many = columns > kMostCopied || rows > kMostCopied / columns;
+    const bool many = columns > kMaxCopied || rows > kMaxCopied / columns;
     Q_EMIT selectionChanged(rows == 1 && columns == 1 ? QString()
-            : many ? tr("%1; %2 can be copied").arg(block, countText(kMostCopied))
+            : many ? tr("%1; %2 can be copied").arg(block, countText(kMaxCopied))
                    : block);
 }
 
@@ -356,9 +356,9 @@ QString TensorGrid::selectedText()
         m_format, m_format.form == NumberForm::Hex ? m_format : NumberFormat{NumberForm::Exact, 0});
     QStringList lines;
     uint64_t copied = 0;
-    for (uint64_t row = top; row <= bottom && copied < kMostCopied; ++row) {
+    for (uint64_t row = top; row <= bottom && copied < kMaxCopied; ++row) {
         QStringList cells;
-        for (uint64_t column = left; column <= right && copied < kMostCopied; ++column, ++copied)
+        for (uint64_t column = left; column <= right && copied < kMaxCopied; ++column, ++copied)
             cells.append(cellText({row, column}));
         lines.append(cells.join(u'\t'));
     }

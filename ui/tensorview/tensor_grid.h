@@ -63,7 +63,7 @@ private:
     void paintHeaders(QPainter& painter) const;
     void paintCell(QPainter& painter, TensorSlice::Cell cell);
     [[nodiscard]] TensorSlice::Cell visibleEnd() const; ///< first cell that is not seen
-    void tellSelection();
+    void reportSelection();
 
     Theme& m_theme;
     TensorPages& m_pages;

@@ -55,7 +55,7 @@ TensorPages::Known TensorPages::element(uint64_t element, const uint8_t** bytes)
 
 void TensorPages::read(uint64_t number)
 {
-    if (m_pending.size() >= kMostPages) { // drop requests that were scrolled past
+    if (m_pending.size() >= kMaxPages) { // drop requests that were scrolled past
         m_pool.clear();
         m_pending.clear();
     }
@@ -84,7 +84,7 @@ void TensorPages::read(uint64_t number)
 void TensorPages::keep(uint64_t number, Page page)
 {
     m_pending.remove(number);
-    if (m_pages.size() >= kMostPages) {
+    if (m_pages.size() >= kMaxPages) {
         auto oldest = m_pages.begin();
         for (auto at = m_pages.begin(); at != m_pages.end(); ++at) {
             if ((*at)->used < (*oldest)->used)

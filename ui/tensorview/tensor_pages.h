@@ -22,7 +22,7 @@ class TensorPages : public QObject
     Q_OBJECT
 public:
     static constexpr uint64_t kPageBytes = uint64_t{16} << 10;
-    static constexpr qsizetype kMostPages = 2048;
+    static constexpr qsizetype kMaxPages = 2048;
 
     explicit TensorPages(io::FileSystem& files, QObject* parent = nullptr);
     ~TensorPages() override;

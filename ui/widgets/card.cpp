@@ -178,7 +178,7 @@ int CardGrid::arrange(const QRect& rect, bool apply) const
 {
     const QMargins margins = contentsMargins();
     const QRect area = rect.marginsRemoved(margins);
-    const int columns = std::clamp((area.width() + kGap) / (kColumnWidth + kGap), 1, kMostColumns);
+    const int columns = std::clamp((area.width() + kGap) / (kColumnWidth + kGap), 1, kMaxColumns);
     const int width = (area.width() - (columns - 1) * kGap) / columns;
     QList<int> heights(columns, 0);
     for (QLayoutItem* item : m_items) {

@@ -66,7 +66,7 @@ private:
     int arrange(const QRect& rect, bool apply) const;
 
     static constexpr int kColumnWidth = 330;
-    static constexpr int kMostColumns = 4;
+    static constexpr int kMaxColumns = 4;
     static constexpr int kGap = 14;
     QList<QLayoutItem*> m_items;
 };

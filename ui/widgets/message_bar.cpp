@@ -19,7 +19,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kMostLines = 5;
+constexpr int kMaxLines = 5;
 
 } // namespace
 
@@ -96,7 +96,7 @@ void MessageBar::fitText()
     layout()->activate();
     const int width = m_scroll->viewport()->width();
     const int line = m_text->fontMetrics().lineSpacing();
-    m_scroll->setFixedHeight(std::clamp(m_text->heightForWidth(width), line, kMostLines * line));
+    m_scroll->setFixedHeight(std::clamp(m_text->heightForWidth(width), line, kMaxLines * line));
 }
 
 QString MessageBar::text() const

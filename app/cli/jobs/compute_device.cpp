@@ -7,8 +7,8 @@ namespace shardscope::cli {
 
 namespace {
 
-constexpr uint64_t kMostJobs = 1024;
-constexpr uint64_t kLeastDeviceMemory = uint64_t{32} << 20;
+constexpr uint64_t kMaxJobs = 1024;
+constexpr uint64_t kMinDeviceMemory = uint64_t{32} << 20;
 
 } // namespace
 
@@ -17,8 +17,8 @@ Result<unsigned> jobsAsked(const Arguments& arguments)
     if (!arguments.has("--jobs"))
         return defaultJobs();
     const uint64_t jobs = arguments.count("--jobs").value_or(0);
-    if (jobs == 0 || jobs > kMostJobs)
-        return fail(ErrorCode::Usage, "--jobs must be between 1 and " + std::to_string(kMostJobs));
+    if (jobs == 0 || jobs > kMaxJobs)
+        return fail(ErrorCode::Usage, "--jobs must be between 1 and " + std::to_string(kMaxJobs));
     return static_cast<unsigned>(jobs);
 }
 
@@ -30,7 +30,7 @@ Result<ComputeChoice> computeAsked(const Session& session, ComputeTask task, uin
         SHARDSCOPE_TRY(asked, parseDevice(arguments.text("--device")));
     }
     asked.cuda.memoryBytes = arguments.size("--device-memory").value_or(asked.cuda.memoryBytes);
-    if (asked.cuda.memoryBytes < kLeastDeviceMemory)
+    if (asked.cuda.memoryBytes < kMinDeviceMemory)
         return fail(ErrorCode::Usage, "--device-memory must be at least 32M");
     SHARDSCOPE_TRY(ComputeChoice choice,
         chooseCompute(

@@ -63,7 +63,7 @@ Result<int> runCombine(Session& session)
     return sum->whole() ? kExitDone : kExitNo;
 }
 
-Result<CheckpointPtr> joinedCheckpoint(Session& session, const CheckpointPtr& checkpoint)
+Result<CheckpointPtr> mergedCheckpoint(Session& session, const CheckpointPtr& checkpoint)
 {
     SHARDSCOPE_CHECK(requireComplete(*checkpoint));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
@@ -96,7 +96,7 @@ Result<int> runFingerprint(Session& session)
     }
     CheckpointPtr checkpoint = opened.checkpoint;
     if (arguments.has("--join")) {
-        SHARDSCOPE_TRY(checkpoint, joinedCheckpoint(session, checkpoint));
+        SHARDSCOPE_TRY(checkpoint, mergedCheckpoint(session, checkpoint));
     }
     SHARDSCOPE_TRY(const StateFingerprint fingerprint,
         fingerprintState(session.files(), checkpoint, workers, session.job()));

@@ -17,7 +17,7 @@ namespace shardscope::cli {
 namespace {
 
 constexpr uint64_t kDefaultBars = 32;
-constexpr uint64_t kMostBars = 1000;
+constexpr uint64_t kMaxBars = 1000;
 
 /// NAME#STATE selects one state. NAME alone, as `params` lists it, selects all states of the parameter.
 Status addAsked(std::vector<TensorAsked>& out, const Checkpoint& checkpoint, const std::string& word)
@@ -123,8 +123,8 @@ Result<int> runStats(Session& session)
 {
     const Arguments& arguments = session.arguments();
     const uint64_t bars = arguments.count("--bars").value_or(kDefaultBars);
-    if (bars > kMostBars)
-        return fail(ErrorCode::Usage, "--bars is at most " + std::to_string(kMostBars));
+    if (bars > kMaxBars)
+        return fail(ErrorCode::Usage, "--bars is at most " + std::to_string(kMaxBars));
     SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
     const Checkpoint& checkpoint = *opened.checkpoint;

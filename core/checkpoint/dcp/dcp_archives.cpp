@@ -113,10 +113,10 @@ Result<StoredRun> DcpArchives::readRun(const DcpEntry& entry, const DcpChunk& ch
     const bool fits
         = extent && tensor->dtype == entry.dtype && tensor->sizes == chunk.sizes && tensor->isContiguous();
     if (!fits) {
-        report(extent ? Error{ErrorCode::Damaged,
-                   "`" + toValidUtf8(entry.key) + "` is stored otherwise than the metadata say",
-                   chunk.place.file, {}}
-                      : extent.error(),
+        report(
+            extent ? Error{ErrorCode::Damaged,
+                "`" + toValidUtf8(entry.key) + "` is not stored as the metadata record", chunk.place.file, {}}
+                   : extent.error(),
             chunk.place.file);
         return StoredRun{};
     }
@@ -125,7 +125,7 @@ Result<StoredRun> DcpArchives::readRun(const DcpEntry& entry, const DcpChunk& ch
 }
 
 Result<std::string> DcpArchives::storageBytes(
-    const DcpPlace& place, const TorchFile& archive, std::string_view key, uint64_t mostBytes)
+    const DcpPlace& place, const TorchFile& archive, std::string_view key, uint64_t maxBytes)
 {
     const std::string name = "data/" + std::string(key);
     const auto found = archive.zip().find(name);
@@ -136,9 +136,9 @@ Result<std::string> DcpArchives::storageBytes(
         report(error, place.file);
         return forward(std::move(error));
     }
-    if (record->bytes > mostBytes)
+    if (record->bytes > maxBytes)
         return fail(ErrorCode::LimitExceeded,
-            formatCount(record->bytes) + " bytes of a tensor beside the model",
+            formatCount(record->bytes) + " bytes of a tensor outside the model",
             (m_folder / place.file).string());
     SHARDSCOPE_TRY(const auto file, m_files.openRead(m_folder / place.file));
     std::string out(record->bytes, '\0');
@@ -167,7 +167,7 @@ void DcpArchives::report(const Error& error, const std::string& name)
             : error.code == ErrorCode::Hostile ? code::kFileHostile
                                                : code::kFileUnreadable,
         Severity::Error,
-        missing ? "the metadata name a file that is not there" : "a part of the file cannot be used",
+        missing ? "the metadata name a file that does not exist" : "a part of the file cannot be used",
         percentEncode(name), {describe(error)}});
 }
 

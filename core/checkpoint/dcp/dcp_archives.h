@@ -28,9 +28,9 @@ public:
     /// Where the elements of a box are stored. The archive must have this dtype and shape. Returns an absent
     /// run, with a finding, if the elements are not there. The only error is Cancelled.
     Result<StoredRun> runOf(const DcpEntry& entry, const DcpChunk& chunk);
-    /// The bytes of a storage that an archive names. Errors as open(); LimitExceeded above `mostBytes`.
+    /// The bytes of a storage that an archive names. Errors as open(); LimitExceeded above `maxBytes`.
     Result<std::string> storageBytes(
-        const DcpPlace& place, const TorchFile& archive, std::string_view key, uint64_t mostBytes);
+        const DcpPlace& place, const TorchFile& archive, std::string_view key, uint64_t maxBytes);
     /// The one element of a run.
     Result<double> element(const StoredRun& run, DType dtype);
 

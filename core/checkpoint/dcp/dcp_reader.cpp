@@ -167,8 +167,8 @@ private:
                 held.states.emplace(m_keys[i].state, &entry);
             else
                 m_out.findings.push_back({code::kNotSupported, Severity::Info,
-                    entry.isTensor ? "the state has another shape than its parameter and is not shown"
-                                   : "the state is no tensor and is not shown",
+                    entry.isTensor ? "the shape of the state is not that of its parameter, so it is not shown"
+                                   : "the state is not a tensor, so it is not shown",
                     percentEncode(m_keys[i].name) + "#" + percentEncode(m_keys[i].state), {}});
         }
         return {};
@@ -195,7 +195,7 @@ private:
             + std::to_string(m_entries.size()) + " entries in " + std::to_string(m_out.files.size() - 1)
             + " files");
         if (m_out.parallel.dp > 1)
-            m_out.evidence.push_back("tensors are cut for " + std::to_string(m_out.parallel.dp) + " ranks");
+            m_out.evidence.push_back("tensors are split for " + std::to_string(m_out.parallel.dp) + " ranks");
     }
 
     /// If nothing records the model's own dtypes, this is the dtype of the trained values.

@@ -13,8 +13,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostElementBytes = uint64_t{64} << 20;
-constexpr uint64_t kMostPickleBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxElementBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxPickleBytes = uint64_t{64} << 20;
 constexpr size_t kDeepest = 64; ///< steps on the way to an object
 
 /// A mapping or list under construction, or an object in it.
@@ -49,7 +49,7 @@ public:
     {
         const DcpPlace& place = entry.isTensor ? entry.chunks.front().place : entry.place;
         m_pickleBytes += place.bytes;
-        if (place.bytes > kMostPickleBytes || m_pickleBytes > kMostPickleBytes) {
+        if (place.bytes > kMaxPickleBytes || m_pickleBytes > kMaxPickleBytes) {
             leaveOut(entry, "objects of more than 64 MiB");
             return {};
         }
@@ -81,9 +81,9 @@ private:
         std::map<std::string, NodeId, std::less<>> renamed;
         for (const StorageView& storage : archive.storagesInOrder()) {
             auto bytes
-                = m_archives.storageBytes(place, archive, storage.key, kMostElementBytes - m_elementBytes);
+                = m_archives.storageBytes(place, archive, storage.key, kMaxElementBytes - m_elementBytes);
             if (!bytes && bytes.error().code == ErrorCode::LimitExceeded) {
-                leaveOut(entry, "tensors beside the model of more than 64 MiB");
+                leaveOut(entry, "tensors outside the model of more than 64 MiB");
                 return false;
             }
             if (!bytes)
@@ -157,7 +157,7 @@ private:
         if (m_leftOut++ > 0)
             return;
         m_out.findings.push_back({code::kNotSupported, Severity::Warning,
-            "the value, and what comes after it, is left out: this build does not hold " + why,
+            "the value, and everything after it, is omitted: this build does not hold " + why,
             percentEncode(entry.key), {}});
     }
 

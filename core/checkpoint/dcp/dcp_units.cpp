@@ -192,21 +192,22 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
         unit.states.push_back(std::move(state));
         return all;
     }
-    UnitState::Boxes boxes;
-    boxes.shape = entry.shape;
+    std::vector<Box> boxes;
+    std::vector<StoredRun> runs;
     for (const DcpChunk& chunk : entry.chunks) {
         SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, chunk));
         all = all && (run.isPresent() || elementCount(chunk.sizes) == uint64_t{0});
-        boxes.boxes.push_back(chunk.box());
-        boxes.runs.push_back(run);
+        boxes.push_back(chunk.box());
+        runs.push_back(run);
     }
-    if (boxes.runs.size() == 1)
-        state.perParam = {boxes.runs.front()};
-    else
-        state.boxes = std::make_shared<const UnitState::Boxes>(std::move(boxes));
+    const bool whole = runs.size() == 1;
     state.perRank = {all ? StoredRun{m_out.templateOptim, StoredRun::kNoRecord, 0,
-                         state.boxes ? unit.partition.payloadElements() : 0}
+                         whole ? 0 : unit.partition.payloadElements()}
                          : StoredRun{}};
+    if (whole)
+        state.elements = std::make_shared<TensorMap>(std::move(runs));
+    else
+        state.elements = std::make_shared<BoxMap>(entry.shape, std::move(boxes), std::move(runs));
     unit.states.push_back(std::move(state));
     return all;
 }
@@ -259,7 +260,7 @@ bool DcpUnits::continuesLast(const FlatUnit& unit) const
     bool same = last.group == unit.group && last.step == unit.step && last.stepForm == unit.stepForm
         && last.stepType == unit.stepType && last.states.size() == unit.states.size();
     for (size_t s = 0; same && s < unit.states.size(); ++s)
-        same = !last.states[s].perParam.empty() && !unit.states[s].perParam.empty()
+        same = m_growing.size() == unit.states.size() && !unit.states[s].map().tensors().empty()
             && last.states[s].name == unit.states[s].name && last.states[s].dtype == unit.states[s].dtype;
     return same;
 }
@@ -269,12 +270,20 @@ void DcpUnits::take(ParamId id, FlatUnit unit)
     if (continuesLast(unit)) {
         FlatUnit& last = m_out.units.back();
         for (size_t s = 0; s < unit.states.size(); ++s) {
-            last.states[s].perParam.push_back(unit.states[s].perParam.front());
+            m_growing[s]->append(unit.states[s].map().tensors().front());
             if (unit.states[s].perRank.front().isPresent())
                 last.states[s].perRank = unit.states[s].perRank;
         }
         last.params.push_back(id);
     } else {
+        m_growing.clear();
+        for (UnitState& state : unit.states) {
+            const ElementMap::Shares tensors = state.map().tensors();
+            if (tensors.empty())
+                break;
+            m_growing.push_back(std::make_shared<TensorMap>(std::vector(tensors.begin(), tensors.end())));
+            state.elements = m_growing.back();
+        }
         m_out.units.push_back(std::move(unit));
     }
     Parameter& param = m_out.params[index(id)];

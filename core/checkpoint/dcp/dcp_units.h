@@ -56,6 +56,8 @@ private:
     Checkpoint& m_out;
     const std::vector<std::vector<std::string>>& m_members;
     const std::vector<std::optional<DcpStepForm>>& m_steps;
+    std::vector<std::shared_ptr<TensorMap>>
+        m_growing; ///< of the last unit's states; empty unless all are tensors
     std::vector<ParamId> m_order; ///< parameters of groups first, in each group's order
     std::map<ParamId, int32_t> m_groupOf;
     std::map<std::pair<FileId, uint64_t>, Step> m_knownSteps;

@@ -49,14 +49,14 @@ Result<ExpertFamilies> subGroupFamilies(const Reading& reading, const FusedExper
     const bool holds = std::any_of(shapes.begin(), shapes.end(), isFused);
     if (holds && !std::all_of(shapes.begin(), shapes.end(), isFused))
         return fail(ErrorCode::Unsupported,
-            "sub-group " + std::to_string(subGroup) + " has experts of AutoEP beside other parameters",
+            "sub-group " + std::to_string(subGroup) + " has experts of AutoEP together with other parameters",
             where);
     if (holds) {
         for (const NamedShape& entry : shapes) {
             if (entry.shape.empty() || entry.shape.front() != fused.layerOf(entry.name)->localExperts)
                 return fail(ErrorCode::Damaged,
                     "`" + toValidUtf8(entry.name)
-                        + "` has another number of experts than `ds_autoep_layers` says",
+                        + "` does not have the number of experts that `ds_autoep_layers` records",
                     where);
         }
         if (reading.worldSize % fused.families() != 0)
@@ -73,7 +73,7 @@ Result<ExpertFamilies> subGroupFamilies(const Reading& reading, const FusedExper
         if (!agrees(reading, fused, rank, subGroup, out))
             return fail(ErrorCode::Unsupported,
                 "rank " + std::to_string(rank) + " shares sub-group " + std::to_string(subGroup)
-                    + " with other ranks than `ds_autoep_layers` and the configuration tell",
+                    + ", but not with the ranks that `ds_autoep_layers` and the configuration record",
                 where);
     }
     return out;

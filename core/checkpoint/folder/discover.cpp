@@ -227,7 +227,7 @@ std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& ou
             return name; // chooseTag() reports why it cannot be read
     }
     out.findings.push_back({code::kLatestDangling, Severity::Error,
-        "`latest_universal` names no folder beside it", std::string(kUniversalPointer),
+        "`latest_universal` does not name a folder next to it", std::string(kUniversalPointer),
         {text ? "it says `" + toValidUtf8(name).substr(0, 200) + "`" : describe(text.error())}});
     return {};
 }
@@ -266,7 +266,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
             {list}});
     };
     if (!isPlainName(*out.latest)) {
-        dangling("a tag is the plain name of a folder beside it");
+        dangling("a tag is the plain name of a folder next to it");
         return {};
     }
     const auto folder = listFolder(files, out.runFolder / *out.latest);

@@ -70,8 +70,8 @@ void checkCopy(const Reading& reading, const CheckpointFile& file, const io::Pat
         return;
     case Copies::OtherPickle:
         reading.add(code::kRankForeign, Severity::Warning,
-            "two roots hold this file with the same tensors and other values beside them; the first root's "
-            "is used",
+            "two roots hold this file: its tensors are equal, its other values differ; the file of the first "
+            "root is used",
             file.name, places);
         return;
     case Copies::Other:
@@ -81,8 +81,8 @@ void checkCopy(const Reading& reading, const CheckpointFile& file, const io::Pat
         return;
     case Copies::Unknown:
         reading.add(code::kFileUnreadable, Severity::Warning,
-            "two roots hold this file, and one of them cannot be read to compare them; the first root's is "
-            "used",
+            "two roots hold this file, and one of them cannot be read to compare them; the file of the first "
+            "root is used",
             file.name, places);
         return;
     }

@@ -19,7 +19,7 @@ void noteSkeleton(io::FileSystem& files, Checkpoint& checkpoint)
     if (holdsNoValues(files, checkpoint.tagFolder))
         checkpoint.findings.push_back({code::kSkeleton, Severity::Info,
             "it is a skeleton: structure without values, made for a bug report", {},
-            {"the values of the client state are blanks, and what needs values is not checked"}});
+            {"the values of the client state are blanks, and checks that need values are not run"}});
 }
 
 } // namespace shardscope

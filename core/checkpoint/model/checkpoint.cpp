@@ -57,24 +57,16 @@ std::string_view fileStatusName(FileStatus status)
     return "damaged";
 }
 
-UnitState::Place UnitState::placeOf(const FlatPiece& piece) const
+const ElementMap& UnitState::map() const
 {
-    if (boxes) {
-        Place out;
-        forEachBoxRun(
-            boxes->shape, boxes->boxes, piece.paramOffset, piece.paramOffset + 1, [&](const BoxRun& run) {
-                out = {boxes->runs[run.box], run.boxElement};
-                return false;
-            });
-        return out;
-    }
-    if (!perParam.empty())
-        return piece.param < perParam.size() ? Place{perParam[piece.param], piece.paramOffset} : Place{};
-    if (!perSlice.empty() && piece.rank < perRank.size()) {
-        const size_t at = perSlice.size() / perRank.size() * piece.rank + piece.param;
-        return piece.isPadding() ? Place{} : Place{perSlice[at].run, piece.paramOffset - perSlice[at].first};
-    }
-    return piece.rank < perRank.size() ? Place{perRank[piece.rank], piece.flatOffset} : Place{};
+    static const BufferMap kBuffers;
+    return elements ? *elements : kBuffers;
+}
+
+const StoredRun* UnitState::tensorOf(size_t position) const
+{
+    const ElementMap::Shares tensors = map().tensors();
+    return position < tensors.size() && tensors[position].isPresent() ? &tensors[position] : nullptr;
 }
 
 std::optional<uint32_t> FlatUnit::partitionRankOf(uint32_t dpRank) const

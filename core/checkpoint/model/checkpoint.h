@@ -9,9 +9,10 @@
 #include "core/base/ids.h"
 #include "core/base/string_hash.h"
 #include "core/checkpoint/model/checkpoint_kind.h"
+#include "core/checkpoint/model/element_map.h"
+#include "core/checkpoint/model/stored_run.h"
 #include "core/io/file_system.h"
 #include "core/partition/flat_partition.h"
-#include "core/tensor/boxes.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/transposed_order.h"
@@ -88,53 +89,28 @@ struct Parameter {
         = kNoParam; ///< owner, for an alias of a tied parameter; an alias has no unit of its own
 };
 
-/// A run of stored elements in one file. Byte offsets count from the start of the file.
-struct StoredRun {
-    /// A record number for runs in this file at a place that is not known (yet). Readers never leave it.
-    static constexpr uint32_t kNoRecord = 0xFFFFFFFFu;
-
-    FileId file = kNoFile; ///< kNoFile: not stored, or not readable
-    uint32_t record = 0; ///< index into the file's zip records, or kNoRecord
-    uint64_t byteOffset = 0;
-    uint64_t elements = 0; ///< stored ones; fewer than the partition (lean) or, with a finding, more
-    [[nodiscard]] bool isPresent() const { return file != kNoFile; }
-};
-
 /// One state of a flat unit: "fp32" first, then the optimizer's own states in the order of rank 0's file
 /// ("exp_avg", …). Frozen units have the single state "weight".
 struct UnitState {
     std::string name;
     DType dtype = DType::Float32;
     bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
-    /// Indexed by the rank in the unit's partition. This is the dp rank, except for experts. Whole units have
-    /// one entry (without a record) that represents all parts. It is present if any part is.
+    /// Indexed by the rank in the unit's partition. This is the dp rank, except for experts. If `elements` is
+    /// set, an entry has only a file (no record): it represents everything that the rank stores, and is
+    /// absent if nothing of it (slices: not all of it) is stored.
     std::vector<StoredRun> perRank;
-    /// Whole units only: each parameter's own tensor, by position in FlatUnit::params.
-    std::vector<StoredRun> perParam;
-    /// Elastic ZeRO-3 only: what each rank stores of each parameter, without its padding. The index is rank ×
-    /// parameters + position. perRank then has only the file (no record, no elements). It is absent if any
-    /// slice is.
-    struct Slice {
-        StoredRun run;
-        uint64_t first = 0; ///< its first element inside the flattened parameter
-    };
-    std::vector<Slice> perSlice;
-    /// Whole units of one parameter only, in distributed checkpoints: the numbered boxes that cover it, and
-    /// where each is stored. perRank has one entry that represents all, as above.
-    struct Boxes {
-        Shape shape; ///< of the parameter
-        std::vector<Box> boxes;
-        std::vector<StoredRun> runs;
-    };
-    std::shared_ptr<const Boxes> boxes{};
+    /// Where the elements are, if perRank does not have them as flat buffers.
+    std::shared_ptr<const ElementMap> elements{};
 
-    struct Place {
-        StoredRun run; ///< absent if nothing is stored
-        uint64_t offset = 0; ///< first element of the piece inside the run
-    };
-    /// Where a piece of the unit's partition is stored. If it spans several boxes: where it begins. `param`
-    /// is a position in FlatUnit::params.
-    [[nodiscard]] Place placeOf(const FlatPiece& piece) const;
+    [[nodiscard]] const ElementMap& map() const;
+    bool visitPiece(const FlatPiece& piece, const ElementMap::PieceVisit& visit) const
+    {
+        return map().visitPiece(perRank, piece, visit);
+    }
+    bool visitRuns(const ElementMap::RunVisit& visit) const { return map().visitRuns(perRank, visit); }
+    /// The tensor of the parameter at that position, if parameters are whole tensors; else null, as if
+    /// absent.
+    [[nodiscard]] const StoredRun* tensorOf(size_t position) const;
 };
 
 /// Whole: a param group that has unpartitioned states, one tensor per parameter (universal folders, stage 0).
@@ -216,7 +192,7 @@ struct MergedSlices;
 /// snapshots, without locks.
 ///
 /// The logical model is parameters × states, per param group, with every scalar. To find a state element,
-/// follow Parameter::unit → FlatUnit::partition → UnitState::perRank, or use `whole`.
+/// follow Parameter::unit → FlatUnit::partition → UnitState::visitPiece(), or use `whole`.
 ///
 /// Tensor slices and pipeline stages are its parts. Each part is a Checkpoint of its own with the parameters,
 /// param groups and optimizer files of one model-parallel rank (`mp_rank_MM`). The whole has the parameters

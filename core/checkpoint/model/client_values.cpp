@@ -23,7 +23,7 @@ enum class Rule : uint8_t {
 
 /// Maximum bytes of a NumPy scalar, which a param group may hold as an option. A longer one may hold
 /// anything.
-constexpr size_t kMostScalarBytes = 16;
+constexpr size_t kMaxScalarBytes = 16;
 
 class Marking
 {
@@ -99,7 +99,7 @@ private:
         case Rule::Everything:
             return true;
         case Rule::Engine:
-            return !isBytes(node) || m_graph.text(node).size() <= kMostScalarBytes;
+            return !isBytes(node) || m_graph.text(node).size() <= kMaxScalarBytes;
         case Rule::Config:
             return m_graph.kind(node) == NodeKind::String ? isConfigWord(m_graph.text(node)) : !isBytes(node);
         case Rule::Module:
@@ -163,7 +163,7 @@ private:
             || !isGlobal(m_graph, m_graph.callable(node), "_codecs", "encode"))
             return false;
         const auto parts = m_graph.items(m_graph.arguments(node));
-        return !parts.empty() && m_graph.text(parts[0]).size() > 2 * kMostScalarBytes;
+        return !parts.empty() && m_graph.text(parts[0]).size() > 2 * kMaxScalarBytes;
     }
 
     const PickleGraph& m_graph;

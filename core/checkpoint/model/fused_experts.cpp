@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kLayers = "ds_autoep_layers";
 constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, in every model
 constexpr std::string_view kOnRank = ":ep";
-constexpr int64_t kMostExperts = 1'000'000; ///< in all layers: each has three parameters
+constexpr int64_t kMaxExperts = 1'000'000; ///< in all layers: each has three parameters
 
 tl::unexpected<Error> damaged(std::string what)
 {
@@ -72,9 +72,9 @@ Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRo
                 "are kept as `" + toValidUtf8(format.value_or("per_expert_files"))
                     + (zero3 ? "`, not partitioned by ZeRO-3" : "`, not in a file each"));
         if (zero3 && asInteger(graph, lookup(graph, entry, "checkpoint_format_version")) != 1)
-            return unsupported(*prefix, "have a form that is younger than this build");
-        if (*count > kMostExperts || (experts += *count) > kMostExperts)
-            return unsupported(*prefix, "are more than this build places");
+            return unsupported(*prefix, "have a form that is newer than this build");
+        if (*count > kMaxExperts || (experts += *count) > kMaxExperts)
+            return unsupported(*prefix, "are more than this build supports");
         if (*local == 0 || *count / *local != *ranks || *count % *local != 0
             || !isEvenPlacement(graph, lookup(graph, entry, "expert_placement"), *ranks, *local))
             return unsupported(*prefix, "are not distributed evenly over the ranks");
@@ -106,7 +106,7 @@ Status FusedExperts::readFolding(const PickleGraph& graph, NodeId folding)
     if (number("version") != 1 || number("etp_size") != 1)
         return fail(ErrorCode::Unsupported,
             "AutoEP's experts are folded with tensor slices in a form that this build does not know");
-    if (!slices || !slice || *slices < 1 || *slices > kMostExperts || *slice < 0 || *slice >= *slices
+    if (!slices || !slice || *slices < 1 || *slices > kMaxExperts || *slice < 0 || *slice >= *slices
         || number("ep_size") != int64_t{ranks()})
         return fail(ErrorCode::Damaged,
             "`folding` and `ds_autoep_layers` of the model file disagree about tensor slices and "

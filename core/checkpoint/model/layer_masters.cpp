@@ -7,14 +7,14 @@ bool isMasterOfOtherStage(const Checkpoint& checkpoint, ParamId param)
 {
     const FlatUnit* unit
         = !hasTorchOptimizer(checkpoint.kind) || checkpoint.merged ? nullptr : checkpoint.unitOf(param);
-    if (unit == nullptr || unit->states.empty() || unit->states.front().perParam.empty())
+    if (unit == nullptr || unit->states.empty())
         return false;
-    const StoredRun& run = unit->states.front().perParam[checkpoint.params[index(param)].indexInUnit];
-    if (!run.isPresent() || checkpoint.file(run.file).role != FileRole::LayerStates)
+    const StoredRun* run = unit->states.front().tensorOf(checkpoint.params[index(param)].indexInUnit);
+    if (run == nullptr || checkpoint.file(run->file).role != FileRole::LayerStates)
         return false;
     const RankCoordinate& own
         = checkpoint.parts.empty() ? checkpoint.place : checkpoint.parts[unit->part]->place;
-    return checkpoint.file(run.file).rank != own;
+    return checkpoint.file(run->file).rank != own;
 }
 
 } // namespace shardscope

@@ -9,7 +9,7 @@ namespace shardscope {
 namespace {
 
 /// Further problems are only counted, so that the sentence stays readable.
-constexpr size_t kMostNamed = 4;
+constexpr size_t kMaxNamed = 4;
 
 } // namespace
 
@@ -34,7 +34,7 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         if (finding.severity != Severity::Error
             || std::find(allow.begin(), allow.end(), finding.code) != allow.end())
             continue;
-        if (++problems > kMostNamed)
+        if (++problems > kMaxNamed)
             continue;
         names += (names.empty() ? "" : "; ") + std::string(finding.code) + ": " + finding.where + " – "
             + finding.message;
@@ -46,8 +46,8 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         names = checkpoint.modelError->message + (names.empty() ? "" : "; ") + names;
     if (names.empty())
         return {};
-    if (problems > kMostNamed)
-        names += "; and " + std::to_string(problems - kMostNamed) + " more";
+    if (problems > kMaxNamed)
+        names += "; and " + std::to_string(problems - kMaxNamed) + " more";
     return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
         (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string(),
         damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 /// Values with shared parts can be far larger than their pickles.
-constexpr size_t kMostNodes = 1'000'000;
+constexpr size_t kMaxNodes = 1'000'000;
 
 class Speller
 {
@@ -29,7 +29,7 @@ public:
     {
         if (node == kNoNode)
             return "…";
-        if (depth > kMaxDepth || ++m_nodes > kMostNodes)
+        if (depth > kMaxDepth || ++m_nodes > kMaxNodes)
             return lacking("what is nested too deep, or too much", "…");
         switch (m_graph.kind(node)) {
         case NodeKind::None:
@@ -128,7 +128,7 @@ private:
             return lacking("the values of a tensor", '<' + nodeText(m_graph, node) + '>');
         const NodeId callable = m_graph.callable(node);
         if (m_graph.kind(callable) != NodeKind::Global)
-            return lacking("what no rule spells", '<' + nodeText(m_graph, node) + '>');
+            return lacking("a value without a text form", '<' + nodeText(m_graph, node) + '>');
         const std::string_view name = m_graph.globalName(callable);
         const auto given = m_graph.items(m_graph.arguments(node));
         if ((name == "set" || name == "frozenset") && given.size() == 1

@@ -11,9 +11,9 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostOpen = 1024; ///< ways open after one candidate
-constexpr size_t kMostSteps = 8'000'000; ///< in all
-constexpr uint64_t kMostTries = 400'000'000; ///< of a candidate in a group
+constexpr size_t kMaxOpen = 1024; ///< ways open after one candidate
+constexpr size_t kMaxSteps = 8'000'000; ///< in all
+constexpr uint64_t kMaxTries = 400'000'000; ///< of a candidate in a group
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 /// One way to distribute the candidates so far: its last choice, and a link to the way before it.
@@ -60,7 +60,7 @@ public:
         m_front.emplace(std::vector<uint64_t>(m_search.sizes.size()), Open{});
         for (uint32_t candidate = 0; candidate < m_search.weights.size(); ++candidate) {
             advance(candidate);
-            if (m_front.size() > kMostOpen || m_steps.size() > kMostSteps || m_tries > kMostTries) {
+            if (m_front.size() > kMaxOpen || m_steps.size() > kMaxSteps || m_tries > kMaxTries) {
                 out.outcome = GroupSplit::Outcome::TooMany;
                 return out;
             }

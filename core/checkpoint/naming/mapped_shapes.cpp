@@ -40,9 +40,8 @@ public:
                 out.back().push_back({name, std::move(*shape)});
             }
         }
-        m_out.evidence.emplace_back(
-            "`param_slice_mappings` of the optimizer files name the parameters of each "
-            "pipeline stage, and the layer files have their shapes");
+        m_out.evidence.emplace_back("`param_slice_mappings` of the optimizer files name the parameters of "
+                                    "each pipeline stage, and the layer files have their shapes");
         return out;
     }
 
@@ -58,18 +57,17 @@ private:
     {
         for (const FileId file : m_out.optimFiles) {
             if (m_reading.content(file) == nullptr) {
-                damaged(
-                    "no file lists the shapes of its parameters, and only the optimizer files of all ranks "
-                    "together name them: one is missing or unreadable");
+                damaged("no file lists the shapes of its parameters, and only the optimizer files of all "
+                        "ranks together name them: one is missing or unreadable");
                 return false;
             }
             const PickleGraph& graph = m_reading.content(file)->pickle();
             const auto mappings
                 = sequenceItems(graph, lookup(graph, wrapperOf(graph), "param_slice_mappings"));
             if (mappings.empty()) {
-                m_reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages, and its optimizer "
-                                 "files record no `param_slice_mappings` that would name the parameters of a "
-                                 "stage");
+                m_reading.refuse(
+                    "it was saved without ZeRO (stage 0) by pipeline stages, and its optimizer files record "
+                    "no `param_slice_mappings` that would name the parameters of a stage");
                 return false;
             }
             m_groups.resize(std::max(m_groups.size(), mappings.size()));

@@ -14,7 +14,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostKept = 100'000;
+constexpr size_t kMaxKept = 100'000;
 
 /// By rank: its file, or kNoFile if the file is not usable.
 std::vector<FileId> usableFiles(const Reading& reading)
@@ -206,7 +206,7 @@ bool ShardEvidence::sameFrom(
 
 const ShardEvidence::Bytes& ShardEvidence::read(FileId file, uint64_t byte, uint64_t bytes)
 {
-    if (m_known.size() > kMostKept)
+    if (m_known.size() > kMaxKept)
         m_known.clear();
     const auto [known, isNew] = m_known.try_emplace({index(file), byte, bytes});
     if (!isNew)

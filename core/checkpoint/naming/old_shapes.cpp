@@ -56,14 +56,14 @@ public:
         if (!partitionsParameters(m_out.kind))
             takeCopies(mapped);
         if (mapped && splitInOrder())
-            return listed("`param_shapes` of the optimizer files is one mapping; lengths tell its groups");
+            return listed(
+                "`param_shapes` of the optimizer files is one mapping; its groups follow from lengths");
         if (m_out.modelError || !splitBySearch())
             return std::nullopt;
         return listed(partitionsParameters(m_out.kind)
-                ? "`param_shapes` of the optimizer files is one mapping; lengths alone tell its groups"
+                ? "`param_shapes` of the optimizer files is one mapping; its groups follow from lengths alone"
                 : "no file lists the param groups: they follow from the masters, which are the weights "
-                  "before "
-                  "rounding");
+                  "before rounding");
     }
 
 private:
@@ -142,7 +142,7 @@ private:
     /// All candidates, one group after another (0.4.4 and later). True if the lengths allow exactly one way.
     bool splitInOrder()
     {
-        if (m_groups.size() > kMostGroups) // each group makes the search one step deeper
+        if (m_groups.size() > kMaxGroups) // each group makes the search one step deeper
             return false;
         std::vector<size_t> ends(m_groups.size());
         size_t ways = 0;
@@ -160,7 +160,7 @@ private:
         }
         const uint64_t most = m_groups[group].exactElements();
         uint64_t filled = 0;
-        for (size_t end = begin; end < m_candidates.size() && ways < 2 && ++m_tries < kMostTries;) {
+        for (size_t end = begin; end < m_candidates.size() && ways < 2 && ++m_tries < kMaxTries;) {
             const uint64_t weight = weightOf(m_candidates[end]);
             if (weight > most - filled || !fitsAt(m_candidates[end], m_groups[group], filled))
                 return;
@@ -199,14 +199,13 @@ private:
         if (split.outcome == GroupSplit::Outcome::None) {
             m_reading.noModel({ErrorCode::Damaged,
                 "no choice of the model's parameters, in their order, makes up the optimizer's param groups, "
-                "and "
-                "no file lists those",
+                "and no file lists those",
                 m_out.tagFolder.string(), "the files may come from different runs"});
             return false;
         }
         if (split.outcome != GroupSplit::Outcome::One) {
             m_reading.refuse(m_reading.hasNoValues()
-                    ? "no file lists its param groups, which only values tell, and a skeleton has none"
+                    ? "no file lists its param groups, which only values identify, and a skeleton has none"
                     : "no file lists its param groups, and several choices of parameters fit them");
             return false;
         }
@@ -247,8 +246,8 @@ private:
         return out;
     }
 
-    static constexpr size_t kMostGroups = 4096;
-    static constexpr size_t kMostTries = 10'000'000;
+    static constexpr size_t kMaxGroups = 4096;
+    static constexpr size_t kMaxTries = 10'000'000;
 
     Reading& m_reading;
     Checkpoint& m_out;

@@ -122,7 +122,7 @@ bool checkOrderAgrees(const Reading& reading, WeightSamples& samples)
         return false;
     reading.add(code::kParamOrder, Severity::Error,
         "the optimizer files do not hold their parameters in the order that `param_shapes` records, nor in "
-        "another one that DeepSpeed has",
+        "another order of DeepSpeed",
         place, {evidence});
     return true;
 }

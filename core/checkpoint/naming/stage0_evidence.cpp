@@ -85,7 +85,7 @@ const CopyEvidence::Bytes& CopyEvidence::sampleOf(uint32_t copy)
 
 const CopyEvidence::Bytes& CopyEvidence::mastersAt(uint64_t byte, uint32_t bytes)
 {
-    if (m_masters.size() > kMostKept)
+    if (m_masters.size() > kMaxKept)
         m_masters.clear();
     Bytes& kept = m_masters[byte];
     if (kept.size() < bytes)

@@ -37,7 +37,7 @@ public:
 private:
     using Bytes = std::vector<uint8_t>;
     static constexpr uint64_t kSample = 32; ///< elements
-    static constexpr size_t kMostKept = 4096;
+    static constexpr size_t kMaxKept = 4096;
 
     const Bytes& sampleOf(uint32_t copy);
     const Bytes& mastersAt(uint64_t byte, uint32_t bytes);

@@ -61,16 +61,16 @@ public:
     {
         if (m_options.salvage
             && (m_options.roots.empty() || !isSwapFolder(m_reading, m_options.roots.front())))
-            return fail(ErrorCode::Usage, "it is no folder that a run with NVMe offload swapped into",
+            return fail(ErrorCode::Usage, "it is not a swap folder of a run with NVMe offload",
                 m_options.roots.empty() ? std::string() : m_options.roots.front().string(),
                 "a donor gives the shapes of a swap folder's files, and nothing else");
         SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
         if (isSwapKind(foreignKind)) {
             m_reading.refuse(
-                "it is an NVMe swap folder, and only a checkpoint of the run records names and shapes; "
-                "open that, and name this folder with --root; where the run went on after its last save, "
-                "open this folder and name that checkpoint with --donor");
+                "it is an NVMe swap folder, and only a checkpoint of the run records names and shapes; open "
+                "that checkpoint, and name this folder with --root; if the run continued after its last "
+                "save, open this folder and name that checkpoint with --donor");
             return {};
         }
         if (isUniversal(foreignKind))
@@ -91,8 +91,8 @@ public:
     {
         if (m_options.salvage && !m_out.modelError && !partitionsParameters(m_out.kind))
             m_reading.refuse(
-                "only a ZeRO-3 checkpoint of the run's number of ranks can be the donor of a swap "
-                "folder, and this is none; `reshard DONOR DST --stage 3 --world-size N` makes one");
+                "only a ZeRO-3 checkpoint of the run's number of ranks can be the donor of a swap folder, "
+                "and this checkpoint is not one; `reshard DONOR DST --stage 3 --world-size N` makes one");
         if (m_reading.modelRanks == 1) { // with several, the whole reads it for its parts
             readWrapper(m_reading, m_options.roots);
             readMarks(m_reading);
@@ -296,9 +296,8 @@ private:
     void setKind(const PickleGraph& graph, NodeId wrapper)
     {
         if (lookup(graph, wrapper, "local_sub_partitions_of_fp32_groups") != kNoNode)
-            return m_reading.refuse(
-                "it has the ZeRO-1 form of releases before 0.3.17, which are cut by communication interval "
-                "(today's DeepSpeed refuses it, too)");
+            return m_reading.refuse("it has the ZeRO-1 form of releases before 0.3.17, which is split by "
+                                    "communication interval (current DeepSpeed refuses it, too)");
         if (lookup(graph, wrapper, "fp32_flat_groups") != kNoNode) {
             m_out.kind = CheckpointKind::Zero3;
             return;
@@ -382,7 +381,7 @@ private:
         if (m_out.templateModel == kNoFile) {
             m_reading.noModel({ErrorCode::Damaged,
                 "the model file is missing or unreadable, and only it records names and shapes",
-                m_out.tagFolder.string(), "bring the *_model_states.pt file beside the optimizer files"});
+                m_out.tagFolder.string(), "copy the *_model_states.pt file next to the optimizer files"});
             return {};
         }
         SHARDSCOPE_CHECK(zero3 ? readZero3(m_reading) : readZero12(m_reading));
@@ -410,7 +409,8 @@ private:
         if (m_reading.content(m_out.templateOptim) != nullptr)
             m_out.evidence.push_back(m_out.zeroStage == 0
                     ? "`optimizer_state.pt` names no ZeRO stage"
-                    : "`optimizer_state.pt` says it was made from ZeRO-" + std::to_string(m_out.zeroStage));
+                    : "`optimizer_state.pt` records that it was converted from ZeRO-"
+                        + std::to_string(m_out.zeroStage));
         return {};
     }
 

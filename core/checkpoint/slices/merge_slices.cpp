@@ -14,8 +14,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostPieces = 1024; ///< of one parameter
-constexpr size_t kMostNamed = 20;
+constexpr size_t kMaxPieces = 1024; ///< of one parameter
+constexpr size_t kMaxNamed = 20;
 
 std::optional<std::vector<uint64_t>> numbersOf(const PickleGraph& graph, NodeId node)
 {
@@ -77,7 +77,7 @@ bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& wh
             next.first += at[i] * whole.strides[i];
             next.sliceFirst += at[i] * part.strides[i];
         }
-        if (out.size() >= kMostPieces)
+        if (out.size() >= kMaxPieces)
             return false;
         out.push_back(next);
         size_t dimension = outer;
@@ -159,7 +159,7 @@ private:
             else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
                 return fail(ErrorCode::Unsupported,
                     "`" + toValidUtf8(param.name)
-                        + "` is frozen, and slices of frozen parameters are neither joined nor cut yet",
+                        + "` is frozen, and this build does not merge or split slices of frozen parameters",
                     m_of->tagFolder.string());
             if (const WholeTensor* whole = first().wholeOf(id);
                 whole != nullptr && param.role == ParamRole::Buffer)
@@ -218,17 +218,17 @@ private:
     [[nodiscard]] tl::unexpected<Error> missingRules() const
     {
         std::string names;
-        for (size_t i = 0; i < m_missing.size() && i < kMostNamed; ++i)
+        for (size_t i = 0; i < m_missing.size() && i < kMaxNamed; ++i)
             names += (i == 0 ? "`" : ", `") + toValidUtf8(m_missing[i]) + "`";
-        if (m_missing.size() > kMostNamed)
-            names += " and " + std::to_string(m_missing.size() - kMostNamed) + " more";
+        if (m_missing.size() > kMaxNamed)
+            names += " and " + std::to_string(m_missing.size() - kMaxNamed) + " more";
         return fail(ErrorCode::Unsupported,
-            (m_of->parts.empty() ? "the checkpoint does not record how these parameters are cut into slices: "
-                                 : "the checkpoint does not record how the slices of these parameters join: ")
+            (m_of->parts.empty()
+                    ? "the checkpoint does not record how these parameters are split into slices: "
+                    : "the checkpoint does not record how the slices of these parameters are merged: ")
                 + names,
             m_of->tagFolder.string(),
-            "say it in a file of patterns, with --patterns; runs with AutoTP record it from DeepSpeed 0.18.9 "
-            "on");
+            "give a file of patterns with --patterns; runs with AutoTP record it since DeepSpeed 0.18.9");
     }
 
     Status merge(Parameter& param)
@@ -251,7 +251,7 @@ private:
             const auto slice = m_slices[tp]->findParam(param.name);
             if (!slice)
                 return fail(ErrorCode::Damaged,
-                    shown + "are not all there: number " + std::to_string(tp) + " is missing",
+                    shown + "are incomplete: number " + std::to_string(tp) + " is missing",
                     m_of->tagFolder.string());
             slices.ids.push_back(inWhole(tp, *slice));
             slices.shapes.push_back(m_slices[tp]->params[index(*slice)].shape);
@@ -262,8 +262,8 @@ private:
         param.shape = std::move(made->shape);
         param.elements = elementCount(param.shape).value_or(0);
         if (!covers(made->pieces, param.elements))
-            return fail(ErrorCode::Refused, shown + "do not make a whole as the pattern says",
-                m_of->tagFolder.string());
+            return fail(
+                ErrorCode::Refused, shown + "cannot be merged as the pattern says", m_of->tagFolder.string());
         m_merged->isRuled.back() = true;
         m_merged->pieces.back() = std::move(made->pieces);
         m_merged->marks.back() = std::move(made->marks);
@@ -301,7 +301,7 @@ private:
                 const auto whole = affineOf(m_graph, lookup(m_graph, piece, "source"));
                 const auto part = affineOf(m_graph, lookup(m_graph, piece, "dest"));
                 if (!sizes || !whole || !part)
-                    return damaged("has a piece that does not say where it lies");
+                    return damaged("has a piece without a recorded position");
                 if (const auto scale = asNumber(m_graph, lookup(m_graph, piece, "scale"));
                     scale && *scale != 1)
                     return fail(ErrorCode::Unsupported,
@@ -310,7 +310,7 @@ private:
                         m_of->file(m_of->templateModel).path.string());
                 std::vector<SlicePiece> made;
                 if (!addRuns(inWhole(tp, *slice), *sizes, *whole, *part, made))
-                    return damaged("has a piece that cannot be followed");
+                    return damaged("has a piece that cannot be interpreted");
                 for (const SlicePiece& next : made) {
                     if (!seen.insert({next.first, next.run}).second)
                         continue;
@@ -322,7 +322,7 @@ private:
                 m_merged->alike.back().push_back(inWhole(tp, *slice));
         }
         if (!covers(pieces, *elements))
-            return damaged("leaves elements out, or has some twice");
+            return damaged("omits elements, or has some of them twice");
         param.shape = std::move(*shape);
         param.elements = *elements;
         return {};
@@ -397,7 +397,7 @@ private:
 Result<CheckpointPtr> mergeSlices(const CheckpointPtr& of, const SliceRules* rules)
 {
     if (of->parallel.pp > 1)
-        return fail(ErrorCode::Unsupported, "tensor slices of pipeline stages are not joined by this build",
+        return fail(ErrorCode::Unsupported, "this build does not merge tensor slices of pipeline stages",
             of->tagFolder.string());
     SHARDSCOPE_TRY(CheckpointPtr merged, SliceMerger(of, rules).run());
     return merged;

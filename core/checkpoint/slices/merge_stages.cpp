@@ -116,7 +116,7 @@ private:
             if (count != stageModel(0).groups.size())
                 return refuse("pipeline stages 0 and " + std::to_string(stage) + " have "
                     + std::to_string(stageModel(0).groups.size()) + " and " + std::to_string(count)
-                    + " param groups, so it cannot be known which belong together");
+                    + " param groups, so it cannot be determined which of them belong together");
             for (size_t group = 0; group < count; ++group) {
                 if (optionsOf(stageModel(stage), group) != optionsOf(stageModel(0), group))
                     return refuse("the options of param group " + std::to_string(group)
@@ -185,7 +185,7 @@ private:
             const Parameter& of = m_out->params[index(*known)];
             if (of.shape != from.shape || of.role != from.role || of.group != from.group)
                 return refuse("`" + toValidUtf8(from.name) + "` of pipeline stage " + std::to_string(stage)
-                    + " has another shape or param group than that of the stage before it");
+                    + " differs in shape or param group from that of the stage before it");
             return *known;
         }
         const ParamId id{static_cast<uint32_t>(m_out->params.size())};
@@ -253,9 +253,9 @@ private:
                     const bool isTied = !insideTied(name).empty();
                     if ((isTied && pastTied) || (!isTied && (!layer || *layer < last)))
                         return refuse("`" + toValidUtf8(name)
-                                + "` does not stand where a PipelineModule's parameters stand in param group "
+                                + "` is not where a PipelineModule's parameters are in param group "
                                 + std::to_string(g),
-                            "the order of the joined group cannot be known");
+                            "the order of the merged group cannot be determined");
                     pastTied = !isTied;
                     last = layer.value_or(last);
                     auto& list = isTied ? tied : layers;
@@ -295,9 +295,9 @@ Result<CheckpointPtr> mergeStages(const CheckpointPtr& of, const SliceRules* rul
     const auto unsupported
         = [&](const char* what) { return fail(ErrorCode::Unsupported, what, of->tagFolder.string()); };
     if (of->parallel.ep > 1)
-        return unsupported("pipeline stages with experts are not joined by this build");
+        return unsupported("this build does not merge pipeline stages with experts");
     if (of->roundRobin)
-        return unsupported("pipeline stages under round_robin_gradients are not joined by this build");
+        return unsupported("this build does not merge pipeline stages under round_robin_gradients");
     const bool single = of->parts.empty() && of->parallel.tp * of->parallel.pp == 1;
     if (!single && of->parts.size() != size_t{of->parallel.tp} * of->parallel.pp)
         return unsupported("the checkpoint does not have all ranks of its pipeline stages");

@@ -52,7 +52,7 @@ private:
         m_out.shape = m_slices.shapes.front();
         if (std::any_of(m_slices.shapes.begin(), m_slices.shapes.end(),
                 [&](const Shape& shape) { return shape != m_out.shape; }))
-            return refused("have different shapes, and a pattern says that they are the same");
+            return refused("have different shapes, but a pattern says that they are equal");
         const uint64_t elements = elementCount(m_out.shape).value_or(0);
         m_out.alike = true;
         if (elements > 0)
@@ -65,7 +65,7 @@ private:
     {
         m_out.shape = m_slices.shapes.front();
         if (dimension >= m_out.shape.size())
-            return refused("have no dimension " + std::to_string(dimension) + " to be joined along");
+            return refused("have no dimension " + std::to_string(dimension) + " to be merged along");
         uint64_t total = 0;
         for (const Shape& shape : m_slices.shapes) {
             Shape alike = shape;
@@ -73,14 +73,14 @@ private:
                 alike[dimension] = m_out.shape[dimension];
             if (alike != m_out.shape)
                 return refused("differ in other dimensions than " + std::to_string(dimension)
-                    + ", along which they join");
+                    + ", along which they are merged");
             const auto sum = checkedAdd(total, shape[dimension]);
             if (!sum)
-                return refused("are larger than a number can say");
+                return refused("are larger than 64 bits can count");
             total = *sum;
         }
         m_out.shape[dimension] = total;
-        return elementCount(m_out.shape) ? Status() : Status(refused("are larger than a number can say"));
+        return elementCount(m_out.shape) ? Status() : Status(refused("are larger than 64 bits can count"));
     }
 
     /// `widths`: per sub-parameter and slice. Empty: every slice has `equal` sub-parameters of the same size.
@@ -146,8 +146,8 @@ private:
         if (widths.empty()) {
             for (const uint64_t of : sizes) {
                 if (of % m_slices.ids.size() != 0)
-                    return refused("cannot share a sub-parameter of " + std::to_string(of)
-                        + " evenly, and no `sub_param_shard_widths` say how they do");
+                    return refused("cannot split a sub-parameter of " + std::to_string(of)
+                        + " evenly, and no `sub_param_shard_widths` record how it is split");
                 widths.emplace_back(m_slices.ids.size(), of / m_slices.ids.size());
             }
         }
@@ -172,7 +172,7 @@ private:
         }
         if (!fits || open > 1)
             return refused(
-                "have another shape than the pattern views them in, which this build does not follow");
+                "do not have the shape that the pattern gives them, which this build does not support");
         return {};
     }
 

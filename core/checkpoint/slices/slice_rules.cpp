@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostPatterns = 4096;
+constexpr size_t kMaxPatterns = 4096;
 constexpr size_t kLongestPattern = 1024;
 constexpr int kDeepest = 6;
-constexpr size_t kMostValues = 200'000; ///< lists of a pickle may contain each other many times
+constexpr size_t kMaxValues = 200'000; ///< lists of a pickle may contain each other many times
 
 constexpr std::string_view kVocabulary = "vocabulary_parameter_patterns";
 constexpr std::string_view kPipelineReplicated = "pipeline_replicated_parameter_patterns";
@@ -83,7 +83,7 @@ bool matches(const re2::RE2& expression, std::string_view name)
 std::optional<std::vector<uint64_t>> countsOf(const Json& list)
 {
     std::vector<uint64_t> out;
-    if (!list.is_array() || list.size() > kMostPatterns)
+    if (!list.is_array() || list.size() > kMaxPatterns)
         return std::nullopt;
     for (const Json& item : list) {
         if (!item.is_number_integer() || item.get<int64_t>() < 0)
@@ -133,11 +133,11 @@ struct SliceRules::Patterns {
 
     [[nodiscard]] tl::unexpected<Error> bad(const std::string& what) const
     {
-        return isFile ? fail(ErrorCode::Usage, "the file of patterns " + what, path,
-                   "the keys are those of DeepSpeed's `universal_checkpoint_info`; `man shardscope` names "
-                   "them")
-                      : fail(ErrorCode::Damaged, "`universal_checkpoint_info` " + what, path,
-                          "give the patterns in a file with --patterns");
+        return isFile
+            ? fail(ErrorCode::Usage, "the file of patterns " + what, path,
+                "the keys are those of DeepSpeed's `universal_checkpoint_info`; `man shardscope` names them")
+            : fail(ErrorCode::Damaged, "`universal_checkpoint_info` " + what, path,
+                "give the patterns in a file with --patterns");
     }
 
     Status read(const Json& object)
@@ -146,7 +146,7 @@ struct SliceRules::Patterns {
             const bool known = std::find(kLists.begin(), kLists.end(), key) != kLists.end()
                 || std::find(kOthers.begin(), kOthers.end(), key) != kOthers.end();
             if (isFile && !known)
-                return bad("has a key that is none of theirs: `" + key + "`");
+                return bad("has an unknown key: `" + key + "`");
         }
         for (const std::string_view key : kLists) {
             if (object.contains(key))
@@ -155,7 +155,7 @@ struct SliceRules::Patterns {
         if (object.contains("original_vocab_size")) {
             const Json& size = object.at("original_vocab_size");
             if (!size.is_number_integer() || size.get<int64_t>() <= 0)
-                return bad("has an `original_vocab_size` that is no number of rows");
+                return bad("has an `original_vocab_size` that is not a number of rows");
             vocabulary = size.get<uint64_t>();
         }
         if (object.contains("universal_checkpoint_version")) {
@@ -169,11 +169,11 @@ struct SliceRules::Patterns {
 
     Status readList(const Json& list, const std::string& key, std::vector<Pattern>& out) const
     {
-        if (!list.is_array() || list.size() > kMostPatterns)
+        if (!list.is_array() || list.size() > kMaxPatterns)
             return bad("has no list at `" + key + "`");
         for (const Json& item : list) {
             if (!item.is_string() || item.get_ref<const std::string&>().size() > kLongestPattern)
-                return bad("has something at `" + key + "` that is no pattern");
+                return bad("has something at `" + key + "` that is not a pattern");
             Pattern pattern{item.get<std::string>(), nullptr};
             pattern.expression = expressionOf(pattern.text);
             if (!pattern.expression)
@@ -195,7 +195,7 @@ struct SliceRules::Patterns {
             for (const Json& item : perSubParam) {
                 const auto counts = countsOf(item);
                 if (!counts)
-                    return bad("has something at `sub_param_shard_widths` that is no list of numbers");
+                    return bad("has a value at `sub_param_shard_widths` that is not a list of numbers");
                 widths[pattern].push_back(*counts);
             }
         }
@@ -213,7 +213,7 @@ struct SliceRules::Patterns {
             std::vector<Pattern> one;
             SHARDSCOPE_CHECK(readList(Json::array({pattern}), "autotp_unsupported_parameter_patterns", one));
             unsupported.emplace_back(std::move(one.front()),
-                reason.is_string() ? reason.get<std::string>() : std::string("it does not say why"));
+                reason.is_string() ? reason.get<std::string>() : std::string("it does not record why"));
         }
         return {};
     }
@@ -221,11 +221,10 @@ struct SliceRules::Patterns {
     Status readSubParams(const Json& list)
     {
         const auto odd = [&] {
-            return bad(
-                "have an entry at `parameter_with_sub_params` that is not made of `patterns`, `shape` and "
-                "`partition_dim`");
+            return bad("have an entry at `parameter_with_sub_params` that does not consist of `patterns`, "
+                       "`shape` and `partition_dim`");
         };
-        if (!list.is_array() || list.size() > kMostPatterns)
+        if (!list.is_array() || list.size() > kMaxPatterns)
             return odd();
         for (const Json& item : list) {
             if (!item.is_object() || !item.contains("patterns") || !item.contains("shape")
@@ -299,7 +298,7 @@ Result<SliceRules> SliceRules::fromJson(std::string_view text, const std::string
     patterns->path = path;
     const Json object = Json::parse(text, nullptr, false);
     if (!object.is_object())
-        return patterns->bad("is no JSON object");
+        return patterns->bad("is not a JSON object");
     SHARDSCOPE_CHECK(patterns->read(object));
     return SliceRules(std::move(patterns));
 }
@@ -312,7 +311,7 @@ Result<std::optional<SliceRules>> SliceRules::recorded(
     auto patterns = std::make_shared<Patterns>();
     patterns->path = path;
     Json object = Json::object();
-    size_t left = kMostValues;
+    size_t left = kMaxValues;
     const auto items = mappingItems(graph, info);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
@@ -320,7 +319,7 @@ Result<std::optional<SliceRules>> SliceRules::recorded(
             object[toValidUtf8(*key)] = jsonOf(graph, items[i + 1], 1, left);
     }
     if (left == 0)
-        return patterns->bad("holds more than " + std::to_string(kMostValues) + " values");
+        return patterns->bad("holds more than " + std::to_string(kMaxValues) + " values");
     SHARDSCOPE_CHECK(patterns->read(object));
     if (patterns->isEmpty())
         return std::optional<SliceRules>();
@@ -333,7 +332,7 @@ Result<SliceRule> SliceRules::ruleFor(std::string_view name) const
     for (const auto& [pattern, reason] : m_patterns->unsupported) {
         if (matches(*pattern.expression, name))
             return fail(ErrorCode::Unsupported,
-                "AutoTP recorded that `" + toValidUtf8(name) + "` cannot be joined: " + reason,
+                "AutoTP recorded that `" + toValidUtf8(name) + "` cannot be merged: " + reason,
                 m_patterns->path);
     }
     SHARDSCOPE_TRY(const bool replicated, m_patterns->isIn(kReplicated, name));
@@ -369,7 +368,8 @@ Result<SliceRule> SliceRules::ruleFor(std::string_view name) const
         out.dimension = 1;
     }
     if (vocabulary && !m_patterns->vocabulary)
-        return m_patterns->bad("has no `original_vocab_size`, which `" + toValidUtf8(name) + "` is cut to");
+        return m_patterns->bad(
+            "has no `original_vocab_size`, which `" + toValidUtf8(name) + "` is truncated to");
     if (vocabulary)
         out.vocabulary = m_patterns->vocabulary;
     return out;

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostRows = uint64_t{1} << 32; ///< of a vocabulary
+constexpr uint64_t kMaxRows = uint64_t{1} << 32; ///< of a vocabulary
 
 /// How one parameter is split.
 struct SplitParam {
@@ -71,7 +71,7 @@ public:
         }
         if (m_split.vocabularyRows && !vocabulary)
             return fail(ErrorCode::Usage,
-                "rows of a vocabulary are given, and no pattern names one in `vocabulary_parameter_patterns`",
+                "rows of a vocabulary are given, but no pattern in `vocabulary_parameter_patterns` names one",
                 m_whole->tagFolder.string());
         SHARDSCOPE_CHECK(checkBuffers());
         auto out = emptyMerged(*m_whole);
@@ -96,7 +96,7 @@ private:
     }
     [[nodiscard]] tl::unexpected<Error> refused(ParamId id, ErrorCode code, const std::string& why) const
     {
-        return fail(code, shown(id) + " cannot be cut into " + slicesText() + ": " + why,
+        return fail(code, shown(id) + " cannot be split into " + slicesText() + ": " + why,
             m_whole->tagFolder.string());
     }
 
@@ -120,13 +120,13 @@ private:
         if (std::any_of(slices.shapes.begin(), slices.shapes.end(),
                 [&](const Shape& shape) { return shape != slices.shapes.front(); }))
             return refused(id, ErrorCode::Unsupported,
-                "its slices are of several sizes, and how another number of them shares is not known");
+                "its slices have several sizes, and it is not known how another number of them is split");
         for (const std::vector<uint64_t>& widths : rule.widths) {
             if (std::any_of(
                     widths.begin(), widths.end(), [&](uint64_t width) { return width != widths.front(); }))
                 return refused(id, ErrorCode::Unsupported,
-                    "its slices share a sub-parameter unevenly, and how another number of them does is not "
-                    "known");
+                    "its slices split a sub-parameter unevenly, and it is not known how another number of "
+                    "them is split");
         }
         if (m_merged.isRuled[index(id)])
             return {};
@@ -134,8 +134,8 @@ private:
         if (!ruled || ruled->shape != whole.shape
             || !haveSameLayout(m_merged.pieces[index(id)], ruled->pieces, whole.elements))
             return refused(id, ErrorCode::Unsupported,
-                "the recorded map of its slices says more than the recorded patterns, and how another number "
-                "of slices lies is not known");
+                "the recorded map of its slices has more than the recorded patterns, and it is not known "
+                "where another number of slices is");
         return {};
     }
 
@@ -145,7 +145,7 @@ private:
         const Parameter& whole = m_whole->params[index(id)];
         const uint64_t padding = m_merged.marks[index(id)].paddingRows;
         const uint64_t rows = whole.shape.front();
-        if (m_split.vocabularyRows && *m_split.vocabularyRows > kMostRows)
+        if (m_split.vocabularyRows && *m_split.vocabularyRows > kMaxRows)
             return fail(ErrorCode::Usage,
                 std::to_string(*m_split.vocabularyRows) + " rows are more than any vocabulary has",
                 m_whole->tagFolder.string());
@@ -159,10 +159,10 @@ private:
         if (padding > 0)
             return fail(ErrorCode::Refused,
                 shown(id) + " has " + std::to_string(padding)
-                    + " rows of padding behind its vocabulary, and how many a run with " + slicesText()
-                    + " has is not known",
+                    + " rows of padding after its vocabulary; it is not known how many a run with "
+                    + slicesText() + " has",
                 m_whole->tagFolder.string(),
-                "say all rows of that run, padding included, with --padded-vocab-size");
+                "give all rows of that run, padding included, with --padded-vocab-size");
         return rows;
     }
 
@@ -181,7 +181,7 @@ private:
         const uint32_t dimension = rule.merge == SliceRule::Merge::TwoHalves ? 0 : rule.dimension;
         if (!out.alike && dimension >= out.shape.size())
             return refused(id, ErrorCode::Refused,
-                "it has no dimension " + std::to_string(dimension) + " to be cut along");
+                "it has no dimension " + std::to_string(dimension) + " to be split along");
         if (!out.alike && out.shape[dimension] % m_split.slices != 0)
             return refused(id, ErrorCode::Refused,
                 "dimension " + std::to_string(dimension) + " of " + std::to_string(out.shape[dimension])
@@ -222,8 +222,8 @@ private:
             SHARDSCOPE_TRY(const SliceRule rule, m_rules.ruleFor(param.name));
             if (rule.isNamed && rule.merge != SliceRule::Merge::Replicated)
                 return fail(ErrorCode::Unsupported,
-                    "a pattern says how the buffer " + shown(ParamId{i})
-                        + " is cut, and this build copies buffers whole",
+                    "a pattern splits the buffer " + shown(ParamId{i})
+                        + ", but this build copies buffers whole",
                     m_whole->tagFolder.string());
         }
         return {};

@@ -67,14 +67,15 @@ private:
             const std::string_view key = tiedKeyOf(name);
             if (key.empty())
                 return fails(ErrorCode::Refused,
-                    shown(i) + " belongs to no layer of a PipelineModule, so that its stage cannot be known");
+                    shown(i)
+                        + " does not belong to a layer of a PipelineModule, so its stage cannot be "
+                          "determined");
             const auto found = m_split.tied.find(key);
             if (found == m_split.tied.end())
                 return fails(ErrorCode::Refused,
                     "several layers share the module of " + shown(i) + ", and no file names them all",
                     "name them with --pp-tied " + std::string(key)
-                        + "=LAYER,LAYER…, counted as the run's "
-                          "PipelineModule counts its layers");
+                        + "=LAYER,LAYER…, counted as the run's PipelineModule counts its layers");
             m_layers.back() = found->second;
             m_tiedNames[std::string(key)].insert(std::string(insideTied(name)));
         }
@@ -91,12 +92,12 @@ private:
                 const std::string what = "layer " + std::to_string(layer);
                 if (layer >= m_split.bounds.back())
                     return fails(ErrorCode::Usage,
-                        what + " is named as one that uses `" + toValidUtf8(key)
-                            + "`, and the stages end before it");
+                        what + " is named as a user of `" + toValidUtf8(key)
+                            + "`, but the stages end before it");
                 if (m_ownLayers.contains(layer))
                     return fails(ErrorCode::Usage,
-                        what + " is named as one that uses `" + toValidUtf8(key)
-                            + "`, and it has parameters of its own");
+                        what + " is named as a user of `" + toValidUtf8(key)
+                            + "`, but it has parameters of its own");
             }
         }
         return {};
@@ -130,8 +131,8 @@ private:
             const bool same = *names == m_tiedNames.at(key);
             if (named && !same)
                 return fails(ErrorCode::Usage,
-                    "layer " + std::to_string(layer) + " is named as one that uses `" + toValidUtf8(key)
-                        + "`, and `" + file.name + "` holds something else");
+                    "layer " + std::to_string(layer) + " is named as a user of `" + toValidUtf8(key)
+                        + "`, and `" + file.name + "` contains another module");
             if (named)
                 return {};
             if (same && !names->empty())
@@ -140,7 +141,7 @@ private:
         if (!looksLike.empty())
             return fails(ErrorCode::Usage,
                 "`" + file.name + "` holds the tied module `" + toValidUtf8(looksLike) + "`, and layer "
-                    + std::to_string(layer) + " is not named as one that uses it",
+                    + std::to_string(layer) + " is not named as a user of it",
                 "name it with --pp-tied, too");
         return {};
     }
@@ -248,10 +249,9 @@ private:
                 return fails(ErrorCode::Refused,
                     "stage " + std::to_string(stage) + " would have no parameter of param group "
                         + std::to_string(group.index)
-                        + ", and whether a run there has the group at all is not known",
+                        + ", and it is not known whether a run has the group there",
                     "choose other layers for the stages; a universal folder (`convert`) is read by any "
-                    "number "
-                    "of stages");
+                    "number of stages");
             const auto tied = std::stable_partition(params.begin(), params.end(),
                 [&](uint32_t param) { return !tiedKeyOf(m_whole->params[param].name).empty(); });
             std::stable_sort(params.begin(), tied,

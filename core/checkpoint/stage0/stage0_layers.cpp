@@ -196,7 +196,7 @@ std::vector<uint8_t> TensorSamples::read(FileId id, uint64_t byte, uint64_t elem
         if (auto opened = m_reading.files.openRead(m_reading.out.file(id).path))
             entry->second = std::move(*opened);
     }
-    std::vector<uint8_t> out(std::min(elements, kMost) * itemSize(type));
+    std::vector<uint8_t> out(std::min(elements, kMax) * itemSize(type));
     if (entry->second == nullptr || !entry->second->readAt(byte, out))
         return {};
     return out;

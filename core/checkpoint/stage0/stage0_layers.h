@@ -49,11 +49,11 @@ public:
     {
     }
 
-    /// Reads up to `elements` elements, at most `kMost`. Empty if they cannot be read.
+    /// Reads up to `elements` elements, at most `kMax`. Empty if they cannot be read.
     std::vector<uint8_t> read(FileId file, uint64_t byte, uint64_t elements, DType type);
 
 private:
-    static constexpr uint64_t kMost = 64;
+    static constexpr uint64_t kMax = 64;
 
     const Reading& m_reading;
     std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_files;

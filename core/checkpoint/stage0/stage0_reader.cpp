@@ -72,7 +72,7 @@ public:
     }
 
 private:
-    static constexpr uint64_t kMostTries = 50'000'000;
+    static constexpr uint64_t kMaxTries = 50'000'000;
 
     [[nodiscard]] bool isFlat() const { return hasFlatMasters(m_out.kind); }
 
@@ -98,10 +98,9 @@ private:
         const bool lost = m_out.precision == "bf16"
             && (m_out.deepspeedVersion.starts_with("0.17.") || m_out.deepspeedVersion.starts_with("0.18."));
         m_reading.add(code::kStateMissing, lost ? Severity::Error : Severity::Warning,
-            lost
-                ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 at "
-                  "stage 0, and nothing brings masters and moments back"
-                : "the file holds no optimizer state, only weights",
+            lost ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 "
+                   "at stage 0, and nothing brings masters and moments back"
+                 : "the file holds no optimizer state, only weights",
             m_out.file(m_out.templateModel).name);
     }
 
@@ -143,7 +142,7 @@ private:
                 return false;
         }
         m_members = std::move(members);
-        m_out.evidence.emplace_back("the optimizer's `param_names` tell its parameters");
+        m_out.evidence.emplace_back("the optimizer's `param_names` record its parameters");
         return true;
     }
 
@@ -180,21 +179,20 @@ private:
             split = splitIntoGroups(search);
             if (split.outcome == GroupSplit::Outcome::One)
                 m_reading.add(code::kStepMismatch, Severity::Error,
-                    "the model's weights are not those of the masters: they are from another step or run, or "
+                    "the model's weights do not match the masters: they are from another step or run, or "
                     "damaged",
                     m_out.file(m_out.templateModel).name);
         }
         if (split.outcome == GroupSplit::Outcome::None)
             return damaged(
-                "no choice of the module's tensors, in their order, makes up the optimizer's param "
-                "groups");
+                "no choice of the module's tensors, in their order, makes up the optimizer's param groups");
         if (split.outcome != GroupSplit::Outcome::One && m_reading.hasNoValues())
-            return m_reading.refuse("no names of the optimizer's parameters are recorded: only values tell "
-                                    "them, and a skeleton has none");
+            return m_reading.refuse("no names of the optimizer's parameters are recorded: only values "
+                                    "identify them, and a skeleton has none");
         if (split.outcome != GroupSplit::Outcome::One)
-            return m_reading.refuse("nothing in it records which of its parameters belong to which param "
-                                    "group: the file records no names "
-                                    "of the optimizer's parameters, and by shapes"
+            return m_reading.refuse(
+                "nothing in it records which of its parameters belong to which param group: the file records "
+                "no names of the optimizer's parameters, and by shapes"
                 + std::string(hasTorchOptimizer(m_out.kind) ? "" : " and values") + " several choices fit");
         m_members.resize(m_groups.size());
         for (uint32_t i = 0; i < candidates.size(); ++i) {
@@ -223,7 +221,7 @@ private:
                     = [&](uint32_t tensor) { return isFlat() ? m_tensors[tensor].elements : 1; };
                 size_t found = candidates.size();
                 for (size_t i = 0; i < candidates.size(); ++i) {
-                    if (++tries > kMostTries)
+                    if (++tries > kMaxTries)
                         return false;
                     const size_t place = (next + i) % candidates.size();
                     const uint32_t tensor = candidates[place];
@@ -249,9 +247,8 @@ private:
             "names of the optimizer's parameters follow from its masters, whose order is not the module's");
         if (!unsureName.empty())
             m_reading.add(code::kParamOrder, Severity::Warning,
-                "the values of some parameters do not tell their places in the optimizer's param groups; "
-                "they are "
-                "taken in the order of the module",
+                "the values of some parameters do not determine their places in the optimizer's param "
+                "groups; the order of the module is used",
                 percentEncode(unsureName) + "#fp32", {"its first values are those of another one"});
         return true;
     }

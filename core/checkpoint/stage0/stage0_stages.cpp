@@ -43,8 +43,8 @@ public:
 
     Result<StageTensors> run()
     {
-        const size_t most = std::max<size_t>(m_of.stages.size(), kMostTied) - 1;
-        for (m_extra = 0; m_extra <= most && m_found.empty() && m_tries < kMostTries && !m_leftOut; ++m_extra)
+        const size_t most = std::max<size_t>(m_of.stages.size(), kMaxTied) - 1;
+        for (m_extra = 0; m_extra <= most && m_found.empty() && m_tries < kMaxTries && !m_leftOut; ++m_extra)
             addStage(0, 0, 0);
         const auto refused = [&](std::string_view why) {
             return fail(ErrorCode::Unsupported,
@@ -53,13 +53,12 @@ public:
                     + std::string(why),
                 m_reading.out.tagFolder.string());
         };
-        if (m_tries >= kMostTries || m_leftOut)
+        if (m_tries >= kMaxTries || m_leftOut)
             return refused("there are too many layers and stages to try every choice");
         if (m_found.empty())
-            return refused(
-                "no choice of consecutive layers and tied modules fits the parameters in the stages' "
-                "optimizers: some parameters are frozen, files are missing or of another step, or no step "
-                "was taken yet");
+            return refused("no choice of consecutive layers and tied modules fits the parameters in the "
+                           "stages' optimizers: some parameters are frozen, files are missing or of another "
+                           "step, or no step was taken yet");
         if (m_found.size() > 1)
             return refused(
                 "several choices of layers and tied modules fit the parameters in the stages' optimizers");
@@ -67,9 +66,9 @@ public:
     }
 
 private:
-    static constexpr size_t kMostTied = 4;
-    static constexpr uint64_t kMostTries = 20'000'000;
-    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage that are tried in every order
+    static constexpr size_t kMaxTied = 4;
+    static constexpr uint64_t kMaxTries = 20'000'000;
+    static constexpr size_t kMaxOrdered = 4; ///< tied modules of a stage that are tried in every order
 
     [[nodiscard]] uint32_t layerCount() const { return static_cast<uint32_t>(m_of.layers.size()); }
 
@@ -81,11 +80,11 @@ private:
             return;
         }
         tryLayers(stage, begin, {}, used);
-        for (uint32_t a = 0; a < layerCount() && used < m_extra && m_tries < kMostTries; ++a) {
+        for (uint32_t a = 0; a < layerCount() && used < m_extra && m_tries < kMaxTries; ++a) {
             if (!mayBeTied(a))
                 continue;
             tryLayers(stage, begin, {a}, used + 1);
-            for (uint32_t b = a + 1; b < layerCount() && used + 1 < m_extra && m_tries < kMostTries; ++b) {
+            for (uint32_t b = a + 1; b < layerCount() && used + 1 < m_extra && m_tries < kMaxTries; ++b) {
                 if (mayBeTied(b))
                     tryLayers(stage, begin, {a, b}, used + 2);
             }
@@ -105,7 +104,7 @@ private:
         uint64_t sum = 0;
         for (const uint32_t layer : tied)
             sum += m_of.layers[layer].weight;
-        for (uint32_t end = begin; sum <= wanted && m_tries < kMostTries; ++end) {
+        for (uint32_t end = begin; sum <= wanted && m_tries < kMaxTries; ++end) {
             ++m_tries;
             const bool isLast = end == layerCount();
             const bool mayGoOn = !isLast && (!m_of.layers[end].stage || *m_of.layers[end].stage == stage);
@@ -180,7 +179,7 @@ private:
                     next.back().second.push_back(at);
                 }
             }
-            if (next.size() > kMostWays) {
+            if (next.size() > kMaxWays) {
                 m_leftOut = true;
                 return;
             }
@@ -202,7 +201,7 @@ private:
             (tied.contains(m_of.layers[layer].module) ? shared : own).push_back(layer);
         std::sort(shared.begin(), shared.end());
         std::vector<std::pair<std::vector<uint32_t>, Places>> out;
-        if (shared.size() > kMostOrdered) {
+        if (shared.size() > kMaxOrdered) {
             m_leftOut = true;
             return out;
         }
@@ -320,7 +319,7 @@ private:
         return {};
     }
 
-    static constexpr size_t kMostWays = 64;
+    static constexpr size_t kMaxWays = 64;
 
     const Reading& m_reading;
     const Stage0Pipeline& m_of;
@@ -406,7 +405,7 @@ void takeStage0Stage(
         const std::string_view key = tiedKeyOf(tensor.name);
         if (!key.empty() && keys.insert(key).second)
             reading.out.evidence.push_back(
-                "no file records the key of a tied module: `" + std::string(key) + "` stands for it");
+                "no file records the key of a tied module; it is shown as `" + std::string(key) + "`");
     }
 }
 

@@ -71,7 +71,7 @@ private:
         if (present != runs.end())
             state.perRank.front()
                 = {present->file, StoredRun::kNoRecord, 0, m_unit.partition.payloadElements()};
-        state.perParam = std::move(runs);
+        state.elements = std::make_shared<const TensorMap>(std::move(runs));
         m_unit.states.push_back(std::move(state));
     }
 
@@ -145,8 +145,7 @@ private:
         if (tensor && (!*tensor || (*tensor)->elements() != 1))
             setStateAside(m_reading, name,
                 "of group " + std::to_string(m_unit.group) + " has the shape "
-                    + (*tensor ? shapeText((*tensor)->sizes) : std::string("?"))
-                    + " beside a parameter of another");
+                    + (*tensor ? shapeText((*tensor)->sizes) : std::string("?")) + " unlike its parameter");
     }
 
     void takeSteps(const std::string& group)
@@ -164,8 +163,7 @@ private:
             } else if (*m_unit.step != *step) {
                 m_reading.add(code::kStepMismatch, Severity::Warning,
                     "the parameters of " + group
-                        + " are at different steps, because some had no gradient in some "
-                          "steps",
+                        + " are at different steps, because some had no gradient in some steps",
                     percentEncode(param(at).name) + "#fp32",
                     {"here: " + std::to_string(*step), "first: " + std::to_string(*m_unit.step)});
                 return;

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 bool isSecondMoment(std::string_view state)
 {
@@ -50,14 +50,14 @@ public:
         }
         if (negative)
             m_reading.add(code::kSwapMismatch, Severity::Error,
-                "the swap file holds negative numbers where squares must be: it is another tensor's, or "
-                "damaged",
+                "the swap file holds negative numbers where squares must be: it belongs to another tensor, "
+                "or is damaged",
                 placeOf(subject, state.name), {m_reading.out.file(state.run.file).name});
         if (!copy.isPresent())
             return;
         ++m_copies;
         m_different += differs ? 1 : 0;
-        if (differs && m_named.size() < kMostNamed)
+        if (differs && m_named.size() < kMaxNamed)
             m_named.push_back("differs: " + placeOf(subject, state.name));
     }
 
@@ -69,9 +69,8 @@ public:
             m_named.push_back("and " + std::to_string(m_different - m_named.size()) + " more");
         m_reading.add(code::kSwapCopy, Severity::Info,
             "the optimizer files hold " + std::to_string(m_copies)
-                + " tensors of sub-groups that lie in swap files (pipelined swapping leaves them, of any "
-                  "age); the "
-                  "swap files count, and "
+                + " tensors of sub-groups that are in swap files (pipelined swapping leaves them, of any "
+                  "age); the swap files are used, and "
                 + (m_different == 0 ? "none of the tensors" : std::to_string(m_different) + " of the tensors")
                 + " differs from them",
             {}, std::move(m_named));
@@ -131,7 +130,7 @@ void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector
     SwapWindowReader saved(reading);
     std::vector<std::string> evidence;
     const auto note = [&](std::string text) {
-        if (evidence.size() < kMostNamed)
+        if (evidence.size() < kMaxNamed)
             evidence.push_back(std::move(text));
     };
     for (const SwapSubject& subject : subjects) {
@@ -156,11 +155,10 @@ void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector
     }
     if (evidence.empty())
         return;
-    evidence.emplace_back(
-        "--allow swap-mismatch takes it all the same; smaller sub-groups, steps and options stay "
-        "the checkpoint's");
+    evidence.emplace_back("--allow swap-mismatch uses it nevertheless; smaller sub-groups, steps and options "
+                          "are still the checkpoint's");
     reading.add(code::kSwapMismatch, Severity::Error,
-        "the run's swap folder is of another step than this checkpoint: the run went on after the save",
+        "the run's swap folder is of another step than this checkpoint: the run continued after the save",
         "zero_stage_3", std::move(evidence));
 }
 

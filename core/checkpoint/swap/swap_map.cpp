@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostNamed = 8; ///< file names in one finding
+constexpr size_t kMaxNamed = 8; ///< file names in one finding
 
 std::string placeOf(const SwapSubject& subject, std::string_view state)
 {
@@ -69,7 +69,7 @@ public:
         }
         keepSwapped();
         if (m_subjects.empty()) {
-            markLeftOver("the checkpoint keeps nothing in swap files; an earlier save of its tag left them");
+            markLeftOver("the checkpoint has no states in swap files; an earlier save of its tag left them");
             if (m_reading.salvage)
                 reportSalvaged(m_reading, m_map);
             return {};
@@ -247,12 +247,9 @@ private:
         if (raced)
             return m_reading.add(code::kSwapMissing, Severity::Error,
                 "the swap files of rank " + std::to_string(rank)
-                    + " cannot be determined from those of other ranks: DeepSpeed before 0.18.0 copied the "
-                      "files "
-                      "of all "
-                      "ranks into one folder, each over the other's",
-                rankText({rank, 0, 0}),
-                {"give the run's own swap folder with --root, where it is still there"});
+                    + " cannot be distinguished from those of other ranks: DeepSpeed before 0.18.0 copied "
+                      "the files of all ranks into one folder, where they overwrite each other",
+                rankText({rank, 0, 0}), {"give the run's own swap folder with --root, if it still exists"});
         m_reading.add(code::kSwapMissing, Severity::Error,
             "there are no swap files for rank " + std::to_string(rank) + ", which kept "
                 + std::to_string(subgroups) + (subgroups == 1 ? " sub-group" : " sub-groups") + " in them",
@@ -330,7 +327,7 @@ private:
                 if (parseSwapFileName(file.path.filename().string())->gradient)
                     continue; // every run leaves those of its last step
                 ++count;
-                if (names.size() < kMostNamed)
+                if (names.size() < kMaxNamed)
                     names.push_back(toValidUtf8(file.path.filename().string()));
             }
             if (count == 0 || !folder->rank)
@@ -350,7 +347,7 @@ private:
             byId = byId && !idOf(m_reading.content(subject.file)->pickle(), subject.master).empty();
         }
         std::string text = std::to_string(subgroups.size())
-            + (subgroups.size() == 1 ? " sub-group lies" : " sub-groups lie") + " in swap files of ";
+            + (subgroups.size() == 1 ? " sub-group is" : " sub-groups are") + " in swap files of ";
         text
             += m_origin == SwapFolder::Origin::Checkpoint ? "`offloaded_tensors`" : "a run's own swap folder";
         m_out.evidence.push_back(text

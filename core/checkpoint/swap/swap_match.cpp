@@ -10,7 +10,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kAlignedBytes = 1024; ///< AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py
-constexpr uint64_t kMostThreads = 128; ///< of one request; more than any system uses
+constexpr uint64_t kMaxThreads = 128; ///< of one request; more than any system uses
 
 struct Candidate {
     std::string_view id;
@@ -31,11 +31,11 @@ uint64_t threads(const Reading& reading)
     const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const NodeId config = configValue(reading, {});
     if (config == kNoNode || !isMapping(graph, config))
-        return kMostThreads;
+        return kMaxThreads;
     for (const std::string_view key : {"intra_op_parallelism", "thread_count"}) {
         const auto count = asInteger(graph, configValue(reading, {"aio", key}));
         if (count && *count > 0)
-            return std::min(static_cast<uint64_t>(*count), kMostThreads);
+            return std::min(static_cast<uint64_t>(*count), kMaxThreads);
     }
     return 1;
 }

@@ -16,12 +16,12 @@ namespace {
 
 /// Swap files are padded to the size of one request of asynchronous I/O. This limit assumes more threads than
 /// any system has (AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py).
-constexpr uint64_t kMostPaddingBytes = uint64_t{1024} * 128;
+constexpr uint64_t kMaxPaddingBytes = uint64_t{1024} * 128;
 
 /// Min cosine between the masters of one sub-group at two steps of a run. Max cosine between those of two
 /// different sub-groups.
 constexpr double kMinOfSame = 0.9;
-constexpr double kMostOfOthers = 0.5;
+constexpr double kMaxOfOthers = 0.5;
 
 /// A tensor in one of two checkpoints.
 struct SampledRun {
@@ -52,7 +52,7 @@ double likeness(const SampledRun& own, const SampledRun& other, const SwapSubjec
 
 bool hasSizeOf(uint64_t fileBytes, uint64_t bytes)
 {
-    return fileBytes >= bytes && fileBytes - bytes < kMostPaddingBytes;
+    return fileBytes >= bytes && fileBytes - bytes < kMaxPaddingBytes;
 }
 
 /// The one id with masters similar to the sub-group's. Empty if there are none or several.
@@ -70,7 +70,7 @@ std::string idByValues(
             continue;
         SwapWindowReader swap(reading);
         const double cosine = likeness({donor, own}, {swap, {file, 0, 0, own.elements}}, subject, dtype);
-        if (cosine < kMinOfSame && cosine > kMostOfOthers)
+        if (cosine < kMinOfSame && cosine > kMaxOfOthers)
             return {};
         if (cosine < kMinOfSame)
             continue;

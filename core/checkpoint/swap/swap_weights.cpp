@@ -11,7 +11,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kSample = 256; ///< elements per parameter
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 /// The folder name for swapped weights (runtime/swap_tensor/partitioned_param_swapper.py).
 std::string weightsFolder(const Checkpoint& checkpoint)
@@ -90,7 +90,7 @@ void checkSwappedWeights(const Reading& reading, const SwapMap& map, const std::
             const size_t position = last ? subject.unit->params.size() - 1 : 0;
             const WeightTally tally
                 = compareParam(reading, subject, states->front(), position, folder / name);
-            if (tally.isBad() && evidence.size() < kMostNamed)
+            if (tally.isBad() && evidence.size() < kMaxNamed)
                 evidence.push_back(folder.parent_path().filename().string() + "/"
                     + rankFolder.filename().string() + "/" + name + ": " + std::to_string(tally.different)
                     + " of " + std::to_string(tally.compared) + " are not the masters of "
@@ -100,8 +100,7 @@ void checkSwappedWeights(const Reading& reading, const SwapMap& map, const std::
     if (!evidence.empty())
         reading.add(code::kSwapMismatch, Severity::Error,
             "the run's swap folder holds weights and masters of different steps: the run stopped within one, "
-            "or "
-            "another run wrote here",
+            "or another run wrote here",
             "zero_stage_3", std::move(evidence));
 }
 

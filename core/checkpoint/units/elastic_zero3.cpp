@@ -95,7 +95,7 @@ public:
     }
 
     [[nodiscard]] DType dtype() const { return m_dtype; }
-    std::vector<UnitState::Slice> take() { return std::move(m_slices); }
+    std::vector<SliceMap::Slice> take() { return std::move(m_slices); }
 
 private:
     [[nodiscard]] uint64_t first(uint32_t param) const
@@ -118,7 +118,7 @@ private:
     {
         const auto run = flatRun(m_reading, source.file, value, m_dtype);
         if (!run)
-            return "it is no flat tensor";
+            return "it is not a flat tensor";
         const bool padded = run->elements == m_partition.partitionElements();
         if (!padded && run->elements != m_partition.payloadOn(m_rank))
             return "it has " + std::to_string(run->elements) + " elements where the layout has "
@@ -164,7 +164,7 @@ private:
     uint32_t m_rank;
     uint32_t m_params;
     DType m_dtype = DType::Unknown; ///< Unknown while no element was found
-    std::vector<UnitState::Slice> m_slices;
+    std::vector<SliceMap::Slice> m_slices;
 };
 
 NodeId valueOf(const Reading& reading, const RankStates& source, std::string_view name)
@@ -259,6 +259,7 @@ UnitState collectSlices(const Reading& reading, const FlatUnit& unit, const std:
     state.name = std::string(name);
     state.dtype = DType::Unknown;
     state.perRank.resize(unit.partition.ranks());
+    std::vector<SliceMap::Slice> all;
     for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
         const RankStates& source = perRank[rank];
         RankSlices slices(reading, unit, rank);
@@ -279,8 +280,9 @@ UnitState collectSlices(const Reading& reading, const FlatUnit& unit, const std:
         parts.resize(unit.params.size());
         if (state.dtype == DType::Unknown)
             state.dtype = slices.dtype();
-        std::move(parts.begin(), parts.end(), std::back_inserter(state.perSlice));
+        std::move(parts.begin(), parts.end(), std::back_inserter(all));
     }
+    state.elements = std::make_shared<const SliceMap>(std::move(all), unit.params.size());
     if (state.dtype == DType::Unknown) // no rank has an element
         state.dtype = unit.states.front().dtype;
     return state;

@@ -14,7 +14,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMostModelRanks = 4096;
+constexpr uint32_t kMaxModelRanks = 4096;
 
 std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
 {
@@ -29,14 +29,14 @@ uint32_t countModelRanks(const Reading& reading)
     uint32_t count = 1;
     for (const CheckpointFile& file : reading.out.files) {
         const auto parsed = parseCheckpointFileName(file.name);
-        if (parsed && parsed->mp < kMostModelRanks
+        if (parsed && parsed->mp < kMaxModelRanks
             && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
             count = std::max(count, parsed->mp + 1);
     }
     const auto recorded = reading.modelRoot == kNoNode
         ? std::nullopt
         : modelInteger(reading, reading.modelRoot, "mp_world_size");
-    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks}
+    return recorded && *recorded > 0 && *recorded <= int64_t{kMaxModelRanks}
         ? static_cast<uint32_t>(*recorded)
         : count;
 }

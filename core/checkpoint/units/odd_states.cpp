@@ -24,12 +24,12 @@ constexpr std::array<Family, 4> kFamilies{{
     {"an 8-bit optimizer (bitsandbytes) scales blocks of each rank's own shard, and another number of ranks "
      "has other blocks, whose codes would have to be rounded again",
         {"state1", "state2", "absmax1", "absmax2", "qmap1", "qmap2", "new_max1", "new_max2"}},
-    {"the buffers of 1-bit optimizers are cut for the ranks of the run, and only rank 0's are saved",
+    {"the buffers of 1-bit optimizers are split for the ranks of the run, and only those of rank 0 are saved",
         {"worker_error", "server_error", "momentum_accumulator"}},
     {"a factored state has sums over rows and columns of a whole matrix",
         {"row_var", "col_var", "exp_avg_sq_row", "exp_avg_sq_col", "exp_avg_res_row", "exp_avg_res_col"}},
-    {"Muon's momentum is kept for whole parameters, and these are not back to back as Muon needs them "
-     "(parameter_alignment) or were cut (elastic_checkpoint)",
+    {"Muon's momentum is kept for whole parameters, and these are not contiguous as Muon needs them "
+     "(parameter_alignment) or were split (elastic_checkpoint)",
         {kMuonMomentum}},
 }};
 

@@ -363,7 +363,7 @@ std::optional<double> stepIn(const Reading& reading, const RankStates& source)
     return step == kNoNode ? std::nullopt : scalarOf(reading, source.file, step);
 }
 
-bool tellsStates(const Reading& reading, const RankStates& source)
+bool recordsStates(const Reading& reading, const RankStates& source)
 {
     return source.state != kNoNode && reading.content(source.file) != nullptr;
 }
@@ -371,7 +371,7 @@ bool tellsStates(const Reading& reading, const RankStates& source)
 /// The rank whose states are listed: the template's, or else the first one that has any. Null if none has.
 const RankStates* guideOf(const Reading& reading, const std::vector<RankStates>& perRank)
 {
-    const auto tells = [&](const RankStates& source) { return tellsStates(reading, source); };
+    const auto tells = [&](const RankStates& source) { return recordsStates(reading, source); };
     auto guide = std::find_if(perRank.begin(), perRank.end(),
         [&](const RankStates& source) { return source.file == reading.out.templateOptim && tells(source); });
     if (guide == perRank.end())
@@ -384,8 +384,8 @@ void setStep(const Reading& reading, FlatUnit& unit, const std::vector<RankState
 {
     unit.step = scalarOf(reading, guide.file, step);
     for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
-        unit.step
-            = tellsStates(reading, *other) ? stepIn(reading, *other) : std::nullopt; // the guide may be torn
+        unit.step = recordsStates(reading, *other) ? stepIn(reading, *other)
+                                                   : std::nullopt; // the guide may be torn
     setStepForm(reading.content(guide.file)->pickle(), step, unit);
 }
 

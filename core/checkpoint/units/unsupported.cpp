@@ -68,11 +68,11 @@ void refuseByFusedExperts(const Reading& reading)
     const bool swapped = std::any_of(reading.out.files.begin(), reading.out.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
     if (swapped)
-        return reading.refuse(why + "and which of its swap files are theirs is not known to this build");
+        return reading.refuse(why + "and this build does not know which of its swap files are theirs");
     if (!hasBf16Optimizer(kind) && !zero3 && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
-        return reading.refuse(why + "and round_robin_gradients deals them as one");
+        return reading.refuse(why + "and round_robin_gradients distributes them as one");
     if (isSet(reading, {"zero_optimization", "zenflow"}))
-        return reading.refuse(why + "and which of them ZenFlow transposes is not known to this build");
+        return reading.refuse(why + "and this build does not know which of them ZenFlow transposes");
     const auto fused = FusedExperts::read(graph, reading.modelRoot, zero3);
     if (!fused)
         return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
@@ -83,7 +83,7 @@ void refuseByFusedExperts(const Reading& reading)
     const auto frozen = mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes"));
     for (size_t i = 0; i + 1 < frozen.size(); i += 2) {
         if (const auto name = asString(graph, frozen[i]); name && fused->layerOf(*name) != nullptr)
-            return reading.refuse(why + "and only rank 0's frozen ones are recorded");
+            return reading.refuse(why + "and only the frozen ones of rank 0 are recorded");
     }
     for (const auto& group : readParamShapes(reading).value_or(ShapeLists())) {
         if (std::any_of(group.begin(), group.end(),
@@ -100,10 +100,9 @@ void refuseByModelFile(const Reading& reading)
     const bool orderShows = isZero12(reading.out.kind); // decideZenFlow() checks it
     if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse(isUniversal(reading)
-                ? "it was made from a ZenFlow checkpoint by a converter that leaves matrices in the order "
-                  "that "
-                  "they had there, and no file records which"
-                : "ZenFlow's order of matrices is known of ZeRO-1 and ZeRO-2 only");
+                ? "it was converted from a ZenFlow checkpoint by a converter that leaves matrices in the "
+                  "order that they had there, and no file records which"
+                : "ZenFlow's order of matrices is known for ZeRO-1 and ZeRO-2 only");
     // engine.py, _get_param_fragment_func, saves the detached 8-bit codes of ds_tensor. Their scales are an
     // attribute (partition_parameters.py, ds_quant_scale), which is lost.
     const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();

@@ -12,7 +12,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr int64_t kMostRanks = 1'000'000;
+constexpr int64_t kMaxRanks = 1'000'000;
 
 } // namespace
 
@@ -27,7 +27,7 @@ uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles)
     if (reading.modelRoot != kNoNode) {
         const PickleGraph& graph = reading.content(out.templateModel)->pickle();
         const auto world = asInteger(graph, lookup(graph, reading.modelRoot, "dp_world_size"));
-        if (world && *world > 0 && *world <= kMostRanks)
+        if (world && *world > 0 && *world <= kMaxRanks)
             return static_cast<uint32_t>(*world);
     }
     const TorchFile* optim = reading.content(guide);
@@ -38,7 +38,7 @@ uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles)
     int64_t most = node == kNoNode ? 0 : asInteger(graph, node).value_or(0);
     for (const NodeId item : sequenceItems(graph, node))
         most = std::max(most, asInteger(graph, item).value_or(0));
-    return most > 0 && most <= kMostRanks ? static_cast<uint32_t>(most) : static_cast<uint32_t>(optimFiles);
+    return most > 0 && most <= kMaxRanks ? static_cast<uint32_t>(most) : static_cast<uint32_t>(optimFiles);
 }
 
 } // namespace shardscope

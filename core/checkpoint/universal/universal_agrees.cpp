@@ -14,7 +14,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kSample = 64; ///< elements of one parameter: one small read of its file
-constexpr size_t kMostSampled = 16; ///< parameters of one group
+constexpr size_t kMaxSampled = 16; ///< parameters of one group
 
 /// Where masters are stored, according to samples of evenly spaced parameters.
 struct Tally {
@@ -42,8 +42,8 @@ public:
                 continue;
             const OverlookedOrder order(unit, std::max(ranks, 1U));
             const UnitState& masters = unit.states.front();
-            const size_t stride = unit.params.size() / kMostSampled + 1;
-            for (size_t i = 0; i < masters.perParam.size() && !m_reading.job.cancelled(); i += stride)
+            const size_t stride = unit.params.size() / kMaxSampled + 1;
+            for (size_t i = 0; i < masters.map().tensors().size() && !m_reading.job.cancelled(); i += stride)
                 sample(unit, order, static_cast<uint32_t>(i), out);
         }
         return out;
@@ -59,16 +59,16 @@ private:
         WeightTally tally;
         uint64_t begin = 0;
         for (const MovedRun& moved : runs) {
-            const StoredRun& run = masters.perParam[moved.position];
+            const StoredRun* run = masters.tensorOf(moved.position);
             const uint64_t count = std::min(moved.elements, kSample);
-            if (!run.isPresent() || moved.first + count > run.elements)
+            if (run == nullptr || moved.first + count > run->elements)
                 return;
-            const auto file = m_reading.files.openRead(m_reading.out.file(run.file).path);
+            const auto file = m_reading.files.openRead(m_reading.out.file(run->file).path);
             if (!file) {
                 m_samples.noteUnreadable(file.error());
                 return;
             }
-            m_samples.compare(**file, run.byteOffset + moved.first * itemSize(masters.dtype), masters.dtype,
+            m_samples.compare(**file, run->byteOffset + moved.first * itemSize(masters.dtype), masters.dtype,
                 unit.params[position], begin, count, tally);
             begin += moved.elements;
         }
@@ -103,13 +103,12 @@ void checkUniversalAgrees(const Reading& reading)
             + " have them where a converter finds them that overlooks round_robin_gradients at "
             + std::to_string(*ranks) + " ranks");
         return reading.add(code::kUniversalRoundRobin, Severity::Error,
-            "masters lie in the files of other parameters: DeepSpeed's converter overlooked that the run had "
+            "masters are in the files of other parameters: DeepSpeed's converter overlooked that the run had "
             "round_robin_gradients on",
             where, std::move(evidence));
     }
     reading.add(code::kUniversalSource, Severity::Error,
-        "masters are not the values of the model file's copies: they belong to other parameters or another "
-        "step",
+        "masters do not match the model file's copies: they belong to other parameters or another step",
         where, std::move(evidence));
 }
 

@@ -93,13 +93,14 @@ void noteLeftovers(const Reading& reading)
     };
     if (isThere("tmp"))
         reading.add(code::kForeignFile, Severity::Info,
-            "the converter's working folder `tmp` is still there: it was asked to keep it, or it crashed",
+            "the converter's working folder `tmp` still exists: the converter was asked to keep it, or it "
+            "crashed",
             "tmp", {"nothing in it is read"});
     for (const CheckpointFile& file : reading.out.files) {
         if (file.name == "latest_universal")
             reading.add(code::kLatestDangling, Severity::Warning,
-                "`latest_universal` lies inside the folder that it should name: the converter was given a "
-                "path with a slash at its end",
+                "`latest_universal` is inside the folder that it should name: the converter was given a path "
+                "with a slash at its end",
                 file.name,
                 {"stock DeepSpeed looks for it one folder up; write the folder's name into it there"});
     }

@@ -199,7 +199,7 @@ private:
                 "the source had tensor or pipeline parallelism: frozen parameters, buffers and 16-bit copies "
                 "are those of its first rank",
                 m_out.file(m_out.templateModel).name,
-                {"the converter joins masters and optimizer states only"});
+                {"the converter merges only masters and optimizer states"});
         return {};
     }
 
@@ -382,7 +382,8 @@ private:
             if (m_isMember[f] || m_out.findParam(m_folders[f].name))
                 continue;
             m_findings.add(code::kForeignFile, Severity::Warning,
-                "the model file knows no parameter of this name, so the folder belongs to no param group",
+                "the model file does not list a parameter of this name, so the folder does not belong to a "
+                "param group",
                 m_folders[f].name, "fp32", {std::string(kUniversalFolder) + "/" + m_folders[f].name});
         }
     }

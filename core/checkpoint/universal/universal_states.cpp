@@ -126,7 +126,7 @@ private:
         for (const auto& [position, id] : files) {
             m_reading.out.files[index(id)].status = FileStatus::Foreign;
             m_findings.add(code::kForeignFile, Severity::Warning,
-                "most parameters of the group have no such file, so it is taken for no optimizer state",
+                "most parameters of the group have no such file, so it is not treated as an optimizer state",
                 m_members[position].name, state, {"stock DeepSpeed loads every file of the folder"});
         }
     }
@@ -143,16 +143,17 @@ private:
             return state;
         }
         state.dtype = usualType(files);
-        state.perParam.resize(files.size());
+        std::vector<StoredRun> tensors(files.size());
         for (size_t i = 0; i < files.size(); ++i) {
             const auto run = runOf(i, state, files[i]);
             if (!run)
                 continue;
-            state.perParam[i] = *run;
+            tensors[i] = *run;
             if (!state.perRank.front().isPresent())
                 state.perRank.front()
                     = {run->file, StoredRun::kNoRecord, 0, m_unit.partition.payloadElements()};
         }
+        state.elements = std::make_shared<const TensorMap>(std::move(tensors));
         return state;
     }
 
@@ -201,7 +202,7 @@ private:
             run.elements = elements;
         } else if (run.elements != elements) {
             m_findings.add(code::kStateLength, Severity::Error,
-                "the file has another number of elements than the parameter", name, state.name, lengths);
+                "the number of elements of the file is not that of the parameter", name, state.name, lengths);
             return std::nullopt;
         }
         return run;
@@ -214,9 +215,9 @@ private:
         if (m_unit.states.size() < 2)
             return;
         for (size_t i = 0; i < m_members.size(); ++i) {
-            const bool lost = elementsOf(i) > 0 && m_unit.states.front().perParam[i].isPresent()
+            const bool lost = elementsOf(i) > 0 && m_unit.states.front().tensorOf(i)
                 && std::none_of(m_unit.states.begin() + 1, m_unit.states.end(),
-                    [&](const UnitState& state) { return state.perParam[i].isPresent(); });
+                    [&](const UnitState& state) { return state.tensorOf(i); });
             if (lost)
                 m_findings.add(code::kUniversalSource, Severity::Error,
                     "the parameter has no optimizer state, so its fp32.pt is probably only a copy of the "
@@ -270,7 +271,7 @@ Shape resolveShape(const Member& member, const StateFact* master, const Shape* s
     if (master == nullptr || stored == nullptr)
         return member.shape;
     if (master->keptPadding)
-        note("the vocabulary's rows of padding were left in by DeepSpeed before 0.12.3");
+        note("DeepSpeed before 0.12.3 did not remove the vocabulary's rows of padding");
     if (elementCount(*stored) == elementCount(member.shape) || stored->size() != member.shape.size()
         || stored->empty())
         return member.shape;
@@ -280,9 +281,9 @@ Shape resolveShape(const Member& member, const StateFact* master, const Shape* s
             member.shape.begin() + (master->vocabulary ? 1 : 0),
             [](uint64_t here, uint64_t shard) { return here >= shard; });
     if (master->vocabulary && (sameRows || merged))
-        note("the vocabulary's rows of padding were cut off");
+        note("the vocabulary's rows of padding were removed");
     else if (merged)
-        note("the shards of parallel ranks were joined");
+        note("the shards of parallel ranks were merged");
     else
         return member.shape;
     return *stored;

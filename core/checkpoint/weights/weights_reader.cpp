@@ -19,8 +19,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostIndexBytes = uint64_t{256} << 20;
-constexpr size_t kMostFiles = 65536;
+constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
+constexpr size_t kMaxFiles = 65536;
 
 /// Adds files and their tensors to a checkpoint.
 class Weights
@@ -75,7 +75,8 @@ public:
         m_out.findings.push_back({missing          ? code::kRankMissing
                 : error.code == ErrorCode::Hostile ? code::kFileHostile
                                                    : code::kFileUnreadable,
-            Severity::Error, missing ? "the index names a file that is not there" : "the file cannot be used",
+            Severity::Error,
+            missing ? "the index names a file that does not exist" : "the file cannot be used",
             percentEncode(name), {describe(error)}});
     }
 
@@ -143,7 +144,7 @@ private:
 /// The file of every tensor: `weight_map` of the index (transformers, save_pretrained).
 Result<std::map<std::string, std::string>> weightMap(io::FileSystem& files, const io::Path& path)
 {
-    SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kMostIndexBytes));
+    SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kMaxIndexBytes));
     const auto object = nlohmann::json::parse(text, nullptr, false);
     const auto bad = [&](const std::string& what) {
         return fail(ErrorCode::Damaged, "the index of the weights cannot be used: " + what, path.string());
@@ -158,8 +159,8 @@ Result<std::map<std::string, std::string>> weightMap(io::FileSystem& files, cons
         if (fileName.empty() || fileName.front() == '.' || fileName.find('/') != std::string::npos
             || fileName.find('\0') != std::string::npos || fileName.size() > 255)
             return fail(ErrorCode::Hostile,
-                "the index of the weights leads out of its folder: `" + toValidUtf8(fileName.substr(0, 100))
-                    + "`",
+                "the index of the weights names a file outside its folder: `"
+                    + toValidUtf8(fileName.substr(0, 100)) + "`",
                 path.string());
         out.emplace(name, fileName);
     }
@@ -202,7 +203,7 @@ Status readWeightsIndex(io::FileSystem& files, const io::Path& path, JobContext&
     std::set<std::string> names;
     for (const auto& [tensor, file] : map)
         names.insert(file);
-    if (names.size() > kMostFiles)
+    if (names.size() > kMaxFiles)
         return fail(
             ErrorCode::LimitExceeded, "the index of the weights names more than 65,536 files", path.string());
     bool complete = true;

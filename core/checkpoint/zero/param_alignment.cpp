@@ -85,8 +85,7 @@ void checkAlignmentPaddings(Reading& reading)
     if (!misfits.empty() && !someFit)
         return reading.noModel({ErrorCode::Damaged,
             "the optimizer file records padding between its parameters that parameter_alignment does not "
-            "give "
-            "with the shapes of the model file",
+            "give with the shapes of the model file",
             out.file(misfits.front()).path.string(),
             "model file and optimizer files may come from different runs"});
     for (const FileId file : misfits) {

@@ -80,17 +80,17 @@ void decideRoundRobin(Reading& reading, bool mappingsShowIt)
     const bool contradicted = configured && listOrder == ListOrder::AsListed;
     if (contradicted)
         reading.add(code::kParamOrder, Severity::Error,
-            "ds_config has round_robin_gradients on, but the parameters stand in the order without it", where,
+            "ds_config has round_robin_gradients on, but the parameters are in the order without it", where,
             {"`param_shapes` lists them in the order of `module`",
-                "a loader with round_robin_gradients on would put them into each other's places"});
+                "a loader with round_robin_gradients on would give parameters the values of others"});
     out.roundRobin = configured || mappingsShowIt || listOrder == ListOrder::Reordered;
     if (mappingsShowIt && configKnown && !configured)
         reading.add(code::kParamOrder, Severity::Warning,
-            "ds_config does not have round_robin_gradients on, but the parameters stand in its order", where,
+            "ds_config does not have round_robin_gradients on, but the parameters are in its order", where,
             {"the places that `param_slice_mappings` records are those before it",
                 "the resumed run must have it on"});
     if (out.roundRobin && matters && !contradicted)
-        out.evidence.push_back("parameters stand in the order of round_robin_gradients for "
+        out.evidence.push_back("parameters are in the order of round_robin_gradients for "
             + std::to_string(reading.worldSize) + " ranks");
 }
 

@@ -83,14 +83,14 @@ void checkWeightsAgree(const Reading& reading)
     if (good == 0) {
         out.files[index(out.templateModel)].status = FileStatus::Foreign;
         reading.add(code::kStepMismatch, Severity::Error,
-            "the model file's weights are not those of the optimizer files: it is from another step or run",
+            "the model file's weights do not match the optimizer files: it is from another step or run",
             out.file(out.templateModel).name, {evidenceOf(bad.front().second)});
         return;
     }
     for (const auto& [file, tally] : bad) {
         out.files[index(file)].status = FileStatus::Foreign;
         reading.add(code::kRankForeign, Severity::Error,
-            "the rank's masters are not the model file's weights: it is from another step or run",
+            "the rank's masters do not match the model file's weights: it is from another step or run",
             out.file(file).name, {evidenceOf(tally)});
     }
 }

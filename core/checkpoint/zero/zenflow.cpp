@@ -166,13 +166,13 @@ void markForeign(const Reading& reading, const std::vector<std::pair<FileId, Ord
     if (!any) {
         out.files[index(out.templateModel)].status = FileStatus::Foreign;
         return reading.add(code::kStepMismatch, Severity::Error,
-            "the model file's weights are not those of the optimizer files: it is from another step or run",
+            "the model file's weights do not match the optimizer files: it is from another step or run",
             out.file(out.templateModel).name, {countText(strange.front().second)});
     }
     for (const auto& [file, votes] : strange) {
         out.files[index(file)].status = FileStatus::Foreign;
         reading.add(code::kRankForeign, Severity::Error,
-            "the rank's masters are not the model file's weights: it is from another step or run",
+            "the rank's masters do not match the model file's weights: it is from another step or run",
             out.file(file).name, {countText(votes)});
     }
 }
@@ -208,7 +208,7 @@ void decideZenFlow(Reading& reading)
         return;
     }
     if (configured && (reading.modelRanks > 1 || out.parallel.ep > 1))
-        return reading.refuse("ZenFlow with model-parallel ranks or experts is not known to this build");
+        return reading.refuse("this build does not support ZenFlow with model-parallel ranks or experts");
     out.zenflow = configured && columnViews;
     if (reading.depth != OpenDepth::Full)
         return;
@@ -224,8 +224,8 @@ void decideZenFlow(Reading& reading)
     }
     if (all.sayTransposed() && !configured)
         reading.add(code::kParamOrder, Severity::Warning,
-            "ds_config does not have ZenFlow on, but the masters of matrices stand column by column, as "
-            "ZenFlow lays them out",
+            "ds_config does not have ZenFlow on, but the masters of matrices are stored column by column, as "
+            "ZenFlow stores them",
             out.file(out.templateModel).name, {countText(all), "the resumed run must have it on"});
     out.zenflow = all.sayTransposed() || (out.zenflow && !all.sayPlain());
     if (out.zenflow)

@@ -44,7 +44,7 @@ public:
             return m_reading.noModel({ErrorCode::Damaged,
                 "the model file has no usable `param_shapes`, so no parameter can be placed",
                 m_out.file(m_out.modelFiles.front()).path.string(),
-                "check that mp_rank_00_model_states.pt is there and whole"});
+                "check that mp_rank_00_model_states.pt exists and is complete"});
         if (m_guide == kNoFile && !findGuide())
             return m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
                 m_out.tagFolder.string(), {}});
@@ -233,12 +233,11 @@ private:
                 [](const UnitState& state) { return state.name == kMuonMomentum; });
         });
         if (muon)
-            return m_reading.refuse(
-                "Muon's momentum is kept for whole parameters, and AutoEP's have the experts "
-                "of a layer in one");
+            return m_reading.refuse("Muon's momentum is kept for whole parameters, and AutoEP's have the "
+                                    "experts of a layer in one");
         m_out.evidence.emplace_back(
-            "`ds_autoep_layers`: AutoEP keeps a rank's experts of a layer in one tensor; "
-            "they are shown one by one, under the names of the experts' files");
+            "`ds_autoep_layers`: AutoEP keeps a rank's experts of a layer in one tensor; they are shown one "
+            "by one, under the names of the experts' files");
         if (std::string fold = m_fused.foldText(); !fold.empty())
             m_out.evidence.push_back(std::move(fold));
     }

@@ -37,7 +37,8 @@ public:
         if (!shapes) {
             m_reading.noModel(
                 {ErrorCode::Damaged, "no file has a usable `param_shapes`, so no parameter can be placed",
-                    m_out.tagFolder.string(), "bring a whole *_model_states.pt file of the same run"});
+                    m_out.tagFolder.string(),
+                    "copy a complete *_model_states.pt file of the same run into the folder"});
             return {};
         }
         const FileId guide = guideOf(m_reading);
@@ -72,9 +73,8 @@ private:
         const PickleGraph& graph = m_reading.content(guide)->pickle();
         const NodeId node = wrapper(guide);
         if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode && m_fused.isEmpty())
-            m_reading.refuse(
-                "its sub-groups are partitioned over groups of their own, and no experts of AutoEP "
-                "(`ds_autoep_layers`) are there that tell why");
+            m_reading.refuse("its sub-groups are partitioned over groups of their own, and no experts of "
+                             "AutoEP (`ds_autoep_layers`) explain this");
         m_elastic = isElasticZero3(graph, node);
         if (m_elastic)
             refuseElastic(sequenceItems(graph, lookup(graph, node, "base_optimizer_state")).size());
@@ -115,9 +115,8 @@ private:
     {
         const auto found = paramGroups(shapes, guide);
         if (!found)
-            return m_reading.refuse(
-                "it has the elastic ZeRO-3 form without its param groups, and the sizes of its "
-                "sub-groups do not tell which of them are one group's");
+            return m_reading.refuse("it has the elastic ZeRO-3 form without its param groups, and the sizes "
+                                    "of its sub-groups do not determine which of them belong to one group");
         const auto& groups = *found;
         m_groups = groups;
         for (const auto& subGroup : shapes)
@@ -200,8 +199,8 @@ private:
         // sub-group size.
         const bool isRewritten = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
         m_reading.add(code::kSubGroupSize, isRewritten ? Severity::Info : Severity::Warning,
-            "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
-            "named",
+            "the sub-groups on disk do not follow from the recorded sub_group_size; name it with "
+            "--sub-group-size to reshard",
             m_out.file(m_out.templateModel).name,
             {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
     }

@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMostRanks = 256; ///< maximum number of ranks to try if neither side records it
+constexpr uint32_t kMaxRanks = 256; ///< maximum number of ranks to try if neither side records it
 constexpr uint64_t kSampleElements = 32;
 constexpr uint64_t kPieceElements = 256 * 1024;
 
@@ -145,7 +145,7 @@ private:
         std::vector<uint32_t> out;
         for (const Checkpoint* side : {&m_left, &m_right})
             out.push_back(side->parallel.dp);
-        for (uint32_t ranks = 2; ranks <= kMostRanks; ++ranks)
+        for (uint32_t ranks = 2; ranks <= kMaxRanks; ++ranks)
             out.push_back(ranks);
         std::erase_if(out, [&](uint32_t ranks) { return ranks < 2 || ranks >= group.left.size(); });
         return out;

@@ -16,9 +16,9 @@ std::optional<SliceRules> readableRules(const Checkpoint& checkpoint)
     return rules ? std::move(*rules) : std::nullopt;
 }
 
-bool hasPadding(const Checkpoint& joined)
+bool hasPadding(const Checkpoint& merged)
 {
-    const auto& marks = joined.merged->marks;
+    const auto& marks = merged.merged->marks;
     return std::any_of(
         marks.begin(), marks.end(), [](const UniversalMarks& mark) { return mark.paddingRows > 0; });
 }
@@ -36,8 +36,8 @@ Result<CheckpointPtr> asOne(
     }
     if (!isSharded(checkpoint->kind) || (rules == nullptr && !own))
         return checkpoint;
-    const auto joined = mergeSlices(checkpoint, rules);
-    return joined && hasPadding(**joined) ? *joined : checkpoint; // else it already is that
+    const auto merged = mergeSlices(checkpoint, rules);
+    return merged && hasPadding(**merged) ? *merged : checkpoint; // else it already is that
 }
 
 /// Not if tied modules are on other stages, because the same number of stages has other layers.
@@ -49,11 +49,11 @@ bool haveSameNames(const Checkpoint& one, const Checkpoint& other)
 }
 
 /// Replaces the hint, which is only for verbs that write.
-Result<CheckpointPtr> withHint(Result<CheckpointPtr> joined, const char* hint)
+Result<CheckpointPtr> withHint(Result<CheckpointPtr> merged, const char* hint)
 {
-    if (!joined && joined.error().code == ErrorCode::Unsupported)
-        joined.error().hint = hint;
-    return joined;
+    if (!merged && merged.error().code == ErrorCode::Unsupported)
+        merged.error().hint = hint;
+    return merged;
 }
 
 } // namespace

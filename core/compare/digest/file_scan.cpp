@@ -188,49 +188,36 @@ void addUnitRuns(const Checkpoint& checkpoint, const TensorTable& table, const F
     for (uint32_t s = 0; s < unit.states.size(); ++s) {
         const UnitState& state = unit.states[s];
         const uint32_t item = itemSize(state.dtype);
-        if (!state.perParam.empty() || state.boxes)
-            continue; // WholeRuns has them
-        for (size_t at = 0; at < state.perSlice.size(); ++at) {
-            const UnitState::Slice& slice = state.perSlice[at];
-            const ParamId param = unit.params[at % unit.params.size()];
-            if (slice.run.file == file && slice.run.elements > 0)
-                out.push_back({slice.run.byteOffset, slice.run.elements * item, table.indexOf(param, s), item,
-                    slice.first, checkpoint.transposedOrder(param)});
-        }
-        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
-            const StoredRun& run = state.perRank[rank];
-            if (run.file != file)
-                continue;
-            unit.partition.forEachPiece(rank, 0, std::min(run.elements, unit.partition.partitionElements()),
-                [&](const FlatPiece& piece) {
-                    if (piece.isPadding() || piece.elements == 0)
-                        return true;
-                    const ParamId param = unit.params[piece.param];
-                    out.push_back({run.byteOffset + piece.flatOffset * item, piece.elements * item,
+        state.visitRuns([&](const MappedRun& mapped) {
+            if (mapped.run.file == file)
+                mapped.forEachPiece(unit.partition, [&](uint32_t position, const StoredPiece& piece) {
+                    const ParamId param = unit.params[position];
+                    out.push_back({piece.run.byteOffset + piece.runOffset * item, piece.elements * item,
                         table.indexOf(param, s), item, piece.paramOffset, checkpoint.transposedOrder(param)});
-                    return true;
                 });
-        }
+            return true;
+        });
     }
 }
 
 } // namespace
 
 WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
-    : m_joined(checkpoint, table)
+    : m_merged(checkpoint, table)
 {
     for (const FlatUnit& unit : checkpoint.units) {
-        for (uint32_t s = 0; s < unit.states.size(); ++s) {
+        for (uint32_t s = 0; unit.kind == UnitKind::Whole && s < unit.states.size(); ++s) {
             const UnitState& state = unit.states[s];
             const uint32_t item = itemSize(state.dtype);
-            for (uint32_t at = 0; at < state.perParam.size(); ++at) {
-                const StoredRun& run = state.perParam[at];
-                if (run.isPresent() && run.elements > 0)
-                    m_runs.push_back({run.file,
-                        {run.byteOffset, run.elements * item, table.indexOf(unit.params[at], s), item, 0}});
-            }
-            if (state.boxes)
-                addBoxes(*state.boxes, table.indexOf(unit.params.front(), s), item);
+            state.visitRuns([&](const MappedRun& mapped) {
+                if (mapped.run.isPresent())
+                    mapped.forEachPiece(unit.partition, [&](uint32_t position, const StoredPiece& piece) {
+                        m_runs.push_back({piece.run.file,
+                            {piece.run.byteOffset + piece.runOffset * item, piece.elements * item,
+                                table.indexOf(unit.params[position], s), item, piece.paramOffset}});
+                    });
+                return true;
+            });
         }
     }
     for (uint32_t i = 0; i < checkpoint.whole.size(); ++i) {
@@ -244,26 +231,13 @@ WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
         m_runs.begin(), m_runs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
-void WholeRuns::addBoxes(const UnitState::Boxes& of, uint32_t tensor, uint32_t item)
-{
-    for (size_t i = 0; i < of.boxes.size(); ++i) {
-        const StoredRun& run = of.runs[i];
-        if (!run.isPresent())
-            continue;
-        forEachRunOfBox(of.shape, of.boxes[i], [&](const BoxRun& row) {
-            m_runs.push_back({run.file,
-                {run.byteOffset + row.boxElement * item, row.elements * item, tensor, item, row.element}});
-        });
-    }
-}
-
 void WholeRuns::addTo(std::vector<TensorRun>& out, FileId file) const
 {
     const auto first = std::lower_bound(m_runs.begin(), m_runs.end(), file,
         [](const auto& entry, FileId wanted) { return entry.first < wanted; });
     for (auto at = first; at != m_runs.end() && at->first == file; ++at)
         out.push_back(at->second);
-    m_joined.addTo(out, file);
+    m_merged.addTo(out, file);
 }
 
 std::vector<TensorRun> runsOfFile(
@@ -271,8 +245,10 @@ std::vector<TensorRun> runsOfFile(
 {
     std::vector<TensorRun> out;
     wholeRuns.addTo(out, file);
-    for (const FlatUnit& unit : checkpoint.units)
-        addUnitRuns(checkpoint, table, unit, file, out);
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.kind != UnitKind::Whole) // WholeRuns has those
+            addUnitRuns(checkpoint, table, unit, file, out);
+    }
     std::stable_sort(
         out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     uint64_t end = 0;

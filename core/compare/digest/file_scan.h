@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/digest/joined_runs.h"
+#include "core/compare/digest/merged_runs.h"
 #include "core/compare/digest/state_digest.h"
 
 #include <vector>
@@ -24,11 +24,8 @@ public:
     void addTo(std::vector<TensorRun>& out, FileId file) const;
 
 private:
-    /// Boxes of a distributed checkpoint, row by row.
-    void addBoxes(const UnitState::Boxes& of, uint32_t tensor, uint32_t item);
-
     std::vector<std::pair<FileId, TensorRun>> m_runs; ///< ascending by file
-    JoinedRuns m_joined;
+    MergedRuns m_merged;
 };
 
 /// All runs of one file, ascending by offset, without non-contiguous whole tensors (they have no single run).

@@ -12,7 +12,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
-constexpr size_t kMostFindings = 64;
+constexpr size_t kMaxFindings = 64;
 
 /// Continues until two slices differ.
 class Comparison
@@ -83,12 +83,12 @@ Result<SliceComparison> compareSlices(
     return out;
 }
 
-Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& joined, JobContext& job)
+Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& merged, JobContext& job)
 {
-    const MergedSlices& slices = *joined.merged;
+    const MergedSlices& slices = *merged.merged;
     std::vector<Finding> out;
     const auto check = [&](const std::vector<ParamId>& alike, const char* message) -> Status {
-        if (alike.size() < 2 || out.size() >= kMostFindings)
+        if (alike.size() < 2 || out.size() >= kMaxFindings)
             return {};
         SHARDSCOPE_TRY(const SliceComparison found, compareSlices(files, *slices.of, alike, job));
         if (found.areEqual())

@@ -26,6 +26,6 @@ Result<SliceComparison> compareSlices(
 
 /// A finding for every replicated parameter with slices that differ: merging would keep the first slice's
 /// values.
-Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& joined, JobContext& job);
+Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& merged, JobContext& job);
 
 } // namespace shardscope

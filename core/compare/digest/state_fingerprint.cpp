@@ -14,15 +14,15 @@ namespace shardscope {
 namespace {
 
 /// Further reasons are only counted, so that the message stays readable.
-constexpr size_t kMostNamed = 4;
+constexpr size_t kMaxNamed = 4;
 
 tl::unexpected<Error> refuse(const Checkpoint& checkpoint, const std::vector<std::string>& reasons)
 {
     std::string text;
-    for (size_t i = 0; i < reasons.size() && i < kMostNamed; ++i)
+    for (size_t i = 0; i < reasons.size() && i < kMaxNamed; ++i)
         text += (i == 0 ? "" : "; ") + reasons[i];
-    if (reasons.size() > kMostNamed)
-        text += "; and " + std::to_string(reasons.size() - kMostNamed) + " more";
+    if (reasons.size() > kMaxNamed)
+        text += "; and " + std::to_string(reasons.size() - kMaxNamed) + " more";
     return fail(ErrorCode::Refused, "a digest would not be that of the saved state: " + text,
         checkpoint.tagFolder.string(), "`verify` shows all problems");
 }

@@ -111,7 +111,7 @@ Statistics GpuBackend::statistics(
         SHARDSCOPE_TRY(out, gpuStatistics(lane, *type, bytes, histogram != nullptr ? &counted : nullptr));
         return {};
     };
-    if (!type || bytes.size() < kLeastCallBytes || !onGpu(work))
+    if (!type || bytes.size() < kMinCallBytes || !onGpu(work))
         return plainStatistics(dtype, bytes, histogram);
     if (histogram != nullptr)
         *histogram += counted;
@@ -128,7 +128,7 @@ Comparison GpuBackend::comparison(
             out, gpuComparison(lane, left.part(0, count), right.part(0, count), firstElement, tolerance));
         return {};
     };
-    if (!gpuFloat(left.dtype) || left.dtype != right.dtype || count * itemSize(left.dtype) < kLeastCallBytes
+    if (!gpuFloat(left.dtype) || left.dtype != right.dtype || count * itemSize(left.dtype) < kMinCallBytes
         || !onGpu(work))
         return plainComparison(left, right, firstElement, tolerance);
     return out;
@@ -155,7 +155,7 @@ void GpuBackend::transform(std::span<const ElementCast> casts, std::span<Element
     const auto work = [&](GpuLane& lane) -> Status {
         return runUnits(lane, divideWork(known, sums, lane.capacity() / 2), sums);
     };
-    if (words && bytes >= kLeastCallBytes && onGpu(work))
+    if (words && bytes >= kMinCallBytes && onGpu(work))
         return;
     plainBackend().transform(known, sums);
 }

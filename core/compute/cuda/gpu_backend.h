@@ -30,7 +30,7 @@ public:
         std::vector<std::unique_ptr<Gpu>> gpus, uint64_t memoryBytes, size_t lanes = kLanes);
     static constexpr size_t kLanes = 4;
     /// Below this a call is not worth the trip.
-    static constexpr size_t kLeastCallBytes = size_t{64} << 10;
+    static constexpr size_t kMinCallBytes = size_t{64} << 10;
 
     ~GpuBackend() override;
 

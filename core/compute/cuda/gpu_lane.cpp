@@ -42,14 +42,14 @@ Result<std::unique_ptr<GpuLane>> GpuLane::make(Gpu& gpu, size_t deviceBytes, con
     std::unique_ptr<GpuLane> out(new GpuLane(gpu, pinned));
     SHARDSCOPE_TRY(out->m_queue, gpu.makeQueue());
     SHARDSCOPE_TRY(out->m_buffer, GpuMemory::allocate(gpu, GpuMemory::Place::Host, kBufferBytes));
-    for (size_t bytes = std::max(deviceBytes, kLeastBytes);; bytes /= 2) {
+    for (size_t bytes = std::max(deviceBytes, kMinBytes);; bytes /= 2) {
         auto memory = GpuMemory::allocate(gpu, GpuMemory::Place::Device, bytes);
         if (memory) {
             out->m_memory = std::move(*memory);
             out->m_capacity = bytes;
             return out;
         }
-        if (bytes / 2 < kLeastBytes)
+        if (bytes / 2 < kMinBytes)
             return forward(std::move(memory).error());
     }
 }

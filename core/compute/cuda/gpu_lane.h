@@ -30,9 +30,9 @@ private:
 class GpuLane
 {
 public:
-    /// At most `deviceBytes` of the GPU's memory; halved until the GPU has as much, down to kLeastBytes.
+    /// At most `deviceBytes` of the GPU's memory; halved until the GPU has as much, down to kMinBytes.
     static Result<std::unique_ptr<GpuLane>> make(Gpu& gpu, size_t deviceBytes, const PinnedRanges& pinned);
-    static constexpr size_t kLeastBytes = size_t{8} << 20;
+    static constexpr size_t kMinBytes = size_t{8} << 20;
 
     [[nodiscard]] Gpu& gpu() const { return m_gpu; }
     [[nodiscard]] GpuQueue& queue() const { return *m_queue; }

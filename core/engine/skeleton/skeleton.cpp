@@ -18,7 +18,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostPointerBytes = 4096;
+constexpr uint64_t kMaxPointerBytes = 4096;
 constexpr std::string_view kEnding = ".zip";
 constexpr std::string_view kAbout
     = "A checkpoint of DeepSpeed without its values, made by `shardscope skeleton` for a bug report.\n"
@@ -232,9 +232,9 @@ private:
     Result<SkeletonContent> pointerOf(const Source& source, const SkeletonFile& entry)
     {
         SkeletonContent out;
-        if (entry.bytes > kMostPointerBytes)
+        if (entry.bytes > kMaxPointerBytes)
             return out;
-        SHARDSCOPE_TRY(const std::string text, m_files.readSmall(source.from, kMostPointerBytes));
+        SHARDSCOPE_TRY(const std::string text, m_files.readSmall(source.from, kMaxPointerBytes));
         if (text.size() != entry.bytes)
             return fail(ErrorCode::SourceChanged, "the file changed while it was read", source.from.string());
         out.kept.add(0, text);

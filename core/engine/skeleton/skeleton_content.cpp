@@ -19,11 +19,11 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostTextBytes = 4096; ///< torch's other records contain a word or a number
-constexpr uint64_t kMostDescriptorBytes = 24;
+constexpr uint64_t kMaxTextBytes = 4096; ///< torch's other records contain a word or a number
+constexpr uint64_t kMaxDescriptorBytes = 24;
 constexpr uint64_t kRevealingBytes = 64; ///< the checksum of fewer bytes would reveal them
 constexpr uint32_t kBlank = 0xFFFFFFFFu; ///< not 0, which means no checksum
-constexpr uint64_t kMostStepBytes = 8;
+constexpr uint64_t kMaxStepBytes = 8;
 constexpr std::string_view kStoragePrefix = "data/";
 constexpr uint64_t kLegacyCountBytes = 8; ///< before each storage of the legacy form
 constexpr size_t kLegacyPickles = 5;
@@ -118,19 +118,19 @@ private:
         if (record.name == "data.pkl") {
             m_out.kept.add(record.payloadOffset, m_pickle);
             m_pickle = {};
-        } else if ((isTorchRecord(record.name) && record.bytes <= kMostTextBytes) || isStep(record)) {
+        } else if ((isTorchRecord(record.name) && record.bytes <= kMaxTextBytes) || isStep(record)) {
             SHARDSCOPE_CHECK(keep(record.payloadOffset, record.bytes));
         } else if (record.crcPresent && record.bytes > 0 && record.inflatedBytes < kRevealingBytes) {
             checksums.emplace(record.name, kBlank);
         }
         const uint64_t behind = record.payloadOffset + record.bytes;
-        return keep(behind, std::min(next - behind, kMostDescriptorBytes));
+        return keep(behind, std::min(next - behind, kMaxDescriptorBytes));
     }
 
     /// Whether it is a single number, a step count.
     [[nodiscard]] bool isStep(const ZipRecord& record) const
     {
-        return record.bytes <= kMostStepBytes && record.name.starts_with(kStoragePrefix)
+        return record.bytes <= kMaxStepBytes && record.name.starts_with(kStoragePrefix)
             && m_steps.contains(record.name.substr(kStoragePrefix.size()));
     }
 

@@ -17,7 +17,7 @@ namespace {
 /// element's size.
 constexpr size_t kSplitAlignment = 16;
 /// Limits the list of pieces when segments are tiny.
-constexpr size_t kMostPieces = 4096;
+constexpr size_t kMaxPieces = 4096;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
 
@@ -150,7 +150,7 @@ Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
 {
     m_pieces.clear();
     size_t used = 0;
-    while (used < roomBytes && m_pieces.size() < kMostPieces) {
+    while (used < roomBytes && m_pieces.size() < kMaxPieces) {
         if (m_segment.bytes == 0) {
             if (!cursor.next(m_segment)) {
                 m_segment.bytes = 0;

@@ -19,7 +19,7 @@ namespace {
 /// Dirty bytes of all workers together: the maximum that the last fsync, and so a cancel, has to wait for.
 constexpr uint64_t kDirtyLimit = uint64_t{192} << 20;
 constexpr uint64_t kMinWindow = uint64_t{4} << 20;
-constexpr uint64_t kMostWindow = uint64_t{32} << 20;
+constexpr uint64_t kMaxWindow = uint64_t{32} << 20;
 
 } // namespace
 
@@ -62,7 +62,7 @@ OutputFileSettings OutputBuilder::settings() const
 {
     OutputFileSettings out;
     out.threaded = m_memory.buffersPerWorker > 1;
-    out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMostWindow);
+    out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMaxWindow);
     return out;
 }
 

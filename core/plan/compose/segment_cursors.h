@@ -58,7 +58,7 @@ struct TensorTarget {
     std::shared_ptr<const Refills> refills = nullptr; ///< as FlatTarget's
 };
 std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target);
-/// Joins cursors: one after the other.
+/// Chains cursors: one after the other.
 std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(
     std::vector<std::function<std::unique_ptr<SegmentCursor>()>> parts);
 

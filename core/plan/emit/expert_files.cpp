@@ -42,7 +42,7 @@ Result<OutputFile> composeExpert(const std::shared_ptr<const ReshardContext>& co
         const auto param = expert ? source.findParam(expert->renumbered(from.made->number)) : std::nullopt;
         if (!param || !tensor || !findState(source, *param, "fp32"))
             return fail(ErrorCode::Refused,
-                "the file of a neighbour holds `" + toValidUtf8(std::string(key.value_or("?")))
+                "the file of another expert holds `" + toValidUtf8(std::string(key.value_or("?")))
                     + "`, which has no master for this expert",
                 source.file(from.file).path.string(), "copy the file from where it was saved");
         composer.builder().setItem(root, composer.builder().string(source.params[index(*param)].name),

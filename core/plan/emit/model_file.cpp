@@ -101,7 +101,7 @@ void setAllStages(ModelFile& file, const Checkpoint& source)
     file.set("shared_params", file.parts().sharedParams());
 }
 
-/// Of slices and stages that were joined nothing is said any more; of those that were cut, what the source
+/// Merged slices and stages are not mentioned any more; for split ones, what the source
 /// says of its own.
 void setDegrees(ModelFile& file, const ReshardContext& context)
 {
@@ -127,7 +127,7 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
 
 /// ZeRO-3 before 0.9.1 leaves frozen parameters out. Stock looks for every one of them where it finds any
 /// mapping, and leaves them as they are where it finds None.
-bool tellsFrozen(ModelFile& file, const ReshardContext& context)
+bool listFrozen(ModelFile& file, const ReshardContext& context)
 {
     return !partitionsParameters(context.source->kind)
         || (context.refills && context.refills->has("weight")) // grafted
@@ -275,7 +275,7 @@ Result<OutputFile> composeModelFile(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
     const bool stage0 = isStage0(context->target.kind);
-    if (!(stage0 ? context->fresh : context->freshModel))
+    if (!(stage0 ? context->rebuilds : context->rebuildsModel))
         return composeSameModel(context, rank, name);
     if (stage0)
         return composeStage0Model(context, name);
@@ -288,7 +288,7 @@ Result<OutputFile> composeModelFile(
     file.set("param_shapes", file.parts().paramShapes());
     // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
     const bool left = context->refills && context->refills->model().withoutFrozen;
-    const bool frozen = stage >= 2 && !left && tellsFrozen(file, *context);
+    const bool frozen = stage >= 2 && !left && listFrozen(file, *context);
     file.set("frozen_param_shapes", frozen ? file.parts().frozenShapes() : builder.none());
     file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)

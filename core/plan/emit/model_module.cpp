@@ -164,11 +164,9 @@ Result<NodeId> ModelParts::module(ModuleContent content)
             return fail(ErrorCode::Refused,
                 "the module lists `" + toValidUtf8(*name)
                     + "`, and no shard holds it: probably a tie that was not recorded, or a frozen "
-                      "parameter, "
-                      "which ZeRO-3 before 0.9.1 leaves out",
+                      "parameter, which ZeRO-3 before 0.9.1 leaves out",
                 m_source.tagFolder.string(),
-                "name the owner of a tie with --tie NAME=OWNER, or stay with stage 3, where the name alone "
-                "is "
+                "name the owner of a tie with --tie NAME=OWNER, or keep stage 3, where the name alone is "
                 "enough");
         } else {
             value = m_composer.import(items[i + 1]);

@@ -60,7 +60,7 @@ public:
 
     Result<OutputFile> compose(const std::string& name)
     {
-        if (m_context->fresh)
+        if (m_context->rebuilds)
             return m_composer.finish(newRoot(), name, m_context->optimRecords);
         m_composer.substitute(m_old.wrapper, sameWrapper());
         ExpertRecords(*m_context, m_rank).replaceInOptimFile(m_composer);
@@ -259,7 +259,7 @@ private:
                 groupOptions(m_composer, m_source.groups[sourceGroup(g)].options, numbers,
                     m_context->target.expertRanks));
         }
-        if (!m_context->fresh)
+        if (!m_context->rebuilds)
             return m_composer.importChanged(
                 m_zero3 ? m_old.torchState : m_old.baseState, {{"state", states}, {"param_groups", groups}});
         const NodeId out = m_builder.dict();
@@ -275,15 +275,15 @@ private:
         const auto first = asTensor(m_graph, old.empty() ? list : old.front());
         std::vector<NodeId> out;
         for (const uint32_t unit : m_units)
-            out.push_back(flatTensor(
-                m_composer, m_context, unit, 0, m_rank, m_context->fresh || (first && first->requiresGrad)));
+            out.push_back(flatTensor(m_composer, m_context, unit, 0, m_rank,
+                m_context->rebuilds || (first && first->requiresGrad)));
         return m_builder.list(out);
     }
 
     /// ZeRO-1/2: a list by param group; ZeRO-3 and old releases: one number.
     NodeId partitionCount()
     {
-        if (m_zero3 || (!m_context->fresh && m_graph.kind(m_old.partitionCount) == NodeKind::Int))
+        if (m_zero3 || (!m_context->rebuilds && m_graph.kind(m_old.partitionCount) == NodeKind::Int))
             return m_builder.integer(m_context->target.ranks);
         std::vector<NodeId> counts;
         for (uint32_t g = 0; g < groupCount(); ++g)

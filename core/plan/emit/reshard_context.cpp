@@ -53,16 +53,8 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     for (const ReshardContext::Copied& copied : out.copied)
         SHARDSCOPE_CHECK(list.add(copied.file));
     for (const FlatUnit& unit : stored.units) {
-        for (const UnitState& state : unit.states) {
-            if (hasNoRunFolder(source.kind)) // no file of it is an optimizer's alone
-                SHARDSCOPE_CHECK(list.addAllOf(state));
-            for (const StoredRun& run : state.perParam)
-                SHARDSCOPE_CHECK(list.add(run.file));
-            for (const StoredRun& run : state.perRank) { // swap files; the rest is there already
-                if (run.isPresent() && source.file(run.file).role == FileRole::Swap)
-                    SHARDSCOPE_CHECK(list.add(run.file));
-            }
-        }
+        for (const UnitState& state : unit.states)
+            SHARDSCOPE_CHECK(list.addAllOf(state));
     }
     for (const WholeTensor& whole : source.whole) { // those of a model file are there already
         if (hasNoRunFolder(source.kind))
@@ -165,7 +157,7 @@ Status addNewWeights(const Checkpoint& source, ReshardContext& out)
         const auto master = sourceType(source, ParamId{i}, "fp32");
         if (type == DType::Unknown || !master || !canConvert(*master, type))
             return fail(ErrorCode::Refused,
-                "the model file does not tell in which dtype the model keeps `" + toValidUtf8(param.name)
+                "the model file does not record in which dtype the model keeps `" + toValidUtf8(param.name)
                     + "`",
                 source.tagFolder.string());
         out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
@@ -194,8 +186,8 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
     if (hasTorchOptimizer(source->kind) && !hasTorchOptimizer(out.target.kind) && copiesLayers(out))
         addLayerWeights(*source, out);
     const bool makesExperts = out.refills && !out.refills->model().experts.empty();
-    return (out.freshModel || makesExperts) && keepsCopies(out.target.kind) ? addNewWeights(*source, out)
-                                                                            : Status();
+    return (out.rebuildsModel || makesExperts) && keepsCopies(out.target.kind) ? addNewWeights(*source, out)
+                                                                               : Status();
 }
 
 /// Layer files of this part, and experts of its model-parallel rank.
@@ -214,7 +206,7 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
             continue;
         ReshardContext::Copied copied{.file = FileId{i}};
         if (!file.content)
-            return fail(ErrorCode::Refused, "`" + file.name + "` was not read, so it cannot go along",
+            return fail(ErrorCode::Refused, "`" + file.name + "` was not read, so it cannot be copied",
                 file.path.string());
         SHARDSCOPE_TRY(copied.records, readSmallRecords(files, *file.content));
         copied.use = bloatOf(*file.content);
@@ -267,18 +259,18 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
 }
 
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
-    const std::shared_ptr<Refills>& refills)
+    ReshardTarget target, uint64_t subGroupSize, bool rebuilds, const Checkpoint* carriesFrom,
+    JobContext& job, const std::shared_ptr<Refills>& refills)
 {
-    if (fresh || !isStage0(source->kind)) // else the file is carried with what it lacks
+    if (rebuilds || !isStage0(source->kind)) // else the file is carried with what it lacks
         SHARDSCOPE_CHECK(requireRuns(*source,
             [&](const auto&, const UnitState& state) { return !refills || !refills->has(state.name); }));
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
-    out->fresh = fresh;
-    out->freshModel = fresh || (refills && refills->model().rebuilt);
+    out->rebuilds = rebuilds;
+    out->rebuildsModel = rebuilds || (refills && refills->model().rebuilt);
     out->refills = refills;
     SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));

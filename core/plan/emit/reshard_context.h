@@ -34,8 +34,8 @@ struct ReshardContext {
     /// Parameter → index into tensors of the 16-bit copy that is made from its master; empty when none is.
     std::vector<uint32_t> newWeights;
     /// The files are made from the model; else they follow the source's own, key by key.
-    bool fresh = false;
-    bool freshModel = false; ///< the model files alone; true where `fresh` is
+    bool rebuilds = false;
+    bool rebuildsModel = false; ///< the model files alone; true where `rebuilds` is
     std::vector<OutputRecord> optimRecords; ///< small records of the rank-0 templates
     std::vector<OutputRecord> modelRecords;
     std::optional<StorageUse> modelUse; ///< of the template, where most of it is storage that nothing uses
@@ -74,12 +74,12 @@ struct ReshardContext {
     [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;
 };
 
-/// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
+/// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `rebuilds` as above.
 /// `carriesFrom`: the whole checkpoint, whose files next to the tag are copied; null where another part takes
 /// them. `refills`: the origin of what the source has lost; gets the places of its files.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
-    const std::shared_ptr<Refills>& refills = nullptr);
+    ReshardTarget target, uint64_t subGroupSize, bool rebuilds, const Checkpoint* carriesFrom,
+    JobContext& job, const std::shared_ptr<Refills>& refills = nullptr);
 
 /// One optimizer file, or model file, of a target that is not universal. `rank` is the target's, `name` the
 /// file's.
@@ -103,7 +103,7 @@ Result<OutputFile> composeUniversalOptim(
 Result<OutputFile> composeUniversalModel(
     const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name);
 
-/// Cuts what a composer of a source file copies where whole tensors begin and end, for digests.
+/// Splits what a composer copies from a source file at the bounds of whole tensors, for digests.
 void markWholeTensors(
     ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file);
 

@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    static constexpr int kMostNested = 8;
+    static constexpr int kMaxNested = 8;
 
     NodeId tensorOf(NodeId node)
     {
@@ -73,11 +73,11 @@ private:
             return;
         }
         for (const NodeId item : sequenceItems(graph(), node)) {
-            if (depth < kMostNested)
+            if (depth < kMaxNested)
                 placeTensors(item, depth + 1);
         }
         const auto items = mappingItems(graph(), node);
-        for (size_t i = 1; i < items.size() && depth < kMostNested; i += 2)
+        for (size_t i = 1; i < items.size() && depth < kMaxNested; i += 2)
             placeTensors(items[i], depth + 1);
     }
 

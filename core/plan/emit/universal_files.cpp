@@ -107,7 +107,7 @@ ArchiveComposer formOnly(const ReshardContext& context)
         ArchiveComposer::Take::FormOnly};
 }
 
-/// Keys by which a run with tensor slices cuts a parameter that consists of several.
+/// Keys by which a run with tensor slices splits a parameter that consists of several.
 void addMarks(PickleBuilder& builder, NodeId root, const UniversalMarks& marks)
 {
     if (marks.subParams > 1)
@@ -151,9 +151,9 @@ Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardCont
     builder.setItem(root, builder.string("param"),
         wholeTensor(composer, context, id, of.states[state].name, of.states[state].dtype,
             context->tensorOf(id, state), state == 0));
-    const MergedSlices* joined = context->source->merged.get();
+    const MergedSlices* merged = context->source->merged.get();
     const UniversalMarks* marks
-        = joined != nullptr && index(id) < joined->marks.size() ? &joined->marks[index(id)] : nullptr;
+        = merged != nullptr && index(id) < merged->marks.size() ? &merged->marks[index(id)] : nullptr;
     builder.setItem(root, builder.string("cat_dim"),
         builder.integer(marks == nullptr ? 0 : int64_t{marks->catDimension}));
     if (marks != nullptr)

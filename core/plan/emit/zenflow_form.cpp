@@ -30,11 +30,11 @@ Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const Resha
 {
     if (isStage0(target) && (source.zenflow || hasZenFlow(source)))
         return fail(ErrorCode::Unsupported,
-            "ZenFlow's copies of the weights may be ahead of their masters, and without ZeRO only copies "
-            "that "
-            "are equal tell whose masters are whose",
+            "ZenFlow's copies of the weights may be ahead of their masters, and without ZeRO only equal "
+            "copies show which masters belong to which parameter",
             source.tagFolder.string(),
-            "rewrite it for stage 3 first, where weights are those of the masters, and that for stage 0");
+            "rewrite it for stage 3 first, where weights are those of the masters, and then rewrite the "
+            "result for stage 0");
     for (uint32_t i = 0; i < source.params.size(); ++i) {
         const auto order = source.transposedOrder(ParamId{i});
         if (order && order->rows > std::numeric_limits<uint32_t>::max()) // Segment::sourceStep
@@ -46,10 +46,10 @@ Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const Resha
         return {};
     if (!source.zenflow)
         return fail(ErrorCode::Usage, "the checkpoint stores its matrices row by row as it is",
-            source.tagFolder.string(), "leave --row-major out");
+            source.tagFolder.string(), "omit --row-major");
     if (!mayHaveZenFlow(target))
         return fail(ErrorCode::Usage, "only stages 1 and 2 can store matrices column by column",
-            source.tagFolder.string(), "leave --row-major out");
+            source.tagFolder.string(), "omit --row-major");
     return {};
 }
 
@@ -86,16 +86,15 @@ void addZenFlowWarnings(
     if (columns)
         add(Severity::Warning,
             "matrices stay stored column by column: a run without ZenFlow, or with that of DeepSpeed 0.19.8, "
-            "takes every one for its transpose, and says nothing; --row-major writes for those");
+            "silently reads every matrix as its transpose; --row-major writes for those");
     else if (mayHaveZenFlow(target))
         add(Severity::Warning,
-            "matrices are stored row by row: a run with the ZenFlow of DeepSpeed 0.19.6 or older takes every "
-            "one for its transpose, and says nothing");
+            "matrices are stored row by row: a run with the ZenFlow of DeepSpeed 0.19.6 or older silently "
+            "reads every matrix as its transpose");
     add(Severity::Info,
         "ZenFlow saves neither the moments of its selective optimizer nor the columns that it had chosen: a "
-        "resumed run starts both again, counts its steps from 0 again and, with the first update of the "
-        "masters, drops what the selective optimizer had changed in the weights since they were last taken "
-        "over");
+        "resumed run starts both again and counts its steps from 0. Its first update of the masters drops "
+        "the changes of the selective optimizer to the weights since the last update");
 }
 
 } // namespace shardscope

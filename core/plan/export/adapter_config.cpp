@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMostConfigBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 constexpr std::array<std::string_view, 3> kDecided{"peft_type", "r", "rank_pattern"};
 
 /// Parses an object that is a configuration of LoRA. Null values count as absent (peft/config.py).
@@ -106,7 +106,7 @@ Result<std::optional<AdapterConfig>> findAdapterConfig(
             return forward(info.error());
         if (!info || info->type != io::FileType::Regular)
             continue;
-        SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kMostConfigBytes));
+        SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kMaxConfigBytes));
         SHARDSCOPE_TRY(AdapterConfig out, configOf(text, path));
         out.file.path = path;
         out.file.name = std::string(kNextToTag) + std::string(kAdapterConfigName);

@@ -23,7 +23,7 @@
 #include "core/plan/model/output_bytes.h"
 #include "core/plan/model/saved_text.h"
 #include "core/plan/model/source_list.h"
-#include "core/plan/reshard/slice_join.h"
+#include "core/plan/reshard/slice_merge.h"
 
 #include <nlohmann/json.hpp>
 
@@ -199,7 +199,7 @@ Result<CheckpointPtr> mergedSource(io::FileSystem& files, const CheckpointPtr& s
     ReshardOptions mergeOptions;
     mergeOptions.form = TargetForm::Universal; // a form that does not depend on the number of ranks
     mergeOptions.patterns = options.patterns;
-    SHARDSCOPE_TRY(SliceJoin merged, joinForPlan(files, source, mergeOptions, job));
+    SHARDSCOPE_TRY(SliceMerge merged, mergeForPlan(files, source, mergeOptions, job));
     std::move(merged.warnings.begin(), merged.warnings.end(), std::back_inserter(warnings));
     return std::move(merged.source);
 }
@@ -217,9 +217,8 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
         std::erase_if(names, [](const std::string& name) { return !adapterPart(name); });
     if (names.empty())
         return {};
-    const std::string what
-        = "the model lists tensors that no file holds, probably ties that were not recorded "
-          "or frozen parameters: "
+    const std::string what = "the model lists tensors that no file holds, probably ties that were not "
+                             "recorded or frozen parameters: "
         + nameList(names);
     if (std::find(options.allow.begin(), options.allow.end(), code::kStateMissing) == options.allow.end())
         return fail(ErrorCode::Refused, what, source.tagFolder.string(),
@@ -262,8 +261,7 @@ void addExportWarnings(
     if (fused && partitionsParameters(source.kind))
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
             "AutoEP replaced the experts of the model: those of every expert-parallel rank are written as "
-            "the one "
-            "tensor that the rank has (…experts.w1:epK), which the model before AutoEP does not have",
+            "the one tensor that the rank has (…experts.w1:epK), which the model before AutoEP does not have",
             {}, {}});
     else if (fused)
         out.push_back({code::kStockLoaderTrap, Severity::Warning,

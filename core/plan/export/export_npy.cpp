@@ -28,7 +28,7 @@ Status checkNames(const ExportContext& context)
                 context.source->tagFolder.string(), "give it another name with --rename");
         if (isTaken(tensor.state))
             return fail(ErrorCode::Unsupported, "`" + tensor.state + "` cannot be the name of a folder",
-                context.source->tagFolder.string(), "leave it out of --states");
+                context.source->tagFolder.string(), "omit it from --states");
     }
     return {};
 }

@@ -49,7 +49,7 @@ public:
             from = presentState(m_source, entry.param, kWeight);
         if (!from)
             return fail(ErrorCode::Refused, "no file holds the weight of " + shown(m_source, entry.param),
-                m_source.tagFolder.string(), "leave it out with --only");
+                m_source.tagFolder.string(), "omit it with --only");
         const DType own = modelType(entry.param, from->dtype);
         const bool casts = m_options.dtype && isFloatingPoint(own);
         ExportTensor out
@@ -59,7 +59,7 @@ public:
             return fail(ErrorCode::Unsupported,
                 "this build does not cast " + shown(m_source, entry.param) + " from "
                     + std::string(dtypeName(from->dtype)) + " to " + std::string(dtypeName(out.dtype)),
-                m_source.tagFolder.string(), "choose another --dtype, or leave it out with --only");
+                m_source.tagFolder.string(), "choose another --dtype, or omit it with --only");
         return out;
     }
 
@@ -104,7 +104,7 @@ Status checkState(const Checkpoint& source, const std::string& state)
 {
     if (state == kWeight)
         return fail(
-            ErrorCode::Usage, "an export always writes the weights", {}, "leave `weight` out of --states");
+            ErrorCode::Usage, "an export always writes the weights", {}, "omit `weight` from --states");
     const auto names = source.stateNames();
     if (std::find(names.begin(), names.end(), state) == names.end()) {
         std::string list;
@@ -149,7 +149,7 @@ Result<std::vector<ExportTensor>> exportTensors(
         if (out.size() == before)
             return fail(ErrorCode::Usage,
                 "none of the exported parameters has the state `" + toValidUtf8(state) + "`",
-                source.tagFolder.string(), "leave it out of --states");
+                source.tagFolder.string(), "omit it from --states");
     }
     return out;
 }

@@ -10,7 +10,7 @@ namespace shardscope {
 namespace {
 
 /// More than anyone reads. A later open also reads only the beginning of the manifest.
-constexpr size_t kMostMarks = 100;
+constexpr size_t kMaxMarks = 100;
 
 } // namespace
 
@@ -22,15 +22,15 @@ std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::st
         const bool mark = finding.code == code::kMarked;
         const bool allowed = finding.severity == Severity::Error
             && std::find(allow.begin(), allow.end(), finding.code) != allow.end();
-        if ((!mark && !allowed) || ++count > kMostMarks)
+        if ((!mark && !allowed) || ++count > kMaxMarks)
             continue;
         out.push_back({code::kMarked, Severity::Warning,
             mark ? finding.message : "written despite " + std::string(finding.code) + ": " + finding.message,
             finding.where, finding.evidence});
     }
-    if (count > kMostMarks)
+    if (count > kMaxMarks)
         out.push_back({code::kMarked, Severity::Warning,
-            "and " + std::to_string(count - kMostMarks) + " more that differ from what a run saved", {}, {}});
+            "and " + std::to_string(count - kMaxMarks) + " more that differ from what a run saved", {}, {}});
     return out;
 }
 

@@ -52,13 +52,12 @@ Status SourceList::addAllOf(const UnitState& state)
 {
     for (const StoredRun& run : state.perRank)
         SHARDSCOPE_CHECK(add(run.file));
-    for (const StoredRun& run : state.perParam)
-        SHARDSCOPE_CHECK(add(run.file));
-    for (const UnitState::Slice& slice : state.perSlice)
-        SHARDSCOPE_CHECK(add(slice.run.file));
-    for (size_t i = 0; state.boxes && i < state.boxes->runs.size(); ++i)
-        SHARDSCOPE_CHECK(add(state.boxes->runs[i].file));
-    return {};
+    Status out;
+    state.visitRuns([&](const MappedRun& mapped) {
+        out = add(mapped.run.file);
+        return out.has_value();
+    });
+    return out;
 }
 
 std::string identityText(const std::vector<PlanSource>& sources)
@@ -70,28 +69,37 @@ std::string identityText(const std::vector<PlanSource>& sources)
     return out;
 }
 
+namespace {
+
+/// The same of a unit whose parameters are tensors of their own.
+Status requireTensors(const Checkpoint& source, const FlatUnit& unit, const UnitState& state)
+{
+    Status out;
+    state.visitRuns([&](const MappedRun& mapped) {
+        if (mapped.run.isPresent() || !mapped.param)
+            return true;
+        const Parameter& param = source.params[index(unit.params[*mapped.param])];
+        if (mapped.box == nullptr && param.elements == 0)
+            return true;
+        out = fail(ErrorCode::Refused,
+            (mapped.box != nullptr ? "a box of state `" : "state `") + state.name + "` of parameter `"
+                + toValidUtf8(param.name) + "` is missing, so it cannot be copied",
+            source.tagFolder.string());
+        return false;
+    });
+    return out;
+}
+
+} // namespace
+
 Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)
 {
     for (const FlatUnit& unit : source.units) {
         for (const UnitState& state : unit.states) {
             if (!isNeeded(unit, state))
                 continue;
-            for (size_t at = 0; at < state.perParam.size(); ++at) {
-                const Parameter& param = source.params[index(unit.params[at])];
-                if (!state.perParam[at].isPresent() && param.elements > 0)
-                    return fail(ErrorCode::Refused,
-                        "state `" + state.name + "` of parameter `" + toValidUtf8(param.name)
-                            + "` is missing, so it cannot be copied",
-                        source.tagFolder.string());
-            }
-            for (const StoredRun& run : state.boxes ? state.boxes->runs : std::vector<StoredRun>()) {
-                if (!run.isPresent())
-                    return fail(ErrorCode::Refused,
-                        "a box of state `" + state.name + "` of parameter `"
-                            + toValidUtf8(source.params[index(unit.params.front())].name)
-                            + "` is missing, so it cannot be copied",
-                        source.tagFolder.string());
-            }
+            if (unit.kind == UnitKind::Whole)
+                SHARDSCOPE_CHECK(requireTensors(source, unit, state));
             for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
                 if (state.perRank[rank].isPresent() || unit.partition.partitionElements() == 0)
                     continue;

@@ -116,8 +116,7 @@ Status graftBuffers(Amended& amended, const std::vector<const Finding*>& finding
         if (!found)
             return fail(ErrorCode::Refused,
                 "`" + toValidUtf8(name.value_or(finding->where))
-                    + "` cannot be copied: the other checkpoint "
-                      "does not have it",
+                    + "` cannot be copied: the other checkpoint does not have it",
                 donor->tagFolder.string(), "name another checkpoint with --from");
         const ParamId id{static_cast<uint32_t>(out.params.size())};
         Parameter param;
@@ -158,8 +157,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
     for (const Finding* finding : findings)
         amended.repair(*finding,
             formatCount(count) + " frozen parameters (" + formatBytes(bytes)
-                + ") are omitted, as exclude_frozen_parameters does; load the copy over the base model, "
-                  "with "
+                + ") are omitted, as exclude_frozen_parameters does; load the copy over the base model, with "
                   "load_module_strict=False");
     return {};
 }

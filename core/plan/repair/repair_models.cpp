@@ -96,7 +96,7 @@ public:
         steps.skippedSteps = m_counted.skipped;
         const int64_t samples = other.globalSamples.value_or(0);
         const int64_t of = other.globalSteps.value_or(0);
-        if (of > 0 && samples % of == 0 && samples / of <= kMostSamples) {
+        if (of > 0 && samples % of == 0 && samples / of <= kMaxSamples) {
             steps.globalSamples = samples / of * m_counted.steps;
             set(m_root, "global_samples", *steps.globalSamples);
         }
@@ -131,7 +131,7 @@ public:
     }
 
 private:
-    static constexpr int64_t kMostSamples = int64_t{1} << 31; ///< of one batch
+    static constexpr int64_t kMaxSamples = int64_t{1} << 31; ///< of one batch
 
     void set(NodeId mapping, const std::string& key, int64_t value)
     {

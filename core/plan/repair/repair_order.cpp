@@ -36,18 +36,16 @@ UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRu
     UnitState out;
     out.name = from.name;
     out.dtype = from.dtype;
-    UnitState::Boxes boxes;
-    boxes.shape = {elements};
+    std::vector<Box> boxes;
     uint64_t at = 0;
     for (const StoredRun& run : runs) {
-        boxes.boxes.push_back({{at}, {run.elements}});
+        boxes.push_back({{at}, {run.elements}});
         at += run.elements;
     }
     const bool all = at == elements && elements > 0;
     out.perRank = {all ? StoredRun{runs.front().file, StoredRun::kNoRecord, 0, elements} : StoredRun{}};
-    boxes.runs = std::move(runs);
     if (all)
-        out.boxes = std::make_shared<const UnitState::Boxes>(std::move(boxes));
+        out.elements = std::make_shared<const BoxMap>(Shape{elements}, std::move(boxes), std::move(runs));
     return out;
 }
 
@@ -108,10 +106,9 @@ Finder inOtherFiles(const std::vector<OverlookedOrder>& orders)
     return [&orders](uint32_t u, const UnitState& state, uint32_t position) {
         std::vector<StoredRun> out;
         for (const MovedRun& moved : orders[u].runsOf(position)) {
-            if (moved.position >= state.perParam.size())
-                return std::vector<StoredRun>();
+            const StoredRun* tensor = state.tensorOf(moved.position);
             const StoredRun run
-                = partOf(state.perParam[moved.position], moved.first, moved.elements, state.dtype);
+                = tensor == nullptr ? StoredRun() : partOf(*tensor, moved.first, moved.elements, state.dtype);
             if (!run.isPresent())
                 return std::vector<StoredRun>();
             out.push_back(run);

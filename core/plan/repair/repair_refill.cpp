@@ -137,8 +137,8 @@ private:
         SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
         if (!other)
             return fail(ErrorCode::Refused,
-                "the lost masters cannot be restored: there are no 16-bit copies of them "
-                "and no other complete tag",
+                "the lost masters cannot be restored: there are no 16-bit copies of them and no other "
+                "complete tag",
                 m_source.tagFolder.string(), "name another checkpoint of the run with --from");
         const std::string state = hasAllOf(*other, "fp32", "fp32") ? "fp32" : "weight";
         SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", other, state, lostOf("fp32")));

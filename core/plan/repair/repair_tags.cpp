@@ -35,8 +35,7 @@ Status checkReadable(const Checkpoint& other)
         if (finding.code == code::kFileUnreadable)
             return fail(ErrorCode::Refused, "tag `" + other.tag + "` cannot be read: " + finding.message,
                 (other.tagFolder / finding.where).string(),
-                "make it readable, or choose explicitly: the tag to repair with --tag, a donor "
-                "with --from");
+                "make it readable, or choose explicitly: the tag to repair with --tag, a donor with --from");
     }
     return {};
 }

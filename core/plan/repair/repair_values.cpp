@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
 /// Values that match by chance between mismatches count as mismatches, too.
 constexpr uint64_t kChanceElements = 64;
-constexpr size_t kMostRuns = size_t{1} << 22;
+constexpr size_t kMaxRuns = size_t{1} << 22;
 
 using Runs = std::vector<std::pair<uint64_t, uint64_t>>;
 
@@ -95,7 +95,7 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
             else
                 out.emplace_back(at, at + 1);
         }
-        if (out.size() > kMostRuns)
+        if (out.size() > kMaxRuns)
             return fail(ErrorCode::LimitExceeded,
                 "too many places of `" + toValidUtf8(checkpoint.params[index(param)].name) + "` are damaged",
                 checkpoint.tagFolder.string(), "take it from another tag");
@@ -207,7 +207,7 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
         if (of.state != "fp32" || unit == nullptr)
             continue;
         for (const UnitState& state : unit->states) {
-            if (param.indexInUnit < state.perParam.size() && state.perParam[param.indexInUnit].isPresent())
+            if (state.tensorOf(param.indexInUnit) != nullptr)
                 continue;
             LostPart part;
             part.code = findings.front()->code;

@@ -18,9 +18,9 @@
 #include "core/plan/model/source_list.h"
 #include "core/plan/reshard/reshard_advice.h"
 #include "core/plan/reshard/reshard_parts.h"
-#include "core/plan/reshard/slice_cut.h"
-#include "core/plan/reshard/slice_join.h"
-#include "core/plan/reshard/stage_cut.h"
+#include "core/plan/reshard/slice_merge.h"
+#include "core/plan/reshard/slice_split.h"
+#include "core/plan/reshard/stage_split.h"
 #include "core/plan/target/distributed_source.h"
 #include "core/plan/target/elastic_options.h"
 #include "core/plan/target/reshard_options.h"
@@ -291,17 +291,16 @@ Status requireUsedOptions(const Checkpoint& source, const ReshardOptions& option
 {
     if (!changes.mergesSlices && !changes.splitsSlices && options.patterns)
         return fail(ErrorCode::Usage,
-            "patterns say how tensor slices join and are cut, and none are joined or cut here",
-            source.tagFolder.string(), "leave --patterns out");
+            "patterns say how tensor slices are merged and split, but no slices are merged or split here",
+            source.tagFolder.string(), "omit --patterns");
     if (!changes.splitsStages && !options.tiedLayers.empty())
         return fail(ErrorCode::Usage,
-            "layers of tied modules are named, and no layers are distributed to stages",
-            source.tagFolder.string(),
-            "leave --pp-tied out, or say with --pp-layers which layers stages have");
+            "layers of tied modules are named, but no layers are distributed to stages",
+            source.tagFolder.string(), "omit --pp-tied, or give the layers of the stages with --pp-layers");
     if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))
         return fail(ErrorCode::Usage,
-            "rows of a padded vocabulary are those of a native target's tensor slices, and their number is "
-            "not given",
+            "rows of a padded vocabulary are those of the target's tensor slices, but the number of slices "
+            "is not given",
             source.tagFolder.string(), "give --tp, too");
     return {};
 }
@@ -313,7 +312,7 @@ struct TargetLayout {
     uint32_t expertRanks = 0; ///< 0: as in the source
     uint64_t subGroupSize = 0;
     bool columns = false; ///< ZenFlow's order
-    bool fresh = false; ///< as ReshardContext::fresh
+    bool rebuilds = false; ///< as ReshardContext::rebuilds
     const Checkpoint* carriesFrom
         = nullptr; ///< the whole source, whose framework's files go with the first part
 };
@@ -330,16 +329,16 @@ Result<std::vector<std::shared_ptr<const ReshardContext>>> makeContexts(io::File
                                     : layOutTarget(*part, layout.kind, layout.ranks, layout.subGroupSize));
         target.zenflow = layout.columns;
         const auto refill = contexts.size() < refills.size() ? refills[contexts.size()] : nullptr;
-        const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
+        const bool recordsOptions = std::none_of(part->groups.begin(), part->groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; });
-        if (layout.fresh || !tellsOptions || (refill && refill->model().rebuilt)) {
+        if (layout.rebuilds || !recordsOptions || (refill && refill->model().rebuilt)) {
             SHARDSCOPE_CHECK(requireStage0Facts(*part, layout.kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, layout.kind));
         }
         const Checkpoint* carriesFrom = contexts.empty() ? layout.carriesFrom : nullptr;
         SHARDSCOPE_TRY(auto context,
-            makeReshardContext(
-                files, part, std::move(target), layout.subGroupSize, layout.fresh, carriesFrom, job, refill));
+            makeReshardContext(files, part, std::move(target), layout.subGroupSize, layout.rebuilds,
+                carriesFrom, job, refill));
         contexts.push_back(std::move(context));
     }
     return contexts;
@@ -355,21 +354,21 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     SHARDSCOPE_CHECK(requireNativeFacts(*source));
     if (isWeights(source->kind))
         return fail(ErrorCode::Unsupported,
-            "weights alone hold no masters and no optimizer state, which a run goes on from",
+            "weights alone have no masters and no optimizer state, and a run cannot resume without them",
             source->tagFolder.string(), "give the checkpoint of the run that they were exported from");
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
-    const bool cuts = cutsSlices(*source, options);
-    const bool deals = cutsStages(*source, options);
-    const PartChanges changes{joinsParts(*source, options) && source->parallel.tp > 1, cuts, deals};
+    const bool cuts = splitsSlices(*source, options);
+    const bool deals = splitsStages(*source, options);
+    const PartChanges changes{mergesParts(*source, options) && source->parallel.tp > 1, cuts, deals};
     SHARDSCOPE_CHECK(requireUsedOptions(*source, options, changes));
-    if (joinsParts(*source, options) || cuts || deals) {
+    if (mergesParts(*source, options) || cuts || deals) {
         SHARDSCOPE_CHECK(checkOptions(*source, options));
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
-        SHARDSCOPE_TRY(SliceJoin join, joinForPlan(files, source, options, job));
-        source = std::move(join.source);
-        warnings = std::move(join.warnings);
+        SHARDSCOPE_TRY(SliceMerge merge, mergeForPlan(files, source, options, job));
+        source = std::move(merge.source);
+        warnings = std::move(merge.warnings);
     }
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
@@ -382,14 +381,14 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     const bool columns = keepsColumns(*source, kind, options);
     const uint32_t ranks
         = isUniversal(kind) ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
-    const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
-    const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
-    const bool fresh = kind != source->kind || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source))
+    const bool changesExperts = options.ep && *options.ep != source->parallel.ep;
+    const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || changesExperts;
+    const bool rebuilds = kind != source->kind || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source))
         || isUniversal(kind) || source->merged || cuts || deals || !options.ties.empty()
         || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     const TargetLayout layout{
-        kind, ranks, dealsExperts ? *options.ep : 0, subGroupSize, columns, fresh, whole.get()};
+        kind, ranks, changesExperts ? *options.ep : 0, subGroupSize, columns, rebuilds, whole.get()};
     SHARDSCOPE_TRY(auto contexts, makeContexts(files, source, layout, refills, job));
     ReshardParts parts(source, std::move(contexts));
     auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));

@@ -147,16 +147,13 @@ void addSubGroupWarnings(const ReshardOptions& options, uint64_t subGroupSize, s
 {
     add(out, code::kSubGroupSize, Severity::Info,
         "the resumed run must use sub_group_size " + std::to_string(subGroupSize)
-            + ": with another one stock DeepSpeed refuses, or silently leaves the last sub-groups as "
-              "they are");
+            + ": with another one stock DeepSpeed refuses, or silently does not load the last sub-groups");
     add(out, code::kStockLoaderTrap, Severity::Info,
-        "load_module_only=True alone restores no weight under ZeRO-3; load_optimizer_states=False must "
-        "come with it");
+        "load_module_only=True alone restores no weight under ZeRO-3; set load_optimizer_states=False, too");
     if (!options.writePointer)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "load_optimizer_states=False reads whatever `latest` names, not the tag that is asked for, "
-            "and `latest` "
-            "is not written");
+            "load_optimizer_states=False reads the tag that `latest` names, not the requested tag, and "
+            "`latest` is not written");
 }
 
 } // namespace
@@ -183,8 +180,7 @@ std::vector<Finding> reshardWarnings(
     if (swapped) // runtime/engine.py, load_checkpoint: with NVMe it looks for offloaded_tensors alone
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "the resumed run must not offload its optimizer to NVMe, or stock DeepSpeed does not read the "
-            "optimizer "
-            "files: offload to the CPU, or not at all");
+            "optimizer files: offload to the CPU, or not at all");
     const std::string& tag = options.tagOut.empty() ? source.tag : options.tagOut;
     if (tag.find_first_of("[]*?") != std::string::npos)
         add(out, code::kStockLoaderTrap, Severity::Warning,
@@ -196,13 +192,11 @@ std::vector<Finding> reshardWarnings(
         return out;
     if (global && *global % options.worldSize != 0)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "the global batch of " + std::to_string(*global) + " does not divide over "
-                + std::to_string(options.worldSize)
-                + " ranks; the resumed run will train with another batch");
+            "the global batch of " + std::to_string(*global) + " is not divisible by "
+                + std::to_string(options.worldSize) + " ranks; the resumed run trains with another batch");
     add(out, code::kStockLoaderTrap, Severity::Info,
-        "stock DeepSpeed compares no names and no shapes of shards: the resumed run must list its parameters "
-        "in the same "
-        "order and groups");
+        "stock DeepSpeed does not compare names and shapes of shards: the resumed run must list its "
+        "parameters in the same order and groups");
     return out;
 }
 

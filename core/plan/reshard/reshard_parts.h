@@ -12,7 +12,7 @@ namespace shardscope {
 
 /// The contexts of all parts of a checkpoint as one list of sources and tensors. Every part is planned by
 /// itself: a model-parallel rank's files depend on nothing of the others'. A file that several parts read, as
-/// slices that are cut from one do, is one source. Immutable once made.
+/// slices that are split from one do, is one source. Immutable once made.
 class ReshardParts
 {
 public:

@@ -45,7 +45,7 @@ std::vector<std::string> stockLosses(const Checkpoint& source)
     const bool tensors = std::any_of(source.units.begin(), source.units.end(),
         [](const FlatUnit& unit) { return unit.stepForm == StepForm::Tensor; });
     if (tensors)
-        out.emplace_back("stage 3 shares one step tensor among all sub-groups, so that with several it "
+        out.emplace_back("stage 3 shares one step tensor among all sub-groups, so with several sub-groups it "
                          "advances once for each");
     if (std::any_of(source.groups.begin(), source.groups.end(), [&](const ParamGroup& group) {
             return source.isReadable(source.templateOptim)

@@ -69,7 +69,7 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
             return "`" + was.name + "` has another size";
         // Device and inode are not compared: another machine sees the same files with other numbers.
         if (now->identity.modifiedNs != was.identity.modifiedNs)
-            return "`" + was.name + "` was written again";
+            return "`" + was.name + "` was rewritten";
     }
     if (plan.sources().size() != saved.sources.size())
         return "there are new files";
@@ -158,7 +158,7 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
     if (schema != kSchema && schema.starts_with(kSchemaFamily))
         return fail(ErrorCode::Unsupported,
             "the plan was saved in a form that this build does not know: " + schema, path,
-            "run it with the version that made it");
+            "run it with the version that saved it");
     if (schema != kSchema)
         return notOne();
     try {
@@ -182,7 +182,7 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
     const std::string change = firstChange(saved, plan);
     return fail(ErrorCode::SourceChanged,
         "the source has changed since the plan was made: "
-            + (change.empty() ? std::string("planning again gives another result") : change),
+            + (change.empty() ? std::string("a new plan gives another result") : change),
         (saved.source / saved.tag).string(), "make the plan again with `shardscope plan … -o FILE`");
 }
 

@@ -30,7 +30,7 @@ Status requireNativeFacts(const Checkpoint& source)
         source.units.begin(), source.units.end(), [](const FlatUnit& unit) { return unit.group >= 0; });
     if (!trains)
         return fail(ErrorCode::Unsupported,
-            "weights alone hold no masters and no optimizer state, which a run goes on from",
+            "weights alone have no masters and no optimizer state, and a run cannot resume without them",
             source.tagFolder.string(), "give the checkpoint of the run that they were exported from");
     std::vector<std::string> lacking;
     const auto need = [&](bool there, const char* what) {
@@ -50,11 +50,10 @@ Status requireNativeFacts(const Checkpoint& source)
     if (lacking.empty())
         return {};
     return fail(ErrorCode::Refused,
-        "the distributed checkpoint does not tell what DeepSpeed's files need: " + listText(lacking),
+        "the distributed checkpoint does not record what DeepSpeed's files need: " + listText(lacking),
         source.tagFolder.string(),
-        "`shardscope convert --to dcp` writes them; of other programs' checkpoints `shardscope export` "
-        "writes "
-        "weights and states");
+        "`shardscope convert --to dcp` writes them; use `shardscope export` to get weights and states from "
+        "checkpoints of other programs");
 }
 
 } // namespace shardscope

@@ -203,9 +203,9 @@ private:
             parts.push_back(listText(keys) + " of " + groups);
         return fail(ErrorCode::Refused,
             "elastic_checkpoint saves no options of the optimizer"
-                + (m_optimizer.empty() ? std::string(" (which its states do not tell either)")
-                                       : " (" + std::string(m_optimizer) + ", as its states tell)")
-                + ", and a run that loads the result takes them from it; not known are " + listText(parts),
+                + (m_optimizer.empty() ? std::string(" (and its states do not show it either)")
+                                       : " (" + std::string(m_optimizer) + ", as its states show)")
+                + ", and a run that loads the result needs them; unknown are " + listText(parts),
             m_source.tagFolder.string(),
             "name them as the run has them:" + suggestions
                 + " (for one group alone: --optimizer-option 0:KEY=VALUE)"
@@ -272,16 +272,16 @@ private:
         for (const auto& [origin, words] :
             {std::pair(Origin::Named, "as named"), std::pair(Origin::Scheduler, "from its scheduler"),
                 std::pair(Origin::Configuration, "from its ds_config"),
-                std::pair(Origin::States, "as its states tell")}) {
+                std::pair(Origin::States, "as its states show")}) {
             if (const std::string keys = keysOf(origin); !keys.empty())
                 text += "; " + keys + " " + words;
         }
         std::vector<Finding> out{{code::kOptionMissing, Severity::Info,
-            text + "; what the optimizer presets by itself when it loads is left to it", {}, {}}};
+            text + "; the optimizer sets its own defaults when it loads", {}, {}}};
         if (m_optimizer.empty())
             out.push_back({code::kOptionMissing, Severity::Warning,
-                "its states are those of no optimizer that this build knows: the param groups get exactly "
-                "the options that were named",
+                "this build does not know an optimizer with these states: the param groups get only the "
+                "options that were named",
                 {}, {}});
         return out;
     }
@@ -332,7 +332,7 @@ bool isElastic(const Checkpoint& source)
         && optim.graph->kind(optim.baseState) == NodeKind::List;
 }
 
-bool tellsOptions(const Checkpoint& source)
+bool recordsOptions(const Checkpoint& source)
 {
     return std::none_of(source.groups.begin(), source.groups.end(),
         [](const ParamGroup& group) { return group.options == kNoNode; });
@@ -342,7 +342,7 @@ bool tellsOptions(const Checkpoint& source)
 
 bool lacksElasticOptions(const Checkpoint& source)
 {
-    return isElastic(source) && !tellsOptions(source);
+    return isElastic(source) && !recordsOptions(source);
 }
 
 Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::string>& named)
@@ -353,14 +353,14 @@ Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::str
             return fail(ErrorCode::Usage,
                 "the source records the options of its param groups, and they are copied unchanged",
                 source->tagFolder.string(),
-                "leave --optimizer-option out: it is for elastic checkpoints, which hold none");
+                "omit --optimizer-option: it is for elastic checkpoints, which do not record options");
         if (isElastic(*source))
             return OptionsOf(*source).carried();
         return WithOptions{std::move(source), {}};
     }
     if (!source->parts.empty())
         return fail(ErrorCode::Unsupported,
-            "elastic checkpoints of tensor or pipeline parallel runs are not rewritten by this build",
+            "this build does not rewrite elastic checkpoints of tensor or pipeline parallel runs",
             source->tagFolder.string(), "save once with elastic_checkpoint off");
     return OptionsOf(*source).run(options);
 }

@@ -62,7 +62,7 @@ public:
 private:
     [[nodiscard]] tl::unexpected<Error> unsupported(std::string what) const
     {
-        return fail(ErrorCode::Unsupported, std::move(what), m_source.tagFolder.string(), "leave --ep out");
+        return fail(ErrorCode::Unsupported, std::move(what), m_source.tagFolder.string(), "omit --ep");
     }
 
     [[nodiscard]] const FlatUnit& firstUnit(size_t g) const
@@ -97,7 +97,7 @@ private:
     {
         const uint64_t before = firstUnit(g - 1).partition.payloadElements();
         const ParamId first = firstUnit(g).params.front();
-        return before + m_source.params[index(first)].elements > kMostExpertElements;
+        return before + m_source.params[index(first)].elements > kMaxExpertElements;
     }
     /// Alike in options, and of the same kind of parameter: split by another limit than DeepSpeed's own.
     [[nodiscard]] bool isSplitElsewhere(size_t g) const
@@ -151,8 +151,8 @@ private:
         size_t inExpert = 0;
         std::optional<uint32_t> expert; // that `inExpert` counts in
         const auto odd = [&] {
-            return unsupported("its experts do not stand in the order of the model's modules, each with its "
-                               "experts one after another");
+            return unsupported("its experts are not in the order of the model's modules, with the experts of "
+                               "each module one after another");
         };
         for (const ParamId id : params) {
             const auto name = parseExpertName(m_source.params[index(id)].name);
@@ -210,7 +210,7 @@ private:
                     return unsupported("its experts do not all have the same parameters");
                 for (const ParamId param : module.experts[expert]) {
                     const uint64_t size = m_source.params[index(param)].elements;
-                    if (elements + size > kMostExpertElements && elements > 0) {
+                    if (elements + size > kMaxExpertElements && elements > 0) {
                         ++group;
                         elements = 0;
                     }

@@ -17,7 +17,7 @@ struct TargetGroup {
 };
 
 /// Of one rank's experts in one param group: where DeepSpeed splits them.
-inline constexpr uint64_t kMostExpertElements = 178'956'971;
+inline constexpr uint64_t kMaxExpertElements = 178'956'971;
 
 /// Whether the checkpoint has experts in ranks of their own (deepspeed/moe/experts.py), AutoEP's too.
 bool hasExperts(const Checkpoint& source);

@@ -69,7 +69,7 @@ private:
             return false;
         const uint64_t first = m_source.params[index(firstUnit(g).params.front())].elements
             * m_fused.layerOf(fusedNameAt(g, 0))->localExperts;
-        return firstUnit(g - 1).partition.payloadElements() + first > kMostExpertElements;
+        return firstUnit(g - 1).partition.payloadElements() + first > kMaxExpertElements;
     }
     [[nodiscard]] std::string optionsText(uint32_t g) const
     {
@@ -94,7 +94,7 @@ private:
             const FusedLayer* layer = m_fused.layerOf(name);
             if (layer == nullptr)
                 return fail(ErrorCode::Unsupported, "a param group holds experts and other parameters",
-                    m_source.tagFolder.string(), "leave --ep out");
+                    m_source.tagFolder.string(), "omit --ep");
             FusedTensor tensor{name, {}, m_source.params[index(unit.params[at])].elements};
             for (uint32_t expert = 0; expert < layer->localExperts * layer->ranks; ++expert) {
                 const auto param = m_source.findParam(std::string(name) + "." + std::to_string(expert));
@@ -122,7 +122,7 @@ private:
                     m_source.tagFolder.string(), "choose --ep with a divisor of every layer's experts");
             const size_t local = count / m_ranks;
             const uint64_t size = local * tensor.expertElements;
-            if (elements == 0 || elements + size > kMostExpertElements) {
+            if (elements == 0 || elements + size > kMaxExpertElements) {
                 out.push_back({source, std::vector<std::vector<ParamId>>(m_ranks)});
                 elements = 0;
             }

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr int kMostNested = 8;
+constexpr int kMaxNested = 8;
 
 bool isWordByte(char byte)
 {
@@ -100,7 +100,7 @@ private:
 
     NodeId readOne(int depth)
     {
-        if (depth > kMostNested)
+        if (depth > kMaxNested)
             return kNoNode;
         const char first = m_text[m_at];
         if (first == '(' || first == '[') {
@@ -163,11 +163,11 @@ Result<NamedOption> parseNamedOption(std::string_view text)
     if (const size_t colon = key.find(':'); colon != std::string_view::npos) {
         out.group = wholeNumber<uint32_t>(key.substr(0, colon));
         if (!out.group)
-            return refuse("what stands before the colon is no number of a param group");
+            return refuse("the text before the colon is not the number of a param group");
         key.remove_prefix(colon + 1);
     }
     if (!isIdentifier(key) || key == "params")
-        return refuse("`" + std::string(key) + "` is no name of an option");
+        return refuse("`" + std::string(key) + "` is not the name of an option");
     out.key = key;
     out.value = text.substr(equals + 1);
     PickleBuilder builder;
@@ -179,8 +179,8 @@ Result<NodeId> optionValue(PickleBuilder& builder, std::string_view value)
 {
     const NodeId node = ValueReader(builder, value).all();
     if (node == kNoNode)
-        return fail(ErrorCode::Usage, "`" + std::string(value) + "` is no value of an optimizer's option", {},
-            "values are spelled as in Python: 1e-3, True, None, (0.9, 0.95), [1, 2], 'text'");
+        return fail(ErrorCode::Usage, "`" + std::string(value) + "` is not a value of an optimizer's option",
+            {}, "values are spelled as in Python: 1e-3, True, None, (0.9, 0.95), [1, 2], 'text'");
     return node;
 }
 

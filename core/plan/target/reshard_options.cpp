@@ -69,7 +69,7 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
     const bool fixedTag = source.wrapper == "accelerate" || source.wrapper == "lightning";
     if (!options.tagOut.empty() && fixedTag && options.tagOut != source.tag)
         return fail(ErrorCode::Usage, source.wrapper + " finds only the tag `" + source.tag + "`", {},
-            "leave --tag-out away");
+            "omit --tag-out");
     return {};
 }
 
@@ -80,7 +80,7 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
     if (!options.stage && isConverted(source.kind) && source.zeroStage == 0)
         return fail(ErrorCode::Usage,
             std::string(isUniversal(source.kind) ? "the universal" : "the distributed")
-                + " checkpoint does not tell the ZeRO stage it was made from",
+                + " checkpoint does not record the ZeRO stage of its source",
             source.tagFolder.string(), "name the stage of the new run with --stage 0, 1, 2 or 3");
     const int stage = options.stage.value_or(source.zeroStage);
     const bool sameStage = !isConverted(source.kind) && stage == source.zeroStage;
@@ -91,7 +91,7 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
         SHARDSCOPE_TRY(kind, stage0KindOf(source, options));
     } else if (options.stage0Form) {
         return fail(ErrorCode::Usage,
-            "a form of stage 0 is named, and the target has stage " + std::to_string(stage));
+            "a form of stage 0 is named, but the target has stage " + std::to_string(stage));
     }
     if (!partitionsParameters(kind) && options.subGroupSize)
         return fail(ErrorCode::Usage,
@@ -99,7 +99,7 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
     return kind;
 }
 
-bool joinsParts(const Checkpoint& source, const ReshardOptions& options)
+bool mergesParts(const Checkpoint& source, const ReshardOptions& options)
 {
     const bool universal = options.form == TargetForm::Universal;
     return (source.parallel.tp > 1 && (universal || options.tp == 1u))
@@ -119,7 +119,7 @@ Status requireOwnWeights(const Checkpoint& source)
                 "this build does not give ZeRO stage 1 to an fp32 run without ZeRO whose pipeline stages "
                 "share `"
                     + toValidUtf8(param.name) + "`",
-                source.tagFolder.string(), "leave --stage out, or give --pp 1");
+                source.tagFolder.string(), "omit --stage, or give --pp 1");
     }
     return {};
 }
@@ -136,33 +136,31 @@ bool mayHaveExperts(const Checkpoint& source)
 Status checkExperts(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
 {
     if (options.ep && *options.ep != source.parallel.ep && !mayHaveExperts(source))
-        return fail(ErrorCode::Unsupported, "the checkpoint has no experts that ranks could share out",
-            source.tagFolder.string(), "leave --ep out");
+        return fail(ErrorCode::Unsupported, "the checkpoint has no experts to distribute to ranks",
+            source.tagFolder.string(), "omit --ep");
     if (options.ep && *options.ep != source.parallel.ep && source.parallel.tp * source.parallel.pp > 1)
         return fail(ErrorCode::Unsupported,
-            "this build does not repartition experts if there are tensor slices or pipeline stages, too",
-            source.tagFolder.string(), "leave --ep out");
+            "this build does not repartition experts together with tensor slices or pipeline stages",
+            source.tagFolder.string(), "omit --ep");
     if (!FusedExperts::of(source).isEmpty()) {
         if (options.ep && *options.ep != source.parallel.ep && partitionsParameters(source.kind))
             return fail(ErrorCode::Unsupported,
                 "under ZeRO-3 ranks partition all experts of AutoEP that a rank has as one tensor, which "
-                "this "
-                "build does not cut into other ones",
-                source.tagFolder.string(), "leave --ep out");
+                "this build does not split differently",
+                source.tagFolder.string(), "omit --ep");
         const bool folded = FusedExperts::of(source).slices() > 1;
         if (isUniversal(target))
             return fail(ErrorCode::Unsupported,
                 "this build does not write the universal form of AutoEP's experts", source.tagFolder.string(),
-                folded ? "`reshard` rewrites them for another number of ranks; where they fold over tensor "
-                         "slices DeepSpeed's ds_to_universal.py refuses them, too"
+                folded ? "`reshard` rewrites them for another number of ranks; if they are folded over "
+                         "tensor slices, DeepSpeed's ds_to_universal.py also refuses them"
                        : "DeepSpeed's ds_to_universal.py does; `reshard` rewrites them for another number of "
                          "ranks");
         if (source.merged)
             return fail(ErrorCode::Unsupported,
-                "this build does not join tensor slices that AutoEP's experts fold over: which rank has "
-                "which "
-                "experts changes with them",
-                source.tagFolder.string(), "leave --tp out");
+                "this build does not merge tensor slices over which AutoEP's experts are folded: the merge "
+                "would change which rank has which experts",
+                source.tagFolder.string(), "omit --tp");
     }
     return {};
 }
@@ -174,11 +172,11 @@ Status checkDegrees(const Checkpoint& source, const ReshardOptions& options)
     if (options.tp && *options.tp != degrees.tp)
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.tp) + " tensor slices of it",
-            source.tagFolder.string(), "leave --tp out, or give 1");
+            source.tagFolder.string(), "omit --tp, or give 1");
     if (options.pp && *options.pp != degrees.pp)
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
-            source.tagFolder.string(), "leave --pp out, or give 1");
+            source.tagFolder.string(), "omit --pp, or give 1");
     return {};
 }
 
@@ -194,26 +192,25 @@ Status checkStages(const Checkpoint& source, CheckpointKind target)
         return fail(ErrorCode::Unsupported,
             "this build does not write pipeline stages without ZeRO but for the stages and the form that the "
             "source has",
-            source.tagFolder.string(), changes ? "leave --stage out" : "give --stage 1, or leave --pp out");
+            source.tagFolder.string(), changes ? "omit --stage" : "give --stage 1, or omit --pp");
     if (isUniversal(target) && experts)
         return fail(ErrorCode::Unsupported,
             "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "
-            "by "
-            "their number on that rank, so that all ranks would load those of the first",
+            "by their number on that rank, so that all ranks would load those of the first",
             source.tagFolder.string(),
             "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
     const bool partitions = pipeline && !experts && isStage0(source.kind) && traitsOf(target).stage == 1;
     if (partitions && split && hasTorchOptimizer(source.kind))
         return fail(ErrorCode::Unsupported,
             "this build does not repartition the layers of an fp32 run without ZeRO to other pipeline stages",
-            source.tagFolder.string(), "give --pp 1, or leave --pp out");
+            source.tagFolder.string(), "give --pp 1, or omit --pp");
     if (partitions)
         SHARDSCOPE_CHECK(requireOwnWeights(source));
     if (changes && !partitions && !isUniversal(target) && (pipeline || experts))
         return fail(ErrorCode::Unsupported,
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",
-            source.tagFolder.string(), "leave --stage out");
+            source.tagFolder.string(), "omit --stage");
     return {};
 }
 
@@ -249,8 +246,8 @@ Result<uint64_t> chooseSubGroupSize(
         return *source.subGroupSize;
     if (!partitionsParameters(source.kind))
         return configuredSubGroupSize(source).value_or(kDefaultSubGroupSize);
-    return fail(ErrorCode::Refused, "the source does not tell the sub_group_size it was cut for",
-        source.tagFolder.string(), "name the one the resumed run will use with --sub-group-size");
+    return fail(ErrorCode::Refused, "the source does not record its sub_group_size",
+        source.tagFolder.string(), "name with --sub-group-size the size that the resumed run uses");
 }
 
 bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
@@ -299,14 +296,13 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
     for (const ParamGroup& group : source.groups) {
         if (group.options == kNoNode)
             return refuse("the options of param group " + std::to_string(group.index)
-                + " (learning rate and the like) are not in the source, and a run that loads the result "
-                  "takes "
-                  "them from it");
+                + " (learning rate and the like) are not in the source, but a run that loads the result "
+                  "reads them from it");
     }
     if (source.groups.empty())
         return refuse("the source records no param groups");
     if (source.deepspeedVersion.empty() && (isConverted(source.kind) || isStage0(source.kind)))
-        return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
+        return refuse("the source does not record its DeepSpeed version, and stock DeepSpeed requires one");
     if (!isUniversal(target))
         return {};
     for (const FlatUnit& unit : source.units) {

@@ -25,8 +25,8 @@ struct ReshardOptions {
     TargetForm form = TargetForm::Native;
     std::optional<int> stage = {}; ///< ZeRO stage of a native target, 0 to 3; default the source's
                                    ///< (universal: that it was made from)
-    /// Stage 0: Torch, Fp16 or Fp16Unfused, which depends on the new run's optimizer; default as the source
-    /// tells.
+    /// Stage 0: Torch, Fp16 or Fp16Unfused, which depends on the optimizer of the new run; default: as the
+    /// source records.
     std::optional<CheckpointKind> stage0Form = {};
     std::optional<uint32_t> tp = {}; ///< tensor slices of a native target; default the source's
     std::optional<uint32_t> pp = {}; ///< the same of pipeline stages
@@ -35,7 +35,8 @@ struct ReshardOptions {
     std::vector<uint32_t> stageLayers = {};
     std::vector<std::string> tiedLayers = {}; ///< "KEY=LAYER,LAYER…": which layers use a tied module
     std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/model/named_ties.h)
-    /// How tensor slices join and are cut, as JSON text (slice_rules.h); default as the checkpoint records.
+    /// How tensor slices are merged and split, as JSON text (slice_rules.h); default as the checkpoint
+    /// records.
     std::optional<std::string> patterns = {};
     /// Rows of a vocabulary's tensors in all slices of the target together, padding included.
     std::optional<uint64_t> paddedVocabulary = {};
@@ -66,12 +67,12 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options);
 /// stage0KindOf().
 Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options);
 /// Whether slices or stages are merged before the target is laid out.
-bool joinsParts(const Checkpoint& source, const ReshardOptions& options);
+bool mergesParts(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the target keeps what tensor, pipeline and expert parallel ranks need: Usage where the ranks do
 /// not divide, Unsupported for forms that would have to join or split them.
 Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
-/// For ZeRO-3 targets: as asked, as the source was cut, as its ds_config says, or DeepSpeed's default; else
-/// 0. Refused when a ZeRO-3 source does not tell.
+/// For ZeRO-3 targets: as asked, as the source was partitioned, as its ds_config says, or DeepSpeed's
+/// default; else 0. Refused when a ZeRO-3 source does not tell.
 Result<uint64_t> chooseSubGroupSize(
     const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
 /// Whether the target's groups are in round-robin order: as in the source where it has one, else as its

@@ -115,7 +115,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
     const auto count = static_cast<uint32_t>(families.size());
     if (!partitionsGroups(out.kind))
         return fail(ErrorCode::Unsupported,
-            "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
+            "experts that are distributed over ranks are rewritten only for ZeRO-1 and ZeRO-2",
             source.tagFolder.string());
     if (out.ranks % count != 0)
         return undivided(source, out.ranks, count);
@@ -165,7 +165,7 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
         return fail(ErrorCode::Refused,
             "param group " + std::to_string(group.index)
                 + " has no trainable parameter, and only ZeRO-3 keeps such a group",
-            source.tagFolder.string(), "stay with stage 3");
+            source.tagFolder.string(), "keep stage 3");
     const FlatUnit& from = source.units[index(group.units.front())];
     if (from.kind == UnitKind::Group && group.units.size() > 1)
         return addExpertGroup(source, group, out);
@@ -195,7 +195,7 @@ Result<std::vector<std::vector<ParamId>>> subGroupFamilies(const Checkpoint& sou
         SHARDSCOPE_CHECK(checkAlike(front, unit));
         if (unit.partition.ranks() != front.partition.ranks())
             return fail(ErrorCode::Unsupported,
-                "param group " + std::to_string(group.index) + " has experts beside other parameters",
+                "param group " + std::to_string(group.index) + " has experts together with other parameters",
                 source.tagFolder.string());
         const auto known = std::find(firstRanks.begin(), firstRanks.end(), unit.firstRank);
         const auto family = static_cast<size_t>(known - firstRanks.begin());
@@ -286,7 +286,7 @@ Result<ReshardTarget> layOutExperts(
         return fail(ErrorCode::Unsupported,
             "experts at another degree make " + std::to_string(groups.size()) + " param groups of "
                 + std::to_string(source.groups.size()) + ", and the state of the scheduler is kept per group",
-            source.tagFolder.string(), "leave --ep out");
+            source.tagFolder.string(), "omit --ep");
     for (const TargetGroup& group : groups) {
         const ParamGroup& from = source.groups[group.source];
         for (size_t i = 1; i < from.units.size(); ++i)

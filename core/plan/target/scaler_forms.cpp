@@ -112,7 +112,7 @@ ScalerTexts targetScalerTexts(const Checkpoint& source, CheckpointKind target)
     return texts;
 }
 
-bool tellsScaling(const Checkpoint& source)
+bool recordsScaling(const Checkpoint& source)
 {
     return !isDynamic(optimStates(source)) || readableModel(source).configValue({"fp16"}) != kNoNode;
 }

@@ -20,6 +20,6 @@ std::vector<std::pair<std::string_view, NodeId>> scalerKeys(
 /// What the target's scaler is, for its fingerprint.
 ScalerTexts targetScalerTexts(const Checkpoint& source, CheckpointKind target);
 /// Whether its configuration records what only ZeRO's object stores.
-bool tellsScaling(const Checkpoint& source);
+bool recordsScaling(const Checkpoint& source);
 
 } // namespace shardscope

@@ -98,12 +98,12 @@ Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptio
     const Fused fused = fusedAdam(source);
     if (fused == Fused::Unknown)
         return fail(ErrorCode::Usage,
-            "the source does not tell its optimizer, and without ZeRO the form of its state depends on it",
+            "the source does not record its optimizer, and without ZeRO the form of the state depends on it",
             source.tagFolder.string(), "name --stage0-form: fp16 for FusedAdam, fp16-unfused for all others");
     return fused == Fused::Yes ? CheckpointKind::Fp16 : CheckpointKind::Fp16Unfused;
 }
 
-Status requireTellableGroups(const Checkpoint& source)
+Status requireKnownGroups(const Checkpoint& source)
 {
     std::vector<const Parameter*> candidates;
     const ModelStates model = modelStates(source);
@@ -139,9 +139,8 @@ Status requireTellableGroups(const Checkpoint& source)
     if (same)
         return {};
     return fail(ErrorCode::Refused,
-        "in fp32 a run without ZeRO keeps no names of the optimizer's parameters, and their shapes in the "
-        "order of the "
-        "module do not tell the param groups of this one: what would be written could not be read again",
+        "in fp32 a run without ZeRO keeps no names of the optimizer's parameters, and the shapes in the "
+        "order of the module do not determine its param groups: the result could not be read again",
         source.tagFolder.string(), "write stage 1, which every number of ranks loads");
 }
 
@@ -156,9 +155,9 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
         return finding.code == code::kNotSupported && finding.severity == Severity::Info;
     });
     if (isStage0(source.kind) && odd != source.findings.end())
-        return refuse(odd->message, "stay with stage 0 and its form");
+        return refuse(odd->message, "keep stage 0 and its form");
     if (isStage0(source.kind) && steps != source.findings.end())
-        return refuse(steps->message + ", and the target keeps one step for all", "stay with stage 0");
+        return refuse(steps->message + ", and the target keeps one step for all", "keep stage 0");
     if (!isStage0(target))
         return {};
     for (const FlatUnit& unit : source.units) {
@@ -175,8 +174,8 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
             + ", and without ZeRO such a run keeps no masters");
     if (const Parameter* empty = emptyParameter(source); empty != nullptr && !isStage0(source.kind))
         return refuse("parameter `" + toValidUtf8(empty->name)
-            + "` has no elements: a bare torch optimizer lists it, and the source does not tell where");
-    return requireTellableGroups(source);
+            + "` has no elements: a bare torch optimizer lists it, but the source does not record where");
+    return requireKnownGroups(source);
 }
 
 void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out)
@@ -188,8 +187,7 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
     if (hasUnfusedOptimizer(target))
         add(out, code::kStockLoaderTrap, Severity::Info,
             "the result has the form `fp16-unfused` (FP16_UnfusedOptimizer), which stock DeepSpeed loads "
-            "with every "
-            "optimizer but FusedAdam");
+            "with every optimizer but FusedAdam");
     if (hasTorchOptimizer(target))
         add(out, code::kStockLoaderTrap, Severity::Info,
             "the result has the form `torch`: the optimizer's own state, for a run in fp32");
@@ -197,9 +195,8 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
     if (isUniversal(target) && isStage0(source.kind) && pipeline)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "without ZeRO no file records whether layers of one pipeline stage share a module: where some "
-            "do, "
-            "stock DeepSpeed looks for its parameters under another name than the result has");
+            "without ZeRO no file records whether layers of one pipeline stage share a module: if some do, "
+            "stock DeepSpeed looks for its parameters under a name that the result does not have");
     const auto dynamic = [&] {
         const ScalerTexts texts = scalerTexts(source);
         return std::find(texts.begin(), texts.end(), std::pair<std::string, std::string>("dynamic", "true"))
@@ -207,26 +204,23 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
     };
     if (isStage0(target) && !isStage0(source.kind) && dynamic())
         add(out, code::kStockLoaderTrap, Severity::Info,
-            "without ZeRO the loss scaler has no hysteresis: scale, iteration and last overflow go along, "
-            "and the "
-            "least scale is that of the new run's configuration");
+            "without ZeRO the loss scaler has no hysteresis: scale, iteration and last overflow are copied, "
+            "and the minimum scale is that of the new run's configuration");
     if (isStage0(target) != isStage0(source.kind) && source.precision == "fp16" && !isUniversal(target))
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "stock DeepSpeed 0.19.8 in fp16 without ZeRO divides gradients by the loss scale and does not "
-            "multiply the "
-            "loss by it, so that its moments are smaller by that scale than with ZeRO; they are carried as "
-            "they are");
-    if (!isStage0(target) && keepsScalerKeys(source) && !tellsScaling(source))
+            "multiply the loss by it, so that its moments are smaller by that scale than with ZeRO; they are "
+            "carried as they are");
+    if (!isStage0(target) && keepsScalerKeys(source) && !recordsScaling(source))
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for "
-            "least "
-            "scale and hysteresis");
+            "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's defaults "
+            "for minimum scale and hysteresis");
     const bool needsClip
         = hasFlatMasters(target) && source.kind != target && optimStates(source).clipGrad == kNoNode;
     if (needsClip && readableModel(source).configValue({"zero_optimization"}) == kNoNode)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "the source does not record gradient clipping, and stock takes it from the result: it is written "
-            "as off");
+            "the source does not record gradient clipping, and stock DeepSpeed reads it from the result: it "
+            "is written as off");
 }
 
 } // namespace shardscope

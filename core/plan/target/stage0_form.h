@@ -20,7 +20,7 @@ bool ranInBf16(const Checkpoint& source);
 bool hasOptimizerInModel(const Checkpoint& source);
 /// Whether the param groups of a bare torch optimizer, which records no names, can be told apart again by the
 /// shapes of its states. Refused, because what is written must be readable.
-Status requireTellableGroups(const Checkpoint& source);
+Status requireKnownGroups(const Checkpoint& source);
 /// Refused where states of the source cannot be those of a run without ZeRO, or the other way round.
 Status requireStage0Facts(const Checkpoint& source, CheckpointKind target);
 /// What the user of the result should know.

@@ -19,7 +19,7 @@ std::string_view whyNoPath(std::string_view param)
         const size_t end = std::min(param.find('/', begin), param.size());
         const std::string_view part = param.substr(begin, end - begin);
         if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos)
-            return "it would leave the folder, or is none";
+            return "it is not a path below the folder";
         if (part.size() > kLongestName)
             return "it is too long";
         if (begin > 0 && part.ends_with(".pt"))
@@ -39,8 +39,7 @@ Status checkUniversalName(std::string_view param)
     return fail(ErrorCode::Refused,
         "`" + toValidUtf8(param.substr(0, 80))
             + "` cannot be the name of a folder, and a universal checkpoint keeps every parameter in a "
-              "folder "
-              "of its name: "
+              "folder of its name: "
             + std::string(why),
         {}, "reshard it to another number of ranks or another stage instead");
 }

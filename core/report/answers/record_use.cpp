@@ -26,6 +26,26 @@ std::string unitAddress(
     return formatAddress(flatAddressOf(checkpoint, unit, rank, 0, state.name));
 }
 
+/// The address of what a run holds.
+std::string useOf(
+    const Checkpoint& checkpoint, const FlatUnit& unit, const UnitState& state, const MappedRun& mapped)
+{
+    if (!mapped.param)
+        return unitAddress(checkpoint, unit, state, mapped.share);
+    const Parameter& param = checkpoint.params[index(unit.params[*mapped.param])];
+    ParamAddress address{param.name, state.name, std::nullopt};
+    if (mapped.box == nullptr && mapped.run.elements < param.elements)
+        address.range = std::pair{mapped.first, mapped.first + mapped.run.elements};
+    return formatAddress(address);
+}
+
+/// Whether the run is a slice without elements of a parameter that has some.
+bool isEmptySlice(const Checkpoint& checkpoint, const FlatUnit& unit, const MappedRun& mapped)
+{
+    return mapped.param && mapped.run.elements == 0
+        && checkpoint.params[index(unit.params[*mapped.param])].elements > 0;
+}
+
 } // namespace
 
 RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job)
@@ -43,26 +63,13 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
         }
     }
     out.usedBy.resize(out.records.size());
-    // A file holds flat buffers of its own rank only, so one lookup per unit and state is enough.
     for (const FlatUnit& unit : checkpoint.units) {
-        constexpr uint32_t kNone = 0xFFFFFFFFu;
-        const uint32_t share = entry.rank ? checkpoint.shareOf(unit, *entry.rank).value_or(kNone) : kNone;
         for (const UnitState& state : unit.states) {
-            for (size_t at = 0; at < state.perParam.size(); ++at) {
-                if (holds(state.perParam[at], file, out.records.size()))
-                    out.usedBy[state.perParam[at].record].push_back(formatAddress(ParamAddress{
-                        checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
-            }
-            for (size_t at = 0; share != kNone && at < unit.params.size() && !state.perSlice.empty(); ++at) {
-                const UnitState::Slice& slice = state.perSlice[share * unit.params.size() + at];
-                if (holds(slice.run, file, out.records.size()) && slice.run.elements > 0)
-                    out.usedBy[slice.run.record].push_back(
-                        formatAddress(ParamAddress{checkpoint.params[index(unit.params[at])].name, state.name,
-                            std::pair{slice.first, slice.first + slice.run.elements}}));
-            }
-            if (share < state.perRank.size() && holds(state.perRank[share], file, out.records.size()))
-                out.usedBy[state.perRank[share].record].push_back(
-                    unitAddress(checkpoint, unit, state, share));
+            state.visitRuns([&](const MappedRun& mapped) {
+                if (holds(mapped.run, file, out.records.size()) && !isEmptySlice(checkpoint, unit, mapped))
+                    out.usedBy[mapped.run.record].push_back(useOf(checkpoint, unit, state, mapped));
+                return true;
+            });
         }
     }
     for (const WholeTensor& whole : checkpoint.whole) {

@@ -13,8 +13,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
-constexpr size_t kMostDimensions = 64; ///< torch's own limit of what takes several tensors
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+constexpr size_t kMaxDimensions = 64; ///< torch's own limit of what takes several tensors
 constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
 
 /// One folder's metadata, from the pickle to entries.
@@ -141,7 +141,7 @@ private:
         const auto shape = asShape(m_graph, lookup(m_graph, attributes, "size"));
         if (!shape || !elementCount(*shape))
             return bad(entry.key, "has no size");
-        if (shape->size() > kMostDimensions)
+        if (shape->size() > kMaxDimensions)
             return bad(entry.key, "has more dimensions than torch computes with");
         entry.shape = *shape;
         if (properties == kNoNode)
@@ -218,9 +218,9 @@ private:
 Result<std::vector<DcpEntry>> readDcpMetadata(io::FileSystem& files, const io::Path& folder, JobContext& job)
 {
     const io::Path path = folder / kDcpMetadataName;
-    SHARDSCOPE_TRY(std::string text, files.readSmall(path, kMostBytes));
+    SHARDSCOPE_TRY(std::string text, files.readSmall(path, kMaxBytes));
     const auto stream = std::make_shared<const std::string>(std::move(text));
-    auto parsed = parsePickle(stream, {.streamBytes = kMostBytes}, job);
+    auto parsed = parsePickle(stream, {.streamBytes = kMaxBytes}, job);
     if (!parsed) {
         Error error = parsed.error();
         error.path = path.string();

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMostIndexBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
 constexpr size_t kKeptOfLongNames = 180;
 
 bool staysInNames(char c)
@@ -85,7 +85,7 @@ public:
 
     Result<std::vector<NpyTensor>> read()
     {
-        SHARDSCOPE_TRY(const std::string text, m_files.readSmall(m_folder / kNpyIndexName, kMostIndexBytes));
+        SHARDSCOPE_TRY(const std::string text, m_files.readSmall(m_folder / kNpyIndexName, kMaxIndexBytes));
         const Json index = Json::parse(text, nullptr, false);
         if (!index.is_object() || !index.contains("tensors"))
             return bad("it has no `tensors`");
@@ -147,7 +147,7 @@ private:
     {
         const io::Path path = m_folder / out.file;
         SHARDSCOPE_TRY(const auto file, m_files.openRead(path));
-        std::string head(std::min(file->size(), kMostNpyHeaderBytes), '\0');
+        std::string head(std::min(file->size(), kMaxNpyHeaderBytes), '\0');
         SHARDSCOPE_CHECK(file->readAt(0, {reinterpret_cast<uint8_t*>(head.data()), head.size()}));
         SHARDSCOPE_TRY(const NpyHeader header, parseNpyHeader(head, path.string()));
         SafeTensor& tensor = out.tensor;
@@ -187,13 +187,13 @@ std::string npyIndexText(std::span<const NpyTensor> tensors)
     return out.dump(2, ' ', true) + "\n";
 }
 
-std::vector<std::string> npyFileNames(const std::vector<std::string>& names, size_t mostBytes)
+std::vector<std::string> npyFileNames(const std::vector<std::string>& names, size_t maxBytes)
 {
     std::set<std::string> taken;
     std::vector<std::string> out;
     for (const std::string& name : names) {
         std::string text = spelled(name);
-        if (text.size() > mostBytes || !taken.insert(lowered(text)).second)
+        if (text.size() > maxBytes || !taken.insert(lowered(text)).second)
             text = marked(std::move(text), name);
         out.push_back(std::move(text));
     }

@@ -36,10 +36,10 @@ std::string npyIndexText(std::span<const NpyTensor> tensors);
 
 /// The names of files for tensors and states, in their order: letters, digits and `_ - .` stay, except a
 /// leading dot; other bytes, which a file system may change, are spelled `%HH`, so that `percentDecode`
-/// restores the name. A name longer than `mostBytes`, or that differs from an earlier one only in the case of
+/// restores the name. A name longer than `maxBytes`, or that differs from an earlier one only in the case of
 /// letters, is truncated and ends in `~` and 16 hex digits of its SHA-256; then only the index maps it to the
 /// tensor.
-std::vector<std::string> npyFileNames(const std::vector<std::string>& names, size_t mostBytes = 240);
+std::vector<std::string> npyFileNames(const std::vector<std::string>& names, size_t maxBytes = 240);
 
 /// All tensors of a folder, by its index and the files' own headers, in the order of the index. NotFound for
 /// a missing file; Damaged for an invalid index and for a file that differs from the index; Hostile where it

@@ -15,7 +15,7 @@ constexpr size_t kAlignment = 64;
 /// numpy keeps room for a first dimension of so many digits (GROWTH_AXIS_MAX_DIGITS), so that a file can grow
 /// in place.
 constexpr size_t kGrowthDigits = 21;
-constexpr size_t kMostDimensions = 64; ///< NPY_MAXDIMS
+constexpr size_t kMaxDimensions = 64; ///< NPY_MAXDIMS
 
 std::string headerOf(std::string_view type, const Shape& shape)
 {
@@ -65,7 +65,7 @@ public:
         while (!take(")")) {
             uint64_t size = 0;
             const auto [end, error] = std::from_chars(m_text.data(), m_text.data() + m_text.size(), size);
-            if (error != std::errc() || out.size() == kMostDimensions)
+            if (error != std::errc() || out.size() == kMaxDimensions)
                 return false;
             m_text.remove_prefix(static_cast<size_t>(end - m_text.data()));
             out.push_back(size);
@@ -146,7 +146,7 @@ Result<NpyHeader> parseNpyHeader(std::string_view head, const std::string& path)
         length |= (byte(10) << 16) | (byte(11) << 24);
     NpyHeader out;
     out.dataOffset = preamble + length;
-    if (out.dataOffset > kMostNpyHeaderBytes)
+    if (out.dataOffset > kMaxNpyHeaderBytes)
         return fail(ErrorCode::Unsupported, "the header of the NumPy file is longer than 4 KiB", path);
     if (out.dataOffset > head.size())
         return bad();

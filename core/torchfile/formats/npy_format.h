@@ -23,7 +23,7 @@ std::string npyHeader(DType dtype, const Shape& shape);
 std::string npyRawHeader(DType dtype, const Shape& shape);
 
 /// The most bytes that parseNpyHeader() needs to see of a file: 64 dimensions of 20 digits fit.
-inline constexpr uint64_t kMostNpyHeaderBytes = 4096;
+inline constexpr uint64_t kMaxNpyHeaderBytes = 4096;
 
 /// The beginning of a NumPy file of C order.
 struct NpyHeader {
@@ -32,7 +32,7 @@ struct NpyHeader {
     uint64_t dataOffset = 0; ///< bytes from the start of the file
 };
 
-/// `head`: the file's first bytes, kMostNpyHeaderBytes or all. Damaged for an invalid header; Unsupported for
+/// `head`: the file's first bytes, kMaxNpyHeaderBytes or all. Damaged for an invalid header; Unsupported for
 /// Fortran order, for records, and for a header that is longer.
 Result<NpyHeader> parseNpyHeader(std::string_view head, const std::string& path);
 

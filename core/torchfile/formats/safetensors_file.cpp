@@ -15,9 +15,9 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostHeaderBytes = 100'000'000; ///< tensor.rs, MAX_HEADER_SIZE
-constexpr size_t kMostTensors = 2'000'000;
-constexpr size_t kMostDimensions = 64;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000; ///< tensor.rs, MAX_HEADER_SIZE
+constexpr size_t kMaxTensors = 2'000'000;
+constexpr size_t kMaxDimensions = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 
 struct Name {
@@ -54,7 +54,7 @@ public:
     bool number_unsigned(number_unsigned_t value) override
     {
         if (m_list == List::Shape) {
-            if (m_tensor.shape.size() >= kMostDimensions)
+            if (m_tensor.shape.size() >= kMaxDimensions)
                 return stop(ErrorCode::LimitExceeded, "a tensor has more than 64 dimensions");
             m_tensor.shape.push_back(value);
             return true;
@@ -101,7 +101,7 @@ public:
         m_hasKey = true;
         if (m_depth == 1 && !m_names.insert(m_key).second)
             return stop(ErrorCode::Hostile, "it names `" + toValidUtf8(m_key) + "` twice");
-        if (m_names.size() > kMostTensors)
+        if (m_names.size() > kMaxTensors)
             return stop(ErrorCode::LimitExceeded, "it names more than two million tensors");
         return true;
     }
@@ -242,7 +242,7 @@ Result<SafetensorsHeader> readSafetensors(io::FileSystem& files, const io::Path&
     for (size_t i = length.size(); i-- > 0;)
         headerBytes = (headerBytes << 8) | length[i];
     const uint64_t rest = file->size() - length.size();
-    if (headerBytes > kMostHeaderBytes)
+    if (headerBytes > kMaxHeaderBytes)
         return fail(ErrorCode::LimitExceeded,
             "the safetensors file says that its header has " + std::to_string(headerBytes)
                 + " bytes; the format allows 100,000,000",

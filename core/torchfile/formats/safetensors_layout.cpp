@@ -15,7 +15,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostHeaderBytes = 100'000'000; ///< tensor.rs, MAX_HEADER_SIZE
+constexpr uint64_t kMaxHeaderBytes = 100'000'000; ///< tensor.rs, MAX_HEADER_SIZE
 constexpr size_t kLengthBytes = 8;
 
 /// The order of tensor.rs's Dtype, which the writer sorts by, from the end.
@@ -81,7 +81,7 @@ Result<SafetensorsLayout> SafetensorsLayout::make(
     }
     text += "}";
     text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
-    if (text.size() > kMostHeaderBytes)
+    if (text.size() > kMaxHeaderBytes)
         return fail(ErrorCode::LimitExceeded, "the header of the safetensors file would be above 100 MB", {},
             "make smaller files with --shard-size");
     for (size_t i = 0; i < kLengthBytes; ++i)

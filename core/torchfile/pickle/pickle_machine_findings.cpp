@@ -14,8 +14,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostFindings = 200; ///< of one kind, per pickle
-constexpr size_t kMostNamesInError = 3; ///< in the message of a stream that breaks off
+constexpr size_t kMaxFindings = 200; ///< of one kind, per pickle
+constexpr size_t kMaxNamesInError = 3; ///< in the message of a stream that breaks off
 
 std::string fullName(const PickleGraph& graph, NodeId global)
 {
@@ -73,7 +73,7 @@ void PickleMachine::addFindings()
         const NodeId node{i};
         const NodeKind kind = m_graph.m_nodes[i].kind;
         if (kind == NodeKind::Extension || kind == NodeKind::Buffer) {
-            if (opaque++ < kMostFindings)
+            if (opaque++ < kMaxFindings)
                 m_findings.push_back({code::kPickleOpaque, Severity::Warning,
                     kind == NodeKind::Buffer
                         ? "the pickle refers to a buffer outside itself"
@@ -90,12 +90,12 @@ void PickleMachine::addFindings()
         if (!seen.emplace(module, name).second)
             continue;
         if (isDangerousGlobal(module, name)) {
-            if (dangerous++ < kMostFindings)
+            if (dangerous++ < kMaxFindings)
                 m_findings.push_back({code::kPickleDangerous, Severity::Error,
                     fmt::format("the pickle names {}, which runs code when Python loads the file",
                         fullName(m_graph, node)),
                     {}, located(node)});
-        } else if (!isKnownGlobal(module, name) && opaque++ < kMostFindings) {
+        } else if (!isKnownGlobal(module, name) && opaque++ < kMaxFindings) {
             m_findings.push_back({code::kPickleOpaque, Severity::Info,
                 fmt::format("{} is unknown; its data is copied unchanged", fullName(m_graph, node)), {},
                 located(node)});
@@ -136,7 +136,7 @@ void PickleMachine::markConflictingStorages()
         if (known->dtype == storage->dtype && known->elements == storage->elements)
             continue;
         Node& firstNode = m_graph.m_nodes[index(first)];
-        if ((firstNode.flags & PickleGraph::kConflicting) == 0 && conflicts++ < kMostFindings)
+        if ((firstNode.flags & PickleGraph::kConflicting) == 0 && conflicts++ < kMaxFindings)
             m_findings.push_back({code::kTensorInvalid, Severity::Error,
                 "one storage is used with two types or two sizes, so its tensors are not reliable", {},
                 {fmt::format("byte {} and byte {}", firstNode.begin, m_graph.m_nodes[use].begin)}});
@@ -156,7 +156,7 @@ std::string PickleMachine::dangerousNames() const
 {
     std::string names;
     std::set<std::string> seen;
-    for (uint32_t i = 0; i < m_graph.nodeCount() && seen.size() < kMostNamesInError; ++i) {
+    for (uint32_t i = 0; i < m_graph.nodeCount() && seen.size() < kMaxNamesInError; ++i) {
         const NodeId node{i};
         if (m_graph.m_nodes[i].kind != NodeKind::Global
             || isGetattr(m_graph.globalModule(node), m_graph.globalName(node))

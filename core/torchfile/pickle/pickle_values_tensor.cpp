@@ -10,8 +10,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostDimensions = 64;
-constexpr int kMostWrappers = 8; ///< torch nests two at most: a type around a Parameter around a tensor
+constexpr size_t kMaxDimensions = 64;
+constexpr int kMaxWrappers = 8; ///< torch nests two at most: a type around a Parameter around a tensor
 
 enum class Rebuild { None, V2, V3, Parameter, FromType };
 
@@ -72,7 +72,7 @@ std::optional<Call> unwrap(const PickleGraph& graph, NodeId node, TensorView& vi
         return std::nullopt;
     Call call{graph.callable(node), graph.arguments(node)};
     bool parameter = false;
-    for (int depth = 0; depth < kMostWrappers; ++depth) {
+    for (int depth = 0; depth < kMaxWrappers; ++depth) {
         const auto arguments = graph.items(call.arguments);
         switch (rebuildOf(graph, call.callable)) {
         case Rebuild::V2:
@@ -205,7 +205,7 @@ Result<TensorView> asTensor(const PickleGraph& graph, NodeId node)
     if (sizes->size() != strides->size())
         return forward(
             invalid(fmt::format("it has {} sizes and {} strides", sizes->size(), strides->size())));
-    if (sizes->size() > kMostDimensions)
+    if (sizes->size() > kMaxDimensions)
         return forward(invalid(fmt::format("it has {} dimensions, 64 are allowed", sizes->size())));
     view.sizes = std::move(*sizes);
     view.strides = std::move(*strides);

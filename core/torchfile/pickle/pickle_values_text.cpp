@@ -11,7 +11,7 @@ namespace shardscope {
 namespace {
 
 constexpr int kDeepest = 3;
-constexpr size_t kMostBigIntBytes = 32;
+constexpr size_t kMaxBigIntBytes = 32;
 
 /// Control characters, line and direction marks as escapes: names must not be able to fake what is on screen.
 std::string printable(std::string_view raw, size_t limit)
@@ -196,7 +196,7 @@ private:
     /// Hexadecimal: decimal digits of a large number take quadratic time.
     void bigInt(std::string_view bytes)
     {
-        if (bytes.size() > kMostBigIntBytes) {
+        if (bytes.size() > kMaxBigIntBytes) {
             m_out += fmt::format("<integer of {} bytes>", bytes.size());
             return;
         }

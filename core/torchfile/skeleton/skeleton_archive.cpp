@@ -109,7 +109,7 @@ Result<std::shared_ptr<SkeletonArchive>> SkeletonArchive::read(io::FileSystem& f
         return fail(ErrorCode::Damaged, "the skeleton is truncated: its directory is missing", path.string(),
             "copy it again from where it was made");
     out->m_zip = std::move(*zip);
-    const auto text = recordText(*out->m_file, out->m_zip, kSkeletonIndex, kMostIndexBytes);
+    const auto text = recordText(*out->m_file, out->m_zip, kSkeletonIndex, kMaxIndexBytes);
     if (!text)
         return about(text.error(), path);
     auto index = parseSkeletonIndex(*text);
@@ -210,7 +210,7 @@ Result<std::shared_ptr<const std::string>> SkeletonArchive::bytesOf(size_t file)
     }
     auto bytes = std::make_shared<const std::string>();
     if (m_index.files[file].keptBytes() > 0) {
-        auto text = recordText(*m_file, m_zip, skeletonRecord(file), kMostKeptBytes);
+        auto text = recordText(*m_file, m_zip, skeletonRecord(file), kMaxKeptBytes);
         if (!text)
             return about(std::move(text).error(), m_path);
         bytes = std::make_shared<const std::string>(std::move(*text));

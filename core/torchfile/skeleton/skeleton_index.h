@@ -54,13 +54,13 @@ std::string skeletonIndexText(const SkeletonIndex& index);
 /// Reads the index and verifies everything: paths are relative, plain and different, no file is another's
 /// folder, extents are ascending, disjoint and inside their file. Damaged, Hostile or LimitExceeded;
 /// Unsupported for a later schema. No document is built: memory is proportional to files and extents, at most
-/// kMostFiles and kMostExtents.
+/// kMaxFiles and kMaxExtents.
 Result<SkeletonIndex> parseSkeletonIndex(const std::string& text);
 
-inline constexpr uint64_t kMostIndexBytes = uint64_t{128} << 20;
-inline constexpr size_t kMostFiles = size_t{1} << 20;
-inline constexpr size_t kMostExtents = size_t{1} << 22;
+inline constexpr uint64_t kMaxIndexBytes = uint64_t{128} << 20;
+inline constexpr size_t kMaxFiles = size_t{1} << 20;
+inline constexpr size_t kMaxExtents = size_t{1} << 22;
 /// Of one file: the longest pickle that is read, and room for headers.
-inline constexpr uint64_t kMostKeptBytes = uint64_t{512} << 20;
+inline constexpr uint64_t kMaxKeptBytes = uint64_t{512} << 20;
 
 } // namespace shardscope

@@ -14,8 +14,8 @@ namespace shardscope {
 namespace {
 
 constexpr size_t kLongestPath = 4096;
-constexpr size_t kMostFolders = 16;
-constexpr size_t kMostKeys = 4096;
+constexpr size_t kMaxFolders = 16;
+constexpr size_t kMaxKeys = 4096;
 /// Offsets are added to lengths without a thought beyond this.
 constexpr uint64_t kLargestFile = uint64_t{1} << 62;
 
@@ -56,7 +56,7 @@ public:
             m_file.modifiedNs = static_cast<int64_t>(
                 std::min<uint64_t>(value, static_cast<uint64_t>(std::numeric_limits<int64_t>::max())));
         } else if (m_place == Place::Kept) {
-            if (m_extents >= kMostExtents)
+            if (m_extents >= kMaxExtents)
                 return stop(ErrorCode::LimitExceeded, "it has more than four million extents");
             if (!m_offset) {
                 m_offset = value;
@@ -84,7 +84,7 @@ public:
                 m_file.unreadable->code = reasonOf(value);
             return true;
         case Place::Keys:
-            if (m_keys->size() >= kMostKeys)
+            if (m_keys->size() >= kMaxKeys)
                 return stop(ErrorCode::LimitExceeded, "it lists more than 4,096 keys");
             m_keys->push_back(toValidUtf8(value));
             return true;
@@ -108,7 +108,7 @@ public:
         case Place::Outside:
             return enter(Place::Root);
         case Place::Files:
-            if (m_out.files.size() >= kMostFiles)
+            if (m_out.files.size() >= kMaxFiles)
                 return stop(ErrorCode::LimitExceeded, "it has more than a million files");
             m_file = {};
             m_offset.reset();
@@ -245,7 +245,7 @@ bool isPlainPath(std::string_view path)
     for (std::string_view rest = path;;) {
         const size_t slash = rest.find('/');
         const std::string_view part = rest.substr(0, slash);
-        if (part.empty() || part == "." || part == ".." || ++folders > kMostFolders)
+        if (part.empty() || part == "." || part == ".." || ++folders > kMaxFolders)
             return false;
         if (slash == std::string_view::npos)
             return true;
@@ -268,7 +268,7 @@ Status checkExtents(const SkeletonFile& file)
         end = extent.offset + extent.bytes;
         kept += extent.bytes;
     }
-    if (kept > kMostKeptBytes)
+    if (kept > kMaxKeptBytes)
         return fail(ErrorCode::LimitExceeded, "a file of the skeleton keeps more than 512 MiB", file.path);
     return {};
 }

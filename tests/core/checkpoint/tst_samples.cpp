@@ -211,7 +211,8 @@ TEST_CASE("the output of DeepSpeed's converter for a sample equals what the live
             for (const FlatUnit& unit : checkpoint->units) {
                 CHECK((unit.kind == UnitKind::Whole || unit.kind == UnitKind::Frozen));
                 for (const UnitState& state : unit.states)
-                    CHECK(state.perParam.size() == (unit.kind == UnitKind::Whole ? unit.params.size() : 0));
+                    CHECK(state.map().tensors().size()
+                        == (unit.kind == UnitKind::Whole ? unit.params.size() : 0));
             }
         }
     }
@@ -236,7 +237,7 @@ TEST_CASE("the first snapshot of a universal folder opens no state file")
     const FlatUnit& unit = checkpoint.units.front();
     REQUIRE(unit.states.size() == 3);
     CHECK(unit.states[1].name == "exp_avg");
-    CHECK(unit.states[1].perParam.empty());
+    CHECK(unit.states[1].map().tensors().empty());
     const auto fragments = fragmentsOf(checkpoint, unit.params.front(), "exp_avg", 0, 1);
     REQUIRE(fragments.has_value());
     CHECK(fragments->front().file == kNoFile);

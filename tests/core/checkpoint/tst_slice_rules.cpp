@@ -142,7 +142,8 @@ TEST_CASE("slices that do not fit their pattern are refused")
     CHECK(misfitOf(rules, "same", {{2}, {3}}).find("different shapes") != std::string::npos);
     CHECK(misfitOf(rules, "gate", {{3, 2}, {3, 2}}).find("2 equal parts") != std::string::npos);
     CHECK(misfitOf(rules, "qkv", {{4, 3}, {4, 3}}).find("sub-parameters") != std::string::npos);
-    CHECK(misfitOf(rules, "view", {{3, 6}, {3, 6}}).find("another shape") != std::string::npos);
+    CHECK(misfitOf(rules, "view", {{3, 6}, {3, 6}}).find("the shape that the pattern gives them")
+        != std::string::npos);
     CHECK(misfitOf(rules, "none", {{3, 6}, {3, 6}}).find("0 equal") != std::string::npos);
     CHECK(misfitOf(rules, "embed", {{4, 2}, {4, 2}}).find("fewer than the vocabulary's 9")
         != std::string::npos);
@@ -152,12 +153,12 @@ TEST_CASE("slices that do not fit their pattern are refused")
 
 TEST_CASE("invalid pattern objects are refused with the reason")
 {
-    CHECK(refusalOf("[]").find("no JSON object") != std::string::npos);
-    CHECK(refusalOf("{").find("no JSON object") != std::string::npos);
+    CHECK(refusalOf("[]").find("not a JSON object") != std::string::npos);
+    CHECK(refusalOf("{").find("not a JSON object") != std::string::npos);
     CHECK(refusalOf(R"({"row_patterns": []})").find("`row_patterns`") != std::string::npos);
     CHECK(refusalOf(R"({"parameter_to_average_patterns": "a"})").find("no list") != std::string::npos);
     CHECK(refusalOf(R"({"parameter_to_average_patterns": ["(a"]})").find("`(a`") != std::string::npos);
-    CHECK(refusalOf(R"({"parameter_to_average_patterns": [7]})").find("no pattern") != std::string::npos);
+    CHECK(refusalOf(R"({"parameter_to_average_patterns": [7]})").find("not a pattern") != std::string::npos);
     CHECK(refusalOf(R"({"original_vocab_size": -1})").find("original_vocab_size") != std::string::npos);
     for (const char* entry : {R"({})", R"({"patterns": ["a"], "shape": [[1]], "partition_dim": 1})",
              R"({"patterns": ["a"], "shape": [["x"]], "partition_dim": 0})",

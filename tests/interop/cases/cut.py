@@ -88,7 +88,7 @@ def _plain(value):
 
 
 @dataclass(frozen=True)
-class CutSlices:
+class SplitSlices:
     """Trained in one number of slices, loaded by engines of another, which hold the same state bit for bit and continue
     the same. With `like_stock` the model file equals that of a run with the new number of slices."""
     setup: object
@@ -145,7 +145,7 @@ class CutSlices:
 
 
 @dataclass(frozen=True)
-class CutLikeUniversal:
+class SplitLikeUniversal:
     """Masters and optimizer states equal those of a universal load with the same number of slices."""
     setup: object
     before: int
@@ -159,7 +159,7 @@ class CutLikeUniversal:
 
     def run(self, context):
         source = parallel.source_of(context, self.setup, self.before)
-        cut = CutSlices(self.setup, self.before, self.after, self.degree, self.setup.stage, self.padding)
+        cut = SplitSlices(self.setup, self.before, self.after, self.degree, self.setup.stage, self.padding)
         options, patterns = cut._options(context)
         folders = [context.target(f"{self.name} {form}") for form in ("native", "universal")]
         context.tool.reshard(source.folder, folders[0], self.after, *options, *patterns)

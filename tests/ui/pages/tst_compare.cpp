@@ -104,7 +104,7 @@ private Q_SLOTS:
         writeRules("[]");
         patterns->setText(ui.folder(u"rules.json"_s));
         QVERIFY(compareWith(ui, samplePath("zero2-w2")));
-        QVERIFY2(facts->text().contains(u"no JSON object"_s), qPrintable(facts->text()));
+        QVERIFY2(facts->text().contains(u"not a JSON object"_s), qPrintable(facts->text()));
         writeRules("{}");
         QVERIFY(compareWith(ui, samplePath("zero2-w2")));
         const QString verdict = ui.find<VerdictPanel>("verdictPanel")->headline();

@@ -145,7 +145,7 @@ private Q_SLOTS:
             line.usedBy = i == 3 ? "exp_avg of group 0" : "";
             list.lines.push_back(line);
         }
-        list.mostBytes = 60;
+        list.maxBytes = 60;
         RecordTableModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         model.setList(list);
@@ -393,7 +393,7 @@ private Q_SLOTS:
         size_t steps = 0;
         for (; history.canGoBack(); ++steps)
             history.back();
-        QCOMPARE(steps, SelectionHistory::kMostPlaces - 1);
+        QCOMPARE(steps, SelectionHistory::kMaxPlaces - 1);
     }
 
     void selectionIsCarriedOverByName()

@@ -16,7 +16,7 @@ void MapBookmarks::toggle(const MapSource& source, MapSource::Point point)
     const auto at = std::lower_bound(places.begin(), places.end(), first);
     if (at != places.end() && at->first == begin.rank && at->second < begin.offset + cell.size()) {
         places.erase(at);
-    } else if (places.size() < kMost) {
+    } else if (places.size() < kMax) {
         places.insert(at, first);
     }
 }

@@ -14,7 +14,7 @@ namespace shardscope::ui {
 class MapBookmarks
 {
 public:
-    static constexpr size_t kMost = 200; ///< per unit
+    static constexpr size_t kMax = 200; ///< per unit
 
     /// Sets a mark at the beginning of the cell at `point`, or removes the mark in this cell.
     void toggle(const MapSource& source, MapSource::Point point);

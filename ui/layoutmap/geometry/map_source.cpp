@@ -83,12 +83,18 @@ MapSource::Place MapSource::placeOf(uint32_t row, uint64_t element) const
     return {static_cast<uint32_t>(element / length), element % length};
 }
 
-UnitState::Place MapSource::storedAt(const MapCell& cell, Place place) const
+MapSource::Stored MapSource::storedAt(const MapCell& cell, Place place) const
 {
-    FlatPiece piece{.rank = place.rank, .paramOffset = cell.paramOffset, .flatOffset = place.offset};
+    FlatPiece piece{
+        .rank = place.rank, .paramOffset = cell.paramOffset, .flatOffset = place.offset, .elements = 1};
     if (cell.param != kNoParam)
         piece.param = checkpoint().params[index(cell.param)].indexInUnit;
-    return state().placeOf(piece);
+    Stored out;
+    state().visitPiece(piece, [&out](const StoredPiece& stored) {
+        out = {stored.run, stored.runOffset};
+        return false;
+    });
+    return out;
 }
 
 MapSource::Point MapSource::pointOf(uint32_t rank, uint64_t offset) const

@@ -53,8 +53,12 @@ public:
         uint64_t offset = 0;
     };
     [[nodiscard]] Place placeOf(uint32_t row, uint64_t element) const;
-    /// The run that stores the cell at `place`, and the position in it.
-    [[nodiscard]] UnitState::Place storedAt(const MapCell& cell, Place place) const;
+    struct Stored {
+        StoredRun run; ///< absent if nothing is stored
+        uint64_t offset = 0; ///< the element inside the run
+    };
+    /// What stores the first element of the cell at `place`.
+    [[nodiscard]] Stored storedAt(const MapCell& cell, Place place) const;
     struct Point {
         uint32_t row = 0;
         uint64_t element = 0;

@@ -93,7 +93,7 @@ void MapValues::read(ParamId param, const Chunk& key)
                 if (generation != m_generation) {
                     return;
                 }
-                if (m_chunks.size() >= kMostChunks) {
+                if (m_chunks.size() >= kMaxChunks) {
                     m_chunks.clear();
                 }
                 m_pending.remove(key);

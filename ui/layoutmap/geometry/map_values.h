@@ -36,7 +36,7 @@ Q_SIGNALS:
 
 private:
     using Chunk = QPair<quint32, quint64>; ///< parameter, chunk number
-    static constexpr qsizetype kMostChunks = 4096;
+    static constexpr qsizetype kMaxChunks = 4096;
 
     void read(ParamId param, const Chunk& key);
 

@@ -10,7 +10,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kMostShapes = 60'000;
+constexpr size_t kMaxShapes = 60'000;
 
 struct Shape {
     QRectF box;
@@ -40,7 +40,7 @@ std::vector<Shape> shapesOf(const MapRenderRequest& request)
             shape.fill = sampler.fillOf(shape.cell, request.source->placeOf(number, shape.cell.begin).rank);
             shapes.push_back(shape);
             pixel = end;
-            if (shapes.size() > kMostShapes) {
+            if (shapes.size() > kMaxShapes) {
                 return {};
             }
         }

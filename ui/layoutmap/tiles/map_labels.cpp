@@ -12,8 +12,8 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kMostLabels = 800;
-constexpr qsizetype kMostNames = 20'000;
+constexpr size_t kMaxLabels = 800;
+constexpr qsizetype kMaxNames = 20'000;
 constexpr int kPaddingAround = 4;
 /// Rows that are all alike are labelled this far apart, in text lines, once there are many of them.
 constexpr int kLinesBetweenLabels = 5;
@@ -86,7 +86,7 @@ std::vector<MapLabel> MapLabels::layout(const MapSource& source, const MapViewpo
         stride
             = std::max<uint64_t>(static_cast<uint64_t>(kLinesBetweenLabels * m_metrics.height() / height), 1);
     }
-    for (uint64_t row = rows.begin; row < rows.end && labels.size() < kMostLabels; ++row) {
+    for (uint64_t row = rows.begin; row < rows.end && labels.size() < kMaxLabels; ++row) {
         const auto number = static_cast<uint32_t>(row);
         // Counted from row 0, so that labels stay with their rows while scrolling.
         const bool wanted = row % stride == 0 || source.query().anyMissing(number, number + 1);
@@ -104,7 +104,7 @@ void MapLabels::layoutRow(
     const int64_t end = viewport.x() + viewport.visibleRect().width;
     const int probe = std::max(narrowest() - 1, 8);
     bool merged = false;
-    for (int64_t pixel = viewport.x(); pixel < end && labels.size() < kMostLabels;) {
+    for (int64_t pixel = viewport.x(); pixel < end && labels.size() < kMaxLabels;) {
         auto cell = source.query().cellAt(row, geometry.elementAt(pixel));
         const uint32_t rank = source.placeOf(row, cell.begin).rank;
         if (cell.kind == CellKind::Missing) {
@@ -220,7 +220,7 @@ QString MapLabels::nameFor(const MapSource& source, ParamId param, int width)
     if (found != m_names.constEnd()) {
         return *found;
     }
-    if (m_names.size() > kMostNames) {
+    if (m_names.size() > kMaxNames) {
         m_names.clear();
     }
     return *m_names.insert(key, shortenedName(source.nameOf(param), width, m_metrics));

@@ -12,7 +12,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kMostTwins = 4000;
+constexpr size_t kMaxTwins = 4000;
 /// Rows thinner than this, in logical pixels, have no outlines, which would hide them.
 constexpr int kThinRow = 10;
 constexpr double kNarrowestElementWithValue = 24.0;
@@ -211,7 +211,7 @@ void MapPainter::paintTwins(QPainter& painter, ParamId param) const
         }
         return;
     }
-    for (const auto& block : fragmentBlocks(m_source, param, visible.rows, kMostTwins)) {
+    for (const auto& block : fragmentBlocks(m_source, param, visible.rows, kMaxTwins)) {
         const bool seen
             = block.elements.begin < visible.elements.end && block.elements.end > visible.elements.begin;
         if (seen) {

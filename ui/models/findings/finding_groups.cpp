@@ -15,7 +15,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr qsizetype kMostNumbers = 6;
+constexpr qsizetype kMaxNumbers = 6;
 
 bool isDigit(char byte)
 {
@@ -56,7 +56,7 @@ Parts partsOf(const std::string& message)
     return parts;
 }
 
-QString joinedMessage(const std::vector<Parts>& alike)
+QString mergedMessage(const std::vector<Parts>& alike)
 {
     const Parts& first = alike.front();
     std::string text = first.words.front();
@@ -66,11 +66,11 @@ QString joinedMessage(const std::vector<Parts>& alike)
             const QString number = QString::fromStdString(parts.numbers[i]);
             if (!different.contains(number))
                 different.append(number);
-            if (different.size() > kMostNumbers)
+            if (different.size() > kMaxNumbers)
                 break;
         }
-        const bool cut = different.size() > kMostNumbers;
-        text += different.mid(0, kMostNumbers).join(u", "_s).toStdString() + (cut ? ", …" : "")
+        const bool cut = different.size() > kMaxNumbers;
+        text += different.mid(0, kMaxNumbers).join(u", "_s).toStdString() + (cut ? ", …" : "")
             + first.words[i + 1];
     }
     return sentenceText(text);
@@ -86,9 +86,9 @@ std::vector<FindingGroup> groupFindings(const std::vector<Finding>& findings)
     std::vector<std::vector<Parts>> parts;
     for (const Finding& finding : findings) {
         Parts own = partsOf(finding.message);
-        const auto [entry, fresh]
+        const auto [entry, added]
             = known.try_emplace(Key{finding.severity, std::string(finding.code), own.words}, groups.size());
-        if (fresh) {
+        if (added) {
             groups.emplace_back();
             parts.emplace_back();
         }
@@ -96,7 +96,7 @@ std::vector<FindingGroup> groupFindings(const std::vector<Finding>& findings)
         parts[entry->second].push_back(std::move(own));
     }
     for (size_t i = 0; i < groups.size(); ++i)
-        groups[i].message = joinedMessage(parts[i]);
+        groups[i].message = mergedMessage(parts[i]);
     std::stable_sort(groups.begin(), groups.end(),
         [](const FindingGroup& a, const FindingGroup& b) { return a.first().severity > b.first().severity; });
     return groups;

@@ -56,8 +56,8 @@ void ParameterIndex::collectFacts()
     m_facts.resize(checkpoint.params.size());
     std::unordered_map<std::string, uint16_t> known;
     const auto setOf = [&](const std::string& text) {
-        const auto [entry, fresh] = known.try_emplace(text, static_cast<uint16_t>(m_stateSets.size()));
-        if (fresh)
+        const auto [entry, added] = known.try_emplace(text, static_cast<uint16_t>(m_stateSets.size()));
+        if (added)
             m_stateSets.push_back(text);
         return entry->second;
     };
@@ -98,7 +98,7 @@ void ParameterIndex::collectFacts()
             m_facts[i].dtype = m_facts[index(owner)].dtype;
             m_facts[i].states = m_facts[index(owner)].states;
         }
-        m_mostBytes = std::max(m_mostBytes, m_facts[i].bytes);
+        m_maxBytes = std::max(m_maxBytes, m_facts[i].bytes);
     }
 }
 

@@ -40,7 +40,7 @@ public:
     [[nodiscard]] size_t size() const { return m_facts.size(); }
     [[nodiscard]] const ParamFacts& facts(ParamId param) const { return m_facts[index(param)]; }
     [[nodiscard]] const std::vector<std::string>& stateSets() const { return m_stateSets; }
-    [[nodiscard]] uint64_t mostBytes() const { return m_mostBytes; }
+    [[nodiscard]] uint64_t maxBytes() const { return m_maxBytes; }
     [[nodiscard]] std::string_view lowerName(size_t i) const
     {
         return std::string_view(m_names).substr(m_nameStarts[i], m_nameStarts[i + 1] - m_nameStarts[i] - 1);
@@ -61,7 +61,7 @@ private:
     std::vector<size_t> m_nameStarts;
     std::vector<ParamFacts> m_facts;
     std::vector<std::string> m_stateSets;
-    uint64_t m_mostBytes = 0;
+    uint64_t m_maxBytes = 0;
     mutable std::array<std::once_flag, kParamColumns> m_orderOnce;
     mutable std::array<std::vector<uint32_t>, kParamColumns> m_orders;
 };

@@ -93,9 +93,9 @@ QVariant ParameterTableModel::data(const QModelIndex& at, int role) const
         return isNumber || column == ParamColumn::Group ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
                                                         : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
     case ShareRole:
-        if (column != ParamColumn::Bytes || m_index->mostBytes() == 0)
+        if (column != ParamColumn::Bytes || m_index->maxBytes() == 0)
             return {};
-        return static_cast<double>(m_index->facts(id).bytes) / static_cast<double>(m_index->mostBytes());
+        return static_cast<double>(m_index->facts(id).bytes) / static_cast<double>(m_index->maxBytes());
     case CopyRole:
         if (column == ParamColumn::Bytes)
             return QString::number(m_index->facts(id).bytes);

@@ -12,7 +12,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kMostShown = 100;
+constexpr size_t kMaxShown = 100;
 
 struct Candidate {
     int score = 0;
@@ -26,7 +26,7 @@ struct Candidate {
 
 void keepBest(std::vector<Candidate>& candidates)
 {
-    const size_t kept = std::min(candidates.size(), kMostShown);
+    const size_t kept = std::min(candidates.size(), kMaxShown);
     std::partial_sort(
         candidates.begin(), candidates.begin() + static_cast<ptrdiff_t>(kept), candidates.end());
     candidates.resize(kept);
@@ -75,7 +75,7 @@ PickFinder findParameter(ParameterIndexPtr index)
         for (uint32_t i = 0; i < byName.size(); ++i) {
             if (i % 4096 == 0 && token.stop_requested())
                 break;
-            if (pattern.empty() && i >= kMostShown)
+            if (pattern.empty() && i >= kMaxShown)
                 break;
             if (const int score = pattern.empty() ? 0 : fuzzyScore(pattern, index->lowerName(byName[i]));
                 score >= 0)

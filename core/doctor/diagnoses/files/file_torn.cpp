@@ -39,11 +39,10 @@ const Diagnosis kFileTorn{
     .means = {.loading = "torch.load stops: the directory at the end of the zip file is missing.",
         .resuming = "Data after the end of the file is lost; all records before it are complete.",
         .exporting = "Parameters with surviving records can be exported."},
-    .remedy = "rebuild the directory from the headers of the records that survived, and "
-              "refill the rest",
+    .remedy = "rebuild the directory from the headers of the records that survived, and refill the rest",
     .repairs = true,
-    .threads = "LF#6208, PL#20398, kohya-ss/sd-scripts#1245, bmaltais/kohya_ss#2216, "
-               "sml2h3/dddd_trainer#36, DS#1388",
+    .threads
+    = "LF#6208, PL#20398, kohya-ss/sd-scripts#1245, bmaltais/kohya_ss#2216, sml2h3/dddd_trainer#36, DS#1388",
     .look = look,
 };
 

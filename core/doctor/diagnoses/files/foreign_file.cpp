@@ -33,12 +33,11 @@ const Diagnosis kForeignFile{
     .name = "Not a file of this checkpoint",
     .depth = CheckDepth::Headers,
     .worst = Severity::Error,
-    .means = {.loading = "Stock DeepSpeed reads every file with the name of a state file, and fails on other "
-                         "content.",
+    .means = {.loading
+        = "Stock DeepSpeed reads every file with the name of a state file, and fails on other content.",
         .exporting = "Tools that take all files of a folder stop."},
     .noRemedy = "the original content is not in the file; fetch the right file, or remove this one",
-    .threads = "mlfoundations/task_vectors#11, lppllppl920/EndoscopyDepthEstimation-"
-               "Pytorch#30",
+    .threads = "mlfoundations/task_vectors#11, lppllppl920/EndoscopyDepthEstimation-Pytorch#30",
     .look = look,
 };
 

@@ -80,8 +80,8 @@ const Diagnosis kModelStatesMissing{
     .means = {.loading = "Stock DeepSpeed opens the model file first and stops without it.",
         .resuming = "Counters, scheduler, buffers and frozen weights are in that file.",
         .exporting = "Names and shapes of parameters are in that file, and not in the shards."},
-    .remedy = "restore the file; or rebuild it from another tag's, with this tag's counters and with "
-              "weights from the masters",
+    .remedy = "restore the file; or rebuild it from another tag's, with this tag's counters and with weights "
+              "from the masters",
     .repairs = true,
     .threads = "DS#3377, finetrainers#29, DS#1322, DS#7599",
     .look = look,

@@ -10,11 +10,11 @@ namespace {
 
 std::string namesOf(const std::vector<std::string>& files)
 {
-    constexpr size_t kMost = 4;
+    constexpr size_t kMax = 4;
     std::string out;
-    for (size_t i = 0; i < files.size() && i < kMost; ++i)
+    for (size_t i = 0; i < files.size() && i < kMax; ++i)
         out += (i == 0 ? "" : ", ") + toValidUtf8(files[i]);
-    return files.size() > kMost ? out + " and " + std::to_string(files.size() - kMost) + " more" : out;
+    return files.size() > kMax ? out + " and " + std::to_string(files.size() - kMax) + " more" : out;
 }
 
 Status look(const CheckContext& context, FindingSink& sink)

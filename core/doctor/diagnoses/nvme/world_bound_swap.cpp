@@ -39,9 +39,8 @@ const Diagnosis kWorldBoundSwap{
     .name = "Swap files fix the number of ranks",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
-    .means
-    = {.loading = "Stock DeepSpeed loads it only at this world size, with NVMe offload, and without the "
-                  "moments and steps of swapped sub-groups.",
+    .means = {.loading = "Stock DeepSpeed loads it only at this world size, with NVMe offload, and without "
+                         "the moments and steps of swapped sub-groups.",
         .resuming = "Resume from ordinary shards, which hold all of it.",
         .exporting = "Weights are exported from the swap files."},
     .remedy = "write ordinary shards, for any number of ranks",

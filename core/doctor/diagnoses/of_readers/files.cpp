@@ -48,8 +48,8 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "Loading it with weights_only=False runs what it names.",
             .resuming = "Do not load it in Python.",
             .exporting = "Shardscope executes nothing and reads only the tensors."},
-        .remedy = "rewrite only tensors and plain values; reshard and convert do this, but refuse to"
-                  " copy such objects",
+        .remedy = "rewrite only tensors and plain values; reshard and convert do this, but refuse to copy "
+                  "such objects",
         .threads = "scanners of pickles list the same names",
     },
     // A record with a wrong header, length or CRC.
@@ -64,9 +64,8 @@ constexpr std::array kDiagnoses{
                              "payloads, and loads wrong numbers silently.",
             .resuming = "The parameters in this record are not what was saved.",
             .exporting = "They are exported unchanged."},
-        .remedy
-        = "refill the content of the record on a copy, marked: masters from the 16-bit copies, moments from "
-          "a neighbouring tag or another checkpoint",
+        .remedy = "refill the content of the record on a copy, marked: masters from the 16-bit copies, "
+                  "moments from a neighbouring tag or another checkpoint",
         .repairs = true,
         .threads = "2U1/Gemma3-Finetune#3, pytorch/pytorch#170244",
     },
@@ -93,8 +92,8 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "Stock DeepSpeed stops at it.",
             .resuming = "Its content is lost unless the disk or its permissions are repaired.",
             .exporting = "Its content cannot be exported."},
-        .noRemedy = "the file cannot be read: repair permissions, disk or mount, or copy the file "
-                    "again from its source",
+        .noRemedy = "the file cannot be read: repair permissions, disk or mount, or copy the file again from "
+                    "its source",
     },
     // A diagnosis that could not run, for example because a file cannot be read.
     Diagnosis{

@@ -22,14 +22,13 @@ constexpr std::array kDiagnoses{
         .name = "No pointer file",
         .depth = CheckDepth::Names,
         .worst = Severity::Error,
-        .means = {.loading = "Stock DeepSpeed looks for a file `latest` and loads nothing without it, "
-                             "unless a tag is named; wrappers then train from the start or stop.",
+        .means = {.loading = "Stock DeepSpeed looks for a file `latest` and loads nothing without it, unless "
+                             "a tag is named; wrappers then train from the start or stop.",
             .resuming = "Nothing is lost: load the tag by its name.",
             .exporting = "Converters that read `latest` stop."},
         .remedy = "write `latest` with the name of the newest complete tag",
         .repairs = true,
-        .threads = "HF#22170, lean-dojo/ReProver#71, allenai/open-instruct#1589, BS-MDS#159, BS-"
-                   "MDS#164",
+        .threads = "HF#22170, lean-dojo/ReProver#71, allenai/open-instruct#1589, BS-MDS#159, BS-MDS#164",
     },
     // `latest` names a folder that does not exist, cannot be read, or has a form that makes stock DeepSpeed
     // look elsewhere.
@@ -39,15 +38,15 @@ constexpr std::array kDiagnoses{
         .name = "The pointer names no usable tag",
         .depth = CheckDepth::Names,
         .worst = Severity::Error,
-        .means = {.loading = "Stock DeepSpeed fails, or a wrapper trains from the start: the named folder "
-                             "is missing or has no state files.",
+        .means = {.loading = "Stock DeepSpeed fails, or a wrapper trains from the start: the named folder is "
+                             "missing or has no state files.",
             .resuming = "Resume from the newest complete tag.",
             .exporting = "Converters that read `latest` stop."},
         .remedy = "point `latest` to the newest complete tag",
         .repairs = true,
-        .threads = "HF#27820, HF#35580, HF#28027, LF#1860, huggingface/open-r1#553, "
-                   "modelscope/ms-swift#1132, PL#688, vllm-project/speculators#739, NVIDIA-"
-                   "NeMo/Automodel#3261",
+        .threads
+        = "HF#27820, HF#35580, HF#28027, LF#1860, huggingface/open-r1#553, modelscope/ms-swift#1132, PL#688, "
+          "vllm-project/speculators#739, NVIDIA-NeMo/Automodel#3261",
     },
     // A file with the right name that was saved by another rank, step, world size or run.
     Diagnosis{
@@ -58,8 +57,7 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed loads it silently where sizes agree.",
-            .resuming = "Part of the model resumes from another state; the loss shows it late or "
-                        "never.",
+            .resuming = "Part of the model resumes from another state; the loss shows it late or never.",
             .exporting = "Merged weights mix two states."},
         .remedy = "restore the right file; repair on a copy renames files with exchanged names, and refills "
                   "others like missing ones",
@@ -74,13 +72,13 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops on the ranks without files.",
-            .resuming = "The masters and optimizer states of these ranks are lost unless another "
-                        "folder has them.",
-            .exporting = "Weights that only these ranks have cannot be exported; ZeRO-1/2 keep "
-                         "16-bit copies in the model file."},
-        .remedy = "copy the files from where they were saved (`--root` adds a folder), or refill "
-                  "them on a copy: from a neighbouring tag, a universal folder or the 16-bit "
-                  "copies, with reconstructed values marked",
+            .resuming
+            = "The masters and optimizer states of these ranks are lost unless another folder has them.",
+            .exporting = "Weights that only these ranks have cannot be exported; ZeRO-1/2 keep 16-bit copies "
+                         "in the model file."},
+        .remedy = "copy the files from where they were saved (`--root` adds a folder), or refill them on a "
+                  "copy: from a neighbouring tag, a universal folder or the 16-bit copies, with "
+                  "reconstructed values marked",
         .repairs = true,
         .threads = "DS#1793, LF#1253, LF#8098, HuangLK/transpeeder#37, DS#2319",
     },
@@ -106,8 +104,8 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed takes the family that fits the new run's precision, even "
-                             "if it is older, and at most warns.",
+        .means = {.loading = "Stock DeepSpeed takes the family that fits the new run's precision, even if it "
+                             "is older, and at most warns.",
             .resuming = "A run with the other precision resumes from an older state.",
             .exporting = "Scripts take the first family that matches."},
         .remedy = "write a copy with only the family that belongs to the model file",
@@ -139,9 +137,8 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed ignores it. If an export was moving its files into place, the "
                              "folder contains files of two exports."},
-        .noRemedy
-        = "run the interrupted command again to continue it; `shardscope clean` lists such folders, and "
-          "removes them with --remove",
+        .noRemedy = "run the interrupted command again to continue it; `shardscope clean` lists such "
+                    "folders, and removes them with --remove",
     },
 };
 

@@ -18,8 +18,8 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed continues with new masters and moments for these sub-"
-                             "groups, silently.",
+        .means = {.loading
+            = "Stock DeepSpeed continues with new masters and moments for these sub-groups, silently.",
             .resuming = "The loss decreases much slower, or jumps.",
             .exporting = "Weights fall back to 16-bit copies."},
         .remedy = "pass the swap folder of the run with `--root`; lost states are taken from another tag or "
@@ -34,10 +34,9 @@ constexpr std::array kDiagnoses{
         .name = "Swap files of unknown sub-groups",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
-        .means = {.loading = "Stock DeepSpeed names them by object addresses and cannot find them "
-                             "again."},
-        .remedy = "files that sizes, order and 16-bit content identify are used, with the evidence "
-                  "shown; others are left out",
+        .means = {.loading = "Stock DeepSpeed names them by object addresses and cannot find them again."},
+        .remedy = "files that sizes, order and 16-bit content identify are used, with the evidence shown; "
+                  "others are left out",
         .threads = "DS#4416",
     },
     // Tensors of the optimizer files that swap files replace.
@@ -64,9 +63,8 @@ constexpr std::array kDiagnoses{
         .silent = true,
         .means = {.loading = "Stock DeepSpeed does not compare them.",
             .resuming = "Sub-groups resume from different steps."},
-        .remedy
-        = "use the folder that was saved with this checkpoint; `--donor` salvages a live folder, marked; "
-          "moments of a wrong tensor are replaced from another tag or checkpoint, and marked",
+        .remedy = "use the folder that was saved with this checkpoint; `--donor` salvages a live folder, "
+                  "marked; moments of a wrong tensor are replaced from another tag or checkpoint, and marked",
         .repairs = true,
         .threads = "DS#2272, DS#4998, DS#6963, DS#4565, DS#3376",
     },
@@ -106,8 +104,8 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed uses each rank's own step, silently.",
-            .resuming = "Bias correction differs between parts of the model, or files are from "
-                        "different saves.",
+            .resuming
+            = "Bias correction differs between parts of the model, or files are from different saves.",
             .exporting = "Weights may be from two steps."},
         .remedy = "set the step that the other ranks and the counters have",
         .repairs = true,
@@ -121,11 +119,9 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It loads.", .exporting = "The name is missing in merged weights."},
-        .remedy
-        = "name the owner with --tie NAME=OWNER in reshard, convert or export; the model's code shows "
-          "which parameter is the owner",
-        .threads = "DS#1896, DS#3033, DS#3824, PL#15694, PL#10964, PL#12230, NVIDIA-"
-                   "NeMo/Automodel#2511",
+        .remedy = "name the owner with --tie NAME=OWNER in reshard, convert or export; the model's code "
+                  "shows which parameter is the owner",
+        .threads = "DS#1896, DS#3033, DS#3824, PL#15694, PL#10964, PL#12230, NVIDIA-NeMo/Automodel#2511",
     },
     // Client state or random states that each rank saves separately.
     Diagnosis{
@@ -136,8 +132,7 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Info,
         .means = {.loading = "It loads at the same world size.",
             .resuming = "At another world size, random states or samplers do not fit the ranks."},
-        .noRemedy = "random streams for other ranks cannot be computed from the saved ones; "
-                    "choose seeds",
+        .noRemedy = "random streams for other ranks cannot be computed from the saved ones; choose seeds",
         .threads = "TensorAuto/OpenTau#180, HF#14994, DS#8460, MLM#6858",
     },
     // A universal folder with flat buffers of a round-robin run that the converter split in the wrong order.
@@ -151,9 +146,8 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "Stock DeepSpeed loads it silently.",
             .resuming = "Masters and moments contain values of other parameters: the loss jumps.",
             .exporting = "Weights exported from the masters are scrambled."},
-        .remedy
-        = "give every parameter its own elements again: the shapes and the source's ranks determine their "
-          "places, and the model file's copies confirm them",
+        .remedy = "give every parameter its own elements again: the shapes and the source's ranks determine "
+                  "their places, and the model file's copies confirm them",
         .repairs = true,
         .threads = "reproduced with 0.19.8",
     },
@@ -232,8 +226,8 @@ constexpr std::array kDiagnoses{
         .name = "The sub-group size is inferred",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
-        .means = {.loading = "Stock DeepSpeed splits its buffers by its configuration and loads only "
-                             "shards with the same split.",
+        .means = {.loading = "Stock DeepSpeed splits its buffers by its configuration and loads only shards "
+                             "with the same split.",
             .resuming = "Set the same `sub_group_size` in the new configuration."},
         .remedy = "reshard with the `--sub-group-size` that the new run uses",
     },

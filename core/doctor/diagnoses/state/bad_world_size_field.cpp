@@ -77,9 +77,9 @@ const Diagnosis kBadWorldSizeField{
     .name = "A wrong number of ranks is recorded",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
-    .means = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of ranks, and "
-                         "`mp_world_size` with the number of model files, and stops even if every file is "
-                         "there.",
+    .means
+    = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of ranks, and "
+                  "`mp_world_size` with the number of model files, and stops even if every file is there.",
         .resuming = "Nothing is lost: the shards are correct.",
         .exporting = "Export does not need the field."},
     .remedy = "set the number to the one that the files have",

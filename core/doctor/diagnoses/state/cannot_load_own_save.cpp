@@ -66,9 +66,8 @@ const Diagnosis kCannotLoadOwnSave{
     .name = "Stock DeepSpeed cannot load what it saved",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
-    .means
-    = {.loading = "Stock DeepSpeed 0.19.8 stops: with an AssertionError on `base_optimizer_state_step`, "
-                  "a ValueError about a parameter group, or a KeyError.",
+    .means = {.loading = "Stock DeepSpeed 0.19.8 stops: with an AssertionError on "
+                         "`base_optimizer_state_step`, a ValueError about a parameter group, or a KeyError.",
         .resuming = "Nothing is lost: all of the state is in the files."},
     .remedy = "reshard it to a form that loads, for example without elastic_checkpoint",
     .command = reshardCommand,

@@ -8,7 +8,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
@@ -26,7 +26,7 @@ Status look(const CheckContext& context, FindingSink& sink)
             if (!id || checkpoint.params[index(*id)].elements < 2)
                 continue;
             const Parameter& param = checkpoint.params[index(*id)];
-            if (++count <= kMostNamed)
+            if (++count <= kMaxNamed)
                 named.push_back("\"" + tensor.name + "\" has the shape " + shapeText(tensor.shape)
                     + ", the parameter has " + shapeText(param.shape));
         }

@@ -42,9 +42,8 @@ const Diagnosis kFrozenLost{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
-    .means
-    = {.loading = "Stock DeepSpeed stops with a KeyError where fragments of others are recorded; where "
-                  "none are, it keeps the values of the new model.",
+    .means = {.loading = "Stock DeepSpeed stops with a KeyError where fragments of others are recorded; "
+                         "where none are, it keeps the values of the new model.",
         .resuming = "The trained part runs with frozen weights that it was not trained with, unless the base "
                     "model is loaded first.",
         .exporting = "These weights are missing or random in the export."},

@@ -41,13 +41,12 @@ const Diagnosis kLossScaleMinimum{
     .worst = Severity::Warning,
     .silent = true,
     .means = {.loading = "It loads.",
-        .resuming = "Stock DeepSpeed stops the run at the next overflows, and small gradients are lost "
-                    "before. The cause of such a low scale is diverged training, or values that are not "
-                    "finite.",
+        .resuming
+        = "Stock DeepSpeed stops the run at the next overflows, and small gradients are lost before. The "
+          "cause of such a low scale is diverged training, or values that are not finite.",
         .exporting = "Weights may be those of a diverged run."},
-    .remedy
-    = "set a higher scale if the gradients are finite again (`repair --set scale=N`), or resume from an "
-      "earlier step",
+    .remedy = "set a higher scale if the gradients are finite again (`repair --set scale=N`), or resume from "
+              "an earlier step",
     .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
     .look = look,
 };

@@ -15,7 +15,7 @@ namespace shardscope::diagnosis {
 namespace {
 
 constexpr uint64_t kSampleElements = uint64_t{1} << 14;
-constexpr uint64_t kLeastElements = 8;
+constexpr uint64_t kMinElements = 8;
 
 /// Sums over the parameters of a group that have both master and copy.
 struct Sums {
@@ -65,7 +65,7 @@ Result<bool> areUncorrelated(const CheckContext& context, ParamId param)
     const Checkpoint& checkpoint = *context.checkpoint;
     const WholeTensor* weight = checkpoint.wholeOf(param);
     const uint64_t count = std::min(checkpoint.params[index(param)].elements, kSampleElements);
-    if (weight == nullptr || !hasStatistics(weight->dtype) || count < kLeastElements)
+    if (weight == nullptr || !hasStatistics(weight->dtype) || count < kMinElements)
         return false;
     std::vector<uint8_t> masters(count * itemSize(DType::Float32));
     std::vector<uint8_t> copies(count * itemSize(weight->dtype));

@@ -10,7 +10,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 /// Names in `param_shapes` that `module` does not have, and the number of those that it has.
 struct Names {
@@ -57,8 +57,8 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (names.unknown.empty() || names.known < names.unknown.size())
         return {};
     const size_t count = names.unknown.size();
-    if (names.unknown.size() > kMostNamed)
-        names.unknown.resize(kMostNamed);
+    if (names.unknown.size() > kMaxNamed)
+        names.unknown.resize(kMaxNamed);
     const auto param = checkpoint.findParam(names.unknown.front());
     sink.add(Severity::Error,
         std::to_string(count)
@@ -84,9 +84,8 @@ const Diagnosis kModelChanged{
         .resuming = "ZeRO stores states without names: they are assigned to the parameters that the live "
                     "optimizer has at the same positions.",
         .exporting = "Masters are exported with the optimizer's names."},
-    .noRemedy
-    = "the files do not record the names of the next run's model; resume with the model that "
-      "the optimizer's states belong to, or export the weights with the new names (`export --rename`)",
+    .noRemedy = "the files do not record the names of the next run's model; resume with the model that the "
+                "optimizer's states belong to, or export the weights with the new names (`export --rename`)",
     .threads = "HF#10821, unslothai/unsloth#3108",
     .look = look,
 };

@@ -108,8 +108,8 @@ const Diagnosis kMoeIncomplete{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .means = {.loading
-        = "Stock DeepSpeed opens a file for every local expert and stops at the first that is "
-          "missing, releases before 0.19.3 also at a missing optimizer file; extra files are not opened.",
+        = "Stock DeepSpeed opens a file for every local expert and stops at the first that is missing, "
+          "releases before 0.19.3 also at a missing optimizer file; extra files are not opened.",
         .resuming = "The masters of the experts are in the optimizer files of their expert-parallel ranks.",
         .exporting = "Weights of missing experts come from the masters."},
     .remedy = "rebuild the expert's file from its masters, in the form of another expert's file",

@@ -6,7 +6,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr size_t kMostNamed = 4;
+constexpr size_t kMaxNamed = 4;
 
 /// The first rank before the last that holds padding of a contiguous unit.
 std::optional<uint32_t> earlyPadding(const FlatUnit& unit)
@@ -57,7 +57,7 @@ void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
         if (unit.kind != UnitKind::SubGroup)
             continue;
         for (uint32_t i = 0; i < unit.partition.paramCount(); ++i) {
-            if (endsEarly(unit.partition, i) && ++count <= kMostNamed)
+            if (endsEarly(unit.partition, i) && ++count <= kMaxNamed)
                 named.push_back(addressOf(checkpoint, unit.params[i], "fp32"));
         }
     }

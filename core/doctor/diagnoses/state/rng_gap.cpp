@@ -10,7 +10,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
@@ -35,7 +35,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     std::vector<std::string> missing;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
         std::string name = randomStatesName(checkpoint.wrapper, rank, ranks);
-        if (!there.contains(name) && ++count <= kMostNamed)
+        if (!there.contains(name) && ++count <= kMaxNamed)
             missing.push_back(std::string(kNextToTag) + std::move(name));
     }
     if (count == 0)

@@ -55,9 +55,8 @@ void compareRates(const Checkpoint& checkpoint, const ModelStates& model, Findin
                 fmt::format("group {}: the scheduler set {:g}, the group has {:g}", i, set[i], kept[i]));
     }
     if (!evidence.empty() && hasStateNamed(checkpoint, "sum"))
-        evidence.emplace_back(
-            "stock ZeRO recreates torch's Adagrad with its defaults "
-            "(stage_1_and_2.py, initialize_optimizer_states): the scheduler does not set its rates");
+        evidence.emplace_back("stock ZeRO recreates torch's Adagrad with its defaults (stage_1_and_2.py, "
+                              "initialize_optimizer_states): the scheduler does not set its rates");
     if (!evidence.empty())
         sink.add(Severity::Warning, "the learning rates of param groups are not those that the scheduler set",
             model.file->name, std::move(evidence));
@@ -105,9 +104,8 @@ const Diagnosis kScheduleDiscontinuity{
         .resuming = "The learning rate of the next step is wrong: a scheduler computes it from its own "
                     "count, or from the rate of the group.",
         .exporting = "Weights are not affected."},
-    .remedy
-    = "set the scheduler's count to the engine's and the rates to those that the scheduler set, unless "
-      "they were changed on purpose; use `repair --set` for other values",
+    .remedy = "set the scheduler's count to the engine's and the rates to those that the scheduler set, "
+              "unless they were changed on purpose; use `repair --set` for other values",
     .repairs = true,
     .threads = "DS#5788, gpt-neox#1029, HF#25865, THUDM/slime#1546",
     .look = look,

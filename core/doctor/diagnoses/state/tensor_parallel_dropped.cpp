@@ -8,7 +8,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
@@ -18,10 +18,10 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (files.empty())
         return {};
     // Without merge rules for the slices, the merged shapes are unknown.
-    const auto joined = mergeSlicesAndStages(context.checkpoint);
-    if (!joined)
+    const auto merged = mergeSlicesAndStages(context.checkpoint);
+    if (!merged)
         return {};
-    const Checkpoint& whole = **joined;
+    const Checkpoint& whole = **merged;
     for (const WeightFile& file : files) {
         size_t count = 0;
         std::vector<std::string> named;
@@ -33,7 +33,7 @@ Status look(const CheckContext& context, FindingSink& sink)
             if (tensor.elements * context.checkpoint->parallel.tp != param.elements
                 || tensor.shape.size() != param.shape.size())
                 continue;
-            if (++count <= kMostNamed)
+            if (++count <= kMaxNamed)
                 named.push_back("\"" + tensor.name + "\" has the shape " + shapeText(tensor.shape)
                     + ", all slices together have " + shapeText(param.shape));
         }
@@ -64,8 +64,8 @@ const Diagnosis kTensorParallelDropped{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .means = {.loading = "DeepSpeed's own files are complete and load.",
-        .resuming = "Wrappers that take the weights from this file stop at a size mismatch, or build a "
-                    "smaller model.",
+        .resuming
+        = "Wrappers that take the weights from this file stop at a size mismatch, or build a smaller model.",
         .exporting = "All slices except one are missing in the file."},
     .remedy = "export the weights again, with all slices merged",
     .command = exportCommand,

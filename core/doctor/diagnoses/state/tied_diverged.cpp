@@ -78,8 +78,8 @@ const Diagnosis kTiedDiverged{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Both names are one parameter in the live model: the copy that is loaded last "
-                         "is used, silently; with ZeRO the master is used.",
+    .means = {.loading = "Both names are one parameter in the live model: the copy that is loaded last is "
+                         "used, silently; with ZeRO the master is used.",
         .resuming = "The loss jumps if the other copy is the trained one.",
         .exporting = "The owner's values are written, and the other copy is dropped."},
     .remedy = "give both names the owner's values, which match its master",

@@ -18,10 +18,9 @@ Status look(const CheckContext& context, FindingSink& sink)
         return {};
     const bool isSplit = checkpoint.parallel.tp > 1;
     sink.add(Severity::Info,
-        isSplit
-            ? "the model file has no `universal_checkpoint_info`, so the merge of its tensor slices is not "
-              "recorded"
-            : "the model file has no `universal_checkpoint_info`, as DeepSpeed writes none by itself",
+        isSplit ? "the model file has no `universal_checkpoint_info`, so the merge of its tensor slices is "
+                  "not recorded"
+                : "the model file has no `universal_checkpoint_info`, as DeepSpeed writes none by itself",
         model.file->name,
         {isSplit ? "`convert` takes the patterns of the model from --patterns"
                  : "one tensor slice: the key is not needed to convert the checkpoint"});
@@ -39,8 +38,8 @@ const Diagnosis kUniversalInfoMissing{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
     .means = {.loading = "It loads.",
-        .resuming = "Stock ds_to_universal stops with an AssertionError unless --inject_missing_state is "
-                    "given."},
+        .resuming
+        = "Stock ds_to_universal stops with an AssertionError unless --inject_missing_state is given."},
     .remedy = "convert it with this program, which needs the key only for tensor slices; or, without tensor "
               "slices, add it on a copy for the stock converter",
     .repairs = true,

@@ -35,7 +35,7 @@ bool hasMasterAlone(const FlatUnit& unit, uint32_t position)
 {
     bool master = false;
     for (const UnitState& state : unit.states) {
-        const bool there = position < state.perParam.size() && state.perParam[position].isPresent();
+        const bool there = state.tensorOf(position) != nullptr;
         if (state.name == "fp32" && state.dtype == DType::Float32)
             master = there;
         else if (there)
@@ -56,7 +56,7 @@ Status look(const CheckContext& context, FindingSink& sink)
         for (uint32_t i = 0; i < unit.params.size(); ++i) {
             if (unit.partition.paramElements(i) == 0 || !hasMasterAlone(unit, i))
                 continue;
-            if (++count > FindingSink::kMost)
+            if (++count > FindingSink::kMax)
                 return {}; // readers count them all
             SHARDSCOPE_CHECK(context.job.poll());
             SHARDSCOPE_TRY(const bool copied, isCopy(context, unit.params[i]));

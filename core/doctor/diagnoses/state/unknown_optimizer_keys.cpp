@@ -61,8 +61,8 @@ const Diagnosis kUnknownOptimizerKeys{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
     .means = {.loading = "It loads into the same optimizer.",
-        .resuming = "At another number of ranks only through this program: the stock converter supports only "
-                    "Adam."},
+        .resuming
+        = "At another number of ranks only through this program: the stock converter supports only Adam."},
     .remedy = "use `reshard`, which copies states with any name",
     .threads = "DS#8608, DS#7746",
     .look = look,

@@ -39,9 +39,9 @@ const Diagnosis kWorldSizeMismatch{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .needsTarget = true,
-    .means = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of data-parallel ranks"
-                         " and stops with a ZeRORuntimeException. Weights load without masters and"
-                         " moments.",
+    .means
+    = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of data-parallel ranks and "
+                  "stops with a ZeRORuntimeException. Weights load without masters and moments.",
         .resuming = "With weights only, masters are rounded and moments start at zero.",
         .exporting = "Export does not depend on the number of ranks."},
     .remedy = "reshard it to that number of ranks, or convert it to a universal folder",

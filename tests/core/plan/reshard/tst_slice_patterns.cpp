@@ -152,6 +152,6 @@ TEST_CASE("slices that should be equal but differ are reported")
         }));
         const Error refused = refusalOf(openForPlan(folder / "run"), {.form = TargetForm::Universal});
         CHECK(refused.code == ErrorCode::Refused);
-        CHECK(refused.message.find("alike") != std::string::npos);
+        CHECK(refused.message.find("are equal, but slice") != std::string::npos);
     }
 }

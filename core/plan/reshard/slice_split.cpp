@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/reshard/slice_cut.h"
+#include "core/plan/reshard/slice_split.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
@@ -29,7 +29,7 @@ bool hasLayerFiles(const Checkpoint& source)
 
 } // namespace
 
-bool cutsSlices(const Checkpoint& source, const ReshardOptions& options)
+bool splitsSlices(const Checkpoint& source, const ReshardOptions& options)
 {
     if (options.form != TargetForm::Native)
         return false;
@@ -37,7 +37,7 @@ bool cutsSlices(const Checkpoint& source, const ReshardOptions& options)
     return (slices > 1 && slices != source.parallel.tp) || options.paddedVocabulary;
 }
 
-Status checkCut(const Checkpoint& source, const ReshardOptions& options)
+Status checkSplit(const Checkpoint& source, const ReshardOptions& options)
 {
     const uint32_t slices = options.tp.value_or(source.parallel.tp);
     const std::string where = source.tagFolder.string();
@@ -50,59 +50,56 @@ Status checkCut(const Checkpoint& source, const ReshardOptions& options)
                 + " tensor slices",
             where);
     if (source.parallel.pp > 1 || hasLayerFiles(source))
-        return unsupported("this build does not cut the tensors of pipeline stages into other slices",
-            "leave --tp out; a universal folder (`convert`) is read by any number of slices and stages");
+        return unsupported("this build does not split the tensors of pipeline stages into other slices",
+            "omit --tp; a universal folder (`convert`) is read by any number of slices and stages");
     if (source.parallel.ep > 1 || hasExperts(source))
         return unsupported(
-            "this build does not cut tensors into slices where there are experts", "leave --tp out");
+            "this build does not split tensors of models with experts into slices", "omit --tp");
     if (isConverted(source.kind))
-        return unsupported(
-            "this build cuts ZeRO checkpoints into tensor slices, and no universal folder or distributed "
-            "checkpoint",
+        return unsupported("this build splits only ZeRO checkpoints into tensor slices, not universal "
+                           "folders or distributed checkpoints",
             "a universal folder is read by any number of slices as it is");
     if (!isSharded(source.kind) || (options.stage && *options.stage == 0))
-        return unsupported(
-            "this build cuts tensors into slices under ZeRO-1, 2 and 3 only", "leave --tp out");
+        return unsupported("this build splits tensors into slices only under ZeRO-1, 2 and 3", "omit --tp");
     if (source.zenflow)
-        return unsupported("this build does not cut the columns of ZenFlow's matrices into slices",
-            "rewrite it with --row-major first, and cut that");
+        return unsupported("this build does not split the columns of ZenFlow's matrices into slices",
+            "rewrite it with --row-major first, and split the result");
     if (hasMuon(source))
         return unsupported(
-            "this build does not cut the momentum of Muon, which works on whole matrices", "leave --tp out");
+            "this build does not split the momentum of Muon, which works on whole matrices", "omit --tp");
     return {};
 }
 
-Status cutForPlan(const CheckpointPtr& source, const std::optional<SliceRules>& given,
-    const ReshardOptions& options, SliceJoin& join)
+Status splitForPlan(const CheckpointPtr& source, const std::optional<SliceRules>& given,
+    const ReshardOptions& options, SliceMerge& merge)
 {
     std::optional<SliceRules> recorded;
     if (!given) {
         SHARDSCOPE_TRY(recorded, recordedRules(*source));
         if (!recorded)
             return fail(ErrorCode::Unsupported,
-                "the checkpoint records where its slices lie, and no patterns by which others are cut",
+                "the checkpoint records where its slices are, but no patterns to split others by",
                 source->tagFolder.string(), "give them in a file with --patterns");
     }
     const uint32_t slices = options.tp.value_or(source->parallel.tp);
     std::vector<std::string> unnamed;
-    for (uint32_t i = 0; source->parts.empty() && i < join.source->params.size(); ++i) {
-        if (!join.source->merged->unnamed[i].empty())
-            unnamed.push_back(join.source->params[i].name);
+    for (uint32_t i = 0; source->parts.empty() && i < merge.source->params.size(); ++i) {
+        if (!merge.source->merged->unnamed[i].empty())
+            unnamed.push_back(merge.source->params[i].name);
     }
     if (!unnamed.empty() && slices > 1)
-        join.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "no pattern names these parameters; they are cut along their first dimension, as DeepSpeed's "
-            "loader "
-            "does: "
+        merge.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "no pattern names these parameters; they are split along their first dimension, as DeepSpeed's "
+            "loader does: "
                 + nameList(unnamed),
             {}, {}});
     const SliceSplit cut{slices, options.paddedVocabulary, !given};
-    SHARDSCOPE_TRY(join.source, splitSlices(join.source, given ? *given : *recorded, cut));
-    const bool buffers = std::any_of(join.source->params.begin(), join.source->params.end(),
+    SHARDSCOPE_TRY(merge.source, splitSlices(merge.source, given ? *given : *recorded, cut));
+    const bool buffers = std::any_of(merge.source->params.begin(), merge.source->params.end(),
         [](const Parameter& param) { return param.role == ParamRole::Buffer; });
     if (buffers)
-        join.warnings.push_back({code::kStockLoaderTrap, Severity::Info,
-            "buffers of the model go to every slice as they are", {}, {}});
+        merge.warnings.push_back({code::kStockLoaderTrap, Severity::Info,
+            "buffers of the model are copied to every slice unchanged", {}, {}});
     return {};
 }
 

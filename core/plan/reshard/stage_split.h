@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/plan/reshard/slice_join.h"
+#include "core/plan/reshard/slice_merge.h"
 #include "core/plan/target/reshard_options.h"
 
 namespace shardscope {
@@ -10,13 +10,13 @@ namespace shardscope {
 /// ask for it.
 
 /// Whether the target has several stages that are not the source's.
-bool cutsStages(const Checkpoint& source, const ReshardOptions& options);
+bool splitsStages(const Checkpoint& source, const ReshardOptions& options);
 
 /// Unsupported for what is no pipeline of ZeRO-1 or BF16_Optimizer, or has slices, experts or Muon besides;
 /// Refused where the options do not say which layers a stage has; Usage for options that cannot be.
-Status checkStageCut(const Checkpoint& source, const ReshardOptions& options);
+Status checkStageSplit(const Checkpoint& source, const ReshardOptions& options);
 
-/// Cuts the joined source as the options say.
-Status cutStagesForPlan(const ReshardOptions& options, SliceJoin& join);
+/// Splits the merged source as the options say.
+Status splitStagesForPlan(const ReshardOptions& options, SliceMerge& merge);
 
 } // namespace shardscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/reshard/stage_cut.h"
+#include "core/plan/reshard/stage_split.h"
 
 #include "core/base/text_cursor.h"
 #include "core/checkpoint/model/fused_experts.h"
@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMostLayers = 1'000'000;
+constexpr uint32_t kMaxLayers = 1'000'000;
 
 bool isPipeline(const Checkpoint& source)
 {
@@ -55,24 +55,23 @@ Status checkBounds(const Checkpoint& source, const ReshardOptions& options)
     const std::string where = source.tagFolder.string();
     if (bounds.empty())
         return fail(ErrorCode::Refused,
-            "which layers each of " + std::to_string(*options.pp)
-                + " stages has is not recorded: it follows from how the run's PipelineModule partitions them",
+            "it is not recorded which layers each of " + std::to_string(*options.pp)
+                + " stages has: this depends on how the run's PipelineModule partitions them",
             where,
-            "say it with --pp-layers: the first layer of every stage and the number of all layers, as "
+            "give them with --pp-layers: the first layer of every stage and the number of all layers, as "
             "`module.parts` of the run has them (for 7 layers in two stages 0,4,7); a universal folder "
             "(`convert`) is read by any number of stages");
     if (bounds.size() == 2)
-        return fail(
-            ErrorCode::Usage, "one stage has all layers", where, "leave --pp-layers out, and give --pp 1");
+        return fail(ErrorCode::Usage, "one stage has all layers", where, "omit --pp-layers, and give --pp 1");
     const bool ascends = bounds.size() > 2 && bounds.front() == 0
         && std::adjacent_find(bounds.begin(), bounds.end(), std::greater_equal<>()) == bounds.end();
-    if (!ascends || bounds.back() > kMostLayers)
+    if (!ascends || bounds.back() > kMaxLayers)
         return fail(ErrorCode::Usage,
             "the layers of stages must begin with 0 and ascend, and end with the number of all layers");
     const uint64_t stages = bounds.size() - 1;
     if (options.pp && *options.pp != stages)
         return fail(ErrorCode::Usage,
-            std::to_string(*options.pp) + " stages are asked for, and layers of " + std::to_string(stages)
+            std::to_string(*options.pp) + " stages are requested, but layers of " + std::to_string(stages)
                 + " are given");
     if (options.worldSize % stages != 0)
         return fail(ErrorCode::Usage,
@@ -84,22 +83,21 @@ Status checkBounds(const Checkpoint& source, const ReshardOptions& options)
 
 } // namespace
 
-bool cutsStages(const Checkpoint& source, const ReshardOptions& options)
+bool splitsStages(const Checkpoint& source, const ReshardOptions& options)
 {
     return options.form == TargetForm::Native
         && (!options.stageLayers.empty() || (options.pp.value_or(1) > 1 && options.pp != source.parallel.pp));
 }
 
-Status checkStageCut(const Checkpoint& source, const ReshardOptions& options)
+Status checkStageSplit(const Checkpoint& source, const ReshardOptions& options)
 {
     const auto unsupported = [&](const char* what) {
         return fail(ErrorCode::Unsupported, what, source.tagFolder.string(),
-            "leave --pp and --pp-layers out; a universal folder is read by any number of stages");
+            "omit --pp and --pp-layers; a universal folder is read by any number of stages");
     };
     if (isConverted(source.kind) || !isPipeline(source))
-        return unsupported(
-            "layers are distributed to pipeline stages where a PipelineModule saved them, and there "
-            "are no files of layers here");
+        return unsupported("layers are distributed to pipeline stages only if a PipelineModule saved them, "
+                           "but the checkpoint has no layer files");
     if (source.parallel.tp > 1 || options.tp.value_or(1) > 1)
         return unsupported("this build does not repartition the layers of tensor slices to other stages");
     if (source.parallel.ep > 1 || hasExperts(source) || !FusedExperts::of(source).isEmpty())
@@ -110,7 +108,7 @@ Status checkStageCut(const Checkpoint& source, const ReshardOptions& options)
     return checkBounds(source, options);
 }
 
-Status cutStagesForPlan(const ReshardOptions& options, SliceJoin& join)
+Status splitStagesForPlan(const ReshardOptions& options, SliceMerge& merge)
 {
     StageSplit cut{options.stageLayers, {}};
     for (const std::string& text : options.tiedLayers) {
@@ -118,7 +116,7 @@ Status cutStagesForPlan(const ReshardOptions& options, SliceJoin& join)
         if (!cut.tied.emplace(std::move(tied)).second)
             return fail(ErrorCode::Usage, "`" + text + "`: the layers of that module are named twice");
     }
-    SHARDSCOPE_TRY(join.source, splitStages(join.source, cut));
+    SHARDSCOPE_TRY(merge.source, splitStages(merge.source, cut));
     return {};
 }
 

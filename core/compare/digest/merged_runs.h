@@ -12,10 +12,10 @@ namespace shardscope {
 /// The places of a merged checkpoint's tensors in the files of its parts, so that a scan of those files
 /// computes digests of merged tensors. Empty for other checkpoints. Immutable, thread-safe; both arguments
 /// must outlive it.
-class JoinedRuns
+class MergedRuns
 {
 public:
-    JoinedRuns(const Checkpoint& checkpoint, const TensorTable& table);
+    MergedRuns(const Checkpoint& checkpoint, const TensorTable& table);
     /// Adds the runs of one file, unordered.
     void addTo(std::vector<TensorRun>& out, FileId file) const;
 
@@ -24,9 +24,6 @@ private:
         ParamId param = kNoParam; ///< of the merged checkpoint
         SlicePiece piece;
     };
-    /// For parameters that a slice stores as whole tensors, as without ZeRO.
-    void addWholes(std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, FileId file) const;
-    void addShare(std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, uint32_t rank) const;
     void addPiece(std::vector<TensorRun>& out, const Piece& of, const TensorRun& slice, uint32_t state) const;
 
     const TensorTable& m_table;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/reshard/slice_join.h"
+#include "core/plan/reshard/slice_merge.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/compare/digest/slice_replicas.h"
-#include "core/plan/reshard/slice_cut.h"
-#include "core/plan/reshard/stage_cut.h"
+#include "core/plan/reshard/slice_split.h"
+#include "core/plan/reshard/stage_split.h"
 
 namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostNamed = 20;
+constexpr size_t kMaxNamed = 20;
 
 /// Looks at the slices themselves where a rule makes a claim about their values.
 class ClaimCheck
 {
 public:
-    ClaimCheck(io::FileSystem& files, const Checkpoint& joined, JobContext& job)
+    ClaimCheck(io::FileSystem& files, const Checkpoint& merged, JobContext& job)
         : m_files(files)
-        , m_joined(joined)
-        , m_slices(*joined.merged)
+        , m_merged(merged)
+        , m_slices(*merged.merged)
         , m_job(job)
     {
     }
@@ -31,7 +31,7 @@ public:
     {
         for (size_t i = 0; i < m_slices.tied.size(); ++i) {
             if (m_slices.tied[i].size() > 1)
-                SHARDSCOPE_CHECK(checkTied(m_joined.params[i].name, m_slices.tied[i]));
+                SHARDSCOPE_CHECK(checkTied(m_merged.params[i].name, m_slices.tied[i]));
         }
         return m_slices.of->parallel.tp > 1 ? checkRules(warnings) : Status();
     }
@@ -42,8 +42,8 @@ private:
     {
         std::vector<std::string> copies;
         std::vector<std::string> unnamed;
-        for (uint32_t i = 0; i < m_joined.params.size(); ++i) {
-            const std::string& name = m_joined.params[i].name;
+        for (uint32_t i = 0; i < m_merged.params.size(); ++i) {
+            const std::string& name = m_merged.params[i].name;
             if (m_slices.isRuled[i] && m_slices.alike[i].size() > 1)
                 SHARDSCOPE_CHECK(checkAlike(name, m_slices.alike[i]));
             if (m_slices.unnamed[i].size() < 2)
@@ -53,17 +53,15 @@ private:
         }
         if (!copies.empty())
             return fail(ErrorCode::Refused,
-                "no pattern names these parameters, and their slices are all equal, so that joining them end "
-                "to end "
-                "would hold them twice: "
+                "no pattern names these parameters, and their slices are all equal, so a merge end to end "
+                "would repeat them: "
                     + nameList(copies),
-                m_joined.tagFolder.string(),
+                m_merged.tagFolder.string(),
                 "name them in `tp_replicated_parameter_patterns` if they are replicated");
         if (!unnamed.empty())
             warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-                "no pattern names these parameters; their slices are joined along the first dimension, as "
-                "DeepSpeed's "
-                "converter does: "
+                "no pattern names these parameters; their slices are merged along the first dimension, as "
+                "DeepSpeed's converter does: "
                     + nameList(unnamed),
                 {}, {}});
         return {};
@@ -77,7 +75,8 @@ private:
         return fail(ErrorCode::Refused,
             "the pipeline stages that share `" + toValidUtf8(name) + "` hold different values of `"
                 + found.state + "`, from element " + std::to_string(found.element) + " on",
-            m_joined.tagFolder.string(), "only one of them can be kept, and which one is right is not known");
+            m_merged.tagFolder.string(),
+            "only one of them can be kept, and it is not known which one is right");
     }
 
     Status checkAlike(const std::string& name, const std::vector<ParamId>& slices)
@@ -86,11 +85,11 @@ private:
         if (found.areEqual())
             return {};
         return fail(ErrorCode::Refused,
-            "a pattern says that all slices of `" + toValidUtf8(name) + "` are alike, and slice "
+            "a pattern says that all slices of `" + toValidUtf8(name) + "` are equal, but slice "
                 + std::to_string(found.slice) + " differs from slice 0 in `" + found.state + "` from element "
                 + std::to_string(found.element) + " on",
-            m_joined.tagFolder.string(),
-            "stock's converter would refuse it, or write a mean that no slice had");
+            m_merged.tagFolder.string(),
+            "the stock converter would refuse it, or write a mean that no slice had");
     }
 
     Result<bool> areCopies(const std::vector<ParamId>& slices)
@@ -105,7 +104,7 @@ private:
     }
 
     io::FileSystem& m_files;
-    const Checkpoint& m_joined;
+    const Checkpoint& m_merged;
     const MergedSlices& m_slices;
     JobContext& m_job;
 };
@@ -126,7 +125,7 @@ Result<std::optional<SliceRules>> givenRules(const Checkpoint& source, const Res
     for (const CheckpointPtr& part : source.parts)
         addNames(*part);
     if (const std::string unused = given.unusedPattern(names); !unused.empty())
-        return fail(ErrorCode::Usage, "the pattern `" + unused + "` fits no parameter of the checkpoint",
+        return fail(ErrorCode::Usage, "the pattern `" + unused + "` matches no parameter of the checkpoint",
             source.tagFolder.string(), "`shardscope params` lists their names, up to the colon");
     return std::optional(std::move(given));
 }
@@ -136,24 +135,24 @@ Result<std::optional<SliceRules>> givenRules(const Checkpoint& source, const Res
 std::string nameList(const std::vector<std::string>& names)
 {
     std::string out;
-    for (size_t i = 0; i < names.size() && i < kMostNamed; ++i)
+    for (size_t i = 0; i < names.size() && i < kMaxNamed; ++i)
         out += (i == 0 ? "`" : ", `") + toValidUtf8(names[i]) + "`";
-    return names.size() > kMostNamed ? out + " and " + std::to_string(names.size() - kMostNamed) + " more"
-                                     : out;
+    return names.size() > kMaxNamed ? out + " and " + std::to_string(names.size() - kMaxNamed) + " more"
+                                    : out;
 }
 
-Result<SliceJoin> joinForPlan(
+Result<SliceMerge> mergeForPlan(
     io::FileSystem& files, const CheckpointPtr& source, const ReshardOptions& options, JobContext& job)
 {
-    const bool cuts = cutsSlices(*source, options);
-    const bool deals = cutsStages(*source, options);
+    const bool cuts = splitsSlices(*source, options);
+    const bool deals = splitsStages(*source, options);
     if (deals)
-        SHARDSCOPE_CHECK(checkStageCut(*source, options));
+        SHARDSCOPE_CHECK(checkStageSplit(*source, options));
     else if (cuts)
-        SHARDSCOPE_CHECK(checkCut(*source, options));
+        SHARDSCOPE_CHECK(checkSplit(*source, options));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, givenRules(*source, options));
     const SliceRules* given = rules ? &*rules : nullptr;
-    SliceJoin out;
+    SliceMerge out;
     SHARDSCOPE_TRY(out.source,
         deals      ? mergeStages(source, given)
             : cuts ? mergeSlices(source, given)
@@ -161,13 +160,13 @@ Result<SliceJoin> joinForPlan(
     if (source->parallel.pp > 1 && source->parallel.tp > 1) {
         if (options.form == TargetForm::Native)
             return fail(ErrorCode::Unsupported,
-                "this build does not join the layers' files of tensor slices, which a native pipeline loads",
+                "this build does not merge the layer files of tensor slices, which a native pipeline loads",
                 source->tagFolder.string(),
-                "`shardscope convert --to universal` joins masters and states, which is all that a universal "
-                "load reads");
+                "`shardscope convert --to universal` merges masters and states, which is all that a "
+                "universal load reads");
         out.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "the layers' files of tensor slices do not go along: buffers of the model are those of the run "
-            "that loads",
+            "the layer files of tensor slices are not copied: buffers of the model are those of the run that "
+            "loads",
             {}, {}});
     }
     const MergedSlices& slices = *out.source->merged;
@@ -176,18 +175,17 @@ Result<SliceJoin> joinForPlan(
             return fail(ErrorCode::Refused,
                 "`" + toValidUtf8(out.source->params[i].name) + "` has "
                     + std::to_string(slices.marks[i].paddingRows)
-                    + " rows of padding behind its vocabulary, and how many a run without tensor slices has "
-                      "is not "
-                      "known",
+                    + " rows of padding after its vocabulary; it is not known how many a run without tensor "
+                      "slices has",
                 source->tagFolder.string(),
-                "say all rows of that run, padding included, with --padded-vocab-size; `shardscope convert "
+                "give all rows of that run, padding included, with --padded-vocab-size; `shardscope convert "
                 "--to universal` leaves them to the run that loads");
     }
     SHARDSCOPE_CHECK(ClaimCheck(files, *out.source, job).run(out.warnings));
     if (cuts)
-        SHARDSCOPE_CHECK(cutForPlan(source, rules, options, out));
+        SHARDSCOPE_CHECK(splitForPlan(source, rules, options, out));
     if (deals)
-        SHARDSCOPE_CHECK(cutStagesForPlan(options, out));
+        SHARDSCOPE_CHECK(splitStagesForPlan(options, out));
     return out;
 }
 
