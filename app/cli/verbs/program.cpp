@@ -28,7 +28,7 @@ Command makeProgram()
         {"shardscope verify runs/llama-16 --against runs/llama",
             "Is the result complete, with the same state?"},
     };
-    out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
+    out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
         statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),
         reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(), planCommand(), runCommand(),
         cleanCommand(), completionCommand()};

@@ -6,6 +6,7 @@
 #include "app/cli/jobs/text_file.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/engine/verify/run_tags.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/documents/html_report.h"
 #include "core/report/documents/sarif_report.h"
@@ -70,22 +71,50 @@ bool isOfPath(const Error& error)
         && error.code != ErrorCode::Internal;
 }
 
+/// Adds the answer of one path, or the error that concerns it alone.
+Status addResult(std::vector<CheckResult>& results, const std::string& path, Result<CheckResult> result)
+{
+    if (!result && !isOfPath(result.error()))
+        return forward(std::move(result).error());
+    if (result) {
+        results.push_back(std::move(*result));
+        return {};
+    }
+    CheckResult unread;
+    unread.path = path;
+    unread.error = std::move(result).error();
+    results.push_back(std::move(unread));
+    return {};
+}
+
+/// Every tag of the run, oldest first.
+Status checkAllTags(
+    Session& session, const std::string& path, CheckOptions options, std::vector<CheckResult>& results)
+{
+    const auto run = tagsOf(session.files(), path, session.job());
+    if (!run)
+        return addResult(results, path, forward(run.error()));
+    for (const std::string& tag : run->names) {
+        options.open.tag = tag;
+        SHARDSCOPE_CHECK(
+            addResult(results, (run->base / tag).string(), checkPath(session, run->base.string(), options)));
+        results.back().path = (run->base / tag).string();
+    }
+    return {};
+}
+
 Result<std::vector<CheckResult>> checkPaths(
     Session& session, const std::vector<std::string>& paths, const CheckOptions& options)
 {
+    const bool allTags = session.arguments().has("--all-tags");
+    if (allTags && !options.open.tag.empty())
+        return fail(ErrorCode::Usage, "--all-tags and --tag cannot be used together");
     std::vector<CheckResult> results;
     for (const std::string& path : paths) {
-        auto result = checkPath(session, path, options);
-        if (!result && !isOfPath(result.error()))
-            return forward(std::move(result).error());
-        if (result) {
-            results.push_back(std::move(*result));
-        } else {
-            CheckResult unread;
-            unread.path = path;
-            unread.error = std::move(result).error();
-            results.push_back(std::move(unread));
-        }
+        if (allTags)
+            SHARDSCOPE_CHECK(checkAllTags(session, path, options, results));
+        else
+            SHARDSCOPE_CHECK(addResult(results, path, checkPath(session, path, options)));
     }
     SHARDSCOPE_CHECK(session.job().poll());
     return results;
@@ -183,6 +212,8 @@ std::vector<Option> checkOptions()
             .valueName = "FILE",
             .help = "Also write the findings to this file as an HTML page. `-` as for --sarif."},
         {.name = "--force", .help = "Replace these files if they exist."},
+        {.name = "--all-tags",
+            .help = "Check every tag of each run, oldest first, not only the one that `latest` names."},
         {.name = "--list",
             .help = "List all findings that `check` can report. No checkpoint is "
                     "read."},

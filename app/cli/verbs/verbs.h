@@ -29,6 +29,7 @@ Command planCommand();
 Command runCommand();
 Command skeletonCommand();
 Command cleanCommand();
+Command tagsCommand();
 Command completionCommand();
 
 } // namespace shardscope::cli

@@ -46,6 +46,16 @@ void writeRank(JsonWriter& json, std::string_view field, const RankCoordinate& r
     json.endObject();
 }
 
+void writeParallel(JsonWriter& json, const ParallelDegrees& parallel)
+{
+    json.objectField("parallel");
+    json.field("dp", parallel.dp);
+    json.field("tp", parallel.tp);
+    json.field("pp", parallel.pp);
+    json.field("ep", parallel.ep);
+    json.endObject();
+}
+
 void writeShape(JsonWriter& json, std::string_view field, const Shape& shape)
 {
     json.arrayField(field);

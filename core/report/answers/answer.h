@@ -34,6 +34,8 @@ void endAnswer(JsonWriter& json, const TextSink& sink);
 std::string checkpointFolder(const Checkpoint& checkpoint);
 /// {"dp": 0, "tp": 0, "pp": 0}
 void writeRank(JsonWriter& json, std::string_view field, const RankCoordinate& rank);
+/// {"dp": 4, "tp": 1, "pp": 1, "ep": 1}
+void writeParallel(JsonWriter& json, const ParallelDegrees& parallel);
 void writeShape(JsonWriter& json, std::string_view field, const Shape& shape);
 /// A file's name relative to the checkpoint, or null for kNoFile.
 void writeFileName(JsonWriter& json, std::string_view field, const Checkpoint& checkpoint, FileId file);

@@ -59,16 +59,6 @@ void writeGroups(JsonWriter& json, const Checkpoint& checkpoint)
     json.endArray();
 }
 
-void writeParallel(JsonWriter& json, const ParallelDegrees& parallel)
-{
-    json.objectField("parallel");
-    json.field("dp", parallel.dp);
-    json.field("tp", parallel.tp);
-    json.field("pp", parallel.pp);
-    json.field("ep", parallel.ep);
-    json.endObject();
-}
-
 void writeCounts(JsonWriter& json, const Checkpoint& checkpoint)
 {
     const ParameterCounts counts = countParameters(checkpoint);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/compute_device.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/engine/verify/run_tags.h"
+#include "core/report/answers/tags_report.h"
+#include "core/report/text/printable.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+/// All tags. Of those that seem complete, the newest one is confirmed.
+Result<std::vector<TagSummary>> allTags(TagReader& reader, const RunTags& run)
+{
+    std::vector<TagSummary> out;
+    for (const std::string& tag : run.names) {
+        SHARDSCOPE_TRY(TagSummary summary, reader.summarize(tag));
+        out.push_back(std::move(summary));
+    }
+    for (auto tag = out.rbegin(); tag != out.rend(); ++tag) {
+        if (!tag->isComplete())
+            continue;
+        SHARDSCOPE_CHECK(reader.confirm(*tag));
+        if (tag->isComplete())
+            break;
+    }
+    return out;
+}
+
+void writeNewest(Output& output, const TagsAnswer& answer)
+{
+    const TagSummary* newest = answer.newestComplete();
+    for (auto tag = answer.tags.rbegin(); tag != answer.tags.rend() && &*tag != newest; ++tag) {
+        if (!output.quiet())
+            output.message("passed over " + printable(tag->folder.string()) + ": "
+                + printable(whyIncomplete(*tag)) + "\n");
+    }
+    if (newest != nullptr)
+        output.answer()(newest->folder.string() + "\n");
+    else
+        output.message("no tag of " + printable(answer.run.base.string()) + " is complete\n");
+}
+
+Result<int> runTags(Session& session)
+{
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
+    TagsAnswer answer;
+    answer.path = session.arguments().positional("RUN");
+    SHARDSCOPE_TRY(answer.run, tagsOf(session.files(), answer.path, session.job()));
+    TagReader reader(session.files(), answer.run, jobs, session.job());
+    const bool newestOnly = session.arguments().has("--newest-complete");
+    SHARDSCOPE_TRY(answer.tags, newestOnly ? reader.downToNewestComplete() : allTags(reader, answer.run));
+    Output& output = session.output();
+    if (output.json())
+        writeTagsJson(output.answer(), answer);
+    else if (newestOnly)
+        writeNewest(output, answer);
+    else
+        writeTagsText(output.answer(), output.answerStyle(), answer);
+    return newestOnly && answer.newestComplete() == nullptr ? kExitNo : kExitDone;
+}
+
+} // namespace
+
+Command tagsCommand()
+{
+    return {
+        .name = "tags",
+        .summary = "list the tags of a run, and find the newest complete one",
+        .description
+        = {"Lists the tags of a run with step, time, size and number of ranks. A tag is complete if every "
+           "file that stock DeepSpeed needs exists and its header is whole. Of the newest such tag, the "
+           "metadata of all files are read, too. Values are not read: `shardscope check --depth bytes` "
+           "reads them.",
+            "In the output folder of Trainer or Accelerate, each `checkpoint-N` is a tag.",
+            "With --newest-complete the answer is one line: the folder of the newest complete tag. Tags that "
+            "are not complete are reported on standard error. Without a complete tag the exit status is 1."},
+        .positionals = {{.name = "RUN",
+            .kind = ValueKind::Folder,
+            .help = "Run folder, one of its tags, or a framework's output folder."}},
+        .options = {{.name = "--newest-complete",
+                        .help = "Print only the folder that a restart can use. Older tags are not read."},
+            jobsOption()},
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope tags runs/llama", "What is there?"},
+            {"shardscope tags runs/llama --newest-complete", "In a launch script, after a crash:"}},
+        .run = runTags,
+    };
+}
+
+} // namespace shardscope::cli

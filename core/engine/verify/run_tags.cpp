@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/verify/run_tags.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/discover.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/engine/stream/manifest_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
+
+/// Whether the finding is about the run's pointer file, not about a tag.
+bool isOfPointer(const Finding& finding)
+{
+    return finding.code == code::kLatestMissing || finding.code == code::kLatestDangling;
+}
+
+void keepThoseOfTag(std::vector<DoctorFinding>& findings)
+{
+    std::erase_if(findings, [](const DoctorFinding& made) { return isOfPointer(made.finding); });
+}
+
+bool isKnown(const std::vector<DoctorFinding>& findings, const Finding& finding)
+{
+    return std::any_of(findings.begin(), findings.end(), [&](const DoctorFinding& made) {
+        return made.finding.code == finding.code && made.finding.where == finding.where;
+    });
+}
+
+} // namespace
+
+size_t TagSummary::count(Severity severity) const
+{
+    return static_cast<size_t>(std::count_if(findings.begin(), findings.end(),
+        [severity](const DoctorFinding& made) { return made.finding.severity == severity; }));
+}
+
+Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& job)
+{
+    SHARDSCOPE_TRY(const io::Path asked, files.canonical(path));
+    SHARDSCOPE_TRY(const Discovery found, discover(files, asked, {}, job));
+    if (!found.unreadableFolders.empty())
+        return fail(ErrorCode::Unreadable, "a folder that may be the newest tag cannot be read",
+            (found.runFolder / found.unreadableFolders.back()).string());
+    RunTags out;
+    out.numbered = !found.runFolder.empty() && found.runFolder.parent_path() == asked;
+    out.base = out.numbered ? asked : found.runFolder;
+    if (out.numbered) { // `tags`: the older ones, then the tags inside the newest one
+        const auto sibling = [&](const std::string& name) {
+            const auto info = files.stat(asked / name);
+            return info && info->type == io::FileType::Directory;
+        };
+        std::copy_if(found.tags.begin(), found.tags.end(), std::back_inserter(out.names), sibling);
+        out.latest = found.runFolder.filename().string();
+        out.names.push_back(out.latest);
+    } else {
+        out.names = found.tags;
+        if (found.latest && std::find(out.names.begin(), out.names.end(), *found.latest) != out.names.end())
+            out.latest = *found.latest;
+    }
+    if (found.runFolder.empty() || out.names.empty())
+        return fail(ErrorCode::NotFound, "no tag folder with checkpoint files is here", asked.string(),
+            "give a run folder, the one with `latest`, or a framework's output folder");
+    return out;
+}
+
+TagReader::TagReader(io::FileSystem& files, RunTags run, unsigned jobs, JobContext& job)
+    : m_files(files)
+    , m_run(std::move(run))
+    , m_jobs(jobs)
+    , m_job(job)
+{
+}
+
+Result<CheckResult> TagReader::examined(const std::string& tag, CheckDepth depth)
+{
+    CheckOptions options;
+    options.open.tag = tag;
+    options.depth = depth;
+    options.jobs = m_jobs;
+    auto out = examine(m_files, m_run.base, options, m_job);
+    SHARDSCOPE_CHECK(m_job.poll());
+    return out;
+}
+
+Result<TagSummary> TagReader::summarize(const std::string& tag)
+{
+    TagSummary out;
+    out.tag = tag;
+    out.folder = m_run.base / tag;
+    out.tagFolder = out.folder;
+    out.latest = tag == m_run.latest;
+    auto checked = examined(tag, CheckDepth::Headers);
+    if (!checked && checked.error().code == ErrorCode::Cancelled)
+        return forward(std::move(checked).error());
+    if (!checked) {
+        out.error = std::move(checked).error();
+        return out;
+    }
+    out.tagFolder = checked->folder;
+    out.findings = std::move(checked->findings);
+    describe(out);
+    keepThoseOfTag(out.findings);
+    SHARDSCOPE_CHECK(m_job.poll());
+    return out;
+}
+
+void TagReader::describe(TagSummary& out)
+{
+    OpenOptions options;
+    options.tag = out.tag;
+    options.depth = OpenDepth::Structure;
+    auto opened = openCheckpoint(m_files, m_run.base, options, m_job);
+    if (!opened) {
+        out.error = std::move(opened).error();
+        return;
+    }
+    const Checkpoint& checkpoint = *opened->checkpoint;
+    out.steps = checkpoint.steps;
+    out.kind = checkpoint.kind;
+    out.parallel = checkpoint.parallel;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (file.status == FileStatus::Missing || file.status == FileStatus::Foreign)
+            continue;
+        out.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - out.bytes);
+        out.modifiedNs = std::max(out.modifiedNs, file.identity.modifiedNs);
+    }
+    for (const Finding& finding : checkpoint.findings) {
+        if (!isKnown(out.findings, finding))
+            out.findings.push_back(
+                {finding, &diagnosisOf(finding.code), std::string(), CheckDepth::Metadata});
+    }
+    const auto text = m_files.readSmall(checkpoint.tagFolder / kManifestName, kMaxManifestBytes);
+    const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
+    if (manifest)
+        out.fingerprint = manifest->fingerprint;
+}
+
+Status TagReader::confirm(TagSummary& tag)
+{
+    auto checked = examined(tag.tag, CheckDepth::Metadata);
+    if (!checked && checked.error().code == ErrorCode::Cancelled)
+        return forward(std::move(checked).error());
+    if (!checked) {
+        tag.error = std::move(checked).error();
+        return {};
+    }
+    tag.findings = std::move(checked->findings);
+    keepThoseOfTag(tag.findings);
+    tag.confirmed = true;
+    return {};
+}
+
+Result<std::vector<TagSummary>> TagReader::downToNewestComplete()
+{
+    std::vector<TagSummary> out;
+    for (auto tag = m_run.names.rbegin(); tag != m_run.names.rend(); ++tag) {
+        SHARDSCOPE_TRY(TagSummary summary, summarize(*tag));
+        if (summary.isComplete())
+            SHARDSCOPE_CHECK(confirm(summary));
+        out.push_back(std::move(summary));
+        if (out.back().isComplete())
+            break;
+    }
+    std::reverse(out.begin(), out.end());
+    return out;
+}
+
+} // namespace shardscope

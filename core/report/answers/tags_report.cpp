@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/answers/tags_report.h"
+
+#include "core/base/text.h"
+#include "core/report/answers/answer.h"
+#include "core/report/answers/finding_report.h"
+#include "core/report/text/printable.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace shardscope {
+
+namespace {
+
+/// "2026-11-24T22:10:05Z"; empty if no file was seen.
+std::string timeText(int64_t nanoseconds)
+{
+    if (nanoseconds <= 0)
+        return {};
+    const auto seconds = static_cast<std::time_t>(nanoseconds / 1'000'000'000);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
+}
+
+void writeCounts(JsonWriter& json, const TagSummary& tag)
+{
+    json.objectField("findings");
+    for (const Severity severity : {Severity::Error, Severity::Warning, Severity::Info})
+        json.field(severityName(severity), tag.count(severity));
+    json.endObject();
+}
+
+void writeTag(JsonWriter& json, const TagSummary& tag)
+{
+    json.beginObject();
+    json.nameField("tag", tag.tag);
+    json.nameField("folder", tag.folder.string());
+    json.field("step", tag.steps.globalSteps);
+    json.textOrNull("modified", timeText(tag.modifiedNs));
+    json.field("bytes", tag.bytes);
+    json.field("kind", kindName(tag.kind));
+    writeParallel(json, tag.parallel);
+    json.field("complete", tag.isComplete());
+    json.field("latest", tag.latest);
+    json.textOrNull("fingerprint", tag.fingerprint);
+    writeCounts(json, tag);
+    if (tag.error) {
+        json.objectField("error");
+        writeErrorFields(json, *tag.error);
+        json.endObject();
+    }
+    json.endObject();
+}
+
+std::string findingsText(const TagSummary& tag)
+{
+    std::string out;
+    for (const auto& [severity, one, many] : {std::tuple(Severity::Error, "error", "errors"),
+             std::tuple(Severity::Warning, "warning", "warnings")}) {
+        const size_t count = tag.count(severity);
+        if (count > 0)
+            out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, count == 1 ? one : many);
+    }
+    return out.empty() ? "-" : out;
+}
+
+} // namespace
+
+const TagSummary* TagsAnswer::newestComplete() const
+{
+    for (auto tag = tags.rbegin(); tag != tags.rend(); ++tag) {
+        if (tag->isComplete() && tag->confirmed)
+            return &*tag;
+    }
+    return nullptr;
+}
+
+std::string whyIncomplete(const TagSummary& tag)
+{
+    if (tag.error)
+        return describe(*tag.error);
+    for (const DoctorFinding& made : tag.findings) {
+        if (made.finding.severity == Severity::Error)
+            return made.finding.message + (made.finding.where.empty() ? "" : ": " + made.finding.where);
+    }
+    return {};
+}
+
+void writeTagsJson(const TextSink& sink, const TagsAnswer& answer)
+{
+    JsonWriter json(sink);
+    json.beginObject();
+    json.field("schema", "shardscope/tags/1");
+    json.nameField("path", answer.path);
+    json.nameField("run", answer.run.base.string());
+    json.arrayField("tags");
+    for (const TagSummary& tag : answer.tags)
+        writeTag(json, tag);
+    json.endArray();
+    const TagSummary* newest = answer.newestComplete();
+    if (newest == nullptr)
+        json.nullField("newest_complete");
+    else
+        json.nameField("newest_complete", newest->folder.string());
+    json.endObject();
+    json.finish();
+    sink("\n");
+}
+
+void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer)
+{
+    using Align = TextTable::Align;
+    TextTable table({{"tag"}, {"step", Align::Right}, {"modified"}, {"size", Align::Right}, {"kind"},
+        {"ranks", Align::Right}, {"complete"}, {"findings"}});
+    for (const TagSummary& tag : answer.tags) {
+        const std::string name = printable(tag.tag) + (tag.latest ? " (latest)" : "");
+        if (tag.error) {
+            table.add({name, "-", "-", "-", "-", "-", "no", printable(tag.error->message)});
+            continue;
+        }
+        const std::string modified = timeText(tag.modifiedNs);
+        table.add(
+            {name, tag.steps.globalSteps ? formatCount(static_cast<uint64_t>(*tag.steps.globalSteps)) : "-",
+                modified.empty() ? "-" : modified, formatBytes(tag.bytes), std::string(kindName(tag.kind)),
+                formatCount(tag.parallel.ranks()), tag.isComplete() ? "yes" : "no", findingsText(tag)});
+    }
+    table.write(sink, style, "");
+    const TagSummary* newest = answer.newestComplete();
+    if (newest == nullptr)
+        sink("No tag is complete. `shardscope check` says what is wrong, and `shardscope repair` repairs "
+             "it.\n");
+    else
+        sink("newest complete: " + printable(newest->folder.string()) + "\n");
+}
+
+} // namespace shardscope

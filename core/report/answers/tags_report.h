@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/verify/run_tags.h"
+#include "core/report/json/json_writer.h"
+#include "core/report/text/text_table.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// What `tags` answers: the tags that were looked at, oldest first.
+struct TagsAnswer {
+    std::string path; ///< PATH as it was given
+    RunTags run;
+    std::vector<TagSummary> tags;
+
+    [[nodiscard]] const TagSummary* newestComplete() const;
+};
+
+/// The answer of `tags`, and of `tags --newest-complete`.
+void writeTagsJson(const TextSink& sink, const TagsAnswer& answer);
+void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer);
+/// One line for a person: why the tag is not complete.
+std::string whyIncomplete(const TagSummary& tag);
+
+} // namespace shardscope

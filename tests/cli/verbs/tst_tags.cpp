@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tags`, `tags --newest-complete` and `check --all-tags`.
+#include "tests/cli/cli_fixture.h"
+
+#include <doctest/doctest.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kOptim = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+
+/// What --newest-complete prints, without the line's end; `messages` gets standard error.
+std::string newestOf(const fs::path& path, int exitCode, std::string* messages = nullptr)
+{
+    const ProcessResult result = runShardscope({"tags", path, "--newest-complete"});
+    CHECK(result.exitCode == exitCode);
+    if (messages != nullptr)
+        *messages = result.err;
+    return result.out.empty() ? result.out : result.out.substr(0, result.out.size() - 1);
+}
+
+} // namespace
+
+TEST_CASE("tags are listed with what names and headers say")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const Json answer = answerOf({"tags", run});
+    REQUIRE(answer.at("tags").size() == 2);
+    const Json& older = answer.at("tags")[0];
+    const Json& newer = answer.at("tags")[1];
+    CHECK(older.at("tag") == "global_step3");
+    CHECK(older.at("latest") == false);
+    CHECK(newer.at("tag") == "global_step6");
+    CHECK(newer.at("latest") == true);
+    CHECK(newer.at("step") == 6);
+    CHECK(newer.at("kind") == "zero2");
+    CHECK(newer.at("parallel").at("dp") == 2);
+    CHECK(newer.at("complete") == true);
+    CHECK(newer.at("fingerprint").is_null());
+    CHECK(newer.at("bytes") == answerOf({"inspect", run}).at("files").at("bytes"));
+    CHECK(answer.at("newest_complete") == (run / "global_step6").string());
+    CHECK(answerOf({"tags", run / "global_step3"}).at("tags") == answer.at("tags")); // a tag of the run
+
+    answerOf({"reshard", run, folder / "out", "-w", "3"});
+    const Json written = answerOf({"tags", folder / "out"}).at("tags")[0];
+    CHECK(written.at("fingerprint") == answerOf({"fingerprint", run}).at("fingerprint"));
+}
+
+TEST_CASE("a tag that is not complete is passed over")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path newer = run / "global_step6";
+    std::string messages;
+    CHECK(newestOf(run, 0, &messages) == newer);
+    CHECK(messages.empty());
+
+    fs::remove(newer / kOptim); // the name of the other rank does not show that this one is missing
+    CHECK(newestOf(run, 0, &messages) == run / "global_step3");
+    CHECK(messages.find("the file of rank 1 is missing") != std::string::npos);
+    CHECK(answerOf({"tags", run}).at("tags")[1].at("findings").at("error") == 1);
+
+    fs::copy_file(run / "global_step3" / kOptim, newer / kOptim); // a file of another step
+    CHECK(newestOf(run, 0, &messages) == run / "global_step3");
+    CHECK(messages.find("passed over " + newer.string()) != std::string::npos);
+    const Json listed = answerOf({"tags", run});
+    CHECK(listed.at("tags")[1].at("complete") == false);
+    CHECK(listed.at("newest_complete") == (run / "global_step3").string());
+
+    fs::resize_file(newer / kOptim, 1000); // torn
+    CHECK(newestOf(run, 0) == run / "global_step3");
+
+    for (const char* tag : {"global_step3", "global_step6"})
+        fs::remove(run / tag / "mp_rank_00_model_states.pt");
+    CHECK(newestOf(run, 1, &messages).empty());
+    CHECK(messages.find("no tag of " + run.string() + " is complete") != std::string::npos);
+    CHECK(answerOf({"tags", run, "--newest-complete"}, 1).at("newest_complete").is_null());
+    CHECK(answerOf({"tags", run}).at("newest_complete").is_null());
+}
+
+TEST_CASE("the pointer file does not decide which tag is complete")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(run / "latest");
+    CHECK(newestOf(run, 0) == run / "global_step6");
+    CHECK(answerOf({"tags", run}).at("tags")[1].at("latest") == false);
+}
+
+TEST_CASE("numbered checkpoints of a framework are tags")
+{
+    const TemporaryFolder folder;
+    for (const char* name : {"checkpoint-9", "checkpoint-10"}) {
+        fs::create_directories(folder / "out" / name);
+        fs::copy(samplePath("zero2-w2"), folder / "out" / name, fs::copy_options::recursive);
+    }
+    const Json answer = answerOf({"tags", folder / "out"});
+    REQUIRE(answer.at("tags").size() == 2);
+    CHECK(answer.at("tags")[0].at("tag") == "checkpoint-9");
+    CHECK(answer.at("tags")[1].at("tag") == "checkpoint-10");
+    CHECK(answer.at("tags")[1].at("latest") == true);
+    CHECK(newestOf(folder / "out", 0) == folder / "out" / "checkpoint-10");
+    fs::remove(folder / "out" / "checkpoint-10" / "global_step6" / kOptim);
+    CHECK(newestOf(folder / "out", 0) == folder / "out" / "checkpoint-9");
+}
+
+TEST_CASE("paths without tags, and options that contradict, are refused")
+{
+    const TemporaryFolder folder;
+    errorOf({"tags", folder / "absent"}, 3, "not-found");
+    errorOf({"tags", folder.path()}, 3, "not-a-checkpoint");
+    errorOf({"check", samplePath("zero2-w2"), "--all-tags", "--tag", "global_step3"}, 2, "usage");
+}
+
+TEST_CASE("check --all-tags checks every tag of every path")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(run / "global_step3" / kOptim);
+    const Json results = answerOf({"check", run, samplePath("zero1-w2"), "--all-tags"}, 1).at("results");
+    REQUIRE(results.size() == 3);
+    CHECK(results[0].at("path") == (run / "global_step3").string());
+    CHECK(results[0].at("tag") == "global_step3");
+    CHECK(results[1].at("tag") == "global_step6");
+    CHECK(results[2].at("path").get<std::string>().starts_with(samplePath("zero1-w2").string()));
+    const auto errors = [](const Json& result) {
+        size_t count = 0;
+        for (const Json& finding : result.at("findings"))
+            count += finding.at("severity") == "error" ? 1 : 0;
+        return count;
+    };
+    CHECK(errors(results[0]) > 0);
+    CHECK(errors(results[1]) == 0);
+    CHECK(answerOf({"check", run, folder / "absent", "--all-tags"}, 3).at("results").size() == 3);
+}
