@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/export_dialog.h"
 
+#include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
 #include "ui/dialogs/export_form.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
-#include "ui/widgets/plan_foot.h"
 
 #include <QLabel>
 #include <QPlainTextEdit>

@@ -58,7 +58,7 @@ private:
     PlannedFiles* m_fileList = nullptr;
     QPlainTextEdit* m_warnings = nullptr;
     PlanFoot* m_foot = nullptr;
-    LatestOnly m_planner;
+    LatestOnly m_planner{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

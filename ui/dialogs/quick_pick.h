@@ -39,7 +39,7 @@ private:
     QTreeWidget* m_list;
     QLabel* m_none;
     bool m_chooseWhenFound = false; ///< Enter was pressed before the results arrived
-    LatestOnly m_runner;
+    LatestOnly m_runner{WorkLength::Short};
 };
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_dialog.h"
 
+#include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/layoutmap/layout_map_view.h"
@@ -8,7 +9,6 @@
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
-#include "ui/widgets/plan_foot.h"
 
 #include <QComboBox>
 #include <QGridLayout>
@@ -191,7 +191,7 @@ void ReshardDialog::showSource()
         return;
     }
     showUnits();
-    m_joiner.run<CheckpointPtr>(
+    m_merger.run<CheckpointPtr>(
         [source = m_source](const std::stop_token&, const std::function<void(CheckpointPtr)>& deliver) {
             deliver(withWholeGroups(*source));
         },

@@ -79,8 +79,8 @@ private:
     std::optional<ReshardWish> m_wish; ///< the choices of the preview
     QTimer m_pause;
     CheckpointPtr m_sourceShown; ///< the source with its param groups as wholes, once it is made
-    LatestOnly m_joiner;
-    LatestOnly m_planner;
+    LatestOnly m_merger{WorkLength::Long};
+    LatestOnly m_planner{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -78,7 +78,7 @@ private:
     std::optional<Error> m_error;
     std::stop_source m_stop; ///< stops only the check; its later findings are still accepted
     QTimer m_pause; ///< findings come in bursts
-    LatestOnly m_worker;
+    LatestOnly m_worker{WorkLength::Long};
 };
 
 /// The report into a file, as `shardscope check` writes it. Empty when that went well, else why not. For a

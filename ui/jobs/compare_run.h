@@ -72,7 +72,7 @@ private:
     CompareOutcomePtr m_outcome;
     std::optional<Error> m_error;
     std::optional<CompareWish> m_wish;
-    LatestOnly m_worker;
+    LatestOnly m_worker{WorkLength::Long};
 };
 
 /// The same as a command line of `shardscope`, quoted for a shell.

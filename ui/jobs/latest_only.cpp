@@ -11,17 +11,24 @@ namespace shardscope::ui {
 
 namespace {
 
-/// A separate pool, so that slow opening never delays a filter.
-QThreadPool& workerPool()
+QThreadPool& workerPool(WorkLength length)
 {
-    static QThreadPool* pool = [] {
-        auto* made = new QThreadPool;
-        made->setMaxThreadCount(8);
+    struct Pools {
+        QThreadPool ofShort;
+        QThreadPool ofLong;
+    };
+    static Pools* pools = [] {
+        auto* made = new Pools; // never destroyed: no order of destruction to care about
+        made->ofShort.setMaxThreadCount(4);
+        made->ofLong.setMaxThreadCount(8);
         // Before the application object is destroyed, because workers post to it.
-        qAddPostRoutine([] { workerPool().waitForDone(); });
+        qAddPostRoutine([] {
+            workerPool(WorkLength::Long).waitForDone();
+            workerPool(WorkLength::Short).waitForDone();
+        });
         return made;
     }();
-    return *pool;
+    return length == WorkLength::Short ? pools->ofShort : pools->ofLong;
 }
 
 } // namespace
@@ -32,12 +39,12 @@ void freeOnWorker(std::shared_ptr<const void> last)
     const bool isGui = application != nullptr && QThread::currentThread() == application->thread();
     if (!isGui || QCoreApplication::closingDown())
         return; // frees it here
-    workerPool().start([last = std::move(last)]() mutable { last.reset(); });
+    workerPool(WorkLength::Short).start([last = std::move(last)]() mutable { last.reset(); });
 }
 
-void LatestOnly::startOnPool(std::function<void()> work)
+void LatestOnly::startOnPool(WorkLength length, std::function<void()> work)
 {
-    workerPool().start(std::move(work));
+    workerPool(length).start(std::move(work));
 }
 
 void LatestOnly::postToGui(std::function<void()> call)

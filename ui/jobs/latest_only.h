@@ -13,6 +13,12 @@
 
 namespace shardscope::ui {
 
+/// Which threads run it. Short work never waits for long work.
+enum class WorkLength {
+    Short, ///< computes what a view shows: filters, sorting, trees; reads at most a few small files
+    Long, ///< opens, plans, checks, compares, reads values or writes; a file system may block it
+};
+
 /// Runs work on a pool thread and hands results back to the GUI thread; only the latest request counts.
 ///
 /// A new run() stops the previous work and drops its later results, so nothing is locked and
@@ -20,7 +26,10 @@ namespace shardscope::ui {
 class LatestOnly
 {
 public:
-    LatestOnly() = default;
+    explicit LatestOnly(WorkLength length)
+        : m_length(length)
+    {
+    }
     ~LatestOnly() { cancel(); }
     LatestOnly(const LatestOnly&) = delete;
     LatestOnly& operator=(const LatestOnly&) = delete;
@@ -42,14 +51,15 @@ public:
         };
         m_stop = std::stop_source();
         m_state->running = true;
-        startOnPool([work = std::move(work), deliver = std::move(deliver), token = m_stop.get_token(),
-                        state = m_state, mine] {
-            work(token, deliver);
-            postToGui([state, mine] {
-                if (state->wanted == mine)
-                    state->running = false;
+        startOnPool(m_length,
+            [work = std::move(work), deliver = std::move(deliver), token = m_stop.get_token(),
+                state = m_state, mine] {
+                work(token, deliver);
+                postToGui([state, mine] {
+                    if (state->wanted == mine)
+                        state->running = false;
+                });
             });
-        });
     }
 
     /// Stops the current work; its results are no longer delivered.
@@ -68,9 +78,10 @@ private:
         bool running = false;
     };
 
-    static void startOnPool(std::function<void()> work);
+    static void startOnPool(WorkLength length, std::function<void()> work);
     static void postToGui(std::function<void()> call);
 
+    WorkLength m_length;
     std::shared_ptr<State> m_state = std::make_shared<State>();
     std::stop_source m_stop;
 };

@@ -86,8 +86,8 @@ private:
     ParamLooksPtr m_looks;
     bool m_opening = false;
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
-    LatestOnly m_opener;
-    LatestOnly m_watcher;
+    LatestOnly m_opener{WorkLength::Long};
+    LatestOnly m_watcher{WorkLength::Long};
 };
 
 /// The same selection in another snapshot of the checkpoint, by names; missing parts are left out.

@@ -62,7 +62,7 @@ private:
     QPushButton* m_apply;
     RepairPreview m_preview;
     QTimer m_pause;
-    LatestOnly m_planner;
+    LatestOnly m_planner{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

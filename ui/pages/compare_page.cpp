@@ -31,9 +31,30 @@ constexpr int kTableShare = 3000;
 
 } // namespace
 
+PageEntry ComparePage::entry()
+{
+    return {u"compare"_s, u"actionComparePage"_s, tr("Compare"), tr("&Compare"), u"compare"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            auto* page = new ComparePage(
+                context.compareRun, context.settings, context.theme, context.selection, parent);
+            page->followFindings(context.findings);
+            return page;
+        }};
+}
+
+void ComparePage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint(), session.place());
+}
+
+QString ComparePage::filterHint() const
+{
+    return tr("Filter differences (Ctrl+F)");
+}
+
 ComparePage::ComparePage(
     CompareRun& run, const Settings& settings, Theme& theme, Selection& selection, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_run(run)
     , m_theme(theme)
     , m_selection(selection)

@@ -3,10 +3,7 @@
 
 #include "ui/jobs/compare_run.h"
 #include "ui/models/selection.h"
-#include "ui/style/settings.h"
-#include "ui/style/theme.h"
-
-#include <QWidget>
+#include "ui/pages/page.h"
 
 #include <functional>
 
@@ -26,22 +23,25 @@ class MessageBar;
 class VerdictPanel;
 
 /// The comparison of the open checkpoint with another one: verdict, both maps, and a row per difference.
-class ComparePage : public QWidget
+class ComparePage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     ComparePage(CompareRun& run, const Settings& settings, Theme& theme, Selection& selection,
         QWidget* parent = nullptr);
 
     /// `place`: where it was opened, for command lines.
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
+    void showSession(const Session& session) override;
+    [[nodiscard]] QString filterHint() const override;
     /// Marks the findings of both sides on the maps. `store` outlives the page.
     void followFindings(const FindingStore& store);
     /// Sets the other checkpoint; start() starts the comparison.
     void setOther(const QString& path);
     void start();
     /// Every word must be in a row's kind, name or state.
-    void setFilter(const QString& filter);
+    void setFilter(const QString& filter) override;
     /// Selects the next (1) or previous (−1) row, and wraps around at the ends.
     void goToDifference(int step);
     /// Writes the whole comparison as JSON; a message reports the result.
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] bool hasDifferences() const;
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] CompareMaps* maps() const { return m_maps; }
-    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] bool isBusy() const override;
 
 Q_SIGNALS:
     /// The number of rows changed.
@@ -91,8 +91,8 @@ private:
     CommandLine* m_command;
     DifferenceOrder m_order;
     bool m_filling = false;
-    LatestOnly m_querier;
-    LatestOnly m_writer;
+    LatestOnly m_querier{WorkLength::Short};
+    LatestOnly m_writer{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -63,7 +63,7 @@ private:
     FragmentTableModel* m_fragmentModel;
     Details m_shown;
     bool m_following = false;
-    LatestOnly m_finder;
+    LatestOnly m_finder{WorkLength::Short};
 };
 
 } // namespace shardscope::ui

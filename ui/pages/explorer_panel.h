@@ -53,8 +53,8 @@ private:
     QStringList m_expanded;
     bool m_following = false;
     const FindingStore* m_store = nullptr;
-    LatestOnly m_builder;
-    LatestOnly m_marker;
+    LatestOnly m_builder{WorkLength::Short};
+    LatestOnly m_marker{WorkLength::Short};
 };
 
 } // namespace shardscope::ui

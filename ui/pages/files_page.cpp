@@ -15,8 +15,26 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+PageEntry FilesPage::entry()
+{
+    return {u"files"_s, u"actionFiles"_s, tr("Files"), tr("&Files"), u"file"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            return new FilesPage(context.session.files(), context.theme, context.selection, parent);
+        }};
+}
+
+void FilesPage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint());
+}
+
+QString FilesPage::filterHint() const
+{
+    return tr("Filter files (Ctrl+F)");
+}
+
 FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_files(files)
     , m_selection(selection)
     , m_fileModel(new FileTableModel(this))

@@ -5,9 +5,7 @@
 #include "ui/models/file_table_model.h"
 #include "ui/models/record_table_model.h"
 #include "ui/models/selection.h"
-#include "ui/style/theme.h"
-
-#include <QWidget>
+#include "ui/pages/page.h"
 
 class QLabel;
 class QTableView;
@@ -16,17 +14,20 @@ class QSplitter;
 namespace shardscope::ui {
 
 /// Files of the checkpoint above, records of the selected one with their byte ranges below.
-class FilesPage : public QWidget
+class FilesPage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    void setFilter(const QString& text);
+    void showSession(const Session& session) override;
+    [[nodiscard]] QString filterHint() const override;
+    void setFilter(const QString& text) override;
     [[nodiscard]] QTableView* fileTable() const { return m_fileTable; }
     [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
-    [[nodiscard]] bool isBusy() const { return m_loader.isRunning(); }
+    [[nodiscard]] bool isBusy() const override { return m_loader.isRunning(); }
 
 private:
     void makeLayout();
@@ -49,7 +50,7 @@ private:
     QLabel* m_summary;
     FileId m_shownFile = kNoFile;
     bool m_following = false;
-    LatestOnly m_loader;
+    LatestOnly m_loader{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -31,9 +31,28 @@ constexpr int kDetailsShare = 4000;
 
 } // namespace
 
+PageEntry FindingsPage::entry()
+{
+    return {u"findings"_s, u"actionFindings"_s, tr("Findings"), tr("Fin&dings"), u"check"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            return new FindingsPage(
+                context.session.files(), context.findings, context.theme, context.selection, parent);
+        }};
+}
+
+void FindingsPage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint(), session.place());
+}
+
+QString FindingsPage::filterHint() const
+{
+    return tr("Filter findings (Ctrl+F)");
+}
+
 FindingsPage::FindingsPage(
     io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_store(store)
     , m_run(store.run())
     , m_selection(selection)

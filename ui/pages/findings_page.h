@@ -7,9 +7,7 @@
 #include "ui/models/findings/finding_tree_model.h"
 #include "ui/models/plans/repair_preview.h"
 #include "ui/models/selection.h"
-#include "ui/style/theme.h"
-
-#include <QWidget>
+#include "ui/pages/page.h"
 
 class QLabel;
 class QSplitter;
@@ -23,26 +21,25 @@ class FindingDetails;
 class MessageBar;
 
 /// The findings of the check: kinds on the left, the meaning of the selected one on the right.
-class FindingsPage : public QWidget
+class FindingsPage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     /// Several pages may show one store.
     FindingsPage(io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection,
         QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
-    void setFilter(const QString& part);
+    void showSession(const Session& session) override;
+    [[nodiscard]] QString filterHint() const override;
+    void setFilter(const QString& part) override;
     /// Checks the checkpoint at the selected depth.
     void check();
     void saveReport(CheckReport form, const QString& path);
-    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] ChangeSetPanel* changeSet() const { return m_changeSet; }
     [[nodiscard]] FindingTreeModel* model() const { return m_model; }
-
-Q_SIGNALS:
-    /// Apply was pressed: run this plan into this run folder.
-    void repairRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;
@@ -74,7 +71,7 @@ private:
     FindingTreeModel::Key m_current; ///< is chosen again when the list is rebuilt
     bool m_filling = false;
     std::set<std::string> m_ticked;
-    LatestOnly m_writer;
+    LatestOnly m_writer{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

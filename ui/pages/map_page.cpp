@@ -13,8 +13,28 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+PageEntry MapPage::entry()
+{
+    return {u"map"_s, u"actionMap"_s, tr("Partition map"), tr("Partition &Map"), u"map"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            auto* page = new MapPage(context.theme, context.selection, parent);
+            page->followFindings(context.findings);
+            return page;
+        }};
+}
+
+void MapPage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint(), session.looks());
+}
+
+bool MapPage::isBusy() const
+{
+    return isVisible() && m_map->canvas()->tilesUnderWay() > 0;
+}
+
 MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_map(new LayoutMapView(&theme, this))
     , m_empty(new QLabel(this))
 {

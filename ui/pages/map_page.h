@@ -4,10 +4,9 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "ui/models/findings/finding_store.h"
 #include "ui/models/selection.h"
-#include "ui/style/theme.h"
+#include "ui/pages/page.h"
 
 #include <QPointer>
-#include <QWidget>
 
 class QLabel;
 
@@ -16,20 +15,20 @@ namespace shardscope::ui {
 class LayoutMapView;
 
 /// The partition map, or why there is none.
-class MapPage : public QWidget
+class MapPage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     MapPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     /// `looks` as LayoutMapView::setCheckpoint().
     void setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks = nullptr);
+    void showSession(const Session& session) override;
+    [[nodiscard]] bool isBusy() const override;
     /// Marks the findings of the checkpoint. `store` outlives the page.
     void followFindings(const FindingStore& store);
     [[nodiscard]] LayoutMapView* mapView() const { return m_map; }
-
-Q_SIGNALS:
-    void parameterActivated(shardscope::ParamId param);
 
 private:
     void showFindings();

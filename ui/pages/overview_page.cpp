@@ -23,8 +23,23 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+PageEntry OverviewPage::entry()
+{
+    return {u"overview"_s, u"actionOverview"_s, tr("Overview"), tr("&Overview"), u"overview"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            auto* page = new OverviewPage(context.theme, parent);
+            page->followFindings(context.findings);
+            return page;
+        }};
+}
+
+void OverviewPage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint());
+}
+
 OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_theme(theme)
     , m_messages(new MessageBar(theme, this))
     , m_scroll(new QScrollArea(this))

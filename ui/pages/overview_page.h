@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/pages: one class for each page or panel of the main window. It uses
-// ui/{tensorview,layoutmap,controls,models,jobs,widgets} and lower rooms; only ui/shell includes it, which
-// connects the pages. Start with OverviewPage.
-
 #include "core/checkpoint/model/checkpoint.h"
-#include "ui/style/theme.h"
-
-#include <QWidget>
+#include "ui/pages/page.h"
 
 class QLabel;
 class QListWidget;
@@ -22,20 +16,18 @@ class FindingsList;
 class MessageBar;
 
 /// A summary of the checkpoint: identity, sizes, parameters, steps, groups, tags, findings.
-class OverviewPage : public QWidget
+class OverviewPage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
+    void showSession(const Session& session) override;
     /// Shows the findings of the checkpoint. `store` outlives the page.
     void followFindings(const FindingStore& store);
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
-
-Q_SIGNALS:
-    void tagRequested(const QString& tag);
-    void placeRequested(const QString& where);
 
 private:
     void fillTags(const Checkpoint& checkpoint);

@@ -16,8 +16,26 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+PageEntry ParametersPage::entry()
+{
+    return {u"parameters"_s, u"actionParameters"_s, tr("Parameters"), tr("&Parameters"), u"table"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            return new ParametersPage(context.theme, context.selection, parent);
+        }};
+}
+
+void ParametersPage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint());
+}
+
+QString ParametersPage::filterHint() const
+{
+    return tr("Filter parameters (Ctrl+F)");
+}
+
 ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_selection(selection)
     , m_chips(new FilterChips(theme, this))
     , m_table(new QTableView(this))

@@ -5,9 +5,7 @@
 #include "ui/models/param_marks.h"
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/models/selection.h"
-#include "ui/style/theme.h"
-
-#include <QWidget>
+#include "ui/pages/page.h"
 
 class QLabel;
 class QTableView;
@@ -17,18 +15,21 @@ namespace shardscope::ui {
 class FilterChips;
 
 /// The table of parameters: filtered and sorted on a worker, selection shared with all views.
-class ParametersPage : public QWidget
+class ParametersPage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     ParametersPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    void setFilter(const QString& text);
+    void showSession(const Session& session) override;
+    [[nodiscard]] QString filterHint() const override;
+    void setFilter(const QString& text) override;
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] ParameterTableModel* model() const { return m_model; }
     void sortBy(ParamColumn column, Qt::SortOrder order);
-    [[nodiscard]] bool isBusy() const { return m_indexer.isRunning() || m_querier.isRunning(); }
+    [[nodiscard]] bool isBusy() const override { return m_indexer.isRunning() || m_querier.isRunning(); }
 
 Q_SIGNALS:
     /// The filter was applied: rows shown of all, or why it cannot be.
@@ -37,7 +38,6 @@ Q_SIGNALS:
     void matchesChanged(const shardscope::ui::ParamMarks& matches);
     /// A chip was removed; this is the remaining filter.
     void filterWanted(const QString& text);
-    void parameterActivated(shardscope::ParamId param);
 
 private:
     void query();
@@ -57,8 +57,8 @@ private:
     ParamColumn m_column = ParamColumn::Name;
     bool m_descending = false;
     bool m_following = false;
-    LatestOnly m_indexer;
-    LatestOnly m_querier;
+    LatestOnly m_indexer{WorkLength::Short};
+    LatestOnly m_querier{WorkLength::Short};
 };
 
 } // namespace shardscope::ui

@@ -56,7 +56,7 @@ private:
     QListWidget* m_recent;
     QAction* m_pin = nullptr;
     bool m_lit = false;
-    LatestOnly m_finder;
+    LatestOnly m_finder{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -57,8 +57,21 @@ Result<TensorFindings> statisticsOf(
 
 } // namespace
 
+PageEntry TensorPage::entry()
+{
+    return {u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s,
+        [](const PageContext& context, QWidget* parent) -> Page* {
+            return new TensorPage(context.session.files(), context.theme, context.selection, parent);
+        }};
+}
+
+void TensorPage::showSession(const Session& session)
+{
+    setCheckpoint(session.checkpoint(), session.place());
+}
+
 TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent)
-    : QWidget(parent)
+    : Page(parent)
     , m_files(files)
     , m_theme(theme)
     , m_selection(selection)

@@ -4,13 +4,11 @@
 #include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
-#include "ui/style/theme.h"
+#include "ui/pages/page.h"
 #include "ui/tensorview/element_cursor.h"
 #include "ui/tensorview/tensor_findings.h"
 #include "ui/tensorview/tensor_pages.h"
 #include "ui/tensorview/tensor_slice.h"
-
-#include <QWidget>
 
 class QLabel;
 class QSplitter;
@@ -27,18 +25,20 @@ class TensorPictures;
 
 /// The values of the selected parameter: its states as tabs, a grid of the chosen slice, its bytes, a heat
 /// map, a histogram, statistics and anomalies. Reads only the visible part, or samples.
-class TensorPage : public QWidget
+class TensorPage : public Page
 {
     Q_OBJECT
 public:
+    [[nodiscard]] static PageEntry entry();
     TensorPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     /// `place`: where it was opened, for command lines.
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
+    void showSession(const Session& session) override;
     [[nodiscard]] const TensorSourcePtr& source() const { return m_source; }
     [[nodiscard]] ElementCursor& cursor() { return m_cursor; }
     [[nodiscard]] TensorGrid* grid() const { return m_grid; }
-    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] bool isBusy() const override;
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -93,7 +93,7 @@ private:
     ElidedLabel* m_value = nullptr;
     ElidedLabel* m_where = nullptr;
     QLabel* m_selected = nullptr;
-    LatestOnly m_statistics;
+    LatestOnly m_statistics{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/shell/actions.h"
 
+#include "ui/pages/page.h"
 #include "ui/style/icons.h"
 
 #include <QAction>
@@ -89,16 +90,10 @@ void addJobActions(Actions& actions, const Maker& make)
 
 void addPageActions(Actions& actions, const Maker& make)
 {
-    const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionTensor"_s,
-        u"actionFiles"_s, u"actionComparePage"_s, u"actionFindings"_s};
-    const std::array texts = {Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"),
-        Words::tr("&Tensor"), Words::tr("&Files"), Words::tr("&Compare"), Words::tr("Fin&dings")};
-    const std::array icons
-        = {u"overview"_s, u"map"_s, u"table"_s, u"tensor"_s, u"file"_s, u"compare"_s, u"check"_s};
-    for (size_t i = 0; i < actions.pages.size(); ++i)
-        actions.pages[i] = make(names[i], texts[i],
-            {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(i))))},
-            icons[i]);
+    int key = Qt::Key_1;
+    for (const PageEntry& page : pageList())
+        actions.pages.append(make(page.actionName, page.menuText,
+            {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(key++)))}, page.icon));
 }
 
 void addViewActions(Actions& actions, const Maker& make)

@@ -38,7 +38,7 @@ struct Actions {
     QAction* check = nullptr;
     QAction* reshard = nullptr;
     QAction* exportWeights = nullptr;
-    std::array<QAction*, 7> pages{}; ///< in the order of the tabs
+    QList<QAction*> pages; ///< in the order of the tabs
     std::array<QAction*, 3> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
     QAction* fullScreen = nullptr;

@@ -8,13 +8,10 @@
 #include "ui/pages/compare_page.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
-#include "ui/pages/files_page.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/map_page.h"
-#include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
-#include "ui/pages/tensor_page.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
@@ -27,6 +24,8 @@
 #include <QTabWidget>
 #include <QTimer>
 #include <QToolBar>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -123,18 +122,13 @@ void MainWindow::openPath(const QString& path, const QString& tag)
 
 void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 {
-    m_overview->setCheckpoint(checkpoint);
-    m_map->setCheckpoint(checkpoint, m_session.looks());
-    m_parameters->setCheckpoint(checkpoint);
-    m_tensor->setCheckpoint(checkpoint, m_session.place());
-    m_filesPage->setCheckpoint(checkpoint);
     m_compareRun.clear(); // ids of the former checkpoint
-    m_compare->setCheckpoint(checkpoint, m_session.place());
     if (checkpoint && checkpoint->fullyRead)
         m_checkRun.start(m_session.place(), defaultCheckDepth(*checkpoint), checkpoint);
     else
         m_checkRun.clear();
-    m_findings->setCheckpoint(checkpoint, m_session.place());
+    for (Page* page : m_pages)
+        page->showSession(m_session);
     m_explorer->setCheckpoint(checkpoint);
     m_details->setCheckpoint(checkpoint);
     m_breadcrumb->setCheckpoint(checkpoint);
@@ -146,16 +140,11 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_filter->setEnabled(checkpoint != nullptr);
     m_history.clear();
     if (!refined) {
-        m_parameterFilter.clear();
-        m_fileFilter.clear();
-        m_compareFilter.clear();
-        m_findingFilter.clear();
+        m_filters.clear();
         m_filter->clear();
         m_filterCount->clear();
-        m_parameters->setFilter({});
-        m_filesPage->setFilter({});
-        m_compare->setFilter({});
-        m_findings->setFilter({});
+        for (Page* page : m_pages)
+            page->setFilter({});
         m_messages->hide();
         m_tabs->setCurrentIndex(0);
         if (checkpoint && !m_pageWanted.isEmpty())
@@ -190,42 +179,40 @@ void MainWindow::showOpenError(const Error& error)
 
 bool MainWindow::isSettled() const
 {
-    return !m_session.isOpening() && !m_parameters->isBusy() && !m_filesPage->isBusy() && !m_compare->isBusy()
-        && !m_findings->isBusy() && !m_tensor->isBusy() && !m_explorer->isBusy() && !m_details->isBusy()
-        && (!m_map->isVisible() || m_map->mapView()->canvas()->tilesUnderWay() == 0);
+    return !m_session.isOpening() && !m_explorer->isBusy() && !m_details->isBusy()
+        && std::none_of(m_pages.begin(), m_pages.end(), [](const Page* page) { return page->isBusy(); });
 }
 
 bool MainWindow::showPage(const QString& name)
 {
-    for (int i = 0; i < m_tabs->count(); ++i) {
-        if (m_tabs->widget(i)->objectName() != QString(name % u"Page"_s))
+    for (qsizetype i = 0; i < m_pages.size(); ++i) {
+        if (pageList()[i].name != name)
             continue;
-        m_tabs->setCurrentIndex(i);
+        m_tabs->setCurrentIndex(static_cast<int>(i));
         return true;
     }
     return false;
 }
 
-QString& MainWindow::currentFilter()
+Page* MainWindow::currentPage() const
 {
-    const QWidget* page = m_tabs->currentWidget();
-    return page == m_filesPage ? m_fileFilter
-        : page == m_compare    ? m_compareFilter
-        : page == m_findings   ? m_findingFilter
-                               : m_parameterFilter;
+    return m_pages.value(m_tabs->currentIndex());
+}
+
+Page* MainWindow::filteredPage() const
+{
+    Page* page = currentPage();
+    return page == nullptr || page->filterHint().isEmpty() ? m_parameters : page;
 }
 
 void MainWindow::onPageChanged()
 {
-    const QString& filter = currentFilter();
+    const Page* page = filteredPage();
     m_changingFilter = true;
-    m_filter->setText(filter);
-    m_filter->setPlaceholderText(&filter == &m_fileFilter ? tr("Filter files (Ctrl+F)")
-            : &filter == &m_compareFilter                 ? tr("Filter differences (Ctrl+F)")
-            : &filter == &m_findingFilter                 ? tr("Filter findings (Ctrl+F)")
-                                                          : tr("Filter parameters (Ctrl+F)"));
+    m_filter->setText(m_filters.value(page));
+    m_filter->setPlaceholderText(page->filterHint());
     m_changingFilter = false;
-    m_filterCount->setVisible(&filter == &m_parameterFilter);
+    m_filterCount->setVisible(page == m_parameters);
     rememberPlace();
 }
 
@@ -233,22 +220,15 @@ void MainWindow::onFilterTyped(const QString& text)
 {
     if (m_changingFilter)
         return;
-    QString& filter = currentFilter();
-    filter = text;
-    if (&filter == &m_fileFilter)
-        m_filesPage->setFilter(text);
-    else if (&filter == &m_compareFilter)
-        m_compare->setFilter(text);
-    else if (&filter == &m_findingFilter)
-        m_findings->setFilter(text);
-    else
-        m_parameters->setFilter(text);
+    Page* page = filteredPage();
+    m_filters[page] = text;
+    page->setFilter(text);
 }
 
 void MainWindow::onFiltered(qulonglong shown, qulonglong total, const QString& problem)
 {
     m_filter->setProblem(problem);
-    m_filterCount->setText(m_parameterFilter.trimmed().isEmpty()
+    m_filterCount->setText(m_filters.value(m_parameters).trimmed().isEmpty()
             ? QString()
             : tr("%1 of %2").arg(countText(shown), countText(total)));
 }
@@ -257,14 +237,14 @@ void MainWindow::rememberPlace()
 {
     if (!m_session.checkpoint() || m_tabs->currentWidget() == nullptr)
         return;
-    m_history.visit(
-        {m_session.selection().current(), m_tabs->currentWidget()->objectName(), m_parameterFilter});
+    m_history.visit({m_session.selection().current(), m_tabs->currentWidget()->objectName(),
+        m_filters.value(m_parameters)});
 }
 
 void MainWindow::revisit(const HistoryPlace& place)
 {
     showPage(place.page.chopped(4));
-    if (&currentFilter() == &m_parameterFilter)
+    if (filteredPage() == m_parameters)
         m_filter->setText(place.filter);
     m_session.selection().select(place.thing);
 }

@@ -15,6 +15,7 @@
 #include "ui/shell/actions.h"
 #include "ui/style/settings.h"
 
+#include <QHash>
 #include <QMainWindow>
 #include <QSet>
 
@@ -33,19 +34,17 @@ class ComparePage;
 class DetailsPanel;
 class ExplorerPanel;
 class ExportDialog;
-class FilesPage;
 class FilterField;
 class FindingsPage;
 class FocusRing;
 class JobsPanel;
 class MapPage;
 class MessageBar;
-class OverviewPage;
+class Page;
 class PageWindow;
 class ParametersPage;
 class ReshardDialog;
 class StartPage;
-class TensorPage;
 
 /// The window: puts pages, docks and actions together and wires them to session, selection and jobs. What a
 /// page shows is decided by the page.
@@ -116,14 +115,18 @@ private:
     void onPageChanged();
     void onFilterTyped(const QString& text);
     void onFiltered(qulonglong shown, qulonglong total, const QString& problem);
-    /// The filter of the page in front.
-    [[nodiscard]] QString& currentFilter();
+    [[nodiscard]] Page* currentPage() const;
+    /// The page that the filter field filters: the one in front, or the parameters if that has no filter.
+    [[nodiscard]] Page* filteredPage() const;
+    /// For a page of the window, and one in a window of its own.
+    void connectPage(Page* page);
     void rememberPlace();
     void revisit(const HistoryPlace& place);
     void rememberRecent();
     void updateFindingsTab();
     void startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder);
     void goToPlace(const QString& where);
+    void openTag(const QString& tag);
     void askForFolder();
     void askForFile();
     void askForFurtherFolder();
@@ -150,11 +153,9 @@ private:
     StartPage* m_start = nullptr;
     MessageBar* m_messages = nullptr;
     QTabWidget* m_tabs = nullptr;
-    OverviewPage* m_overview = nullptr;
+    QList<Page*> m_pages; ///< in the order of the tabs
     MapPage* m_map = nullptr;
     ParametersPage* m_parameters = nullptr;
-    TensorPage* m_tensor = nullptr;
-    FilesPage* m_filesPage = nullptr;
     ComparePage* m_compare = nullptr;
     FindingsPage* m_findings = nullptr;
     ExplorerPanel* m_explorer = nullptr;
@@ -173,10 +174,7 @@ private:
     QLabel* m_statusJobs = nullptr;
     QByteArray m_defaultDocks;
     QByteArray m_openDocks; ///< as they were when the start page came; empty while a checkpoint is open
-    QString m_parameterFilter;
-    QString m_fileFilter;
-    QString m_compareFilter;
-    QString m_findingFilter;
+    QHash<const Page*, QString> m_filters; ///< of the pages with one of their own
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;
@@ -184,7 +182,7 @@ private:
     enum class Closing : uint8_t { No, WhenDone, Now };
     Closing m_closing = Closing::No;
     QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed
-    LatestOnly m_pictureWriter;
+    LatestOnly m_pictureWriter{WorkLength::Long};
     FocusRing* m_focusRing = nullptr;
 };
 

@@ -18,7 +18,6 @@
 #include "ui/pages/findings_page.h"
 #include "ui/pages/jobs_panel.h"
 #include "ui/pages/map_page.h"
-#include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
 #include "ui/text/text.h"
@@ -91,7 +90,7 @@ void MainWindow::connectNavigation()
         m_actions.previousDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(-1); });
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
-    for (size_t i = 0; i < m_actions.pages.size(); ++i)
+    for (qsizetype i = 0; i < m_actions.pages.size(); ++i)
         connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
             // Otherwise the tabs pass the focus on themselves, and the focus frame is not shown.
             if (QWidget* former = QApplication::focusWidget())
@@ -121,27 +120,16 @@ void MainWindow::connectPages()
     connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
     connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
     connect(m_filter, &FilterField::accepted, this, [this] {
-        const QString page = m_tabs->currentWidget()->objectName();
-        if (page != "filesPage"_L1 && page != "findingsPage"_L1)
+        if (currentPage() != filteredPage())
             showPage(u"parameters"_s);
         m_tabs->currentWidget()->setFocus(Qt::OtherFocusReason);
     });
     connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::onFiltered);
     connect(m_parameters, &ParametersPage::filterWanted, m_filter, &QLineEdit::setText);
     connect(m_parameters, &ParametersPage::matchesChanged, m_map->mapView(), &LayoutMapView::setLit);
-    connect(m_parameters, &ParametersPage::parameterActivated, this, [this] { showPage(u"tensor"_s); });
-    connect(m_map, &MapPage::parameterActivated, this, [this](ParamId param) {
-        if (m_session.selection().current().param != param)
-            m_session.selection().selectParam(param);
-        showPage(u"tensor"_s);
-    });
-    const auto openTag = [this](const QString& tag) {
-        m_messages->hide();
-        m_session.openTag(tag.toStdString());
-    };
-    connect(m_overview, &OverviewPage::tagRequested, this, openTag);
-    connect(m_breadcrumb, &Breadcrumb::tagRequested, this, openTag);
-    connect(m_overview, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
+    for (Page* page : m_pages)
+        connectPage(page);
+    connect(m_breadcrumb, &Breadcrumb::tagRequested, this, &MainWindow::openTag);
     connect(m_explorer, &ExplorerPanel::filterRequested, this, [this](const QString& filter) {
         showPage(u"parameters"_s);
         m_filter->setText(filter);
@@ -152,14 +140,28 @@ void MainWindow::connectPages()
     });
     connect(m_compare, &ComparePage::differencesChanged, this,
         [this] { m_actions.setDifferences(m_compare->hasDifferences()); });
-    connect(m_findings, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
     connect(&m_findingStore, &FindingStore::changed, this, &MainWindow::updateFindingsTab);
-    m_map->followFindings(m_findingStore);
-    m_overview->followFindings(m_findingStore);
     m_explorer->followFindings(m_findingStore);
     m_details->followFindings(m_findingStore);
-    m_compare->followFindings(m_findingStore);
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
+}
+
+void MainWindow::connectPage(Page* page)
+{
+    connect(page, &Page::tagRequested, this, &MainWindow::openTag);
+    connect(page, &Page::placeRequested, this, &MainWindow::goToPlace);
+    connect(page, &Page::repairRequested, this, &MainWindow::startRepair);
+    connect(page, &Page::parameterActivated, this, [this](ParamId param) {
+        if (m_session.selection().current().param != param)
+            m_session.selection().selectParam(param);
+        showPage(u"tensor"_s);
+    });
+}
+
+void MainWindow::openTag(const QString& tag)
+{
+    m_messages->hide();
+    m_session.openTag(tag.toStdString());
 }
 
 void MainWindow::goToPlace(const QString& where)

@@ -7,12 +7,9 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
 #include "ui/pages/compare_page.h"
-#include "ui/pages/files_page.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/map_page.h"
-#include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
-#include "ui/pages/tensor_page.h"
 #include "ui/shell/page_window.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
@@ -30,54 +27,29 @@ PageWindow* MainWindow::openPageWindow()
 {
     if (!m_session.checkpoint())
         return nullptr;
+    const PageEntry& entry = pageList()[m_tabs->currentIndex()];
     auto* window = new PageWindow(m_session, m_theme, this);
-    const QString title = m_tabs->tabText(m_tabs->currentIndex());
-    const QWidget* current = m_tabs->currentWidget();
-    if (current == m_map) {
-        auto* page = new MapPage(m_theme, window->selection(), window);
-        page->mapView()->setLit(m_map->mapView()->canvas()->mapStyle().lit);
-        page->followFindings(m_findingStore);
-        connect(m_parameters, &ParametersPage::matchesChanged, window, [window, page](const ParamMarks& lit) {
+    Page* page = entry.make(
+        {m_session, window->selection(), m_compareRun, m_findingStore, m_settings, m_theme}, window);
+    connectPage(page);
+    if (auto* map = qobject_cast<MapPage*>(page)) {
+        map->mapView()->setLit(m_map->mapView()->canvas()->mapStyle().lit);
+        connect(m_parameters, &ParametersPage::matchesChanged, window, [window, map](const ParamMarks& lit) {
             if (!window->isPinned() || !lit)
-                page->mapView()->setLit(lit);
+                map->mapView()->setLit(lit);
         });
-        window->setPage(page, title,
-            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.looks()); });
-    } else if (current == m_parameters) {
-        auto* page = new ParametersPage(m_theme, window->selection(), window);
-        page->setFilter(m_parameterFilter);
-        connect(page, &ParametersPage::filterWanted, window, [this, window, page](const QString& text) {
-            window->isPinned() ? page->setFilter(text) : m_filter->setText(text);
-        });
-        connect(m_parameters, &ParametersPage::filtered, window, [this, window, page] {
+    } else if (auto* parameters = qobject_cast<ParametersPage*>(page)) {
+        parameters->setFilter(m_filters.value(m_parameters));
+        connect(parameters, &ParametersPage::filterWanted, window,
+            [this, window, parameters](const QString& text) {
+                window->isPinned() ? parameters->setFilter(text) : m_filter->setText(text);
+            });
+        connect(m_parameters, &ParametersPage::filtered, window, [this, window, parameters] {
             if (!window->isPinned())
-                page->setFilter(m_parameterFilter);
+                parameters->setFilter(m_filters.value(m_parameters));
         });
-        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
-    } else if (current == m_filesPage) {
-        auto* page = new FilesPage(m_session.files(), m_theme, window->selection(), window);
-        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
-    } else if (current == m_tensor) {
-        auto* page = new TensorPage(m_session.files(), m_theme, window->selection(), window);
-        window->setPage(page, title,
-            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
-    } else if (current == m_compare) {
-        auto* page = new ComparePage(m_compareRun, m_settings, m_theme, window->selection(), window);
-        window->setPage(page, title,
-            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
-    } else if (current == m_findings) {
-        auto* page
-            = new FindingsPage(m_session.files(), m_findingStore, m_theme, window->selection(), window);
-        connect(page, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
-        window->setPage(page, tr("Findings"),
-            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
-    } else {
-        auto* page = new OverviewPage(m_theme, window);
-        connect(page, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
-        page->followFindings(m_findingStore);
-        connect(page, &OverviewPage::tagRequested, m_overview, &OverviewPage::tagRequested);
-        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     }
+    window->setPage(page, entry.title);
     window->show();
     window->activateWindow();
     return window;

@@ -6,14 +6,11 @@
 #include "ui/pages/compare_page.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
-#include "ui/pages/files_page.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/jobs_panel.h"
 #include "ui/pages/map_page.h"
-#include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
-#include "ui/pages/tensor_page.h"
 #include "ui/style/icons.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
@@ -36,7 +33,6 @@ namespace shardscope::ui {
 
 void MainWindow::makePages()
 {
-    Selection& shared = m_session.selection();
     m_stack = new QStackedWidget(this);
     m_stack->setObjectName(u"centre"_s);
     m_start = new StartPage(m_theme, m_settings, m_stack);
@@ -48,20 +44,16 @@ void MainWindow::makePages()
     m_tabs->setObjectName(u"pageTabs"_s);
     m_tabs->setDocumentMode(true);
     m_tabs->tabBar()->setAccessibleName(tr("Pages"));
-    m_overview = new OverviewPage(m_theme, m_tabs);
-    m_map = new MapPage(m_theme, shared, m_tabs);
-    m_parameters = new ParametersPage(m_theme, shared, m_tabs);
-    m_tensor = new TensorPage(m_session.files(), m_theme, shared, m_tabs);
-    m_filesPage = new FilesPage(m_session.files(), m_theme, shared, m_tabs);
-    m_compare = new ComparePage(m_compareRun, m_settings, m_theme, shared, m_tabs);
-    m_findings = new FindingsPage(m_session.files(), m_findingStore, m_theme, shared, m_tabs);
-    m_tabs->addTab(m_overview, themedIcon(m_theme, u"overview"_s, ThemeRole::MutedText), tr("Overview"));
-    m_tabs->addTab(m_map, themedIcon(m_theme, u"map"_s, ThemeRole::MutedText), tr("Partition map"));
-    m_tabs->addTab(m_parameters, themedIcon(m_theme, u"table"_s, ThemeRole::MutedText), tr("Parameters"));
-    m_tabs->addTab(m_tensor, themedIcon(m_theme, u"tensor"_s, ThemeRole::MutedText), tr("Tensor"));
-    m_tabs->addTab(m_filesPage, themedIcon(m_theme, u"file"_s, ThemeRole::MutedText), tr("Files"));
-    m_tabs->addTab(m_compare, themedIcon(m_theme, u"compare"_s, ThemeRole::MutedText), tr("Compare"));
-    m_tabs->addTab(m_findings, themedIcon(m_theme, u"check"_s, ThemeRole::MutedText), tr("Findings"));
+    const PageContext context{
+        m_session, m_session.selection(), m_compareRun, m_findingStore, m_settings, m_theme};
+    for (const PageEntry& entry : pageList()) {
+        m_pages.append(entry.make(context, m_tabs));
+        m_tabs->addTab(m_pages.last(), themedIcon(m_theme, entry.icon, ThemeRole::MutedText), entry.title);
+    }
+    m_map = m_tabs->findChild<MapPage*>();
+    m_parameters = m_tabs->findChild<ParametersPage*>();
+    m_compare = m_tabs->findChild<ComparePage*>();
+    m_findings = m_tabs->findChild<FindingsPage*>();
     auto* rows = new QVBoxLayout(centre);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);

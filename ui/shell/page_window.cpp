@@ -64,14 +64,12 @@ PageWindow::PageWindow(Session& session, Theme& theme, QWidget* parent)
     });
 }
 
-void PageWindow::setPage(
-    QWidget* page, const QString& title, std::function<void(const CheckpointPtr& checkpoint)> showCheckpoint)
+void PageWindow::setPage(Page* page, const QString& title)
 {
     m_page = page;
     m_title = title;
-    m_show = std::move(showCheckpoint);
     m_rows->addWidget(page, 1);
-    this->showCheckpoint(m_session.checkpoint(), false);
+    showCheckpoint(m_session.checkpoint(), false);
     m_selection.select(m_session.selection().current());
     page->setFocus(Qt::ShortcutFocusReason);
 }
@@ -96,7 +94,7 @@ void PageWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         setPinned(false);
     // As in the session: the page drops its old ids before it receives the new snapshot.
     m_selection.clear();
-    m_show(checkpoint);
+    m_page->showSession(m_session);
     m_checkpoint = checkpoint;
     m_selection.select(std::move(kept));
     setWindowTitle(checkpoint ? tr("%1 – %2 – Shardscope").arg(m_title, toText(checkpoint->tag))

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/models/session.h"
-#include "ui/style/theme.h"
-
-#include <QWidget>
-
-#include <functional>
+#include "ui/pages/page.h"
 
 class QToolButton;
 class QVBoxLayout;
@@ -25,10 +20,9 @@ public:
 
     /// The objects for creating the page.
     [[nodiscard]] Selection& selection() { return m_selection; }
-    /// Takes the page; `showCheckpoint` passes a checkpoint to it.
-    void setPage(QWidget* page, const QString& title,
-        std::function<void(const CheckpointPtr& checkpoint)> showCheckpoint);
-    [[nodiscard]] QWidget* page() const { return m_page; }
+    /// Takes the page.
+    void setPage(Page* page, const QString& title);
+    [[nodiscard]] Page* page() const { return m_page; }
     [[nodiscard]] bool isPinned() const;
     void setPinned(bool pinned);
 
@@ -40,9 +34,8 @@ private:
     CheckpointPtr m_checkpoint;
     QVBoxLayout* m_rows;
     QToolButton* m_pin;
-    QWidget* m_page = nullptr;
+    Page* m_page = nullptr;
     QString m_title;
-    std::function<void(const CheckpointPtr& checkpoint)> m_show;
 };
 
 } // namespace shardscope::ui

@@ -79,7 +79,7 @@ private:
     bool m_logarithmic = false;
     QImage m_image;
     QString m_cursorText;
-    LatestOnly m_reader;
+    LatestOnly m_reader{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/widgets/plan_foot.h"
+#include "ui/controls/plan_foot.h"
 
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"

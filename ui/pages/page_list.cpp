@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/compare_page.h"
+#include "ui/pages/files_page.h"
+#include "ui/pages/findings_page.h"
+#include "ui/pages/map_page.h"
+#include "ui/pages/overview_page.h"
+#include "ui/pages/parameters_page.h"
+#include "ui/pages/tensor_page.h"
+
+namespace shardscope::ui {
+
+const QList<PageEntry>& pageList()
+{
+    static const QList<PageEntry> kPages{OverviewPage::entry(), MapPage::entry(), ParametersPage::entry(),
+        TensorPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry()};
+    return kPages;
+}
+
+} // namespace shardscope::ui
