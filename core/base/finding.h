@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/place.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +20,10 @@ struct Finding {
     std::string_view code;
     Severity severity = Severity::Info;
     std::string message; ///< one sentence for a person
-    std::string where; ///< an address or a path as cli.md spells them; may be empty
+    Place where; ///< empty: the whole checkpoint
     std::vector<std::string> evidence; ///< facts, one each
+    std::vector<std::string>
+        folders{}; ///< other folders that hold files of the checkpoint; also in `evidence`
 };
 
 } // namespace shardscope

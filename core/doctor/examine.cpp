@@ -241,9 +241,9 @@ private:
     [[nodiscard]] bool isFromReader(const Finding& finding) const
     {
         return m_context.depth == CheckDepth::Metadata && finding.severity == Severity::Error
-            && !finding.where.empty();
+            && !finding.where.isEmpty();
     }
-    static bool isOfHeaders(const DoctorFinding& other, const std::string& where)
+    static bool isOfHeaders(const DoctorFinding& other, const Place& where)
     {
         return other.seenIn == CheckDepth::Headers && other.finding.severity == Severity::Error
             && other.finding.where == where;
@@ -267,7 +267,7 @@ private:
     {
         const auto key = [](const DoctorFinding& f) {
             return std::tuple(-static_cast<int>(f.finding.severity), f.diagnosis->silent ? 0 : 1,
-                std::string_view(f.finding.code), std::string_view(f.finding.where));
+                std::string_view(f.finding.code), f.finding.where.text());
         };
         std::stable_sort(m_out.findings.begin(), m_out.findings.end(),
             [&](const DoctorFinding& a, const DoctorFinding& b) { return key(a) < key(b); });

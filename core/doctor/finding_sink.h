@@ -21,13 +21,13 @@ public:
     {
     }
 
-    /// `where`: an address, or a name relative to the tag folder, as in Finding::where.
-    void add(Severity severity, std::string message, std::string where = {},
-        std::vector<std::string> evidence = {})
+    /// Parameters as the members of Finding.
+    void add(Severity severity, std::string message, Place where = {}, std::vector<std::string> evidence = {},
+        std::vector<std::string> folders = {})
     {
         if (++m_count <= kMax)
-            m_findings.push_back(
-                {m_diagnosis.code, severity, std::move(message), std::move(where), std::move(evidence)});
+            m_findings.push_back({m_diagnosis.code, severity, std::move(message), std::move(where),
+                std::move(evidence), std::move(folders)});
     }
 
     /// The findings, and a last one with the number of those that were not kept.

@@ -79,7 +79,7 @@ const LoaderCheck& loaderCheck(LoaderCheckId id);
 struct LoaderViolation {
     LoaderCheckId check = LoaderCheckId::ModelFiles;
     std::string what; ///< what is wrong, in a sentence
-    std::string where; ///< the file's name
+    Place where; ///< the file
     /// Only some engines refuse it: `what` names them.
     bool bySomeEngines = false;
 };

@@ -63,15 +63,14 @@ bool isWrittenByShardscope(const CheckContext& context)
         [](const FolderEntry& entry) { return entry.name == kManifestName; });
 }
 
-std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state)
+ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state)
 {
-    return percentEncode(checkpoint.params[index(param)].name) + "#" + std::string(state);
+    return {checkpoint.params[index(param)].name, std::string(state)};
 }
 
-std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element)
+ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element)
 {
-    return formatAddress(ParamAddress{
-        checkpoint.params[index(param)].name, std::string(state), std::pair{element, element + 1}});
+    return {checkpoint.params[index(param)].name, std::string(state), std::pair{element, element + 1}};
 }
 
 std::string convertCommand(const CheckContext& context, const Finding& /*finding*/)

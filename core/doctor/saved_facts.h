@@ -27,8 +27,8 @@ std::optional<double> stepsAhead(const Checkpoint& checkpoint);
 bool isWrittenByShardscope(const CheckContext& context);
 
 /// "NAME#STATE", or "NAME#STATE[element]".
-std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state);
-std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element);
+ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state);
+ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element);
 
 /// Commands of this program for the requested target.
 std::string convertCommand(const CheckContext& context, const Finding& finding);

@@ -14,7 +14,6 @@ namespace shardscope {
 namespace {
 
 constexpr size_t kMaxFolders = 64; ///< to open; those next to the tag come first
-constexpr std::string_view kIn = "in "; ///< prefix of a folder in a line of evidence
 
 std::vector<std::string> missingFiles(const Checkpoint& checkpoint)
 {
@@ -209,24 +208,6 @@ private:
 Result<SplitFolders> findSplitFolders(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
 {
     return checkpoint.complete ? SplitFolders() : FolderMerge(files, checkpoint, job).run();
-}
-
-std::vector<std::string> evidenceOf(const std::vector<io::Path>& folders)
-{
-    std::vector<std::string> out;
-    for (const io::Path& folder : folders)
-        out.push_back(std::string(kIn) + folder.string());
-    return out;
-}
-
-std::vector<io::Path> foldersIn(const Finding& finding)
-{
-    std::vector<io::Path> out;
-    for (const std::string& line : finding.evidence) {
-        if (line.starts_with(kIn))
-            out.emplace_back(line.substr(kIn.size()));
-    }
-    return out;
 }
 
 } // namespace shardscope

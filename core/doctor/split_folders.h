@@ -29,8 +29,4 @@ struct SplitFolders {
 /// Two runs of one script at the same step look the same. Returns Cancelled when stopped.
 Result<SplitFolders> findSplitFolders(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job);
 
-/// Lines of evidence for these folders, and the folders in a finding's lines.
-std::vector<std::string> evidenceOf(const std::vector<io::Path>& folders);
-std::vector<io::Path> foldersIn(const Finding& finding);
-
 } // namespace shardscope

@@ -28,26 +28,17 @@ public:
     void add(const Finding& finding)
     {
         m_level = &m_out.m_levels[static_cast<size_t>(finding.severity)];
-        const std::string_view where = finding.where;
-        if (const auto file = m_fileByName.find(where); file != m_fileByName.end()) {
-            markFile(file->second);
-            return;
-        }
-        if (const auto param = m_checkpoint.findParam(where)) {
-            markParam(*param, std::nullopt);
-            return;
-        }
-        const auto address = parseAddress(where);
-        if (!address)
-            return;
-        if (const auto* param = std::get_if<ParamAddress>(&*address)) {
+        const Place& where = finding.where;
+        if (const ParamAddress* param = where.param()) {
             const auto id = m_checkpoint.findParam(param->name);
-            if (id && concernsState(param->state))
+            if (id && (param->state.empty() || concernsState(param->state)))
                 markParam(*id, param->range);
-        } else if (const auto* flat = std::get_if<FlatAddress>(&*address)) {
+        } else if (const FlatAddress* flat = where.flat()) {
             markFlat(*flat);
-        } else {
-            markFileAddress(std::get<FileAddress>(*address));
+        } else if (const FileAddress* bytes = where.bytes()) {
+            markFileAddress(*bytes);
+        } else if (const auto file = m_fileByName.find(where.file()); file != m_fileByName.end()) {
+            markFile(file->second);
         }
     }
 

@@ -102,7 +102,7 @@ TEST_CASE("a missing state file affects one parameter")
     CHECK(!checkpoint->complete);
     const auto found = findingsOf(*checkpoint, code::kStateMissing);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].where == "norm.bias#exp_avg");
+    CHECK(found[0].where.text() == "norm.bias#exp_avg");
     CHECK(found[0].severity == Severity::Error);
     CHECK(!runOf(*checkpoint, "norm.bias", "exp_avg").isPresent());
     CHECK(runOf(*checkpoint, "norm.weight", "exp_avg").isPresent());
@@ -118,7 +118,7 @@ TEST_CASE("a parameter that kept only its fp32.pt has lost its optimizer state, 
     CHECK(findingsOf(*checkpoint, code::kStateMissing).size() == 3);
     const auto found = findingsOf(*checkpoint, code::kUniversalSource);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].where == "norm.bias#fp32");
+    CHECK(found[0].where.text() == "norm.bias#fp32");
 }
 
 TEST_CASE("masters in another parameter's folder differ from the copies in the model file")
@@ -133,7 +133,7 @@ TEST_CASE("masters in another parameter's folder differ from the copies in the m
     CHECK(!checkpoint->complete);
     const auto found = findingsOf(*checkpoint, code::kUniversalSource);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].where.find("#fp32") != std::string::npos);
+    CHECK(found[0].where.text().find("#fp32") != std::string::npos);
     CHECK(found[0].evidence[0].starts_with("2 of "));
     checkRow(folder.path, {0, 0, 1, 6}, "universal", folder.temporary);
 }
@@ -182,7 +182,7 @@ TEST_CASE("padding that an old converter left is reported")
         [](PickleBuilder& b) { return b.integer(0); });
     const auto found = findingsOf(*folder.open(), code::kUniversalSource);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].where == "tok_embeddings.weight#fp32");
+    CHECK(found[0].where.text() == "tok_embeddings.weight#fp32");
 }
 
 TEST_CASE("shards of a tensor-parallel source: the merged tensor decides")
@@ -221,7 +221,7 @@ TEST_CASE("steps: their form, and one that differs")
     CheckpointPtr checkpoint = folder.open();
     auto found = findingsOf(*checkpoint, code::kStepMismatch);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].where == "norm.bias#step");
+    CHECK(found[0].where.text() == "norm.bias#step");
     const uint32_t unit = index(paramOf(*checkpoint, "norm.bias").unit);
     CHECK(checkpoint->units[unit].step == 3.0); // of five, two were skipped
 
@@ -310,7 +310,7 @@ TEST_CASE("a state in another dtype than the others of its group")
         });
     const auto found = findingsOf(*folder.open(), code::kTensorInvalid);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].where == "norm.bias#exp_avg");
+    CHECK(found[0].where.text() == "norm.bias#exp_avg");
 }
 
 TEST_CASE("files that do not belong below zero/ are reported and ignored")
@@ -328,7 +328,7 @@ TEST_CASE("files that do not belong below zero/ are reported and ignored")
     CHECK(checkpoint->stateNames() == std::vector<std::string>{"fp32", "exp_avg", "exp_avg_sq", "weight"});
     std::vector<std::string> places;
     for (const Finding& finding : findingsOf(*checkpoint, code::kForeignFile))
-        places.push_back(finding.where);
+        places.push_back(finding.where.text());
     std::sort(places.begin(), places.end());
     CHECK(places == std::vector<std::string>{"norm.bias#notes", "self#fp32", "spare#fp32", "tmp"});
     REQUIRE(findingsOf(*checkpoint, code::kLatestDangling).size() == 1);

@@ -248,7 +248,7 @@ const DoctorFinding* findingOf(const CheckResult& result, std::string_view code)
 
 std::string textOf(const DoctorFinding& finding)
 {
-    std::string out = finding.finding.where + ": " + finding.finding.message;
+    std::string out = finding.finding.where.text() + ": " + finding.finding.message;
     for (const std::string& line : finding.finding.evidence)
         out += "; " + line;
     return out;

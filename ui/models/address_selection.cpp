@@ -22,12 +22,10 @@ UnitId unitOf(const Checkpoint& checkpoint, const FlatAddress& address)
     return kNoUnit;
 }
 
-} // namespace
-
-Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)
+/// What the address selects. Errors as locate() gives them.
+Result<SelectedThing> selectionAt(const Checkpoint& checkpoint, const Address& address)
 {
-    SHARDSCOPE_TRY(const Address parsed, parseAddress(address.trimmed().toStdString(), checkpoint));
-    SHARDSCOPE_TRY(const Location location, locate(checkpoint, parsed));
+    SHARDSCOPE_TRY(const Location location, locate(checkpoint, address));
     SelectedThing thing;
     if (location.param) {
         thing.param = checkpoint.findParam(location.param->name).value_or(kNoParam);
@@ -55,6 +53,47 @@ Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& a
         }
     }
     return thing;
+}
+
+FileId fileAt(const Checkpoint& checkpoint, const std::string& path)
+{
+    for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
+        if (checkpoint.files[i].name == path || checkpoint.files[i].path.native() == path)
+            return FileId{i};
+    }
+    return kNoFile;
+}
+
+} // namespace
+
+Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)
+{
+    SHARDSCOPE_TRY(const Address parsed, parseAddress(address.trimmed().toStdString(), checkpoint));
+    return selectionAt(checkpoint, parsed);
+}
+
+std::optional<SelectedThing> selectionOf(const Checkpoint& checkpoint, const Place& place)
+{
+    const auto at = [&](const Address& address) {
+        const auto found = selectionAt(checkpoint, address);
+        return found ? std::optional(*found) : std::nullopt;
+    };
+    SelectedThing thing;
+    if (place.bytes() != nullptr)
+        return at(*place.bytes());
+    if (place.flat() != nullptr)
+        return at(*place.flat());
+    if (const ParamAddress* param = place.param()) {
+        const auto found = param->state.empty() ? std::nullopt : at(*param);
+        thing.param = checkpoint.findParam(param->name).value_or(kNoParam); // it may have no such state
+        return found || thing.param == kNoParam ? found : std::optional(thing);
+    }
+    if (place.rank() != nullptr) {
+        thing.rank = rankNumber(checkpoint, *place.rank());
+        return thing;
+    }
+    thing.file = fileAt(checkpoint, place.file());
+    return thing.file == kNoFile ? std::nullopt : std::optional(thing);
 }
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/place.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "ui/models/selection.h"
 
@@ -10,5 +11,7 @@ namespace shardscope::ui {
 
 /// What an address (core/layout/address.h) selects. Errors as parseAddress() and locate() give them.
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address);
+/// What a finding is about. Nothing if the checkpoint does not have it, and for findings about all of it.
+std::optional<SelectedThing> selectionOf(const Checkpoint& checkpoint, const Place& place);
 
 } // namespace shardscope::ui

@@ -56,12 +56,12 @@ void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& 
         details.sections.append(section);
 }
 
-/// Those whose place begins with `place`: a parameter's name and `#`, or a file's name.
-void addFindings(Details& details, const std::vector<Finding>& findings, const std::string& place)
+template <class IsHere>
+void addFindings(Details& details, const std::vector<Finding>& findings, const IsHere& isHere)
 {
     DetailSection section{Words::tr("Findings here"), {}};
     for (const Finding& finding : findings)
-        if (finding.where.starts_with(place))
+        if (isHere(finding.where))
             section.facts.append({severityText(finding.severity), sentenceText(finding.message), false});
     if (!section.facts.isEmpty())
         details.sections.append(section);
@@ -233,15 +233,20 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 Details detailsOf(
     const Checkpoint& checkpoint, const SelectedThing& thing, const std::vector<Finding>& findings)
 {
-    const auto with = [&](Details details, const std::string& place) {
-        addFindings(details, findings, place);
+    if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size()) {
+        Details details = paramDetails(checkpoint, thing);
+        addFindings(details, findings, [&](const Place& where) {
+            return where.param() != nullptr
+                && where.param()->name == checkpoint.params[index(thing.param)].name;
+        });
         return details;
-    };
-    if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size())
-        return with(
-            paramDetails(checkpoint, thing), percentEncode(checkpoint.params[index(thing.param)].name) + "#");
-    if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size())
-        return with(fileDetails(checkpoint, thing), checkpoint.file(thing.file).name);
+    }
+    if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size()) {
+        Details details = fileDetails(checkpoint, thing);
+        addFindings(details, findings,
+            [&](const Place& where) { return where.file() == checkpoint.file(thing.file).name; });
+        return details;
+    }
     if (thing.block && thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size()
         && thing.block->end > thing.block->begin + 1)
         return unitDetails(checkpoint, thing);

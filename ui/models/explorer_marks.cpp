@@ -26,21 +26,20 @@ public:
         m_files = files == 0 ? Lines() : linesFrom(files);
     }
 
-    [[nodiscard]] std::vector<uint32_t> of(const std::string& where) const
+    [[nodiscard]] std::vector<uint32_t> of(const Place& where) const
     {
         std::vector<uint32_t> out;
         const auto add = [&](uint32_t line) {
             if (line != 0)
                 out.push_back(line);
         };
-        const auto address = parseAddress(where, m_checkpoint);
-        if (const auto* param = address ? std::get_if<ParamAddress>(&*address) : nullptr) {
+        if (const ParamAddress* param = where.param()) {
             if (const auto id = m_checkpoint.findParam(param->name))
                 add(lineOf(ExplorerKind::Param, index(*id)));
-        } else if (const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr) {
+        } else if (const FlatAddress* flat = where.flat()) {
             add(at(m_ranks, rankNumber(m_checkpoint, flat->rank)));
             add(lineOfUnit(*flat));
-        } else if (const auto file = m_fileByName.find(fileOfPlace(where)); file != m_fileByName.end()) {
+        } else if (const auto file = m_fileByName.find(where.file()); file != m_fileByName.end()) {
             add(at(m_files, file->second));
             const CheckpointFile& of = m_checkpoint.files[file->second];
             if (of.rank && of.role == FileRole::OptimStates)

@@ -110,7 +110,7 @@ QString FindingDetails::headOf(const DoctorFinding& made) const
     return html;
 }
 
-QString FindingDetails::linksTo(const std::string& where, const Checkpoint* checkpoint)
+QString FindingDetails::linksTo(const Place& where, const Checkpoint* checkpoint)
 {
     QStringList links;
     if (checkpoint != nullptr)
@@ -126,13 +126,13 @@ QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint*
 {
     const Finding& finding = made.finding;
     QString html = u"<li>"_s % sentence(finding.message);
-    const auto addPlace = [&](const std::string& where) {
+    const auto addPlace = [&](const Place& where) {
         const QString links = linksTo(where, checkpoint);
-        html += u"<br><code>"_s % escaped(where) % u"</code>"_s;
+        html += u"<br><code>"_s % escaped(where.text()) % u"</code>"_s;
         if (!links.isEmpty())
             html += u" → "_s % links;
     };
-    if (!finding.where.empty())
+    if (!finding.where.isEmpty())
         addPlace(finding.where);
     for (const std::string& fact : finding.evidence) {
         if (checkpoint != nullptr && !waysTo(*checkpoint, fact).empty())

@@ -35,7 +35,7 @@ Q_SIGNALS:
 private:
     [[nodiscard]] QString headOf(const DoctorFinding& made) const;
     QString findingText(const DoctorFinding& made, const Checkpoint* checkpoint);
-    QString linksTo(const std::string& where, const Checkpoint* checkpoint);
+    QString linksTo(const Place& where, const Checkpoint* checkpoint);
 
     static constexpr size_t kMaxShown = 40;
     Theme& m_theme;

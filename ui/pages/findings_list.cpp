@@ -82,18 +82,18 @@ void FindingsList::addRow(const FindingGroup& group)
         error         ? ThemeRole::Error
             : warning ? ThemeRole::Warning
                       : ThemeRole::Info));
-    const QString where = toText(finding.where);
-    mark->setToolTip(where.isEmpty() ? severityText(finding.severity) : tr("Go to %1").arg(where));
+    mark->setToolTip(finding.where.isEmpty() ? severityText(finding.severity)
+                                             : tr("Go to %1").arg(toText(finding.where.text())));
     mark->setAccessibleName(severityText(finding.severity) % u": "_s % group.message);
-    connect(mark, &QToolButton::clicked, this, [this, where] {
+    connect(mark, &QToolButton::clicked, this, [this, where = finding.where] {
         if (!where.isEmpty())
             Q_EMIT placeRequested(where);
     });
 
     QStringList places;
     for (size_t i = 0; i < alike.size() && i < kMaxPlaces; ++i)
-        if (!alike[i]->where.empty())
-            places.append(toText(alike[i]->where));
+        if (!alike[i]->where.isEmpty())
+            places.append(toText(alike[i]->where.text()));
     if (alike.size() > kMaxPlaces)
         places.append(tr("and %1 more places").arg(alike.size() - kMaxPlaces));
     if (alike.size() == 1)

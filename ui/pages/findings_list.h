@@ -24,7 +24,7 @@ public:
 
 Q_SIGNALS:
     /// `where` of a finding: an address or a path.
-    void placeRequested(const QString& where);
+    void placeRequested(const shardscope::Place& where);
 
 private:
     void addRow(const FindingGroup& group);

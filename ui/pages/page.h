@@ -53,8 +53,7 @@ public:
 
 Q_SIGNALS:
     void tagRequested(const QString& tag);
-    /// `where` as in Finding::where.
-    void placeRequested(const QString& where);
+    void placeRequested(const shardscope::Place& where);
     /// The values of this parameter shall be shown.
     void parameterActivated(shardscope::ParamId param);
     /// Run this plan into this run folder.

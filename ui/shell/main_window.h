@@ -125,7 +125,7 @@ private:
     void rememberRecent();
     void updateFindingsTab();
     void startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder);
-    void goToPlace(const QString& where);
+    void goToPlace(const Place& where);
     void openTag(const QString& tag);
     void askForFolder();
     void askForFile();

@@ -164,22 +164,15 @@ void MainWindow::openTag(const QString& tag)
     m_session.openTag(tag.toStdString());
 }
 
-void MainWindow::goToPlace(const QString& where)
+void MainWindow::goToPlace(const Place& where)
 {
     const CheckpointPtr& checkpoint = m_session.checkpoint();
-    if (!checkpoint)
+    auto thing = checkpoint ? selectionOf(*checkpoint, where) : std::nullopt;
+    if (!thing)
         return;
-    for (size_t i = 0; i < checkpoint->files.size(); ++i) {
-        if (toText(checkpoint->files[i].name) != where && pathText(checkpoint->files[i].path) != where)
-            continue;
-        m_session.selection().selectFile(FileId{static_cast<uint32_t>(i)});
-        showPage(u"files"_s);
-        return;
-    }
-    if (auto thing = selectionOf(*checkpoint, where)) {
-        m_session.selection().select(std::move(*thing));
-        showPage(u"map"_s);
-    }
+    const bool isFile = thing->file != kNoFile && thing->param == kNoParam && !thing->rank;
+    m_session.selection().select(std::move(*thing));
+    showPage(isFile ? u"files"_s : u"map"_s);
 }
 
 ReshardDialog* MainWindow::showReshardDialog()

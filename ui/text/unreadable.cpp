@@ -30,8 +30,7 @@ bool isUnreadable(const Checkpoint& checkpoint, FileId file)
         return false;
     const std::string& name = checkpoint.file(file).name;
     return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
-        return finding.code == code::kFileUnreadable
-            && (finding.where == name || finding.where == percentEncode(name));
+        return finding.code == code::kFileUnreadable && finding.where.file() == name;
     });
 }
 

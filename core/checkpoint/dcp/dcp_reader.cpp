@@ -169,7 +169,7 @@ private:
                 m_out.findings.push_back({code::kNotSupported, Severity::Info,
                     entry.isTensor ? "the shape of the state is not that of its parameter, so it is not shown"
                                    : "the state is not a tensor, so it is not shown",
-                    percentEncode(m_keys[i].name) + "#" + percentEncode(m_keys[i].state), {}});
+                    ParamAddress{m_keys[i].name, m_keys[i].state}, {}});
         }
         return {};
     }

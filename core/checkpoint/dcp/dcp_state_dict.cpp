@@ -158,7 +158,7 @@ private:
             return;
         m_out.findings.push_back({code::kNotSupported, Severity::Warning,
             "the value, and everything after it, is omitted: this build does not hold " + why,
-            percentEncode(entry.key), {}});
+            ParamAddress{entry.key}, {}});
     }
 
     DcpArchives& m_archives;

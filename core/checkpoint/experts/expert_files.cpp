@@ -71,7 +71,7 @@ Status readExpertFiles(Reading& reading)
             && (parseExpertName(param.name) || !fused.fusedNameOf(param.name).empty())
             && out.wholeOf(ParamId{i}) == nullptr) {
             reading.add(code::kModelStatesMissing, Severity::Error,
-                "no expert file holds the weights of this parameter", percentEncode(param.name) + "#weight",
+                "no expert file holds the weights of this parameter", ParamAddress{param.name, "weight"},
                 {"stock DeepSpeed opens one file per expert, layer_L_expert_X_mp_rank_MM_model_states.pt"});
             break; // one is enough
         }

@@ -57,7 +57,8 @@ bool settle(const Reading& reading, FileId id, Loaded loaded)
     file.recordCount = file.content->zip().records().size();
     file.status = FileStatus::Ok;
     for (Finding finding : file.content->findings()) {
-        finding.where = finding.where.empty() ? file.name : file.name + "!" + finding.where;
+        finding.where
+            = finding.where.isEmpty() ? Place(file.name) : RecordPlace{file.name, finding.where.file()};
         if (finding.severity == Severity::Error)
             file.status = FileStatus::Damaged;
         reading.out.findings.push_back(std::move(finding));

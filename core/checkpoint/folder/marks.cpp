@@ -53,8 +53,8 @@ void readMarks(const Reading& reading)
         return;
     for (const nlohmann::json& mark : manifest["marked"]) {
         if (mark.is_object())
-            reading.add(code::kMarked, Severity::Warning, textOf(mark, "message"), textOf(mark, "where"),
-                {std::string("`") + kManifestName + "` says so"});
+            reading.add(code::kMarked, Severity::Warning, textOf(mark, "message"),
+                Place::parsed(textOf(mark, "where")), {std::string("`") + kManifestName + "` says so"});
     }
 }
 

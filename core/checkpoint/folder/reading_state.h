@@ -62,7 +62,7 @@ struct Reading {
     SharedPickles pickles{};
     std::vector<Loaded> prefetched{}; ///< by file: read ahead, and not yet part of the checkpoint
 
-    void add(std::string_view code, Severity severity, std::string message, std::string where,
+    void add(std::string_view code, Severity severity, std::string message, Place where,
         std::vector<std::string> evidence = {}) const
     {
         out.findings.push_back({code, severity, std::move(message), std::move(where), std::move(evidence)});

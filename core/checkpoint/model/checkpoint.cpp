@@ -8,11 +8,6 @@
 
 namespace shardscope {
 
-std::string rankText(const RankCoordinate& rank)
-{
-    return fmt::format("dp{}.tp{}.pp{}", rank.dp, rank.tp, rank.pp);
-}
-
 std::string_view fileRoleName(FileRole role)
 {
     switch (role) {
@@ -67,6 +62,15 @@ const StoredRun* UnitState::tensorOf(size_t position) const
 {
     const ElementMap::Shares tensors = map().tensors();
     return position < tensors.size() && tensors[position].isPresent() ? &tensors[position] : nullptr;
+}
+
+FlatAddress flatAddressOf(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t partitionRank,
+    uint64_t element, std::string state)
+{
+    const bool subgroup = unit.kind == UnitKind::SubGroup;
+    const uint32_t group = unit.group < 0 ? 0 : static_cast<uint32_t>(unit.group);
+    return {checkpoint.rankOf(unit, partitionRank), subgroup, subgroup ? unit.subgroup.value_or(0) : group,
+        element, std::move(state)};
 }
 
 std::optional<uint32_t> FlatUnit::partitionRankOf(uint32_t dpRank) const

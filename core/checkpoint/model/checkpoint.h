@@ -5,6 +5,7 @@
 // pickles of its files (ModelStates, OptimStates). It uses core/{partition,torchfile} and lower rooms. Start
 // with Checkpoint.
 
+#include "core/base/address.h"
 #include "core/base/finding.h"
 #include "core/base/ids.h"
 #include "core/base/string_hash.h"
@@ -34,15 +35,6 @@ struct ParallelDegrees {
 
     [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< torch's WORLD_SIZE
 };
-
-struct RankCoordinate {
-    uint32_t dp = 0;
-    uint32_t tp = 0;
-    uint32_t pp = 0;
-    bool operator==(const RankCoordinate&) const = default;
-};
-/// "dp3.tp0.pp0"
-std::string rankText(const RankCoordinate& rank);
 
 enum class FileRole {
     ModelStates,
@@ -281,6 +273,9 @@ struct Checkpoint {
     [[nodiscard]] std::vector<std::string> stateNames() const;
 };
 
+/// The address of an element in a rank's partition of a flat unit (FlatUnit::isFlat).
+FlatAddress flatAddressOf(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t partitionRank,
+    uint64_t element, std::string state);
 using CheckpointPtr = std::shared_ptr<const Checkpoint>;
 
 } // namespace shardscope

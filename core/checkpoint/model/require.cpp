@@ -36,7 +36,7 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
             continue;
         if (++problems > kMaxNamed)
             continue;
-        names += (names.empty() ? "" : "; ") + std::string(finding.code) + ": " + finding.where + " – "
+        names += (names.empty() ? "" : "; ") + std::string(finding.code) + ": " + finding.where.text() + " – "
             + finding.message;
         if (!finding.evidence.empty())
             names += " (" + finding.evidence.front() + ")";

@@ -249,7 +249,7 @@ private:
             m_reading.add(code::kParamOrder, Severity::Warning,
                 "the values of some parameters do not determine their places in the optimizer's param "
                 "groups; the order of the module is used",
-                percentEncode(unsureName) + "#fp32", {"its first values are those of another one"});
+                ParamAddress{std::string(unsureName), "fp32"}, {"its first values are those of another one"});
         return true;
     }
 
@@ -311,7 +311,7 @@ private:
             RankStates source{m_out.templateModel, group.flat, kNoNode};
             if (group.entry.stateKeys.size() == 1)
                 source.state = lookup(m_graph, m_state, group.entry.stateKeys.front());
-            fillUnitStates(m_reading, unit, {source}, "group" + std::to_string(g));
+            fillUnitStates(m_reading, unit, {source});
             return;
         }
         WholeSources sources;

@@ -106,8 +106,8 @@ private:
                 continue;
             const auto complain = [&](std::string_view code, const std::string& what,
                                       std::vector<std::string> evidence = {}) {
-                m_reading.add(code, Severity::Error, what, percentEncode(param(at).name) + "#" + name,
-                    std::move(evidence));
+                m_reading.add(
+                    code, Severity::Error, what, ParamAddress{param(at).name, name}, std::move(evidence));
             };
             const auto tensor = node == kNoNode
                 ? Result<TensorView>(fail(ErrorCode::NotFound, "it is missing"))
@@ -164,7 +164,7 @@ private:
                 m_reading.add(code::kStepMismatch, Severity::Warning,
                     "the parameters of " + group
                         + " are at different steps, because some had no gradient in some steps",
-                    percentEncode(param(at).name) + "#fp32",
+                    ParamAddress{param(at).name, "fp32"},
                     {"here: " + std::to_string(*step), "first: " + std::to_string(*m_unit.step)});
                 return;
             }

@@ -18,9 +18,9 @@ bool isSecondMoment(std::string_view state)
     return state == "exp_avg_sq" || state == "max_exp_avg_sq";
 }
 
-std::string placeOf(const SwapSubject& subject, const std::string& state)
+FlatAddress placeOf(const SwapSubject& subject, const std::string& state)
 {
-    return rankText({subject.rank, 0, 0}) + "/subgroup" + std::to_string(subject.subgroup) + "+0@" + state;
+    return {{subject.rank, 0, 0}, true, subject.subgroup, 0, state};
 }
 
 class ContentChecker
@@ -58,7 +58,7 @@ public:
         ++m_copies;
         m_different += differs ? 1 : 0;
         if (differs && m_named.size() < kMaxNamed)
-            m_named.push_back("differs: " + placeOf(subject, state.name));
+            m_named.push_back("differs: " + formatAddress(placeOf(subject, state.name)));
     }
 
     void reportCopies()

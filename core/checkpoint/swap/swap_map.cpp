@@ -13,10 +13,9 @@ namespace {
 
 constexpr size_t kMaxNamed = 8; ///< file names in one finding
 
-std::string placeOf(const SwapSubject& subject, std::string_view state)
+FlatAddress placeOf(const SwapSubject& subject, std::string state)
 {
-    return rankText({subject.rank, 0, 0}) + "/subgroup" + std::to_string(subject.subgroup) + "+0@"
-        + std::string(state);
+    return {{subject.rank, 0, 0}, true, subject.subgroup, 0, std::move(state)};
 }
 
 /// `ds_id` of a tensor, or empty.
@@ -249,11 +248,12 @@ private:
                 "the swap files of rank " + std::to_string(rank)
                     + " cannot be distinguished from those of other ranks: DeepSpeed before 0.18.0 copied "
                       "the files of all ranks into one folder, where they overwrite each other",
-                rankText({rank, 0, 0}), {"give the run's own swap folder with --root, if it still exists"});
+                RankCoordinate{rank, 0, 0},
+                {"give the run's own swap folder with --root, if it still exists"});
         m_reading.add(code::kSwapMissing, Severity::Error,
             "there are no swap files for rank " + std::to_string(rank) + ", which kept "
                 + std::to_string(subgroups) + (subgroups == 1 ? " sub-group" : " sub-groups") + " in them",
-            rankText({rank, 0, 0}),
+            RankCoordinate{rank, 0, 0},
             {m_chosen.empty()
                     ? "the tag has no folder `offloaded_tensors`; give the run's own swap folder with --root"
                     : "the swap folder has none for this rank"});

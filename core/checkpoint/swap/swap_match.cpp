@@ -73,7 +73,7 @@ public:
                 "it cannot be determined which swap files hold sub-group " + std::to_string(subject->subgroup)
                     + " of rank " + std::to_string(subject->rank)
                     + ": the optimizer file does not say, and sizes and numbers fit no files, or too many",
-                rankText({subject->rank, 0, 0}) + "/subgroup" + std::to_string(subject->subgroup) + "+0");
+                FlatAddress{{subject->rank, 0, 0}, true, subject->subgroup});
     }
 
 private:
@@ -149,7 +149,7 @@ private:
             m_reading.out.groups.size() == 1 ? Severity::Warning : Severity::Error,
             "which sub-group a swap file belongs to follows from the order of their ids alone: sub-groups of "
             "equal size could be exchanged",
-            rankText({m_subjects.front()->rank, 0, 0}),
+            RankCoordinate{m_subjects.front()->rank, 0, 0},
             {m_reading.salvage
                     ? "neither ids nor values tell which is which"
                     : "the optimizer files carry no `ds_id`: they were saved with torch before 2.0"});

@@ -253,7 +253,7 @@ bool keepsSlices(const Reading& reading, const FlatUnit& unit, const std::vector
 }
 
 UnitState collectSlices(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
-    std::string_view name, const std::string& unitText)
+    std::string_view name)
 {
     UnitState state;
     state.name = std::string(name);
@@ -272,7 +272,7 @@ UnitState collectSlices(const Reading& reading, const FlatUnit& unit, const std:
             if (!why.empty())
                 reading.add(value == kNoNode ? code::kStateMissing : code::kStateLength, Severity::Error,
                     "state `" + state.name + "` cannot be used: " + why,
-                    rankText(reading.out.rankOf(unit, rank)) + "/" + unitText + "+0@" + state.name);
+                    flatAddressOf(reading.out, unit, rank, 0, state.name));
             else
                 state.perRank[rank] = {source.file, StoredRun::kNoRecord, 0, 0};
         }

@@ -44,6 +44,6 @@ bool keepsSlices(const Reading& reading, const FlatUnit& unit, const std::vector
 /// first: only the last rank's padding was removed. If a part is too short, missing or not a tensor, the rank
 /// is absent, with a finding.
 UnitState collectSlices(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
-    std::string_view name, const std::string& unitText);
+    std::string_view name);
 
 } // namespace shardscope

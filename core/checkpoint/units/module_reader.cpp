@@ -100,8 +100,8 @@ private:
         const auto tensor = asTensor(m_graph, node);
         if (!tensor) {
             m_reading.add(code::kTensorInvalid, Severity::Error,
-                inFile("the tensor's description", " does not hold together"),
-                percentEncode(name) + "#weight", {describe(tensor.error())});
+                inFile("the tensor's description", " does not hold together"), ParamAddress{name, "weight"},
+                {describe(tensor.error())});
             return;
         }
         const bool isBuffer
@@ -117,7 +117,7 @@ private:
         if (!known && !isBuffer && !real && !m_frozen.contains(name)) {
             m_reading.add(code::kAliasUnrecorded, Severity::Warning,
                 "the module lists this name, but no shard holds it: probably a tie that was not recorded",
-                percentEncode(name) + "#weight",
+                ParamAddress{name, "weight"},
                 {m_recordsFrozen ? "a module object registered under two names leaves no record of the tie"
                                  : "releases before 0.9.2 record no ties, and leave frozen parameters out"});
             return;
@@ -148,7 +148,7 @@ private:
         const auto ownerId = m_reading.out.findParam(owner);
         if (!ownerId) { // the owner comes later in the module: add a parameter with its own shape
             m_reading.add(code::kAliasUnrecorded, Severity::Warning,
-                "the tied parameter's owner is not in the checkpoint", percentEncode(name) + "#weight",
+                "the tied parameter's owner is not in the checkpoint", ParamAddress{name, "weight"},
                 {"owner " + owner});
             return;
         }
@@ -245,7 +245,7 @@ ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole 
     const auto elements = elementCount(shape);
     if (!elements)
         reading.add(code::kTensorInvalid, Severity::Error,
-            "the shape has more elements than 64 bits can count", percentEncode(param.name) + "#fp32");
+            "the shape has more elements than 64 bits can count", ParamAddress{param.name, "fp32"});
     param.elements = elements.value_or(0);
     param.shape = std::move(shape);
     param.role = role;

@@ -39,7 +39,8 @@ void takeFrozenFragments(const Reading& reading, uint32_t rank)
         if (run->elements != unit.partition.partitionElements()) {
             reading.add(code::kStateLength, Severity::Error,
                 "the frozen fragment has another length than the layout", out.file(file).name,
-                {percentEncode(*name) + "#weight", std::to_string(run->elements) + " stored",
+                {formatAddress(ParamAddress{std::string(*name), "weight"}),
+                    std::to_string(run->elements) + " stored",
                     std::to_string(unit.partition.partitionElements()) + " expected"});
             continue;
         }

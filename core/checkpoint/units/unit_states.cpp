@@ -16,10 +16,10 @@ namespace shardscope {
 
 namespace {
 
-std::string rankPlace(
-    const Reading& reading, const FlatUnit& unit, uint32_t rank, const std::string& unitText)
+/// "group1", "subgroup7"
+std::string unitText(const FlatUnit& unit)
 {
-    return rankText(reading.out.rankOf(unit, rank)) + "/" + unitText + "+0";
+    return unit.subgroup ? "subgroup" + std::to_string(*unit.subgroup) : "group" + std::to_string(unit.group);
 }
 
 /// Lean states keep at least the part before the padding at the end. Padded ones keep the whole partition.
@@ -39,10 +39,9 @@ bool mastersMayBeLean(const FlatUnit& unit)
 class StateCollector
 {
 public:
-    StateCollector(const Reading& reading, const FlatUnit& unit, const std::string& unitText)
+    StateCollector(const Reading& reading, const FlatUnit& unit)
         : m_reading(reading)
         , m_unit(unit)
-        , m_unitText(unitText)
     {
     }
 
@@ -150,12 +149,11 @@ private:
     void complain(std::string_view finding, uint32_t rank, std::string message, const std::string& state)
     {
         m_reading.add(finding, Severity::Error, std::move(message),
-            rankPlace(m_reading, m_unit, rank, m_unitText) + "@" + state);
+            flatAddressOf(m_reading.out, m_unit, rank, 0, state));
     }
 
     const Reading& m_reading;
     const FlatUnit& m_unit;
-    const std::string& m_unitText;
 };
 
 /// Whether a state's value is a tensor that follows the partition: 1-D. Scalars (`step`) are 0-dim tensors or
@@ -316,8 +314,7 @@ bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, con
         && lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit));
 }
 
-bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
-    const std::string& unitText)
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank)
 {
     std::optional<Error> misfit;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
@@ -333,8 +330,8 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
             misfit = Error{ErrorCode::Damaged,
                 "the shapes of the model file do not fit what the optimizer files hold: they make "
                     + std::to_string(unit.partition.partitionElements()) + " elements of "
-                    + rankPlace(reading, unit, rank, unitText) + ", and " + std::to_string(master->sizes[0])
-                    + " are stored",
+                    + formatAddress(flatAddressOf(reading.out, unit, rank, 0, {})) + ", and "
+                    + std::to_string(master->sizes[0]) + " are stored",
                 reading.out.file(source.file).path.string(),
                 "model file and optimizer files may come from different runs"};
     }
@@ -391,10 +388,9 @@ void setStep(const Reading& reading, FlatUnit& unit, const std::vector<RankState
 
 } // namespace
 
-void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
-    const std::string& unitText)
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank)
 {
-    StateCollector collector(reading, unit, unitText);
+    StateCollector collector(reading, unit);
     unit.states.push_back(collector.collect(
         "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
     const RankStates* const guide = guideOf(reading, perRank);
@@ -402,7 +398,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
             reading.add(code::kStateMissing, Severity::Info,
                 "there is no optimizer state yet: the checkpoint was saved before the first step",
-                rankPlace(reading, unit, 0, unitText));
+                flatAddressOf(reading.out, unit, 0, 0, {}));
         return;
     }
     const PickleGraph& graph = reading.content(guide->file)->pickle();
@@ -414,7 +410,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         if (!name)
             continue;
         if (keepsSlices(reading, unit, perRank, *name)) {
-            unit.states.push_back(collectSlices(reading, unit, perRank, *name, unitText));
+            unit.states.push_back(collectSlices(reading, unit, perRank, *name));
             continue;
         }
         if (!isFlatState(graph, *name, items[i + 1])) {
@@ -429,7 +425,8 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         if (!followsPartition(reading, unit, perRank, *name)) {
             const auto tensor = asTensor(graph, items[i + 1]);
             setStateAside(reading, *name,
-                "of " + unitText + " has the shape " + (tensor ? shapeText(tensor->sizes) : std::string("?"))
+                "of " + unitText(unit) + " has the shape "
+                    + (tensor ? shapeText(tensor->sizes) : std::string("?"))
                     + " on a rank whose partition has " + std::to_string(unit.partition.partitionElements())
                     + " elements");
             continue;

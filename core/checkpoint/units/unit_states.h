@@ -65,12 +65,10 @@ struct RankStates {
 FileId guideOf(const Reading& reading);
 /// Whether the masters of at least one rank have the length that the shapes give. If not, the shapes do not
 /// belong to these files, and noModel() records that. True if no rank's masters can be checked.
-bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
-    const std::string& unitText);
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank);
 /// Whether one rank's masters exist and have such a length.
 bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const RankStates& source);
 /// Fills unit.states from the fp32 list entry and from the optimizer's state mapping in every rank's file.
-void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
-    const std::string& unitText);
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank);
 
 } // namespace shardscope

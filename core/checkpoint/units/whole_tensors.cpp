@@ -15,7 +15,7 @@ bool addWholeTensor(Reading& reading, FileId id, ParamId param, const TensorView
     const CheckpointFile& file = out.file(id);
     const Parameter& of = out.params[index(param)];
     const auto complain = [&](const std::string& trouble, std::vector<std::string> evidence) {
-        reading.add(code::kTensorInvalid, Severity::Error, trouble, percentEncode(of.name) + "#weight",
+        reading.add(code::kTensorInvalid, Severity::Error, trouble, ParamAddress{of.name, "weight"},
             std::move(evidence));
         return false;
     };

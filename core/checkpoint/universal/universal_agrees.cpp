@@ -93,7 +93,7 @@ void checkUniversalAgrees(const Reading& reading)
     const Tally own = sampler.tally(0);
     if (own.bad.empty())
         return;
-    const std::string where = percentEncode(out.params[index(own.bad.front())].name) + "#fp32";
+    const Place where = ParamAddress{out.params[index(own.bad.front())].name, "fp32"};
     std::vector<std::string> evidence{std::to_string(own.bad.size()) + " of " + std::to_string(own.sampled)
         + " parameters that were sampled"};
     const auto ranks = convertedRanks(out);

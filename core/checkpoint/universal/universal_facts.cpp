@@ -32,8 +32,8 @@ void ParamFindings::add(std::string_view code, Severity severity, std::string me
     auto& [worst, count] = m_counts[{code, std::string(state)}];
     worst = severity;
     if (++count <= kEach)
-        m_reading.add(code, severity, std::move(message),
-            percentEncode(param) + "#" + percentEncode(std::string(state)), std::move(evidence));
+        m_reading.add(
+            code, severity, std::move(message), ParamAddress{param, std::string(state)}, std::move(evidence));
 }
 
 void ParamFindings::finish()

@@ -120,7 +120,7 @@ private:
         if (!m_out.paramByName.emplace(tensor.name, id).second) {
             m_out.findings.push_back({code::kForeignFile, Severity::Warning,
                 "another file has a tensor of this name; the first one is shown",
-                percentEncode(tensor.name) + "#weight", {m_out.file(file).name}});
+                ParamAddress{tensor.name, "weight"}, {m_out.file(file).name}});
             return;
         }
         Parameter param;
@@ -224,9 +224,8 @@ Status readWeightsIndex(io::FileSystem& files, const io::Path& path, JobContext&
         const bool there = out.findParam(tensor).has_value();
         if (there || !complete)
             continue;
-        out.findings.push_back(
-            {code::kStateMissing, Severity::Error, "the index names a tensor that its file does not have",
-                percentEncode(tensor) + "#weight", {file}});
+        out.findings.push_back({code::kStateMissing, Severity::Error,
+            "the index names a tensor that its file does not have", ParamAddress{tensor, "weight"}, {file}});
         complete = false;
         break; // one is enough
     }

@@ -245,7 +245,7 @@ private:
     void checkLengths()
     {
         for (const FlatUnit& unit : m_out.units)
-            if (!requireShapesFit(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group)))
+            if (!requireShapesFit(m_reading, unit, sourcesOf(unit)))
                 return;
     }
 
@@ -262,7 +262,7 @@ private:
     void fillStates()
     {
         for (FlatUnit& unit : m_out.units)
-            fillUnitStates(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group));
+            fillUnitStates(m_reading, unit, sourcesOf(unit));
     }
 
     [[nodiscard]] std::vector<RankStates> sourcesOf(const FlatUnit& unit) const

@@ -247,10 +247,9 @@ private:
                     perRank[rank].master = masters[*unit.subgroup];
                 addState(graph, *unit.subgroup, node, perRank[rank]);
             }
-            const std::string unitText = "subgroup" + std::to_string(*unit.subgroup);
-            if (!requireShapesFit(m_reading, unit, perRank, unitText))
+            if (!requireShapesFit(m_reading, unit, perRank))
                 return;
-            fillUnitStates(m_reading, unit, perRank, unitText);
+            fillUnitStates(m_reading, unit, perRank);
         }
     }
 

@@ -15,9 +15,8 @@ std::vector<Finding> findingsOf(const Checkpoint& checkpoint, const CheckpointSc
             out.push_back({code::kFileUnreadable, Severity::Error, "the file cannot be read to its end",
                 entry.name, {describe(*file.error)}});
         for (const std::string& record : file.badRecords)
-            out.push_back(
-                {code::kRecordCorrupt, Severity::Error, "the record's bytes do not match its saved CRC",
-                    percentEncode(entry.name) + "!" + percentEncode(record) + "+0", {}});
+            out.push_back({code::kRecordCorrupt, Severity::Error,
+                "the record's bytes do not match its saved CRC", FileAddress{entry.name, record}, {}});
     }
     return out;
 }

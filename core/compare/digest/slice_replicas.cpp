@@ -95,8 +95,7 @@ Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoi
             return {};
         const std::string& first = slices.of->params[index(alike.front())].name;
         const std::string& name = slices.of->params[index(alike[found.slice])].name;
-        out.push_back({code::kRankForeign, Severity::Error, message,
-            percentEncode(name) + "#" + percentEncode(found.state),
+        out.push_back({code::kRankForeign, Severity::Error, message, ParamAddress{name, found.state},
             {"`" + toValidUtf8(name) + "` first differs from `" + toValidUtf8(first) + "` at element "
                 + std::to_string(found.element)}});
         return {};

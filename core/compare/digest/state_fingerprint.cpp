@@ -80,7 +80,8 @@ Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint,
     std::vector<std::string> reasons;
     for (const Finding& finding : unlike) {
         if (finding.severity == Severity::Error)
-            reasons.push_back(std::string(finding.code) + ": " + finding.where + " – " + finding.message);
+            reasons.push_back(
+                std::string(finding.code) + ": " + finding.where.text() + " – " + finding.message);
     }
     return reasons.empty() ? Status() : refuse(checkpoint, reasons);
 }

@@ -59,7 +59,7 @@ std::string marksText(const WritePlan& plan)
         return {};
     Json marks = Json::array();
     for (const Finding& mark : plan.marks())
-        marks.push_back({{"message", toValidUtf8(mark.message)}, {"where", toValidUtf8(mark.where)}});
+        marks.push_back({{"message", toValidUtf8(mark.message)}, {"where", toValidUtf8(mark.where.text())}});
     return ",\n\"marked\": " + dump(marks);
 }
 

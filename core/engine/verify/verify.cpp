@@ -32,7 +32,7 @@ uint64_t bytesToRead(const Checkpoint& checkpoint)
     return bytes;
 }
 
-void addProblem(VerifyReport& report, std::string_view code, std::string message, std::string where,
+void addProblem(VerifyReport& report, std::string_view code, std::string message, Place where,
     std::vector<std::string> evidence = {})
 {
     report.problems.push_back(
@@ -120,8 +120,7 @@ DigestsByName byName(const CheckpointPtr& checkpoint, const CheckpointScan& scan
 
 void compareStates(const DigestsByName& here, const DigestsByName& there, VerifyReport& report)
 {
-    const auto where
-        = [](const auto& key) { return percentEncode(key.first) + "#" + percentEncode(key.second); };
+    const auto where = [](const auto& key) { return ParamAddress{key.first, key.second}; };
     for (const auto& [key, value] : there) {
         const auto found = here.find(key);
         if (found == here.end()) {

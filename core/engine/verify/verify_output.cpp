@@ -131,7 +131,7 @@ Status passesLoader(
     const LoaderCheck& check = loaderCheck(first.check);
     return fail(ErrorCode::VerifyFailed,
         "stock DeepSpeed would refuse the output, loader check " + std::to_string(static_cast<int>(check.id))
-            + " (" + std::string(check.name) + "): " + first.where + ": " + first.what,
+            + " (" + std::string(check.name) + "): " + first.where.text() + ": " + first.what,
         folder.string(),
         "no output was published; `check` shows whether the source has the same problem, else please report "
         "this as a defect");
@@ -153,14 +153,16 @@ Result<std::unique_ptr<OutputModel>> openOutput(
     for (const Finding& finding : checkpoint->findings) {
         if (finding.code == code::kFileUnreadable)
             return unreadable(
-                finding.where + (finding.evidence.empty() ? "" : ": " + finding.evidence.front()), folder);
+                finding.where.text() + (finding.evidence.empty() ? "" : ": " + finding.evidence.front()),
+                folder);
     }
     if (checkpoint->modelError)
         return wrong("the output does not open again: " + describe(*checkpoint->modelError), folder);
     for (const Finding& finding : checkpoint->findings) {
         if (finding.severity == Severity::Error)
             return wrong(
-                "the output has a finding: " + std::string(finding.code) + " " + finding.where, folder);
+                "the output has a finding: " + std::string(finding.code) + " " + finding.where.text(),
+                folder);
     }
     SHARDSCOPE_CHECK(passesLoader(files, *checkpoint, folder, job));
     auto model = std::make_unique<CheckpointOutput>(checkpoint);

@@ -77,7 +77,7 @@ Result<CheckpointPtr> withTies(CheckpointPtr source, const std::vector<std::stri
         out->params.push_back(std::move(alias));
         std::erase_if(out->findings, [&](const Finding& finding) {
             return finding.code == code::kAliasUnrecorded
-                && finding.where == percentEncode(tie.name) + "#weight";
+                && finding.where == ParamAddress{tie.name, "weight"};
         });
     }
     return CheckpointPtr(std::move(out));

@@ -73,7 +73,7 @@ std::string ranksText(const std::vector<uint32_t>& ranks)
 }
 
 void add(std::vector<Finding>& out, std::string_view code, Severity severity, std::string message,
-    std::string where = {})
+    Place where = {})
 {
     out.push_back({code, severity, std::move(message), std::move(where), {}});
 }

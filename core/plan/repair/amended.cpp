@@ -30,7 +30,7 @@ void Amended::repair(const Finding& finding, std::string what, std::string befor
     settle(finding);
 }
 
-void Amended::mark(std::string_view code, std::string where, std::string what)
+void Amended::mark(std::string_view code, Place where, std::string what)
 {
     findings().push_back({code::kMarked, Severity::Warning, what, where, {}});
     recordChange({code, std::move(where), std::move(what), {}, {}, true});
@@ -41,12 +41,11 @@ const std::string& Amended::nameOf(ParamId param) const
     return (whole ? *whole->source : *source).params[firstParam + index(param)].name;
 }
 
-std::optional<Amended::NamedState> Amended::stateAt(const std::string& where) const
+std::optional<Amended::NamedState> Amended::stateAt(const Place& where) const
 {
     const Checkpoint& all = whole ? *whole->source : *source;
-    const auto address = parseAddress(where, all);
-    const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
-    if (named == nullptr)
+    const ParamAddress* named = where.param();
+    if (named == nullptr || named->state.empty())
         return std::nullopt;
     if (const auto param = all.findParam(named->name)) {
         if (index(*param) < firstParam || index(*param) - firstParam >= source->params.size())
@@ -113,8 +112,8 @@ Status mergeFolders(Amended& amended, const std::vector<const Finding*>& finding
 {
     for (const Finding* finding : findings) {
         std::string folders;
-        for (const io::Path& folder : foldersIn(*finding))
-            folders += (folders.empty() ? "`" : "`, `") + folder.string();
+        for (const std::string& folder : finding->folders)
+            folders += (folders.empty() ? "`" : "`, `") + folder;
         amended.repair(*finding, "merged into one folder, with the files of " + folders + "`");
     }
     return {};

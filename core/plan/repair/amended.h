@@ -26,7 +26,7 @@ struct LostPart {
     /// Elements [begin, end) of params.front() that count as lost but have bytes. Empty: no file has the
     /// elements.
     std::vector<std::pair<uint64_t, uint64_t>> runs;
-    std::string where; ///< address, for the mark
+    Place where; ///< for the mark
     std::string of; ///< the owner, in words: "rank 3"
 };
 
@@ -75,7 +75,7 @@ struct Amended {
     };
     /// The parameter of this source that an address refers to. Nothing if it refers to none, or to another
     /// part's.
-    [[nodiscard]] std::optional<NamedState> stateAt(const std::string& where) const;
+    [[nodiscard]] std::optional<NamedState> stateAt(const Place& where) const;
     /// A data-parallel rank as text, with the slice and stage if there are any.
     [[nodiscard]] std::string rankName(uint32_t dpRank) const;
     /// Removes a finding from those that block the copy.
@@ -83,7 +83,7 @@ struct Amended {
     /// Removes the finding, and records the change.
     void repair(const Finding& finding, std::string what, std::string before = {}, std::string after = {});
     /// Marks a value as not saved by any run.
-    void mark(std::string_view code, std::string where, std::string what);
+    void mark(std::string_view code, Place where, std::string what);
 };
 
 /// One fix: the findings that it repairs, and how. It is called with at least one finding of `code`.
@@ -171,13 +171,13 @@ Status setValues(Amended& amended, const std::vector<std::string>& values);
 Status setStep(Amended& amended, double step, std::string_view code);
 
 /// The data-parallel rank in a flat address or in "dp1.tp0.pp0". Nothing if it belongs to another part.
-std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where);
+std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const Place& where);
 /// The data-parallel rank of the optimizer file, or share, that a finding names. Unsupported if it is not an
 /// optimizer file.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
 /// The error that a finding is not repaired, with the reason.
 tl::unexpected<Error> cannotRepair(const Amended& amended, const Finding& finding, const std::string& why);
-std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
+std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const Place& where);
 /// Counts a rank's share of a unit's state as lost, once, and removes its place.
 void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, std::string_view code);
 /// Counts everything in a rank's optimizer file as lost, as the fix of a finding.

@@ -15,10 +15,9 @@ namespace {
 bool speaksOf(const Amended& part, const Finding& finding)
 {
     const Checkpoint& source = *part.source;
-    const auto address = parseAddress(finding.where);
-    if (const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr)
+    if (const FlatAddress* flat = finding.where.flat())
         return flat->rank.tp == source.place.tp && flat->rank.pp == source.place.pp;
-    const auto file = parseCheckpointFileName(fileOfPlace(finding.where));
+    const auto file = parseCheckpointFileName(finding.where.file());
     if (file && (file->role == FileRole::OptimStates || file->role == FileRole::ModelStates))
         return file->mp == source.modelRank;
     return part.stateAt(finding.where).has_value();
@@ -57,7 +56,7 @@ std::vector<Amended*> AmendedParts::spokenOf(const Finding& finding)
 {
     std::vector<Amended*> out;
     for (const auto& part : m_parts) {
-        if (finding.where.empty() || speaksOf(*part, finding))
+        if (finding.where.isEmpty() || speaksOf(*part, finding))
             out.push_back(part.get());
     }
     return out;
@@ -70,11 +69,11 @@ Status AmendedParts::apply(const RepairFix& fix, const std::vector<const Finding
     std::vector<std::vector<const Finding*>> perPart(m_parts.size());
     for (const Finding* finding : findings) {
         const std::vector<Amended*> spoken = spokenOf(*finding);
-        const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
+        const auto parsed = parseCheckpointFileName(finding->where.file());
         if (parsed && parsed->role == FileRole::LayerStates)
             return cannotRepair(m_whole, *finding, "files of layers are not rebuilt");
         const bool each = fix.reach == RepairFix::Reach::Each;
-        if (!each && (spoken.empty() || (spoken.size() > 1 && !finding->where.empty())))
+        if (!each && (spoken.empty() || (spoken.size() > 1 && !finding->where.isEmpty())))
             return cannotRepair(
                 m_whole, *finding, "it does not belong to a single tensor slice or pipeline stage");
         for (size_t i = 0; i < m_parts.size(); ++i) {

@@ -281,7 +281,7 @@ private:
                     "this program does not repair `" + std::string(diagnosis.code) + "` by itself"
                         + (diagnosis.noRemedy.empty() ? std::string()
                                                       : ": " + std::string(diagnosis.noRemedy)),
-                    made.finding.where,
+                    made.finding.where.text(),
                     made.command.empty() ? std::string(diagnosis.remedy) : "shardscope " + made.command);
             m_fixed.emplace_back(diagnosis.code);
         }
@@ -296,7 +296,7 @@ private:
     {
         return fail(ErrorCode::Refused,
             "the missing files may be in another folder, and only you know whether they are of this save",
-            foldersIn(split).front().string(),
+            split.folders.front(),
             "name `split-shards` to merge them, or the other findings to repair, to rebuild the files");
     }
 

@@ -19,7 +19,7 @@ namespace shardscope {
 /// One change of a repair, for people and for repair.json.
 struct RepairChange {
     std::string_view code; ///< of the finding that it repairs
-    std::string where; ///< an address or a file's name, as Finding::where
+    Place where; ///< as Finding::where
     std::string what; ///< one sentence
     std::string before; ///< the old value, if it is a value
     std::string after;

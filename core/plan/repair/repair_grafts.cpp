@@ -12,10 +12,9 @@ namespace shardscope {
 
 namespace {
 
-std::optional<std::string> nameIn(const Amended& amended, const Finding& finding)
+std::optional<std::string> nameIn(const Finding& finding)
 {
-    const auto address = parseAddress(finding.where, *amended.source);
-    const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+    const ParamAddress* named = finding.where.param();
     return named == nullptr ? std::nullopt : std::optional(named->name);
 }
 
@@ -67,7 +66,7 @@ void graft(Amended& amended, const Finding& finding, ParamId id)
     part.code = finding.code;
     part.state = "weight";
     part.params = {id};
-    part.where = formatAddress(ParamAddress{name, "weight", std::nullopt});
+    part.where = ParamAddress{name, "weight", std::nullopt};
     part.of = toValidUtf8(name);
     amended.lost.push_back(std::move(part));
     amended.model.rebuilt = true;
@@ -90,7 +89,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
     SHARDSCOPE_TRY(const CheckpointPtr donor, requireDonor(amended, "the frozen parameters that are lost"));
     const auto listed = moduleTypes(*amended.source);
     for (const Finding* finding : findings) {
-        const auto name = nameIn(amended, *finding);
+        const auto name = nameIn(*finding);
         const auto id = name ? amended.source->findParam(*name) : std::nullopt;
         if (!id)
             return cannotRepair(amended, *finding, "it is not recorded which parameters are lost");
@@ -111,11 +110,11 @@ Status graftBuffers(Amended& amended, const std::vector<const Finding*>& finding
     SHARDSCOPE_TRY(const CheckpointPtr donor, requireDonor(amended, "the buffers that are lost"));
     Checkpoint& out = *amended.checkpoint;
     for (const Finding* finding : findings) {
-        const auto name = nameIn(amended, *finding);
+        const auto name = nameIn(*finding);
         const auto found = name ? weightIn(*donor, *name) : std::nullopt;
         if (!found)
             return fail(ErrorCode::Refused,
-                "`" + toValidUtf8(name.value_or(finding->where))
+                "`" + toValidUtf8(name.value_or(finding->where.text()))
                     + "` cannot be copied: the other checkpoint does not have it",
                 donor->tagFolder.string(), "name another checkpoint with --from");
         const ParamId id{static_cast<uint32_t>(out.params.size())};

@@ -58,7 +58,7 @@ std::string repairText(const RepairRecord& record, const std::vector<RepairChang
     chosen["depth"] = checkDepthName(options.depth.value_or(CheckDepth::Metadata));
     out["changes"] = Json::array();
     for (const RepairChange& change : changes)
-        out["changes"].push_back({{"code", change.code}, {"where", toValidUtf8(change.where)},
+        out["changes"].push_back({{"code", change.code}, {"where", toValidUtf8(change.where.text())},
             {"what", toValidUtf8(change.what)}, {"before", toValidUtf8(change.before)},
             {"after", toValidUtf8(change.after)}, {"marked", change.reconstructed}});
     return out.dump(1) + "\n";

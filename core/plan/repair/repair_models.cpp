@@ -155,8 +155,7 @@ void loseWeight(Amended& amended, ParamId param)
 /// Whether it is a reader's finding about an expert's weights that no file holds.
 bool isOfExpert(const Finding* finding)
 {
-    const auto address = parseAddress(finding->where);
-    const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+    const ParamAddress* named = finding->where.param();
     return finding->code == code::kModelStatesMissing && named != nullptr && parseExpertName(named->name);
 }
 
@@ -210,7 +209,7 @@ Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& find
         return cannotRepair(amended, *findings.front(),
             "files of experts are rebuilt without tensor slices, pipeline stages and AutoEP");
     for (const Finding* finding : findings) {
-        const auto lost = parseCheckpointFileName(fileOfPlace(finding->where));
+        const auto lost = parseCheckpointFileName(finding->where.file());
         if (!lost || lost->role != FileRole::ExpertStates || !lost->layer || !lost->expert)
             return cannotRepair(amended, *finding, "it is not the file of an expert's weights");
         const auto like = std::find_if(source.files.begin(), source.files.end(), [&](const auto& file) {
@@ -220,7 +219,7 @@ Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& find
         });
         if (like == source.files.end())
             return cannotRepair(amended, *finding, "no remaining file of this layer records its form");
-        amended.model.experts.push_back({fileOfPlace(finding->where), *lost->expert,
+        amended.model.experts.push_back({finding->where.file(), *lost->expert,
             FileId{static_cast<uint32_t>(like - source.files.begin())}});
         amended.repair(*finding, "built from the expert's masters, in the form of `" + like->name + "`");
     }
@@ -235,7 +234,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
     if (!amended.model.experts.empty() && std::all_of(findings.begin(), findings.end(), isOfExpert))
         return {}; // their files are built
     const bool areRanks = std::all_of(findings.begin(), findings.end(), [](const Finding* finding) {
-        const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
+        const auto parsed = parseCheckpointFileName(finding->where.file());
         return parsed && parsed->role == FileRole::ModelStates;
     });
     if (!areRanks || amended.isSplit() || hasExperts(source))
@@ -247,10 +246,9 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
     if (!hasOtherModel(source)) { // with ZeRO-3 the other ranks' files hold all of its content
         for (const Finding* finding : findings) {
             amended.repair(*finding, "rewritten from the other ranks' files");
-            amended.remadeModels.insert(fileOfPlace(finding->where));
+            amended.remadeModels.insert(finding->where.file());
             std::erase_if(amended.findings(), [&](const Finding& other) {
-                return other.severity != Severity::Info
-                    && fileOfPlace(other.where) == fileOfPlace(finding->where);
+                return other.severity != Severity::Info && other.where.file() == finding->where.file();
             });
         }
         return {};
@@ -272,7 +270,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
             source.steps.globalSteps ? "global_steps " + std::to_string(*source.steps.globalSteps)
                                      : std::string(),
             "global_steps " + std::to_string(counted.steps));
-        amended.mark(finding->code, fileOfPlace(finding->where),
+        amended.mark(finding->code, finding->where.file(),
             "buffers, frozen parameters and the run's other values are those of `" + toValidUtf8(from) + "`");
     }
     return {};

@@ -20,8 +20,7 @@ std::set<uint32_t> damagedRecords(
             out.insert(i);
     }
     for (const Finding* finding : findings) {
-        const auto address = parseAddress(finding->where);
-        const auto* place = address ? std::get_if<FileAddress>(&*address) : nullptr;
+        const FileAddress* place = finding->where.bytes();
         if (place == nullptr || place->path != name || place->record.empty())
             continue;
         if (const auto record = file.zip().find(place->record))
@@ -44,7 +43,7 @@ bool isOfStorage(const TorchFile& file, uint32_t record)
 void settleFile(Amended& amended, const std::string& name)
 {
     std::erase_if(amended.findings(), [&](const Finding& other) {
-        return fileOfPlace(other.where) == name
+        return other.where.file() == name
             && (other.code == code::kRecordCorrupt || other.code == code::kRecordMissing
                 || other.code == code::kTensorInvalid);
     });
@@ -70,7 +69,7 @@ void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
-        if (amended.remadeModels.contains(fileOfPlace(finding->where))) {
+        if (amended.remadeModels.contains(finding->where.file())) {
             amended.settle(*finding);
             continue;
         }
@@ -130,8 +129,7 @@ Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& fin
 Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
-        const auto address = parseAddress(finding->where);
-        const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
+        const FlatAddress* flat = finding->where.flat();
         if (flat == nullptr || !flat->subgroup)
             return cannotRepair(amended, *finding,
                 "it is about the whole folder, which is of another step; name the one that was saved");

@@ -36,7 +36,7 @@ bool repairs(const std::vector<std::string>& fixes, std::string_view code)
 
 std::optional<CheckpointFileName> fileOf(const Finding& finding)
 {
-    return parseCheckpointFileName(fileOfPlace(finding.where));
+    return parseCheckpointFileName(finding.where.file());
 }
 
 bool isModelFile(const Finding& finding)
@@ -92,7 +92,7 @@ std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<st
         if (!parsed || parsed->role != FileRole::OptimStates || finding.severity == Severity::Info)
             continue;
         odd.insert(parsed->dp);
-        const std::string name = fileOfPlace(finding.where);
+        const std::string name = finding.where.file();
         first = first
             || (isAmong(kOddRanks, finding.code) && repairs(fixes, finding.code)
                 && !ofEachPart(checkpoint, [&](const Checkpoint& part) {
@@ -214,7 +214,7 @@ Result<std::optional<OpenOptions>> reopenOptions(io::FileSystem& files, const Op
         for (const DoctorFinding& made : found.findings) {
             if (made.finding.code != kSplitShards)
                 continue;
-            const auto folders = foldersIn(made.finding);
+            const auto& folders = made.finding.folders;
             out.roots.insert(out.roots.end(), folders.begin(), folders.end());
         }
     }
@@ -234,8 +234,8 @@ void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckRes
     for (const DoctorFinding& made : before.findings) {
         const bool ofModel = otherModel && isModelFile(made.finding)
             && (made.finding.code == code::kModelStatesMissing || made.finding.code == code::kFileTorn);
-        const bool ofExchanged = made.finding.code == code::kRankForeign
-            && again.exchanged.contains(fileOfPlace(made.finding.where));
+        const bool ofExchanged
+            = made.finding.code == code::kRankForeign && again.exchanged.contains(made.finding.where.file());
         if (ofModel || ofExchanged || (areMerged && made.finding.code == kSplitShards))
             found.findings.push_back(made);
     }

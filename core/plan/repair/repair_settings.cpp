@@ -228,8 +228,7 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
     SHARDSCOPE_CHECK(requireOnePart(amended, "tied parameters"));
     const ModelStates model = modelStates(*amended.source);
     for (const Finding* finding : findings) {
-        const auto address = parseAddress(finding->where, *amended.source);
-        const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+        const ParamAddress* named = finding->where.param();
         const auto owner = named == nullptr || !model
             ? std::nullopt
             : asString(*model.graph, lookup(*model.graph, model.sharedParams, named->name));

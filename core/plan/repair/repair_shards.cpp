@@ -69,7 +69,7 @@ void settleAllOf(Amended& amended, uint32_t rank)
 {
     const Checkpoint& source = *amended.source;
     std::erase_if(amended.findings(), [&](const Finding& other) {
-        const auto parsed = parseCheckpointFileName(fileOfPlace(other.where));
+        const auto parsed = parseCheckpointFileName(other.where.file());
         const bool ofFile = parsed && parsed->role == FileRole::OptimStates && parsed->dp == rank
             && parsed->mp == source.modelRank;
         return other.severity != Severity::Info && other.code != code::kMarked
@@ -79,23 +79,17 @@ void settleAllOf(Amended& amended, uint32_t rank)
 
 } // namespace
 
-std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where)
+std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const Place& where)
 {
-    for (const std::string& text : {where, where + "/subgroup0+0"}) {
-        const auto address = parseAddress(text);
-        const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
-        if (flat == nullptr)
-            continue;
-        const bool isOwn = flat->rank.tp == source.place.tp && flat->rank.pp == source.place.pp
-            && flat->rank.dp < source.parallel.dp;
-        return isOwn ? std::optional(flat->rank.dp) : std::nullopt;
-    }
-    return std::nullopt;
+    const RankCoordinate* rank = where.rank();
+    const bool isOwn = rank != nullptr && rank->tp == source.place.tp && rank->pp == source.place.pp
+        && rank->dp < source.parallel.dp;
+    return isOwn ? std::optional(rank->dp) : std::nullopt;
 }
 
-std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where)
+std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const Place& where)
 {
-    const std::string name = fileOfPlace(where);
+    const std::string name = where.file();
     for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
         if (checkpoint.files[i].name == name)
             return FileId{i};
@@ -106,7 +100,7 @@ std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string&
 tl::unexpected<Error> cannotRepair(const Amended& amended, const Finding& finding, const std::string& why)
 {
     return fail(ErrorCode::Unsupported,
-        std::string(finding.code) + " of `" + finding.where + "` is not repaired: " + why,
+        std::string(finding.code) + " of `" + finding.where.text() + "` is not repaired: " + why,
         amended.source->tagFolder.string());
 }
 
@@ -114,7 +108,7 @@ Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
 {
     if (const auto rank = rankOfAddress(*amended.source, finding.where))
         return *rank;
-    const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
+    const auto parsed = parseCheckpointFileName(finding.where.file());
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
         return cannotRepair(amended, finding, "only optimizer files are refilled");
     if (parsed->dp >= amended.source->parallel.dp)
@@ -129,7 +123,7 @@ void loseShare(Amended& amended, UnitId id, uint32_t state, uint32_t share, std:
     if (share < of.perRank.size())
         of.perRank[share] = {};
     LostPart part;
-    part.where = formatAddress(flatAddressOf(*amended.source, unit, share, 0, of.name));
+    part.where = flatAddressOf(*amended.source, unit, share, 0, of.name);
     const bool isKnown = std::any_of(amended.lost.begin(), amended.lost.end(),
         [&](const LostPart& known) { return known.where == part.where; });
     if (isKnown)
@@ -157,7 +151,7 @@ Status giveUpShard(Amended& amended, const Finding& finding)
 Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
-        const auto other = amended.open.exchanged.find(fileOfPlace(finding->where));
+        const auto other = amended.open.exchanged.find(finding->where.file());
         if (finding->code == code::kRankForeign && other != amended.open.exchanged.end())
             amended.repair(
                 *finding, "renamed: the file with this name is the source's `" + other->second + "`");
@@ -179,7 +173,7 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
                 "its directory is rebuilt from the headers of its "
                     + std::to_string(file->content->zip().records().size())
                     + " records, which are all there");
-        else if (const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
+        else if (const auto parsed = parseCheckpointFileName(finding->where.file());
                  parsed && parsed->role == FileRole::ModelStates)
             models.push_back(finding);
         else

@@ -34,7 +34,7 @@ Status checkReadable(const Checkpoint& other)
     for (const Finding& finding : other.findings) {
         if (finding.code == code::kFileUnreadable)
             return fail(ErrorCode::Refused, "tag `" + other.tag + "` cannot be read: " + finding.message,
-                (other.tagFolder / finding.where).string(),
+                (other.tagFolder / finding.where.file()).string(),
                 "make it readable, or choose explicitly: the tag to repair with --tag, a donor with --from");
     }
     return {};

@@ -131,8 +131,7 @@ void lose(Amended& amended, const StateOfParam& of, Runs runs, std::string_view 
     part.code = code;
     part.state = of.state;
     part.params = {of.param};
-    part.where
-        = formatAddress(ParamAddress{name, of.state, std::pair{runs.front().first, runs.back().second}});
+    part.where = ParamAddress{name, of.state, std::pair{runs.front().first, runs.back().second}};
     part.of = std::to_string(countOf(runs)) + " of "
         + std::to_string(amended.source->params[index(of.param)].elements) + " elements of "
         + toValidUtf8(name);
@@ -213,7 +212,7 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
             part.code = findings.front()->code;
             part.state = state.name;
             part.params = {of.param};
-            part.where = formatAddress(ParamAddress{param.name, state.name, std::nullopt});
+            part.where = ParamAddress{param.name, state.name, std::nullopt};
             part.of = toValidUtf8(param.name);
             amended.lost.push_back(std::move(part));
         }

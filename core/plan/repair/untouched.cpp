@@ -32,7 +32,7 @@ Untouched::Untouched(const std::vector<const Amended*>& amended)
             touchPlace(*one, part.where);
         for (const RepairChange& change : one->changes) {
             const bool isRenamed = change.code == code::kRankForeign && !change.reconstructed
-                && one->open.exchanged.contains(fileOfPlace(change.where));
+                && one->open.exchanged.contains(change.where.file());
             const bool ofFolders = isRenamed || change.code == code::kLatestMissing
                 || change.code == code::kLatestDangling || change.code == kSplitShards;
             if (!ofFolders)
@@ -67,23 +67,22 @@ void Untouched::touchModel(const Amended& amended)
     }
 }
 
-void Untouched::touchPlace(const Amended& amended, const std::string& where)
+void Untouched::touchPlace(const Amended& amended, const Place& where)
 {
-    const auto address = parseAddress(where);
-    if (const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr) {
+    if (const FlatAddress* flat = where.flat()) {
         for (const CheckpointFile& file : amended.source->files) {
             if (file.role == FileRole::OptimStates && file.rank == flat->rank)
                 m_touched.insert(file.name);
         }
         return;
     }
-    const auto* param = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+    const ParamAddress* param = where.param();
     if (param != nullptr && param->state == "weight") // no optimizer file holds weights
         touchModel(amended);
-    else if (param != nullptr || where.empty())
+    else if (param != nullptr || where.isEmpty())
         m_none = true; // any rank may hold some of it
     else
-        m_touched.insert(fileOfPlace(where));
+        m_touched.insert(where.file());
 }
 
 bool Untouched::contains(const std::string& name) const

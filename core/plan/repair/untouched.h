@@ -22,7 +22,7 @@ public:
 private:
     void touchOptimizer(const Amended& amended);
     void touchModel(const Amended& amended);
-    void touchPlace(const Amended& amended, const std::string& where);
+    void touchPlace(const Amended& amended, const Place& where);
 
     bool m_none = false;
     std::set<std::string> m_touched; ///< names of files

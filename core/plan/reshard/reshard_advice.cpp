@@ -53,7 +53,7 @@ std::string configText(const Checkpoint& source, std::initializer_list<std::stri
 }
 
 void add(std::vector<Finding>& out, std::string_view code, Severity severity, std::string message,
-    std::string where = {})
+    Place where = {})
 {
     out.push_back({code, severity, std::move(message), std::move(where), {}});
 }

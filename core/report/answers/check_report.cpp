@@ -35,7 +35,7 @@ void writeFinding(JsonWriter& json, const DoctorFinding& made)
     json.field("code", finding.code);
     json.field("severity", severityName(finding.severity));
     json.field("message", finding.message);
-    json.textOrNull("where", finding.where);
+    json.textOrNull("where", finding.where.text());
     json.textList("evidence", finding.evidence);
     writeDiagnosis(json, *made.diagnosis);
     if (made.command.empty()) {

@@ -40,7 +40,7 @@ void writeFindings(JsonWriter& json, std::string_view field, const std::vector<F
         json.field("code", finding.code);
         json.field("severity", severityName(finding.severity));
         json.field("message", finding.message);
-        json.textOrNull("where", finding.where);
+        json.textOrNull("where", finding.where.text());
         json.textList("evidence", finding.evidence);
         json.endObject();
     }
@@ -60,8 +60,8 @@ void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::
         text += " " + style.dim("[" + std::string(finding.code) + "]") + "\n";
         // A repeated finding is printed once.
         const auto further = static_cast<size_t>(end - next) - 1;
-        if (!finding.where.empty())
-            text += std::string(indent) + "  at " + printable(finding.where)
+        if (!finding.where.isEmpty())
+            text += std::string(indent) + "  at " + printable(finding.where.text())
                 + (further == 0 ? "" : " and " + std::to_string(further) + " more") + "\n";
         for (const std::string& fact : finding.evidence)
             text += std::string(indent) + "  - " + printable(fact) + "\n";

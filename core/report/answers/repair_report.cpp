@@ -44,7 +44,7 @@ void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::opti
     for (const RepairChange& change : plan.changes()) {
         json.beginObject();
         json.field("code", change.code);
-        json.textOrNull("where", change.where);
+        json.textOrNull("where", change.where.text());
         json.field("what", change.what);
         json.textOrNull("before", change.before);
         json.textOrNull("after", change.after);
@@ -66,7 +66,7 @@ void writeChangesText(const TextSink& sink, const TextStyle& style, const Repair
 {
     sink(style.bold("changes") + "\n");
     for (const RepairChange& change : plan.changes()) {
-        sink("  " + printable(change.where.empty() ? std::string("checkpoint") : change.where) + ": "
+        sink("  " + printable(change.where.isEmpty() ? std::string("checkpoint") : change.where.text()) + ": "
             + printable(change.what) + " " + style.dim("[" + std::string(change.code) + "]")
             + (change.reconstructed ? " " + style.yellow("marked") : std::string()) + "\n");
         if (!change.before.empty() || !change.after.empty())

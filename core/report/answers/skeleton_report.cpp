@@ -65,7 +65,8 @@ std::string skeletonCheckText(
             made.command.replace(at, asked.size(), " PATH");
         made.command = spelled(std::move(made.command), spellings);
         made.finding.message = spelled(std::move(made.finding.message), spellings);
-        made.finding.where = spelled(std::move(made.finding.where), spellings);
+        if (const std::string path = made.finding.where.file(); made.finding.where == Place(path))
+            made.finding.where = spelled(path, spellings);
         for (std::string& fact : made.finding.evidence)
             fact = spelled(std::move(fact), spellings);
     }

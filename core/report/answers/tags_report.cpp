@@ -81,7 +81,8 @@ std::string whyIncomplete(const TagSummary& tag)
         return describe(*tag.error);
     for (const DoctorFinding& made : tag.findings) {
         if (made.finding.severity == Severity::Error)
-            return made.finding.message + (made.finding.where.empty() ? "" : ": " + made.finding.where);
+            return made.finding.message
+                + (made.finding.where.isEmpty() ? "" : ": " + made.finding.where.text());
     }
     return {};
 }

@@ -88,8 +88,8 @@ std::string card(
     out += "<ul>\n";
     for (auto at = begin; at != end; ++at) {
         out += "<li>" + escaped(at->finding.message);
-        if (!at->finding.where.empty())
-            out += " <code>" + escaped(at->finding.where) + "</code>";
+        if (!at->finding.where.isEmpty())
+            out += " <code>" + escaped(at->finding.where.text()) + "</code>";
         if (!at->finding.evidence.empty()) {
             out += "<ul>";
             for (const std::string& fact : at->finding.evidence)

@@ -82,11 +82,12 @@ json resultOf(const CheckResult& result, const DoctorFinding& made, size_t rule)
         text += "\n- " + fact;
     json out{{"ruleId", finding.code}, {"ruleIndex", rule}, {"level", levelOf(finding.severity)},
         {"message", messageOf(text)}};
-    const std::string file = fileOfPlace(finding.where);
+    const std::string file = finding.where.file();
     const io::Path at = file.empty() ? result.folder : result.folder / file;
     json location{{"physicalLocation", {{"artifactLocation", {{"uri", uriOf(at.generic_string())}}}}}};
-    if (!finding.where.empty())
-        location["logicalLocations"] = json::array({{{"fullyQualifiedName", toValidUtf8(finding.where)}}});
+    if (!finding.where.isEmpty())
+        location["logicalLocations"]
+            = json::array({{{"fullyQualifiedName", toValidUtf8(finding.where.text())}}});
     out["locations"] = json::array({location});
     if (!made.command.empty())
         out["properties"] = {{"fix", "shardscope " + toValidUtf8(made.command)}};

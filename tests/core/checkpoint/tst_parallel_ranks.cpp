@@ -48,7 +48,7 @@ bool hasFinding(const Checkpoint& checkpoint, std::string_view code, std::string
 {
     return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
         return finding.code == code && finding.severity == Severity::Error
-            && finding.where.find(where) != std::string::npos;
+            && finding.where.text().find(where) != std::string::npos;
     });
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("files of other runs in the folder are recognised")
         return std::any_of(
             checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
                 return finding.code == "stale-file" && finding.severity == Severity::Warning
-                    && finding.where == name;
+                    && finding.where.text() == name;
             });
     };
     struct Left {

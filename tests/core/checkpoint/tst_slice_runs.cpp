@@ -11,16 +11,16 @@ using namespace shardscope;
 
 namespace {
 
-struct Place {
+struct Spot {
     uint32_t slice = 0;
     uint64_t element = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Spot&) const = default;
 };
 
 /// The place of every element of the whole, one by one.
-std::map<uint64_t, Place> placesOf(const std::vector<SlicePiece>& pieces)
+std::map<uint64_t, Spot> placesOf(const std::vector<SlicePiece>& pieces)
 {
-    std::map<uint64_t, Place> out;
+    std::map<uint64_t, Spot> out;
     for (const SlicePiece& piece : pieces) {
         for (uint64_t number = 0; number < piece.count; ++number) {
             for (uint64_t i = 0; i < piece.run; ++i)
@@ -65,7 +65,7 @@ TEST_CASE("runs are those of a walk over single elements, for every range")
             CHECK(run.element == at);
             CHECK(run.elements > 0);
             for (uint64_t i = 0; i < run.elements; ++i)
-                CHECK(places.at(at + i) == Place{index(run.slice), run.sliceElement + i});
+                CHECK(places.at(at + i) == Spot{index(run.slice), run.sliceElement + i});
             at += run.elements;
             return true;
         });

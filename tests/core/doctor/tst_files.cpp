@@ -45,7 +45,7 @@ TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag"
         });
         const CheckResult result = damaged.check();
         checkExplained(result, "pickle-dangerous", Severity::Error);
-        CHECK(findingOf(result, "pickle-dangerous")->finding.where.starts_with(name));
+        CHECK(findingOf(result, "pickle-dangerous")->finding.where.text().starts_with(name));
         CHECK(textOf(*findingOf(result, "pickle-dangerous")).find("os.system") != std::string::npos);
     }
 }

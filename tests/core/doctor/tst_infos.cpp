@@ -99,7 +99,7 @@ TEST_CASE("tensors that use a small part of their storages, in a model file with
     const CheckResult result = copy.check();
     const DoctorFinding* found = findingOf(result, "storage-bloat");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == kFile);
+    CHECK(found->finding.where.text() == kFile);
 }
 
 TEST_CASE("a frozen base that is many times what is trained, in every tag")

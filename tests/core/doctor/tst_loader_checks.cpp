@@ -258,7 +258,7 @@ TEST_CASE("ZeRO-3 model files with very many records are checked on every rank")
         const DoctorFinding* found = findingOf(result, kLoaderRefuses);
         REQUIRE(found != nullptr);
         CHECK(textOf(*found).find(labelOf(check)) != std::string::npos);
-        CHECK(found->finding.where == kRank1Model);
+        CHECK(found->finding.where.text() == kRank1Model);
     }
 }
 
@@ -318,7 +318,7 @@ TEST_CASE("an expert's file with a model without experts is left from another ru
     const CheckResult result = damaged.check();
     const DoctorFinding* found = findingOf(result, "stale-file");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == kExpert);
+    CHECK(found->finding.where.text() == kExpert);
 }
 
 TEST_CASE("a universal folder of ZeRO-3 needs no param groups but those that the loader of ZeRO-3 reads")

@@ -27,7 +27,7 @@ bool isMissed(const CheckResult& result, const std::string& name)
 {
     return std::any_of(result.findings.begin(), result.findings.end(), [&](const DoctorFinding& found) {
         return found.finding.severity != Severity::Info
-            && (found.finding.where + "\n" + textOf(found)).find(name) != std::string::npos;
+            && (found.finding.where.text() + "\n" + textOf(found)).find(name) != std::string::npos;
     });
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a slice without any optimizer file is incomplete, not a checkpoint of
             fs::remove(one.tag() / name);
         const CheckResult result = one.check();
         REQUIRE(findingOf(result, "rank-missing") != nullptr);
-        CHECK(findingOf(result, "rank-missing")->finding.where
+        CHECK(findingOf(result, "rank-missing")->finding.where.text()
             == "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt");
         CHECK(falselySaid(result).empty());
         const Patchable all(sample);
@@ -145,7 +145,7 @@ TEST_CASE("a universal folder reports what the only parameter of a group has los
             const DoctorFinding* found = findingOf(result, "state-missing");
             REQUIRE(found != nullptr);
             CHECK(found->finding.severity == Severity::Error);
-            CHECK(found->finding.where == "tok_embeddings.weight#" + std::string(state));
+            CHECK(found->finding.where.text() == "tok_embeddings.weight#" + std::string(state));
         }
     }
     const Patchable damaged("zero3-universal-w3", "global_step3_universal");

@@ -19,7 +19,7 @@ TEST_CASE("frozen parameters without fragments")
     const CheckResult result = copy.check();
     const DoctorFinding* found = findingOf(result, "frozen-lost");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == "positions.weight#weight");
+    CHECK(found->finding.where.text() == "positions.weight#weight");
     CHECK(troubles(result) == Codes{"frozen-lost"});
 }
 
@@ -31,7 +31,7 @@ TEST_CASE("buffers that are listed but missing")
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"buffers-lost"});
     REQUIRE(findingOf(result, "buffers-lost") != nullptr);
-    CHECK(findingOf(result, "buffers-lost")->finding.where == "inverse_frequency#weight");
+    CHECK(findingOf(result, "buffers-lost")->finding.where.text() == "inverse_frequency#weight");
 }
 
 TEST_CASE("tied parameters with different copies")
@@ -47,7 +47,7 @@ TEST_CASE("tied parameters with different copies")
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"tied-diverged"});
     REQUIRE(findingOf(result, "tied-diverged") != nullptr);
-    CHECK(findingOf(result, "tied-diverged")->finding.where == "lm_head.weight#weight");
+    CHECK(findingOf(result, "tied-diverged")->finding.where.text() == "lm_head.weight#weight");
 }
 
 TEST_CASE("a module of another model than the optimizer's")
@@ -59,7 +59,7 @@ TEST_CASE("a module of another model than the optimizer's")
     const CheckResult result = copy.check();
     const DoctorFinding* found = findingOf(result, "model-changed");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == "layers.1.mlp.up.weight#fp32");
+    CHECK(found->finding.where.text() == "layers.1.mlp.up.weight#fp32");
     // The replacement is reported too.
     CHECK(troubles(result) == Codes{"alias-unrecorded", "model-changed"});
 }
@@ -97,7 +97,7 @@ TEST_CASE("experts without files, and files without experts")
         const CheckResult result = copy.check();
         const DoctorFinding* found = findingOf(result, "moe-incomplete");
         REQUIRE(found != nullptr);
-        CHECK(found->finding.where == "layer_0_expert_2_mp_rank_00_model_states.pt");
+        CHECK(found->finding.where.text() == "layer_0_expert_2_mp_rank_00_model_states.pt");
         CHECK(troubles(result) == Codes{"model-states-missing", "moe-incomplete"});
     }
     const Patchable copy("ds0192-experts-w4");
@@ -107,7 +107,7 @@ TEST_CASE("experts without files, and files without experts")
     const DoctorFinding* found = findingOf(result, "moe-incomplete");
     REQUIRE(found != nullptr);
     CHECK(found->finding.severity == Severity::Warning);
-    CHECK(found->finding.where == "layer_1_expert_2_mp_rank_00_model_states.pt");
+    CHECK(found->finding.where.text() == "layer_1_expert_2_mp_rank_00_model_states.pt");
 }
 
 TEST_CASE("optimizer files of expert-parallel ranks, if the release wrote them")
@@ -117,7 +117,8 @@ TEST_CASE("optimizer files of expert-parallel ranks, if the release wrote them")
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"moe-incomplete"});
     REQUIRE(findingOf(result, "moe-incomplete") != nullptr);
-    CHECK(findingOf(result, "moe-incomplete")->finding.where == "expp_rank_1_mp_rank_00_optim_states.pt");
+    CHECK(findingOf(result, "moe-incomplete")->finding.where.text()
+        == "expp_rank_1_mp_rank_00_optim_states.pt");
 }
 
 TEST_CASE("random states of fewer ranks than trained, or than are to train")
@@ -133,7 +134,7 @@ TEST_CASE("random states of fewer ranks than trained, or than are to train")
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"rng-gap"});
     REQUIRE(findingOf(result, "rng-gap") != nullptr);
-    CHECK(findingOf(result, "rng-gap")->finding.where == "../rng_state_2.pth");
+    CHECK(findingOf(result, "rng-gap")->finding.where.text() == "../rng_state_2.pth");
 
     spill(copy.tag() / "shardscope.json", "{}"); // written by this program, which reported it then
     CHECK(!troubles(copy.check()).contains("rng-gap"));

@@ -43,7 +43,7 @@ TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
     std::set<std::string> places;
     for (const DoctorFinding& found : result.findings) {
         if (found.finding.code == "non-finite")
-            places.insert(found.finding.where);
+            places.insert(found.finding.where.text());
     }
     CHECK(places
         == Codes{
@@ -63,7 +63,7 @@ TEST_CASE("some masters are not the values that the copies were rounded from")
     CHECK(troubles(result) == Codes{"masters-not-copies"});
     const DoctorFinding* found = findingOf(result, "masters-not-copies");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == "layers.0.attention.wv.weight#fp32");
+    CHECK(found->finding.where.text() == "layers.0.attention.wv.weight#fp32");
     CHECK(found->finding.evidence.empty());
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a universal folder with other masters than the tag next to it")
         CHECK(troubles(result) == Codes{"universal-not-source"});
         const DoctorFinding* found = findingOf(result, "universal-not-source");
         REQUIRE(found != nullptr);
-        CHECK(found->finding.where == "norm.bias#fp32");
+        CHECK(found->finding.where.text() == "norm.bias#fp32");
         const std::string source = tag.substr(0, tag.find("_universal"));
         CHECK(found->command == "convert " + (copy.run() / source).string() + " DST --to universal");
 

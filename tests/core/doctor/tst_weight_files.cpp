@@ -60,7 +60,7 @@ TEST_CASE("placeholders of ZeRO-3 next to a checkpoint that has the weights")
     CHECK(troubles(result) == Codes{"empty-placeholders"});
     const DoctorFinding* found = findingOf(result, "empty-placeholders");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == "../model.safetensors");
+    CHECK(found->finding.where.text() == "../model.safetensors");
     CHECK(found->finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without weights");
     CHECK(found->command == "export " + copy.run().string() + " DST --format safetensors");
 }
@@ -74,7 +74,7 @@ TEST_CASE("exported weights that are one tensor slice of two")
     CHECK(troubles(result) == Codes{"tensor-parallel-dropped"});
     const DoctorFinding* found = findingOf(result, "tensor-parallel-dropped");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == "../model.safetensors");
+    CHECK(found->finding.where.text() == "../model.safetensors");
     REQUIRE(!found->finding.evidence.empty());
     CHECK(found->finding.evidence.front().find("all slices together have") != std::string::npos);
 
@@ -112,6 +112,6 @@ TEST_CASE("parameters that the converter skipped")
     const CheckResult result = copy.check();
     const DoctorFinding* found = findingOf(result, "universal-parameter-skipped");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.where == name + "#fp32");
+    CHECK(found->finding.where.text() == name + "#fp32");
     CHECK(troubles(result) == Codes{"state-missing", "universal-parameter-skipped", "universal-source"});
 }

@@ -53,7 +53,7 @@ TEST_CASE("an executed reshard has the bytes of the naive writer, verifies and i
             const auto verified = verifyCheckpoint(io::realFileSystem(), result, {source}, 2, job);
             REQUIRE(verified.has_value());
             for (const Finding& problem : verified->problems)
-                MESSAGE(problem.code, " ", problem.where, ": ", problem.message);
+                MESSAGE(problem.code, " ", problem.where.text(), ": ", problem.message);
             CHECK(verified->ok);
             CHECK(verified->manifest);
             CHECK(verified->fingerprint == report->fingerprint);

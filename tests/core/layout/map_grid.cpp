@@ -120,7 +120,7 @@ private:
         const ParamId owner = described.sharedWith == kNoParam ? param : described.sharedWith;
         switch (pick(m_random, 0, 8)) {
         case 0: // a parameter's name: all of it, in any state
-            m_where = described.name;
+            m_where = ParamAddress{described.name};
             markParam(owner, 0, described.elements);
             break;
         case 1:
@@ -130,14 +130,14 @@ private:
             const uint64_t begin = pick(m_random, 0, described.elements - 1);
             const uint64_t end = pick(m_random, begin + 1, described.elements);
             const bool shown = pick(m_random, 0, 2) > 0 || otherState().empty();
-            m_where = formatAddress(
-                ParamAddress{described.name, shown ? m_state.name : otherState(), std::pair(begin, end)});
+            m_where
+                = ParamAddress{described.name, shown ? m_state.name : otherState(), std::pair(begin, end)};
             if (shown)
                 markParam(owner, begin, end);
             break;
         }
         case 3: // a state that the unit does not keep
-            m_where = formatAddress(ParamAddress{described.name, "elsewhere", std::nullopt});
+            m_where = ParamAddress{described.name, "elsewhere", std::nullopt};
             markParam(owner, 0, described.elements);
             break;
         case 4:
@@ -145,7 +145,7 @@ private:
             markRank(rank);
             break;
         case 5: // a record of a file whose records are not known: the whole rank
-            m_where = formatAddress(FileAddress{file, "data/0", 0});
+            m_where = FileAddress{file, "data/0", 0};
             markRank(rank);
             break;
         case 6:
@@ -167,8 +167,7 @@ private:
         const bool subgroup = m_unit.kind == UnitKind::SubGroup;
         const uint32_t number = subgroup ? *m_unit.subgroup : static_cast<uint32_t>(m_unit.group);
         const bool here = pick(m_random, 0, 2) > 0;
-        m_where
-            = formatAddress(FlatAddress{{rank, 0, 0}, subgroup, here ? number : number + 1, x, m_state.name});
+        m_where = FlatAddress{{rank, 0, 0}, subgroup, here ? number : number + 1, x, m_state.name};
         if (here)
             mark(rank, x);
         return true;
@@ -182,7 +181,7 @@ private:
         if (length == 0 || !m_trial.grid.rows[rank][0].stored)
             return false;
         const uint64_t x = pick(m_random, 0, std::min(run.elements, length) - 1);
-        m_where = formatAddress(FileAddress{file, "", run.byteOffset + x * m_trial.grid.itemBytes + 1});
+        m_where = FileAddress{file, "", run.byteOffset + x * m_trial.grid.itemBytes + 1};
         mark(rank, x);
         return true;
     }
@@ -192,7 +191,7 @@ private:
     const FlatUnit& m_unit;
     const UnitState& m_state;
     int8_t m_level = 0;
-    std::string m_where;
+    Place m_where;
 };
 
 /// Adds findings of every kind and marks the slots that each one means.

@@ -183,8 +183,8 @@ TEST_CASE("map: 4,096 ranks × 300,000 parameters")
         options.params = 300'000;
         options.hidden = 96; // biases of 24 elements leave most ranks empty
         Checkpoint built = test::buildSyntheticCheckpoint(options);
-        built.findings.push_back(
-            {"state-length", Severity::Warning, "", "model.layers.7.mlp.up_proj.weight#fp32[100:101]", {}});
+        built.findings.push_back({"state-length", Severity::Warning, "",
+            ParamAddress{"model.layers.7.mlp.up_proj.weight", "fp32", std::pair{100, 101}}, {}});
         const auto checkpoint = std::make_shared<const Checkpoint>(std::move(built));
         const MapQuery query(checkpoint, {UnitId{0}, MapQuery::Projection::Partitions});
         const FlatPartition& partition = checkpoint->units[0].partition;

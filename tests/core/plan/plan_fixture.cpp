@@ -39,8 +39,8 @@ CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options
     plainWrite(*planFor(source, options), folder);
     CheckpointPtr result = openForPlan(folder);
     for (const Finding& finding : result->findings)
-        CHECK_MESSAGE((finding.severity == Severity::Info || finding.code == allowed), finding.where, ": ",
-            finding.message);
+        CHECK_MESSAGE((finding.severity == Severity::Info || finding.code == allowed), finding.where.text(),
+            ": ", finding.message);
     REQUIRE(!result->modelError);
     CHECK(result->complete);
     return result;
@@ -75,7 +75,7 @@ void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source)
     const auto report = verifyCheckpoint(io::realFileSystem(), result, {source}, 2, job);
     REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
     for (const Finding& problem : report->problems)
-        MESSAGE(problem.code, " ", problem.where, ": ", problem.message);
+        MESSAGE(problem.code, " ", problem.where.text(), ": ", problem.message);
     CHECK(report->ok);
 }
 

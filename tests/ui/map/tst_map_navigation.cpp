@@ -104,7 +104,7 @@ void TestMapNavigation::findingsAreVisitedInOrder()
                 checkpoint.file(checkpoint.optimFiles[rank]).name, {}});
         }
         checkpoint.findings.push_back(
-            {"test-finding", Severity::Warning, "odd", "layers.1.mlp.up_proj.weight", {}});
+            {"test-finding", Severity::Warning, "odd", ParamAddress{"layers.1.mlp.up_proj.weight"}, {}});
         const MapSource source(std::make_shared<const Checkpoint>(std::move(checkpoint)),
             {UnitId{0}, unrolled ? MapQuery::Projection::Unrolled : MapQuery::Projection::Partitions, 0});
         std::vector<uint32_t> ranks;

@@ -273,7 +273,7 @@ void TestMapRenderer::findingsSurviveMerging()
     const uint32_t position = 1234;
     const auto param = unit.params[position];
     checkpoint.findings.push_back(
-        {"test-finding", Severity::Error, "bad", checkpoint.params[index(param)].name, {}});
+        {"test-finding", Severity::Error, "bad", ParamAddress{checkpoint.params[index(param)].name}, {}});
     const auto place = unit.partition.positionOf(position, 0);
     const MapSource source(std::make_shared<const Checkpoint>(std::move(checkpoint)),
         {UnitId{0}, MapQuery::Projection::Partitions, 0});

@@ -113,7 +113,7 @@ private Q_SLOTS:
         QVERIFY(window->findChild<QLabel*>(u"overviewEmpty"_s)->isVisible());
         QCOMPARE(window->findChild<QListWidget*>(u"tagList"_s)->count(), 0);
         // A late click on a slow machine must not crash the window.
-        Q_EMIT static_cast<OverviewPage*>(window->page())->placeRequested(u"anything"_s);
+        Q_EMIT static_cast<OverviewPage*>(window->page())->placeRequested(Place("anything"));
         QVERIFY(ui.checkpoint() == nullptr);
     }
 

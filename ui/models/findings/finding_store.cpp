@@ -12,7 +12,7 @@ namespace {
 
 std::string keyOf(const Finding& finding)
 {
-    return std::string(finding.code) + '\n' + finding.where + '\n' + finding.message;
+    return std::string(finding.code) + '\n' + finding.where.text() + '\n' + finding.message;
 }
 
 } // namespace

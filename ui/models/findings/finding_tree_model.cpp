@@ -81,7 +81,7 @@ bool FindingTreeModel::matches(const DoctorFinding& made) const
         return false;
     const auto has
         = [this](std::string_view text) { return toText(text).contains(m_filter, Qt::CaseInsensitive); };
-    return m_filter.isEmpty() || has(finding.code) || has(finding.message) || has(finding.where)
+    return m_filter.isEmpty() || has(finding.code) || has(finding.message) || has(finding.where.text())
         || has(made.diagnosis->name) || has(made.diagnosis->letter);
 }
 
@@ -201,7 +201,7 @@ QVariant FindingTreeModel::data(const QModelIndex& at, int role) const
     }
     const Finding& finding = findingsAt(at).front()->finding;
     if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
-        return at.column() == What ? sentenceText(finding.message) : toText(finding.where);
+        return at.column() == What ? sentenceText(finding.message) : toText(finding.where.text());
     return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
 }
 

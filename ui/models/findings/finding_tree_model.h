@@ -25,7 +25,7 @@ public:
         std::string code;
         Severity severity = Severity::Info;
         std::string message; ///< empty: the kind
-        std::string where;
+        Place where;
     };
 
     explicit FindingTreeModel(const Theme& theme, QObject* parent = nullptr);

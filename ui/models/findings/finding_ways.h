@@ -20,6 +20,6 @@ struct FindingWay {
 
 /// The links to a place of a finding: a file's name or path, a parameter's name, or an address. Empty if the
 /// checkpoint does not have this place.
-std::vector<FindingWay> waysTo(const Checkpoint& checkpoint, const std::string& where);
+std::vector<FindingWay> waysTo(const Checkpoint& checkpoint, const Place& where);
 
 } // namespace shardscope::ui

@@ -58,8 +58,8 @@ QString changeText(const RepairChange& change)
     QString text = sentenceText(change.what);
     if (!change.before.empty() || !change.after.empty())
         text += u": "_s % toText(change.before) % u" → "_s % toText(change.after);
-    if (!change.where.empty())
-        text += u"  ["_s % toText(change.where) % u']';
+    if (!change.where.isEmpty())
+        text += u"  ["_s % toText(change.where.text()) % u']';
     if (change.reconstructed)
         text += u"  "_s % Words::tr("(reconstructed, and marked so)");
     return text;

@@ -45,7 +45,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     std::set<std::string> reported;
     if (context.checkpoint) {
         for (const Finding& finding : context.checkpoint->findings)
-            reported.insert(finding.where);
+            reported.insert(finding.where.file());
     }
     Status listed;
     for (const std::string& tag : neighbours(context.found)) {

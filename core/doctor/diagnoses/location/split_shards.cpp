@@ -25,7 +25,12 @@ Status look(const CheckContext& context, FindingSink& sink)
         const SplitFolders split, findSplitFolders(context.files, *context.checkpoint, context.job));
     if (split.folders.empty())
         return split.notRead ? Status(forward(*split.notRead)) : Status();
-    std::vector<std::string> evidence = evidenceOf(split.folders);
+    std::vector<std::string> folders;
+    std::vector<std::string> evidence;
+    for (const io::Path& folder : split.folders) {
+        folders.push_back(folder.string());
+        evidence.push_back("in " + folder.string());
+    }
     if (!split.missing.empty())
         evidence.push_back("missing here: " + namesOf(split.missing));
     evidence.push_back(split.whole ? "together they are complete: nothing is missing, and nothing contradicts"
@@ -34,7 +39,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     sink.add(Severity::Error,
         split.folders.size() == 1 ? "missing files are in another folder"
                                   : "missing files are in other folders",
-        {}, std::move(evidence));
+        {}, std::move(evidence), std::move(folders));
     return split.notRead && !split.whole ? Status(forward(*split.notRead)) : Status();
 }
 

@@ -27,7 +27,7 @@ Status look(const CheckContext& context, FindingSink& sink)
         if (name && !context.checkpoint->findParam(*name)
             && lookup(*model.graph, model.module, *name) == kNoNode)
             sink.add(Severity::Warning, "the file lists this buffer but does not contain it",
-                percentEncode(std::string(*name)) + "#weight",
+                ParamAddress{std::string(*name), "weight"},
                 {"`buffer_names` of `" + model.file->name + "` lists it, `module` does not have it"});
     }
     return {};

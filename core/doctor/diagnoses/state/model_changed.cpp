@@ -65,7 +65,8 @@ Status look(const CheckContext& context, FindingSink& sink)
             + (count == 1 ? " parameter that the optimizer trains is"
                           : " parameters that the optimizer trains are")
             + " not in the model's state dict",
-        param ? addressOf(checkpoint, *param, "fp32") : model.file->name, std::move(names.unknown));
+        param ? Place(addressOf(checkpoint, *param, "fp32")) : Place(model.file->name),
+        std::move(names.unknown));
     return {};
 }
 

@@ -52,22 +52,25 @@ void lookContiguous(const Checkpoint& checkpoint, FindingSink& sink)
 void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
 {
     size_t count = 0;
+    std::optional<ParamAddress> first;
     std::vector<std::string> named;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::SubGroup)
             continue;
         for (uint32_t i = 0; i < unit.partition.paramCount(); ++i) {
-            if (endsEarly(unit.partition, i) && ++count <= kMaxNamed)
-                named.push_back(addressOf(checkpoint, unit.params[i], "fp32"));
+            if (!endsEarly(unit.partition, i) || ++count > kMaxNamed)
+                continue;
+            const ParamAddress address = addressOf(checkpoint, unit.params[i], "fp32");
+            named.push_back(formatAddress(address));
+            first = first.value_or(address);
         }
     }
-    if (count == 0)
+    if (!first)
         return;
-    const std::string first = named.front();
     sink.add(Severity::Info,
         std::to_string(count) + (count == 1 ? " parameter ends" : " parameters end")
             + " before the last rank's slice begins",
-        first, std::move(named));
+        *first, std::move(named));
 }
 
 Status look(const CheckContext& context, FindingSink& sink)

@@ -50,7 +50,7 @@ Status look(const CheckContext& context, FindingSink& sink)
 std::string exportCommand(const CheckContext& context, const Finding& finding)
 {
     return "export " + shellQuoted(context.asked.string()) + " DST --format "
-        + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
+        + (finding.where.file().ends_with(".bin") ? "torch" : "safetensors");
 }
 
 } // namespace

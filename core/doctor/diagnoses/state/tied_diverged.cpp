@@ -61,7 +61,7 @@ Status look(const CheckContext& context, FindingSink& sink)
         SHARDSCOPE_TRY(const bool diverged, differ(context, *model.file->content, *left, *right));
         if (diverged)
             sink.add(Severity::Error, "the two names of this tied parameter have different values",
-                percentEncode(std::string(*alias)) + "#weight",
+                ParamAddress{std::string(*alias), "weight"},
                 {"`shared_params` ties it to " + std::string(*owner)});
     }
     return {};

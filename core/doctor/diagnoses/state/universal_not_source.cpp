@@ -65,7 +65,7 @@ Status look(const CheckContext& context, FindingSink& sink)
                 continue;
             sink.add(Severity::Error,
                 "the masters differ from those of the checkpoint that the folder was converted from",
-                percentEncode(param.param.name) + "#fp32",
+                ParamAddress{param.param.name, "fp32"},
                 {"`" + source->tag + "` next to it is at the same step"});
         }
     }

@@ -117,7 +117,7 @@ TEST_CASE("parts that no folder holds are refilled after merging")
     const Repaired repaired = repair(split, options, folder / "repaired");
     checkSameState(repaired.copy, sample);
     for (const Finding& mark : repaired.plan->marks())
-        CHECK(mark.where.starts_with("dp2."));
+        CHECK(mark.where.text().starts_with("dp2."));
 }
 
 TEST_CASE("another run's complete tag next to this one is not part of the save, although it has the file")

@@ -145,7 +145,7 @@ TEST_CASE("without a donor, the shard of one stage is refilled from copies and z
             || changed.contains("tied_modules.embed.weight:pp1#exp_avg");
         CHECK(!tied); // the first stage has the same
         for (const Finding& mark : repaired.plan->marks()) {
-            CHECK(mark.where.find(whole->parallel.tp > 1 ? "tp1" : "pp1") != std::string::npos);
+            CHECK(mark.where.text().find(whole->parallel.tp > 1 ? "tp1" : "pp1") != std::string::npos);
             CHECK(mark.message.find("dp1") != std::string::npos);
         }
     }

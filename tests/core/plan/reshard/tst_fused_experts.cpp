@@ -15,18 +15,18 @@ using test::planSample;
 
 namespace {
 
-struct Place {
+struct Spot {
     int64_t start = 0;
     int64_t elements = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Spot&) const = default;
 };
 
 /// `param_slice_mappings` of one rank's file, group by group.
-std::vector<std::map<std::string, Place>> placesOn(const Checkpoint& checkpoint, uint32_t rank)
+std::vector<std::map<std::string, Spot>> placesOn(const Checkpoint& checkpoint, uint32_t rank)
 {
     const PickleGraph& graph = checkpoint.file(checkpoint.optimFiles[rank]).content->pickle();
     const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
-    std::vector<std::map<std::string, Place>> out;
+    std::vector<std::map<std::string, Spot>> out;
     for (const NodeId group : sequenceItems(graph, lookup(graph, wrapper, "param_slice_mappings"))) {
         auto& places = out.emplace_back();
         const auto items = mappingItems(graph, group);
@@ -36,7 +36,7 @@ std::vector<std::map<std::string, Place>> placesOn(const Checkpoint& checkpoint,
             const auto number = [&](const char* key) {
                 return asInteger(graph, lookup(graph, address->attributes, key)).value_or(-1);
             };
-            places.emplace(*asString(graph, items[i]), Place{number("start"), number("numel")});
+            places.emplace(*asString(graph, items[i]), Spot{number("start"), number("numel")});
         }
     }
     return out;
@@ -83,12 +83,12 @@ TEST_CASE("experts of AutoEP are partitioned for the new ranks, under the names 
     const auto places = placesOn(*two, 1);
     REQUIRE(places.size() == 2);
     REQUIRE(places[1].size() == 6); // w1, w2, w3 of two layers, each of two experts of 120 elements
-    CHECK(places[1].at("layers.0.mlp.experts.w1") == Place{0, 240});
-    CHECK(places[1].at("layers.1.mlp.experts.w3") == Place{1200, 240});
+    CHECK(places[1].at("layers.0.mlp.experts.w1") == Spot{0, 240});
+    CHECK(places[1].at("layers.1.mlp.experts.w3") == Spot{1200, 240});
     const CheckpointPtr eight = test::rewrite(two, {.worldSize = 8}, folder / "eight");
     test::checkSameState(eight, source);
     CHECK(replicasIn(*eight) == std::vector<int64_t>{4, 4, 4, 4});
-    CHECK(placesOn(*eight, 2)[1].at("layers.0.mlp.experts.w2") == Place{0, 120});
+    CHECK(placesOn(*eight, 2)[1].at("layers.0.mlp.experts.w2") == Spot{0, 120});
 }
 
 TEST_CASE("before 0.19.3 no file lists the shapes of AutoEP's tensors: the result does")
@@ -102,7 +102,7 @@ TEST_CASE("before 0.19.3 no file lists the shapes of AutoEP's tensors: the resul
     REQUIRE(groups.size() == 2);
     CHECK(mappingItems(graph, groups[1]).size() == 2 * 6);
     CHECK(asShape(graph, lookup(graph, groups[1], "layers.1.mlp.experts.w2")) == Shape{2, 12, 10});
-    CHECK(placesOn(*two, 0)[1].at("layers.0.mlp.experts.w2") == Place{240, 240});
+    CHECK(placesOn(*two, 0)[1].at("layers.0.mlp.experts.w2") == Spot{240, 240});
 }
 
 TEST_CASE("the plan reports the degree that the resumed run must have")

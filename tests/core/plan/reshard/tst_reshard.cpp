@@ -44,7 +44,8 @@ TEST_CASE("a resharded sample holds the same training state at every world size"
             plainWrite(*plan, folder.path());
             const CheckpointPtr result = openForPlan(folder.path());
             for (const Finding& finding : result->findings)
-                CHECK_MESSAGE(finding.severity == Severity::Info, finding.where, ": ", finding.message);
+                CHECK_MESSAGE(
+                    finding.severity == Severity::Info, finding.where.text(), ": ", finding.message);
             REQUIRE(!result->modelError);
             CHECK(result->complete);
             CHECK(result->parallel.dp == ranks);

@@ -147,7 +147,7 @@ TEST_CASE("slices that should be equal but differ are reported")
         file.close();
         const auto found = problems();
         CHECK(std::any_of(found.begin(), found.end(), [&](const Finding& finding) {
-            return finding.where.starts_with(name) && finding.where.ends_with("#exp_avg")
+            return finding.where.text().starts_with(name) && finding.where.text().ends_with("#exp_avg")
                 && finding.evidence.front().find("at element 5") != std::string::npos;
         }));
         const Error refused = refusalOf(openForPlan(folder / "run"), {.form = TargetForm::Universal});

@@ -74,7 +74,7 @@ CheckpointPtr sample()
 void checkWhole(const CheckpointPtr& checkpoint)
 {
     for (const Finding& finding : checkpoint->findings)
-        CHECK_MESSAGE(finding.severity != Severity::Error, finding.where, ": ", finding.message);
+        CHECK_MESSAGE(finding.severity != Severity::Error, finding.where.text(), ": ", finding.message);
     REQUIRE(!checkpoint->modelError);
     CHECK(checkpoint->complete);
     checkSameState(checkpoint, sample());
@@ -199,7 +199,7 @@ TEST_CASE("releases without a folder per rank are read if a single rank saved")
     const CheckpointPtr raced = run.open();
     const auto missing = findingsOf(raced, code::kSwapMissing);
     REQUIRE(missing.size() == 4);
-    CHECK(missing[2].where == "dp2.tp0.pp0");
+    CHECK(missing[2].where.text() == "dp2.tp0.pp0");
     CHECK(missing[2].message.find("before 0.18.0") != std::string::npos);
     CHECK(swappedRuns(*raced) == 0);
     CHECK(isRefused(raced));
@@ -245,7 +245,7 @@ TEST_CASE("longer files are truncated, and files of other runs are recognised")
     checkWhole(checkpoint);
     const auto stale = findingsOf(checkpoint, code::kStaleFile);
     REQUIRE(stale.size() == 1);
-    CHECK(stale[0].where == "offloaded_tensors/rank01");
+    CHECK(stale[0].where.text() == "offloaded_tensors/rank01");
     CHECK(stale[0].evidence == std::vector<std::string>{"70_79.tensor.swp", "exp_avg-70_79.tensor.swp"});
     size_t marked = 0;
     for (const CheckpointFile& file : checkpoint->files)
@@ -264,7 +264,7 @@ TEST_CASE("missing, too short or wrong swap files are errors that name rank and 
         const CheckpointPtr checkpoint = run.open();
         const auto found = findingsOf(checkpoint, code::kSwapMissing);
         REQUIRE(found.size() == 2);
-        CHECK(found[0].where == "dp2.tp0.pp0/subgroup1+0@exp_avg_sq");
+        CHECK(found[0].where.text() == "dp2.tp0.pp0/subgroup1+0@exp_avg_sq");
         CHECK(found[0].message.find("missing: state `exp_avg_sq` of sub-group 1 on rank 2")
             != std::string::npos);
         CHECK(found[0].evidence.front() == "offloaded_tensors/rank02/exp_avg_sq-" + id + ".tensor.swp");
@@ -273,7 +273,7 @@ TEST_CASE("missing, too short or wrong swap files are errors that name rank and 
                       return file.status == FileStatus::Missing && file.name == found[0].evidence.front();
                   })
             == 1);
-        CHECK(found[1].where == "dp3.tp0.pp0/subgroup1+0@fp32");
+        CHECK(found[1].where.text() == "dp3.tp0.pp0/subgroup1+0@fp32");
         CHECK(found[1].message.find("too short") != std::string::npos);
         CHECK(!checkpoint->complete);
         REQUIRE(!checkpoint->modelError); // the rest can be looked at
@@ -290,7 +290,7 @@ TEST_CASE("missing, too short or wrong swap files are errors that name rank and 
         fs::rename(run.path() / "aside", square);
         const auto found = findingsOf(run.open(), code::kSwapMismatch);
         REQUIRE(found.size() == 1);
-        CHECK(found[0].where == "dp0.tp0.pp0/subgroup1+0@exp_avg_sq");
+        CHECK(found[0].where.text() == "dp0.tp0.pp0/subgroup1+0@exp_avg_sq");
         CHECK(isRefused(run.open()));
     }
 }
