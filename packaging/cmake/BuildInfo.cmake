@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Version, commit and build options in one generated file, so that --version --json and About tell the same.
+# Version, commit and build options in one generated file, so that --version --json and About say the same.
 set(SHARDSCOPE_COMMIT "unknown")
 find_package(Git QUIET)
 if(Git_FOUND)

@@ -9,7 +9,7 @@ set(SHARDSCOPE_STANDARD_HEADERS
   <mutex> <optional> <set> <span> <sstream> <stop_token> <string> <string_view> <thread> <type_traits>
   <unordered_map> <unordered_set> <utility> <variant> <vector> <tl/expected.hpp>)
 
-# shardscope_precompile(TARGET header...): headers beside those of the standard library.
+# shardscope_precompile(TARGET header...): headers in addition to those of the standard library.
 function(shardscope_precompile target)
   if(SHARDSCOPE_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE ${SHARDSCOPE_STANDARD_HEADERS} ${ARGN})

@@ -10,8 +10,8 @@ namespace shardscope::bench {
 
 struct Summary {
     double median = 0;
-    double least = 0;
-    double most = 0;
+    double min = 0;
+    double max = 0;
 };
 /// Of one or more figures.
 Summary summarise(std::vector<double> figures);

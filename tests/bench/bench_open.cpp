@@ -35,7 +35,7 @@ void measureOpen(
     }
     const Summary time = summarise(times);
     fmt::print("  {:<9} {:8.0f} ms ({:.0f} to {:.0f}, {} runs), peak {:.0f} MiB; {}\n", depth, time.median,
-        time.least, time.most, rounds, static_cast<double>(peak) / (1024.0 * 1024), machineState());
+        time.min, time.max, rounds, static_cast<double>(peak) / (1024.0 * 1024), machineState());
     std::fflush(stdout);
 }
 
@@ -54,8 +54,8 @@ void benchInspect(const BenchOptions& options)
     fmt::print(
         "inspect, start to exit, small checkpoint: {:.1f} ms ({:.1f} to {:.1f}, median of {}), peak {:.0f} "
         "MiB; {}\n",
-        time.median, time.least, time.most, options.inspectRounds,
-        static_cast<double>(peak) / (1024.0 * 1024), machineState());
+        time.median, time.min, time.max, options.inspectRounds, static_cast<double>(peak) / (1024.0 * 1024),
+        machineState());
 }
 
 void benchOpen(const BenchOptions& options)

@@ -45,7 +45,7 @@ void measure(const BenchOptions& options, const std::string& verb, const std::ve
     const Summary ratio = summarise(ratios);
     fmt::print("  {:<12} {:5.2f} GB/s, cat {:5.2f} GB/s, ratio {:.2f} ({:.2f} to {:.2f}), peak {:.0f} MiB\n",
         verb, bytes / summarise(working).median / 1e9, bytes / summarise(reading).median / 1e9, ratio.median,
-        ratio.least, ratio.most, static_cast<double>(peakBytes) / (1024.0 * 1024));
+        ratio.min, ratio.max, static_cast<double>(peakBytes) / (1024.0 * 1024));
     std::fflush(stdout);
 }
 

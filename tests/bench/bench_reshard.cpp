@@ -89,9 +89,9 @@ void benchReshard(const BenchOptions& options, int stage)
         const Summary ratio = summarise(ratios);
         fmt::print("  {:<20} {:6.1f} s ({:.1f} to {:.1f}), {:4.0f} MiB/s, ratio {:.2f} ({:.2f} to {:.2f}), "
                    "processor {:.1f} s, peak {:.0f} MiB\n",
-            contender.name, seconds.median, seconds.least, seconds.most,
-            static_cast<double>(contender.bytes) / seconds.median / (1024.0 * 1024), ratio.median,
-            ratio.least, ratio.most, summarise(contender.processorSeconds).median,
+            contender.name, seconds.median, seconds.min, seconds.max,
+            static_cast<double>(contender.bytes) / seconds.median / (1024.0 * 1024), ratio.median, ratio.min,
+            ratio.max, summarise(contender.processorSeconds).median,
             static_cast<double>(contender.peakBytes) / (1024.0 * 1024));
     }
     std::filesystem::remove_all(source);

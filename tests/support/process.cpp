@@ -183,6 +183,15 @@ bool Process::waitForError(const std::string& text)
     return true;
 }
 
+bool Process::waitForOutput(const std::string& text)
+{
+    while (m_result.out.find(text, m_filler) == std::string::npos) {
+        if (!readSome(false))
+            return false;
+    }
+    return true;
+}
+
 ProcessResult Process::wait()
 {
     while (readSome(false)) { }

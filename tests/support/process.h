@@ -36,6 +36,8 @@ public:
     void signal(int number) const;
     /// Reads standard error until it holds `text` or ends; whether it does.
     bool waitForError(const std::string& text);
+    /// The same of standard output.
+    bool waitForOutput(const std::string& text);
     /// Reads both streams to their ends and waits.
     ProcessResult wait();
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kStripHeight = 30;
 constexpr int kTickHeight = 4;
 
-/// Keeps only pixels worse than the least affected one.
+/// Keeps only pixels worse than the best one.
 void keepWhatStandsOut(std::vector<int8_t>& ticks)
 {
     const int8_t common

@@ -108,7 +108,7 @@ void HeatMap::rescale()
                 : blended(kindColour(palette, kind), palette.background, (x + y) % 2 == 0 ? 0 : 110);
         }
     }
-    tell();
+    report();
     update();
 }
 
@@ -209,10 +209,10 @@ void HeatMap::paintKinds(QPainter& painter, const QRect& area) const
 void HeatMap::setCursorText(const QString& text)
 {
     m_cursorText = text;
-    tell();
+    report();
 }
 
-void HeatMap::tell()
+void HeatMap::report()
 {
     QString text = m_cursorText;
     const uint64_t elements = m_slice.rows() * m_slice.columns();
@@ -293,7 +293,7 @@ void HeatMap::keyPressEvent(QKeyEvent* event)
 void HeatMap::focusInEvent(QFocusEvent* event)
 {
     QWidget::focusInEvent(event);
-    tell();
+    report();
     update();
 }
 

@@ -65,7 +65,7 @@ private:
     [[nodiscard]] std::optional<QPoint> cursorCell() const;
     [[nodiscard]] uint64_t elementOf(int x, int y) const;
     void goTo(int x, int y);
-    void tell();
+    void report();
 
     io::FileSystem& m_files;
     Theme& m_theme;

@@ -69,9 +69,7 @@ SignalWatcher::~SignalWatcher()
     if (m_thread.joinable()) {
         const uint64_t one = 1;
         (void)!write(m_endFile, &one, sizeof(one));
-        m_thread.join();
-        const sigset_t set = watchedSignals();
-        pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+        m_thread.join(); // the signals stay blocked
     }
     if (m_signalFile >= 0)
         close(m_signalFile);

@@ -8,7 +8,8 @@
 namespace shardscope::cli {
 
 /// Turns SIGINT, SIGTERM and SIGHUP into a stop request during its lifetime. A second signal ends the
-/// process at once.
+/// process at once. After its lifetime they have no effect: the answer is complete, and a signal that comes
+/// then must not turn its exit status into an interruption.
 ///
 /// Threads that start later inherit the blocked signals, so construct it before them. At most one per
 /// process.

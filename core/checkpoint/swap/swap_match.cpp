@@ -151,7 +151,7 @@ private:
             "equal size could be exchanged",
             RankCoordinate{m_subjects.front()->rank, 0, 0},
             {m_reading.salvage
-                    ? "neither ids nor values tell which is which"
+                    ? "neither ids nor values distinguish them"
                     : "the optimizer files carry no `ds_id`: they were saved with torch before 2.0"});
     }
 

@@ -147,7 +147,7 @@ bool hasRanksOf(const Reading& reading, const std::vector<const SwapFolder*>& fo
     if (beyond > 0)
         reading.add(code::kSwapUnmapped, Severity::Error,
             "the swap folder has " + counted(beyond, "rank", "ranks") + " that the donor, which was saved by "
-                + counted(reading.worldSize, "rank", "ranks") + ", has not",
+                + counted(reading.worldSize, "rank", "ranks") + ", does not have",
             "zero_stage_3",
             {"a donor for the run's number of ranks is what `reshard DONOR DST --world-size N` makes"});
     return beyond == 0;

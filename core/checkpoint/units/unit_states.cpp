@@ -368,11 +368,12 @@ bool recordsStates(const Reading& reading, const RankStates& source)
 /// The rank whose states are listed: the template's, or else the first one that has any. Null if none has.
 const RankStates* guideOf(const Reading& reading, const std::vector<RankStates>& perRank)
 {
-    const auto tells = [&](const RankStates& source) { return recordsStates(reading, source); };
-    auto guide = std::find_if(perRank.begin(), perRank.end(),
-        [&](const RankStates& source) { return source.file == reading.out.templateOptim && tells(source); });
+    const auto records = [&](const RankStates& source) { return recordsStates(reading, source); };
+    auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const RankStates& source) {
+        return source.file == reading.out.templateOptim && records(source);
+    });
     if (guide == perRank.end())
-        guide = std::find_if(perRank.begin(), perRank.end(), tells);
+        guide = std::find_if(perRank.begin(), perRank.end(), records);
     return guide == perRank.end() ? nullptr : &*guide;
 }
 

@@ -135,7 +135,7 @@ std::string scalarName(const StateScalar& scalar)
     return "client state " + scalar.name;
 }
 
-std::string told(const ScalarDifference& scalar)
+std::string bothValues(const ScalarDifference& scalar)
 {
     const auto text
         = [](const StateScalar& one) { return one.value.empty() ? "absent" : one.value.substr(0, 60); };
@@ -147,7 +147,7 @@ DiffCause scalarCause(const StateDiff& diff, ScalarKind kind, std::string code, 
     DiffCause cause{std::move(code), DiffSide::Both, std::move(message), {}};
     for (const ScalarDifference& scalar : diff.scalarDifferences) {
         if (scalar.left.kind == kind)
-            addEvidence(cause, told(scalar));
+            addEvidence(cause, bothValues(scalar));
     }
     return cause;
 }

@@ -73,8 +73,8 @@ Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
     if (alike && (here.pp == 1 || haveSameNames(*one, *other)))
         return std::pair(one, other);
     const bool differ = here.tp != there.tp; // only then slices are merged, and padding matters
-    const auto asSingle = [&](const CheckpointPtr& of, const Checkpoint& beside) {
-        return withHint(asOne(of, given, differ ? readableRules(beside) : std::nullopt),
+    const auto asSingle = [&](const CheckpointPtr& of, const Checkpoint& partner) {
+        return withHint(asOne(of, given, differ ? readableRules(partner) : std::nullopt),
             "specify it with --patterns; without --against the files are compared with their manifest");
     };
     auto first = asSingle(one, *other);

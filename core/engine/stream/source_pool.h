@@ -13,8 +13,8 @@
 
 namespace shardscope {
 
-/// The open source files of a job, within the descriptor limit; the least recently used ones are closed.
-/// Thread-safe.
+/// The open source files of a job, within the descriptor limit; those that were not used for longest are
+/// closed. Thread-safe.
 class SourcePool
 {
 public:

@@ -143,23 +143,23 @@ void ExpertRecords::replaceLayers(ArchiveComposer& composer, NodeId layers) cons
         if (!isMapping(graph, entry))
             continue;
         const int64_t experts = asInteger(graph, lookup(graph, entry, "num_experts")).value_or(0);
-        const int64_t dealt = m_context.target.expertRanks;
-        const int64_t local = experts / (dealt == 0 ? int64_t{m_fused.ranks()} : dealt);
+        const int64_t ranks = m_context.target.expertRanks;
+        const int64_t local = experts / (ranks == 0 ? int64_t{m_fused.ranks()} : ranks);
         Changes changes{{"ep_rank", builder.integer(m_expertRank)},
             {"expert_data_parallel_rank", builder.integer(m_replica)},
             {"expert_data_parallel_world_size", builder.integer(m_replicas)},
             {"global_expert_start", builder.integer(m_expertRank * local)},
             {"global_expert_end", builder.integer((m_expertRank + 1) * local)}};
-        if (dealt != 0) {
+        if (ranks != 0) {
             changes.emplace("num_local_experts", builder.integer(local));
-            changes.emplace("ep_size", builder.integer(dealt));
-            changes.emplace("ep_group_name", builder.string("ep_size_" + std::to_string(dealt)));
+            changes.emplace("ep_size", builder.integer(ranks));
+            changes.emplace("ep_group_name", builder.string("ep_size_" + std::to_string(ranks)));
             if (const NodeId placement = lookup(graph, entry, "expert_placement"); placement != kNoNode)
                 changes.emplace("expert_placement",
                     composer.importChanged(placement,
-                        {{"ep_size", builder.integer(dealt)},
-                            {"ranks", placementRanks(builder, experts, dealt)}}));
-            if (const NodeId maps = affineMaps(composer, entry, experts, dealt); maps != kNoNode)
+                        {{"ep_size", builder.integer(ranks)},
+                            {"ranks", placementRanks(builder, experts, ranks)}}));
+            if (const NodeId maps = affineMaps(composer, entry, experts, ranks); maps != kNoNode)
                 changes.emplace("affine_maps", maps);
         }
         composer.substitute(entry, composer.importChanged(entry, changes));

@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// What files of AutoEP tell about who has which experts: `ds_autoep_layers` of model files
+/// What files of AutoEP record about which rank has which experts: `ds_autoep_layers` of model files
 /// (runtime/engine.py, _save_moe_checkpoint), and `folding` of all files where experts fold over tensor
 /// slices (checkpoint/autoep_universal.py). Stock's loader compares both with what its run has. Here they are
 /// written for one data-parallel rank of a target. Does nothing for models without AutoEP. The context must

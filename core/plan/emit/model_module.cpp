@@ -184,7 +184,7 @@ NodeId ModelParts::paramShapes()
 {
     const NodeId list = m_builder.list();
     const FusedExperts experts = FusedExperts::of(m_source);
-    const uint32_t dealt = m_context->target.expertRanks;
+    const uint32_t expertRanks = m_context->target.expertRanks;
     for (const auto& unit : m_context->target.units) {
         if (unit->kind == UnitKind::Frozen
             || !unit->partitionRankOf(0)) // experts: the first rank's represent all
@@ -196,7 +196,8 @@ NodeId ModelParts::paramShapes()
             Shape sizes = param.shape;
             if (const FusedLayer* layer = experts.layerOf(fused))
                 sizes.insert(sizes.begin(),
-                    dealt == 0 ? layer->localExperts : layer->localExperts * layer->ranks / dealt);
+                    expertRanks == 0 ? layer->localExperts
+                                     : layer->localExperts * layer->ranks / expertRanks);
             const std::string_view name = fused.empty() ? std::string_view(param.name) : fused;
             m_builder.setItem(shapes, m_builder.string(name), shape(name, sizes));
         }

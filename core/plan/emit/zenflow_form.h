@@ -14,7 +14,7 @@ namespace shardscope {
 /// Whether the target keeps columns: stages 1 and 2 of such a source, unless the options ask otherwise.
 bool keepsColumns(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
 /// Usage where rows are asked for although the source, or the target, has nothing else. Unsupported for
-/// targets without ZeRO, where only equal copies tell whose masters are whose, and ZenFlow's may be ahead of
+/// targets without ZeRO, where only equal copies identify masters, and those of ZenFlow may be ahead of
 /// theirs.
 Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
 

@@ -280,7 +280,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
 
 namespace {
 
-/// What the splits and merges of a plan are.
+/// Which splits and merges a plan has.
 struct PartChanges {
     bool mergesSlices = false;
     bool splitsSlices = false;
@@ -359,11 +359,11 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
-    const bool cuts = splitsSlices(*source, options);
-    const bool deals = splitsStages(*source, options);
-    const PartChanges changes{mergesParts(*source, options) && source->parallel.tp > 1, cuts, deals};
+    const bool slices = splitsSlices(*source, options);
+    const bool stages = splitsStages(*source, options);
+    const PartChanges changes{mergesParts(*source, options) && source->parallel.tp > 1, slices, stages};
     SHARDSCOPE_CHECK(requireUsedOptions(*source, options, changes));
-    if (mergesParts(*source, options) || cuts || deals) {
+    if (mergesParts(*source, options) || slices || stages) {
         SHARDSCOPE_CHECK(checkOptions(*source, options));
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
         SHARDSCOPE_TRY(SliceMerge merge, mergeForPlan(files, source, options, job));
@@ -384,7 +384,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     const bool changesExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || changesExperts;
     const bool rebuilds = kind != source->kind || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source))
-        || isUniversal(kind) || source->merged || cuts || deals || !options.ties.empty()
+        || isUniversal(kind) || source->merged || slices || stages || !options.ties.empty()
         || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     const TargetLayout layout{

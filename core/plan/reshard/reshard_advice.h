@@ -10,7 +10,7 @@
 namespace shardscope {
 
 /// Every (micro-batch, accumulation) whose product times `ranks` is the source run's global batch, smallest
-/// micro-batch first. Empty when the configuration does not tell the global batch or it does not divide.
+/// micro-batch first. Empty when the configuration does not record the global batch or it does not divide.
 std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks);
 
 /// Config keys that nothing checks and that must stay as they were (zero12 9.3, zero3 2.2), with their

@@ -145,8 +145,8 @@ Result<SliceMerge> mergeForPlan(
     io::FileSystem& files, const CheckpointPtr& source, const ReshardOptions& options, JobContext& job)
 {
     const bool cuts = splitsSlices(*source, options);
-    const bool deals = splitsStages(*source, options);
-    if (deals)
+    const bool splits = splitsStages(*source, options);
+    if (splits)
         SHARDSCOPE_CHECK(checkStageSplit(*source, options));
     else if (cuts)
         SHARDSCOPE_CHECK(checkSplit(*source, options));
@@ -154,7 +154,7 @@ Result<SliceMerge> mergeForPlan(
     const SliceRules* given = rules ? &*rules : nullptr;
     SliceMerge out;
     SHARDSCOPE_TRY(out.source,
-        deals      ? mergeStages(source, given)
+        splits     ? mergeStages(source, given)
             : cuts ? mergeSlices(source, given)
                    : mergeSlicesAndStages(source, given));
     if (source->parallel.pp > 1 && source->parallel.tp > 1) {
@@ -184,7 +184,7 @@ Result<SliceMerge> mergeForPlan(
     SHARDSCOPE_CHECK(ClaimCheck(files, *out.source, job).run(out.warnings));
     if (cuts)
         SHARDSCOPE_CHECK(splitForPlan(source, rules, options, out));
-    if (deals)
+    if (splits)
         SHARDSCOPE_CHECK(splitStagesForPlan(options, out));
     return out;
 }

@@ -116,7 +116,7 @@ private:
         addSchedulerKeys(keys);
         for (const std::string& key : keys)
             addOne(key, g);
-        for (const auto& [key, value] : needs.told) {
+        for (const auto& [key, value] : needs.implied) {
             if (!m_known.contains(key))
                 put(std::string(key), m_builder.boolean(value), Origin::States);
         }

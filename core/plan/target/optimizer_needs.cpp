@@ -18,9 +18,9 @@ OptimizerNeeds adamNeeds(const FlatUnit& unit, const Names& states, bool stepInG
         out.optimizer = stepInGroup ? "FusedAdam" : "DeepSpeedCPUAdam";
         out.keys.emplace_back("bias_correction");
         if (!stepInGroup)
-            out.told.emplace_back("amsgrad", false); // it never computes that variant
+            out.implied.emplace_back("amsgrad", false); // it never computes that variant
     } else {
-        out.told.emplace_back("amsgrad", states.contains("max_exp_avg_sq"));
+        out.implied.emplace_back("amsgrad", states.contains("max_exp_avg_sq"));
     }
     return out;
 }

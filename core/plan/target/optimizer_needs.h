@@ -13,8 +13,8 @@ namespace shardscope {
 struct OptimizerNeeds {
     std::string_view optimizer; ///< in words; empty where the states are those of no optimizer known here
     std::vector<std::string_view> keys; ///< must be there
-    /// Options that the states themselves tell, all of them switches.
-    std::vector<std::pair<std::string_view, bool>> told;
+    /// Options that follow from the states, all of them switches.
+    std::vector<std::pair<std::string_view, bool>> implied;
 };
 
 /// Of the optimizer of one unit. `stepInGroup`: the file keeps the first group's `step`, as FusedAdam and

@@ -63,7 +63,7 @@ ModelStates readableModel(const Checkpoint& source);
 /// Usage for values that are no world size, stage, tag or sub-group size.
 Status checkOptions(const Checkpoint& source, const ReshardOptions& options);
 /// The kind of the target. A source's own stage keeps its own kind (BF16_Optimizer stays); a universal
-/// source's is the one it was made from. Usage when it does not tell and none is named. Of stage 0: see
+/// source's is the one it was made from. Usage when it is not recorded and none is named. Of stage 0: see
 /// stage0KindOf().
 Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options);
 /// Whether slices or stages are merged before the target is laid out.
@@ -72,7 +72,7 @@ bool mergesParts(const Checkpoint& source, const ReshardOptions& options);
 /// not divide, Unsupported for forms that would have to join or split them.
 Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
 /// For ZeRO-3 targets: as asked, as the source was partitioned, as its ds_config says, or DeepSpeed's
-/// default; else 0. Refused when a ZeRO-3 source does not tell.
+/// default; else 0. Refused when a ZeRO-3 source does not record it.
 Result<uint64_t> chooseSubGroupSize(
     const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
 /// Whether the target's groups are in round-robin order: as in the source where it has one, else as its

@@ -72,7 +72,7 @@ std::vector<uint64_t> elementsOf(const Checkpoint& source, const std::vector<Par
 }
 
 /// Under round_robin_gradients the order of a group depends on the number of ranks.
-std::vector<ParamId> dealt(const std::vector<ParamId>& params, uint32_t fromRanks, uint32_t toRanks)
+std::vector<ParamId> distributed(const std::vector<ParamId>& params, uint32_t fromRanks, uint32_t toRanks)
 {
     std::vector<ParamId> out;
     out.reserve(params.size());
@@ -90,7 +90,7 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
         SHARDSCOPE_CHECK(checkAlike(source.units[index(group.units.front())], unit));
         params.insert(params.end(), unit.params.begin(), unit.params.end());
     }
-    return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
+    return source.roundRobin ? distributed(params, source.parallel.dp, 1) : params;
 }
 
 /// `families`: expert-parallel ranks of one slice. Where they fold over tensor slices, the ranks of all
@@ -122,7 +122,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
     const uint32_t ranks = out.ranks / count;
     for (uint32_t family = 0; family < count; ++family) {
         std::vector<ParamId> params
-            = source.roundRobin ? dealt(families[family], 1, ranks) : families[family];
+            = source.roundRobin ? distributed(families[family], 1, ranks) : families[family];
         const std::vector<uint64_t> elements = elementsOf(source, params);
         FlatUnit unit = targetUnit(from, UnitKind::Group, std::move(params), !hasBf16Optimizer(out.kind));
         unit.firstRank = consecutive ? family * ranks : family;
@@ -152,7 +152,8 @@ Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, Reshard
     std::vector<std::vector<ParamId>> families;
     for (const UnitId id : group.units) {
         const FlatUnit& from = source.units[index(id)];
-        families.push_back(source.roundRobin ? dealt(from.params, from.partition.ranks(), 1) : from.params);
+        families.push_back(
+            source.roundRobin ? distributed(from.params, from.partition.ranks(), 1) : from.params);
     }
     const FlatUnit& first = source.units[index(group.units.front())];
     return addFamilies(source, first, families, first.rankStride == 1, out);
@@ -171,7 +172,7 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
         return addExpertGroup(source, group, out);
     SHARDSCOPE_TRY(std::vector<ParamId> params, paramsOf(source, group));
     if (targetRoundRobin(source, out.kind))
-        params = dealt(params, 1, out.ranks);
+        params = distributed(params, 1, out.ranks);
     const std::vector<uint64_t> elements = elementsOf(source, params);
     const bool unpartitioned = isUniversal(out.kind) || isStage0(out.kind);
     const bool whole = unpartitioned && !hasFlatMasters(out.kind);

@@ -18,8 +18,8 @@ bool ranInBf16(const Checkpoint& source);
 /// Whether a model file holds the optimizer: without ZeRO, and next to the shards of BF16_Optimizer in
 /// pipeline stages, where stock cannot load it.
 bool hasOptimizerInModel(const Checkpoint& source);
-/// Whether the param groups of a bare torch optimizer, which records no names, can be told apart again by the
-/// shapes of its states. Refused, because what is written must be readable.
+/// Whether the param groups of a bare torch optimizer, which records no names, can be distinguished again by
+/// the shapes of its states. Refused, because what is written must be readable.
 Status requireKnownGroups(const Checkpoint& source);
 /// Refused where states of the source cannot be those of a run without ZeRO, or the other way round.
 Status requireStage0Facts(const Checkpoint& source, CheckpointKind target);

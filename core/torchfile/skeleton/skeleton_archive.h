@@ -19,9 +19,9 @@ inline constexpr std::string_view kNoValues = "this is a skeleton: it holds no v
 
 /// One skeleton, read and checked, as a tree of folders and files. Paths are relative to it.
 ///
-/// It is from a stranger: sizes, paths and extents are checked before anything believes them, and a file's
-/// bytes are unpacked, against a limit and their checksum, only when it is opened. Immutable but for a cache;
-/// thread-safe.
+/// Its origin is not trusted: sizes, paths and extents are checked before anything believes them, and a
+/// file's bytes are unpacked, against a limit and their checksum, only when it is opened. Immutable but for a
+/// cache; thread-safe.
 class SkeletonArchive : public std::enable_shared_from_this<SkeletonArchive>
 {
 public:

@@ -137,7 +137,7 @@ TEST_CASE("an unsuitable donor of a swap folder is refused with the reason")
     const Json ranks = errorOf(
         {"reshard", run.swap(), run / "no", "--world-size", "2", "--donor", run / "of2"}, 6, "refused");
     CHECK(ranks.at("message").get<std::string>().find(
-              "has 2 ranks that the donor, which was saved by 2 ranks, has not")
+              "has 2 ranks that the donor, which was saved by 2 ranks, does not have")
         != std::string::npos);
     CHECK(!fs::exists(run / "no"));
     // The workaround that the finding names works.

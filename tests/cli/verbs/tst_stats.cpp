@@ -74,18 +74,18 @@ TEST_CASE("every tensor of every sample has statistics, and they are those of it
                 counted += count.get<uint64_t>();
             CHECK(counted == values.size());
             uint64_t inOctaves = 0;
-            double least = 0;
+            double lower = 0;
             double most = 0;
             for (const Json& octave : tensor.at("histogram").at("octaves")) {
                 const auto count = octave.at("count").get<uint64_t>();
                 inOctaves += count;
-                least += static_cast<double>(count) * std::ldexp(1.0, octave.at("exponent").get<int>());
+                lower += static_cast<double>(count) * std::ldexp(1.0, octave.at("exponent").get<int>());
                 most += static_cast<double>(count) * std::ldexp(2.0, octave.at("exponent").get<int>());
             }
             CHECK(inOctaves == values.size());
             CHECK(tensor.at("l1").get<double>() <= most);
             CHECK(tensor.at("l1").get<double>()
-                >= least * (1 - 1e-12) - static_cast<double>(values.size()) * std::ldexp(1.0, -127));
+                >= lower * (1 - 1e-12) - static_cast<double>(values.size()) * std::ldexp(1.0, -127));
         }
     }
 }

@@ -339,6 +339,16 @@ TEST_CASE("a tag cannot have the name of a file that is next to it")
     CHECK(!fs::exists(folder / "out"));
 }
 
+TEST_CASE("a signal after the complete answer does not change the exit status")
+{
+    for (int i = 0; i < 100; ++i) {
+        Process process({shardscope::programPath(), "inspect", samplePath("zero1-w2"), "--json"});
+        REQUIRE(process.waitForOutput("}\n"));
+        process.signal(SIGINT);
+        CHECK(process.wait().exitCode == 0);
+    }
+}
+
 TEST_CASE("a report replaces only a file, and does not change files next to it")
 {
     const TemporaryFolder folder;

@@ -97,7 +97,7 @@ class StaleTensors:
 
     @property
     def name(self):
-        return f"nvme pipelined: stale tensors of {self.before} ranks are told"
+        return f"nvme pipelined: stale tensors of {self.before} ranks are reported"
 
     def run(self, context):
         source = nvme.made(context, nvme.STALE, self.before, nvme.STALE_SETUP)
@@ -147,7 +147,7 @@ class LiveFolder:
             raise checks.Failure("the swap folder is of another step, and inspect does not say so")
         context.tool.call("reshard", kept.folder, context.target(f"{self.name} mixed"), "--world-size", self.after,
                           "--root", kept.swap_folder, expect=6)
-        return f"{tensors} tensors bit-equal from the live folder; refused once the run went on"
+        return f"{tensors} tensors bit-equal from the live folder; refused once the run continued"
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class StockLosesMoments:
 
     @property
     def name(self):
-        return f"nvme beside stock {self.offload.name} {self.world}"
+        return f"nvme next to stock {self.offload.name} {self.world}"
 
     def run(self, context):
         from compare import live_state

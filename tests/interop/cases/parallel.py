@@ -329,7 +329,7 @@ class RepartitionStages:
     @property
     def name(self):
         by = f" by {self.partition}" if self.partition != "uniform" else ""
-        return f"parallel {self.setup.name} {self.before}->dealt {self.stages} stages{by} {self.after}"
+        return f"parallel {self.setup.name} {self.before}->split {self.stages} stages{by} {self.after}"
 
     def run(self, context):
         source = source_of(context, self.setup, self.before)

@@ -77,7 +77,7 @@ class ComparedWithStock:
 
     @property
     def name(self):
-        return f"beside stock, {self.about}: {self.setup.name} {self.before}->{self.engine.name} {self.after}"
+        return f"next to stock, {self.about}: {self.setup.name} {self.before}->{self.engine.name} {self.after}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)

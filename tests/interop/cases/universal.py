@@ -81,7 +81,7 @@ class UniversalToNative:
     @property
     def name(self):
         return f"universal {self.route} {self.setup.name} g{self.setup.groups} {self.before}->native " + \
-            f"{self.native.name} {self.after}{' beside' if self.next_to_native else ''}"
+            f"{self.native.name} {self.after}{' next to it' if self.next_to_native else ''}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)

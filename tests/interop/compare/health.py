@@ -19,7 +19,7 @@ TRUE_OF = [
     ("nvme live swap folder *", "swap-missing"),  # the checkpoint alone is checked, too
     ("nvme swap folder alone *", "marked"),
     ("doctor many parameters *", "marked"),  # repaired copies
-    ("diff tells stale copies*", "masters-not-copies"),  # planted
+    ("diff reports stale copies*", "masters-not-copies"),  # planted
 ]
 
 

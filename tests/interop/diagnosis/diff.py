@@ -216,7 +216,7 @@ class Planted:
 
     @property
     def name(self):
-        return f"diff tells {self.about}, {self.setup.name} w{self.world}"
+        return f"diff reports {self.about}, {self.setup.name} w{self.world}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.world)
@@ -273,7 +273,7 @@ class LostByStock:
 
     @property
     def name(self):
-        return f"diff tells what stock's converter loses, {self.setup.name} w{self.world}"
+        return f"diff reports what stock's converter loses, {self.setup.name} w{self.world}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.world)
@@ -296,7 +296,7 @@ class ScrambledByStock:
 
     @property
     def name(self):
-        return f"diff tells the order that stock's converter takes, {self.setup.name} w{self.world}"
+        return f"diff reports the order that stock's converter takes, {self.setup.name} w{self.world}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.world)
@@ -307,7 +307,7 @@ class ScrambledByStock:
         cause = causes.get("flat-group-order")
         if cause is None or cause["side"] != "right" or answer["verdict"] != "will-train-differently":
             raise checks.Failure(f"diff says {answer['verdict']} and names {list(causes)}")
-        if f"dealt to {self.world} ranks" not in cause["evidence"][0]:
+        if f"distributed to {self.world} ranks" not in cause["evidence"][0]:
             raise checks.Failure(f"diff shows {cause['evidence']}")
         turned = context.tool.call("diff", target, source.folder, expect=1)["causes"]
         if ("flat-group-order", "left") not in {(cause["code"], cause["side"]) for cause in turned}:
