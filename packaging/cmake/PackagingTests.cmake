@@ -32,6 +32,17 @@ if(TARGET shardscope)
     add_test(NAME packaging.completion
              COMMAND ${SHARDSCOPE_BASH} ${packaging_tests}/check_completion.sh $<TARGET_FILE:shardscope>)
   endif()
+  find_program(SHARDSCOPE_PYTHON python3)
+  mark_as_advanced(SHARDSCOPE_PYTHON)
+  if(SHARDSCOPE_PYTHON)
+    add_test(NAME packaging.python COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_package.py
+                                           $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+    # Without optimisation, or with sanitizers, the program is so large that packing it takes minutes.
+    if(CMAKE_BUILD_TYPE MATCHES "^Rel")
+      add_test(NAME packaging.wheel COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_wheel.py
+                                            $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+    endif()
+  endif()
   add_test(NAME packaging.install
            COMMAND sh ${packaging_tests}/check_install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
                    $<IF:$<TARGET_EXISTS:shardscope-gui>,window,no-window>)

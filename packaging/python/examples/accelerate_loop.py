@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accelerate: check the saved state before the job relies on it.
+
+    accelerate launch --num_processes 2 accelerate_loop.py OUTPUT DEEPSPEED_CONFIG
+"""
+
+import json
+import sys
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DeepSpeedPlugin
+
+import shardscope
+
+
+def main(output: str, config: str) -> None:
+    with open(config, encoding="utf-8") as file:
+        accelerator = Accelerator(deepspeed_plugin=DeepSpeedPlugin(hf_ds_config=json.load(file)))
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    data = torch.utils.data.DataLoader(torch.randn(96, 8), batch_size=6)
+    model, optimizer, data = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), lr=0.01), data)
+    for inputs in data:
+        loss = model(inputs).square().mean()
+        accelerator.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+    accelerator.save_state(output)
+    accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        result = shardscope.check(output).results[0]
+        errors = [one for one in result.findings or [] if one.severity == "error"]
+        print(f"{result.tag}: {len(errors)} errors, state {shardscope.fingerprint(output).fingerprint}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain DeepSpeed: resume on any number of ranks. Start it with a launcher, with any number of processes.
+
+    deepspeed --num_gpus 4 deepspeed_plain.py RUN
+    deepspeed --num_gpus 2 deepspeed_plain.py RUN
+"""
+
+import os
+import sys
+from typing import Optional
+
+import deepspeed
+import torch
+
+import shardscope
+
+STEPS = 4
+
+
+def folder_for(run: str, world_size: int) -> Optional[str]:
+    """The run, or a copy of its newest complete tag for this number of ranks; None if it has none. On one rank
+    only."""
+    newest = shardscope.newest_complete(run)
+    if newest is None or shardscope.inspect(newest).parallel.dp == world_size:
+        return newest and run
+    copy = f"{run}-w{world_size}"
+    shardscope.reshard(newest, copy, world_size=world_size, force=os.path.isdir(copy))
+    return copy
+
+
+def main(run: str) -> None:
+    deepspeed.init_distributed(dist_backend=os.environ.get("EXAMPLE_BACKEND"))
+    rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    config = {
+        "train_micro_batch_size_per_gpu": 12 // world_size,
+        "zero_allow_untested_optimizer": True,
+        "zero_optimization": {"stage": 2},
+        "steps_per_print": 1000000,
+    }
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
+    found = [folder_for(run, world_size) if rank == 0 else None]
+    torch.distributed.broadcast_object_list(found)
+    if found[0]:
+        engine.load_checkpoint(found[0])
+    for _ in range(STEPS):
+        inputs = torch.randn(12 // world_size, 8, device=engine.device)
+        loss = engine(inputs).square().mean()
+        engine.backward(loss)
+        engine.step()
+    engine.save_checkpoint(run, tag=f"global_step{engine.global_steps}")
+    torch.distributed.barrier()
+    if rank == 0:
+        errors = [one for one in shardscope.check(run).results[0].findings or [] if one.severity == "error"]
+        print(f"step {engine.global_steps} on {world_size} ranks, {len(errors)} errors in the checkpoint")
+
+
+if __name__ == "__main__":
+    main(next(word for word in sys.argv[1:] if not word.startswith("--")))

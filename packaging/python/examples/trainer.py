@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transformers' Trainer: check each checkpoint, and resume on any number of ranks.
+
+    torchrun --nproc_per_node 4 trainer.py OUTPUT DEEPSPEED_CONFIG
+    torchrun --nproc_per_node 2 trainer.py OUTPUT DEEPSPEED_CONFIG
+"""
+
+import os
+import sys
+from typing import Optional
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+
+import shardscope
+from shardscope.transformers import CheckpointCallback
+
+
+def checkpoint_for(output: str, world_size: int) -> Optional[str]:
+    """The newest complete checkpoint for this number of ranks; None if there is none. On one rank only."""
+    newest = shardscope.newest_complete(output)
+    if newest is None or shardscope.inspect(newest).parallel.dp == world_size:
+        return newest
+    copy = f"{output}-w{world_size}/{os.path.basename(newest)}"
+    if not os.path.isdir(copy):
+        shardscope.reshard(newest, copy, world_size=world_size)
+    return copy
+
+
+def main(output: str, config: str) -> None:
+    samples = [{"input_ids": torch.arange(9) % 64, "labels": torch.arange(9) % 64} for _ in range(96)]
+    arguments = TrainingArguments(
+        output,
+        deepspeed=config,
+        per_device_train_batch_size=12 // int(os.environ["WORLD_SIZE"]),
+        max_steps=int(os.environ.get("EXAMPLE_STEPS", "8")),
+        save_steps=4,
+        report_to=[],
+        use_cpu=not torch.cuda.is_available(),
+    )
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2)
+    )
+    trainer = Trainer(model, arguments, train_dataset=samples, callbacks=[CheckpointCallback(fingerprint=True)])
+    found = [checkpoint_for(output, arguments.world_size) if arguments.process_index == 0 else None]
+    torch.distributed.broadcast_object_list(found)
+    trainer.train(resume_from_checkpoint=found[0])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

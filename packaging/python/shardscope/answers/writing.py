@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of the functions that write."""
+
+from dataclasses import dataclass
+from typing import Dict, List, Optional
+
+from .base import Answer
+from .reading import Finding
+from .values import Compute
+
+
+@dataclass(frozen=True)
+class PlannedFile(Answer):
+    """A file to be written."""
+
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Batch(Answer):
+    """A pair that keeps the global batch size."""
+
+    micro_batch: int
+    accumulation: int
+
+
+@dataclass(frozen=True)
+class ThreadSeconds(Answer):
+    """Seconds of all threads by kind of work."""
+
+    reading: float
+    arithmetic: float
+    checksums: float
+    writing: float
+
+
+@dataclass(frozen=True)
+class Change(Answer):
+    """One change of a repair."""
+
+    code: str
+    where: Optional[str]
+    what: str
+    before: Optional[str]
+    after: Optional[str]
+    marked: bool  #: reconstructed, not read from a file
+
+
+@dataclass(frozen=True)
+class RepairCheck(Answer):
+    """The check after a repair."""
+
+    ok: bool
+    remaining: List[str]
+    appeared: List[Finding]
+    told: List[Finding]
+
+
+@dataclass(frozen=True)
+class Plan(Answer):
+    """What will be written."""
+
+    id: str
+    world_size: Optional[int]
+    target: str
+    reads_bytes: int
+    writes_bytes: int
+    files: List[PlannedFile]
+    memory_bytes: int
+    free_bytes: Optional[int]
+    sub_group_size: Optional[int]
+    batch: List[Batch]
+    must_stay_equal: Dict[str, str]
+    warnings: List[Finding]
+    kind: str  #: what is written
+    replaces: Optional[List[str]] = None
+    format: Optional[str] = None  #: of a distributed checkpoint
+    dtype: Optional[str] = None  #: of a distributed checkpoint: no tensors are cast
+    tensors: Optional[int] = None  #: of an export: the number of tensors that are written
+
+
+@dataclass(frozen=True)
+class WriteResult(Answer):
+    """What was written. `bytes_per_second` is of the output."""
+
+    output: str
+    seconds: float
+    bytes_written: int
+    bytes_reused: int
+    bytes_per_second: int
+    device: str
+    verified: bool
+    fingerprint: Optional[str]
+    peak_buffer_bytes: int
+    compute: Compute  #: the compute device that was used, and why
+    thread_seconds: ThreadSeconds  #: of all threads together, by stage
+    limited_by: Optional[str]
+
+
+@dataclass(frozen=True)
+class WriteAnswer(Answer):
+    """A plan and, unless `dry_run`, its result."""
+
+    checkpoint: str
+    tag: str
+    destination: str
+    plan: Plan
+    result: Optional[WriteResult] = None
+    fixed: Optional[List[str]] = None  #: codes of the findings that are repaired
+    changes: Optional[List[Change]] = None
+    checked_again: Optional[bool] = None
+    check: Optional[RepairCheck] = None  #: of what was written

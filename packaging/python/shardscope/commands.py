@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One function for each command of the program.
+
+Each function takes the command's long options as keywords, with `_` in place of `-`:
+`sub_group_size=500_000_000`, `dry_run=True`, `allow=["state-missing"]`. Options that begin with `no-` are
+negated: `verify=False`, `latest=False`. A list gives an option several times, a dictionary gives KEY=VALUE.
+`from_` and `for_` stand for `--from` and `--for`. `shardscope COMMAND --help` describes all options. An
+option that the command does not have raises ShardscopeError ("usage").
+
+Every function also takes `progress`, a function that is called with a `Progress` while it runs, and
+`low_priority=True`, which lets other processes go first.
+"""
+
+import os
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+
+from .answers import (
+    Answer,
+    CheckAnswer,
+    DiffAnswer,
+    FilesAnswer,
+    FingerprintAnswer,
+    InspectAnswer,
+    LayoutAnswer,
+    ParamsAnswer,
+    StatsAnswer,
+    TagsAnswer,
+    VerifyAnswer,
+    WriteAnswer,
+)
+from .errors import ShardscopeError
+from .program import ProgressFunction, run
+
+PathLike = Union[str, "os.PathLike[str]"]
+Option = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[Any], Mapping[str, Any]]
+
+T = TypeVar("T", bound=Answer)
+
+_NEGATED = ("verify", "latest")
+_JOINED = ("states",)  # one value, separated by commas
+
+
+def inspect(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> InspectAnswer:
+    """What a checkpoint is: kind, ZeRO stage, ranks, precision, step, param groups, findings."""
+    return _call(InspectAnswer, "inspect", [path], progress, options)
+
+
+def tags(run_folder: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> TagsAnswer:
+    """The tags of a run. `newest_complete` of the answer is the folder that a restart can use, or None."""
+    return _call(TagsAnswer, "tags", [run_folder], progress, options)
+
+
+def newest_complete(run_folder: PathLike, **options: Option) -> Optional[str]:
+    """The folder that a restart can use: the newest tag whose files are all there and contradict nothing.
+
+    None if the run has no such tag, also if the folder does not exist or is empty. Older tags are not read.
+    """
+    try:
+        answer = _call(TagsAnswer, "tags", [run_folder], None, {"newest_complete": True, **options})
+    except ShardscopeError as error:
+        if error.code in ("not-found", "not-a-checkpoint"):
+            return None
+        raise
+    return answer.newest_complete
+
+
+def params(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> ParamsAnswer:
+    """The parameters with shape, dtype, group and states."""
+    return _call(ParamsAnswer, "params", [path], progress, options)
+
+
+def layout(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> LayoutAnswer:
+    """Where everything is stored. With `rank`, `param` or `address`: its fragments or its location."""
+    return _call(LayoutAnswer, "layout", [path], progress, options)
+
+
+def files(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> FilesAnswer:
+    """The files with role, rank and status. With `records=True` also the records in them."""
+    return _call(FilesAnswer, "files", [path], progress, options)
+
+
+def stats(
+    path: PathLike,
+    parameters: Iterable[str] = (),
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> StatsAnswer:
+    """Statistics of these parameters or addresses; of all parameters if none is given."""
+    return _call(StatsAnswer, "stats", [path, *parameters], progress, options)
+
+
+def diff(
+    left: PathLike, right: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+) -> DiffAnswer:
+    """Whether two checkpoints hold the same training state (`equal`), and probable causes if not."""
+    return _call(DiffAnswer, "diff", [left, right], progress, options)
+
+
+def fingerprint(
+    path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+) -> FingerprintAnswer:
+    """A digest of the training state that does not depend on ranks, ZeRO stage or file layout."""
+    return _call(FingerprintAnswer, "fingerprint", [path], progress, options)
+
+
+def check(*paths: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> CheckAnswer:
+    """Looks for all known defects. A path that cannot be read has an `error` in its result, unless it is the
+    only one."""
+    return _call(CheckAnswer, "check", list(paths), progress, options)
+
+
+def verify(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> VerifyAnswer:
+    """Reads every byte and compares it with the manifest and with checksums (`ok`)."""
+    return _call(VerifyAnswer, "verify", [path], progress, options)
+
+
+def reshard(
+    source: PathLike,
+    destination: PathLike,
+    world_size: int,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> WriteAnswer:
+    """Rewrites a checkpoint for another number of ranks, and another ZeRO stage with `stage`."""
+    return _call(
+        WriteAnswer, "reshard", [source, destination], progress, {"world_size": world_size, **options}
+    )
+
+
+def convert(
+    source: PathLike,
+    destination: PathLike,
+    to: str,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> WriteAnswer:
+    """Writes a universal checkpoint (`to="universal"`) or a distributed one of PyTorch (`to="dcp"`)."""
+    return _call(WriteAnswer, "convert", [source, destination], progress, {"to": to, **options})
+
+
+def export(
+    source: PathLike, destination: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+) -> WriteAnswer:
+    """Writes weights, and other states with `states`, as safetensors or in another `format`."""
+    return _call(WriteAnswer, "export", [source, destination], progress, options)
+
+
+def repair(
+    source: PathLike, destination: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+) -> WriteAnswer:
+    """Writes a repaired copy: `fix="rank-missing"`, or several codes in a list, or `set={"step": 100}`."""
+    return _call(WriteAnswer, "repair", [source, destination], progress, options)
+
+
+def _call(
+    answer: Type[T],
+    command: str,
+    paths: Sequence[PathLike],
+    progress: Optional[ProgressFunction],
+    options: Mapping[str, Option],
+) -> T:
+    words = [command]
+    for name, value in options.items():
+        if name != "low_priority":
+            words += _option_words(name, value)
+    low_priority = bool(options.get("low_priority"))
+    data, _ = run(words, [os.fspath(path) for path in paths], progress, low_priority)
+    return answer.from_json(data)
+
+
+def _option_words(name: str, value: Option) -> List[str]:
+    option = "--" + name.rstrip("_").replace("_", "-")
+    if name in _NEGATED:
+        return [] if value in (True, None) else [f"--no-{name}"]
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    if isinstance(value, Mapping):
+        return [word for key, item in value.items() for word in (option, f"{key}={_text(item)}")]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        if name in _JOINED:
+            return [option, ",".join(_text(item) for item in value)]
+        return [word for item in value for word in (option, _text(item))]
+    return [option, _text(value)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

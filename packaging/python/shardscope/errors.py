@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error that all functions raise."""
+
+from typing import Optional
+
+
+class ShardscopeError(Exception):
+    """Why the program could not do it.
+
+    `code` is stable and meant for scripts: "usage", "not-found", "unreadable", "unsupported", "refused", …
+    `path` and `hint` may be None. `exit_code` is the program's exit status.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        path: Optional[str] = None,
+        hint: Optional[str] = None,
+        exit_code: int = 70,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.path = path
+        self.hint = hint
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        out = self.message
+        if self.path:
+            out += f" ({self.path})"
+        return f"{out}; {self.hint}" if self.hint else out

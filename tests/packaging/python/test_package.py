@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package with the built program: test_package.py PROGRAM SOURCE. Standard library only."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+import typing
+import unittest
+from pathlib import Path
+
+PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+SAMPLES = SOURCE / "tests/data/samples"
+sys.path.insert(0, str(SOURCE / "packaging/python"))
+os.environ["SHARDSCOPE_PROGRAM"] = str(PROGRAM)
+
+import shardscope  # noqa: E402
+from shardscope import answers  # noqa: E402
+from shardscope.commands import _option_words  # noqa: E402
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def copy(self, sample):
+        shutil.copytree(SAMPLES / sample, self.folder / sample)
+        return self.folder / sample
+
+
+class Reading(InFolder):
+    def test_inspect(self):
+        answer = shardscope.inspect(SAMPLES / "zero3-w4")
+        self.assertEqual((answer.kind, answer.parallel.dp, answer.zero_stage), ("zero3", 4, 3))
+        self.assertIsInstance(answer.loss_scale, float)
+        self.assertEqual(answer.raw["schema"], "shardscope/inspect/1")
+        self.assertEqual(shardscope.inspect(SAMPLES / "zero2-w2", tag="global_step3").tag, "global_step3")
+
+    def test_params_and_stats(self):
+        params = {one.name: one for one in shardscope.params(SAMPLES / "zero2-w2").parameters}
+        self.assertEqual(params["norm.weight"].states["exp_avg"].shape, params["norm.weight"].shape)
+        tensors = shardscope.stats(SAMPLES / "zero2-w2", ["norm.weight"], exact=True).tensors
+        self.assertEqual({one.name for one in tensors}, {"norm.weight"})
+        self.assertTrue(all(isinstance(one.mean, float) and one.exact for one in tensors))
+
+    def test_layout_and_files(self):
+        layout = shardscope.layout(SAMPLES / "zero2-w2")
+        self.assertEqual([share.rank.dp for share in layout.groups[0].ranks], [0, 1])
+        fragments = shardscope.layout(SAMPLES / "zero2-w2", param="norm.weight").fragments
+        self.assertTrue(fragments and all(one.param == "norm.weight" for one in fragments))
+        files = shardscope.files(SAMPLES / "zero2-w2", records=True).files
+        self.assertIn("data.pkl", [record.name for record in files[0].zip_records])
+
+    def test_tags(self):
+        run = self.copy("zero2-w2")
+        self.assertEqual([tag.tag for tag in shardscope.tags(run).tags], ["global_step3", "global_step6"])
+        self.assertEqual(shardscope.newest_complete(run), str(run / "global_step6"))
+        next((run / "global_step6").glob("*_rank_1_*")).unlink()
+        self.assertEqual(shardscope.newest_complete(run), str(run / "global_step3"))
+        self.assertIsNone(shardscope.newest_complete(self.folder / "absent"))
+        (self.folder / "empty").mkdir()
+        self.assertIsNone(shardscope.newest_complete(self.folder / "empty"))
+
+    def test_unknown_fields_are_kept(self):
+        rank = answers.Rank.from_json({"dp": 1, "tp": 0, "pp": 0, "later": 7})
+        self.assertEqual((rank.dp, rank.raw["later"]), (1, 7))
+        with self.assertRaises(KeyError):
+            answers.Rank.from_json({"dp": 1})
+
+
+class Writing(InFolder):
+    def test_reshard_with_progress(self):
+        seen = []
+        answer = shardscope.reshard(SAMPLES / "zero2-w2", self.folder / "out", 3, progress=seen.append)
+        self.assertTrue(answer.result.verified)
+        self.assertTrue(seen and all(0 <= one.bytes_done <= one.bytes_total for one in seen))
+        self.assertTrue(shardscope.verify(self.folder / "out").ok)
+        same = shardscope.diff(SAMPLES / "zero2-w2", self.folder / "out")
+        self.assertTrue(same.equal)
+        self.assertEqual(shardscope.fingerprint(self.folder / "out").fingerprint, answer.result.fingerprint)
+        other = shardscope.diff(SAMPLES / "zero2-w2", SAMPLES / "zero2-w2", other_tag="global_step3")
+        self.assertFalse(other.equal)  # an answer, not an exception
+
+    def test_dry_run_writes_nothing(self):
+        answer = shardscope.reshard(SAMPLES / "zero2-w2", self.folder / "out", 3, dry_run=True)
+        self.assertIsNone(answer.result)
+        self.assertEqual(answer.plan.world_size, 3)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_convert_and_export(self):
+        universal = shardscope.convert(SAMPLES / "zero2-w2", self.folder / "u", "universal", verify=False)
+        self.assertFalse(universal.result.verified)
+        self.assertEqual(shardscope.inspect(self.folder / "u").kind, "universal")
+        shardscope.export(SAMPLES / "zero2-w2", self.folder / "e", states=["fp32", "exp_avg"])
+        names = sorted(path.name for path in (self.folder / "e").glob("*.safetensors"))
+        self.assertEqual(names, ["exp_avg.safetensors", "fp32.safetensors", "model.safetensors"])
+
+    def test_check_and_repair(self):
+        run = self.copy("zero2-w2")
+        next((run / "global_step6").glob("*_rank_1_*")).unlink()
+        codes = [one.code for one in shardscope.check(run).results[0].findings if one.severity == "error"]
+        self.assertEqual(codes, ["rank-missing"])
+        repaired = shardscope.repair(run, self.folder / "r", fix=["rank-missing"])
+        self.assertTrue(repaired.checked_again and repaired.check.ok)
+        results = shardscope.check(run, self.folder / "absent", depth="names").results
+        self.assertEqual(results[1].error.code, "not-found")
+
+
+class Errors(InFolder):
+    def test_codes_and_hints(self):
+        with self.assertRaises(shardscope.ShardscopeError) as caught:
+            shardscope.inspect(self.folder / "absent")
+        self.assertEqual((caught.exception.code, caught.exception.exit_code), ("not-found", 3))
+        with self.assertRaises(shardscope.ShardscopeError) as caught:
+            shardscope.inspect(SAMPLES / "zero2-w2", no_such_option=1)
+        self.assertEqual(caught.exception.code, "usage")
+        self.assertIn("inspect --help", caught.exception.hint)
+
+    def test_paths_may_begin_with_a_dash(self):
+        shutil.copytree(SAMPLES / "zero2-w2", self.folder / "-x")
+        here = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, here)
+        self.assertEqual(shardscope.inspect("-x").kind, "zero2")
+
+    def test_no_program(self):
+        saved = os.environ.pop("SHARDSCOPE_PROGRAM"), os.environ["PATH"]
+        try:
+            os.environ["PATH"] = str(self.folder)
+            with self.assertRaises(shardscope.ShardscopeError) as caught:
+                shardscope.inspect(SAMPLES / "zero2-w2")
+            self.assertIn("PATH", str(caught.exception))
+        finally:
+            os.environ["SHARDSCOPE_PROGRAM"], os.environ["PATH"] = saved
+
+    def test_a_program_without_an_answer(self):
+        broken = self.folder / "broken"
+        broken.write_text("#!/bin/sh\necho something went wrong >&2\nexit 9\n")
+        broken.chmod(0o755)
+        os.environ["SHARDSCOPE_PROGRAM"] = str(broken)
+        try:
+            with self.assertRaises(shardscope.ShardscopeError) as caught:
+                shardscope.inspect(SAMPLES / "zero2-w2")
+        finally:
+            os.environ["SHARDSCOPE_PROGRAM"] = str(PROGRAM)
+        self.assertEqual((caught.exception.code, caught.exception.exit_code), ("internal", 9))
+        self.assertIn("something went wrong", caught.exception.message)
+
+
+class Interruption(InFolder):
+    """A program that waits for SIGINT in place of a long job."""
+
+    def test_an_interrupt_stops_the_program_once(self):
+        waiting = self.folder / "waiting"
+        waiting.write_text(
+            "#!" + sys.executable + "\nimport signal, sys, time\ncount = 0\n"
+            "def stop(*_):\n    global count\n    count += 1\n"
+            "signal.signal(signal.SIGINT, stop)\n"
+            "print('{\"phase\": \"reading\", \"bytes_done\": 0, \"bytes_total\": 1,"
+            " \"bytes_per_second\": 0, \"eta_seconds\": null}', file=sys.stderr, flush=True)\n"
+            "while count == 0:\n    signal.pause()\n"
+            f"open({str(self.folder / 'signals')!r}, 'w').write(str(count))\n"
+        )
+        waiting.chmod(0o755)
+        caller = (
+            "import os, signal, sys; sys.path.insert(0, sys.argv[1]); import shardscope\n"
+            "try:\n"
+            "    shardscope.verify('x', progress=lambda step: os.kill(os.getpid(), signal.SIGINT))\n"
+            "except KeyboardInterrupt:\n    print('interrupted')\n"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", caller, str(SOURCE / "packaging/python")],
+            env={**os.environ, "SHARDSCOPE_PROGRAM": str(waiting)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual(ended.stdout, "interrupted\n", ended.stderr)
+        self.assertEqual((self.folder / "signals").read_text(), "1")
+
+    def test_an_exception_of_the_progress_function_stops_the_program(self):
+        def stop(_):
+            raise RuntimeError("enough")
+
+        with self.assertRaisesRegex(RuntimeError, "enough"):
+            shardscope.reshard(SAMPLES / "zero2-w2", self.folder / "out", 3, progress=stop)
+
+
+class Callback(InFolder):
+    """Without Transformers: a stand-in for the base class. tests/interop has the real Trainer."""
+
+    def setUp(self):
+        super().setUp()
+        module = types.ModuleType("transformers")
+        module.TrainerCallback = object
+        sys.modules["transformers"] = module
+        self.addCleanup(sys.modules.pop, "transformers")
+        from shardscope import transformers
+
+        self.module = transformers
+        self.output = self.folder / "out"
+        shutil.copytree(SAMPLES / "zero2-w2", self.output / "checkpoint-6")
+        self.record = self.output / "checkpoint-6" / transformers.RECORD
+
+    def save(self, main=True, **options):
+        callback = self.module.CheckpointCallback(**options)
+        arguments = types.SimpleNamespace(output_dir=str(self.output))
+        callback.on_save(arguments, types.SimpleNamespace(is_world_process_zero=main, global_step=6), None)
+        return callback
+
+    def damage(self):
+        torn = next((self.output / "checkpoint-6" / "global_step6").glob("*_rank_1_*"))
+        os.truncate(torn, 500)
+
+    def test_a_good_checkpoint_is_recorded(self):
+        self.save(fingerprint=True).wait()
+        record = json.loads(self.record.read_text())
+        self.assertEqual((record["tag"], record["errors"]), ("global_step6", []))
+        self.assertEqual(record["fingerprint"], shardscope.fingerprint(self.output / "checkpoint-6").fingerprint)
+        self.assertEqual(shardscope.inspect(self.output / "checkpoint-6").tag, "global_step6")
+
+    def test_other_ranks_do_nothing(self):
+        self.save(main=False)
+        self.assertFalse(self.record.exists())
+
+    def test_errors_are_logged_or_stop_the_job(self):
+        self.damage()
+        with self.assertLogs("shardscope.transformers", "ERROR"):
+            self.save()
+        self.assertTrue(json.loads(self.record.read_text())["errors"])
+        with self.assertLogs("shardscope.transformers", "ERROR"), self.assertRaises(self.module.CheckpointProblem):
+            self.save(on_problem="stop")
+        with self.assertRaises(ValueError):
+            self.module.CheckpointCallback(on_problem="ignore")
+
+    def test_a_check_that_fails_does_not_end_the_training(self):
+        shutil.rmtree(self.output / "checkpoint-6")
+        with self.assertLogs("shardscope.transformers", "WARNING"):
+            self.save(on_problem="stop")
+
+
+class Words(unittest.TestCase):
+    def test_options(self):
+        self.assertEqual(_option_words("dry_run", True), ["--dry-run"])
+        self.assertEqual(_option_words("dry_run", False), [])
+        self.assertEqual(_option_words("verify", False), ["--no-verify"])
+        self.assertEqual(_option_words("latest", True), [])
+        self.assertEqual(_option_words("from_", Path("a")), ["--from", "a"])
+        self.assertEqual(_option_words("allow", ["a", "b"]), ["--allow", "a", "--allow", "b"])
+        self.assertEqual(_option_words("set", {"step": 3}), ["--set", "step=3"])
+
+
+class Schemas(unittest.TestCase):
+    """Every field of the JSON schemas has an attribute, and is optional here if it is optional there."""
+
+    TOPS = {
+        "inspect": answers.InspectAnswer, "tags": answers.TagsAnswer, "params": answers.ParamsAnswer,
+        "layout": answers.LayoutAnswer, "files": answers.FilesAnswer, "stats": answers.StatsAnswer,
+        "diff": answers.DiffAnswer, "fingerprint": answers.FingerprintAnswer, "check": answers.CheckAnswer,
+        "verify": answers.VerifyAnswer, "reshard": answers.WriteAnswer, "convert": answers.WriteAnswer,
+        "export": answers.WriteAnswer, "repair": answers.WriteAnswer, "progress": answers.Progress,
+    }
+
+    def test_all(self):
+        compared = 0
+        for verb, kind in self.TOPS.items():
+            schema = json.loads((SOURCE / f"resources/schemas/{verb}.json").read_text())
+            compared += self.compare(verb, schema, schema.get("$defs", {}), kind)
+        self.assertGreater(compared, 300)
+
+    def compare(self, where, schema, defs, kind):
+        while "$ref" in schema:
+            schema = defs[schema["$ref"].split("/")[-1]]
+        if schema.get("type") == "array" or "items" in schema:
+            return self.compare(where, schema["items"], defs, typing.get_args(kind)[0])
+        variants = schema.get("oneOf") or schema.get("anyOf")
+        if variants and isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            return sum(self.compare(where, one, defs, kind) for one in variants if one != {"type": "null"})
+        if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)) or "properties" not in schema:
+            return 0
+        fields = {field.name: field for field in dataclasses.fields(kind)}
+        hints = typing.get_type_hints(kind)
+        compared = 0
+        for name, inner in schema["properties"].items():
+            if name == "schema" or name.endswith("_hex"):
+                continue
+            self.assertIn(name, fields, f"{where}: {kind.__name__}")
+            if name not in schema.get("required", []):
+                self.assertIsNot(fields[name].default, dataclasses.MISSING, f"{where}: {kind.__name__}.{name}")
+            hint = hints[name]
+            if typing.get_origin(hint) is typing.Union:
+                hint = typing.get_args(hint)[0]
+            if typing.get_origin(hint) is not dict:
+                compared += self.compare(f"{where}.{name}", inner, defs, hint)
+            compared += 1
+        return compared
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-q"])

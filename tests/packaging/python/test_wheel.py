@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel with the built program: test_wheel.py PROGRAM SOURCE. Standard library only."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+SAMPLES = SOURCE / "tests/data/samples"
+
+
+class Wheel(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def build(self, name):
+        (self.folder / name).mkdir()
+        subprocess.run(
+            [sys.executable, str(SOURCE / "packaging/python/build_wheel.py"), str(PROGRAM), "linux_x86_64",
+             str(self.folder / name)],
+            check=True, stdout=subprocess.DEVNULL,
+        )
+        (wheel,) = (self.folder / name).glob("*.whl")
+        return wheel
+
+    def test_two_builds_have_equal_bytes(self):
+        first, second = self.build("one"), self.build("two")
+        self.assertEqual(first.name, second.name)
+        self.assertEqual(first.read_bytes(), second.read_bytes())
+
+    def test_it_installs_and_runs(self):
+        wheel = self.build("wheel")
+        venv = self.folder / "venv"
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        environment = {key: value for key, value in os.environ.items() if key not in ("SHARDSCOPE_PROGRAM", "PYTHONPATH")}
+
+        def run(*words):
+            done = subprocess.run(words, env=environment, cwd=self.folder, capture_output=True, text=True, check=True)
+            return done.stdout
+
+        run(str(venv / "bin/pip"), "install", "-q", "--no-index", str(wheel))
+        version = json.loads(run(str(PROGRAM), "--version", "--json"))["version"]
+        self.assertEqual(wheel.name.split("-")[1], version)
+        self.assertIn(version, run(str(venv / "bin/shardscope"), "--version"))
+        self.assertIn(version, run(str(venv / "bin/python"), "-m", "shardscope", "--version"))
+        code = f"import shardscope; print(shardscope.find_program(), shardscope.inspect({str(SAMPLES / 'zero2-w2')!r}).kind)"
+        program, kind = run(str(venv / "bin/python"), "-c", code).split()
+        self.assertTrue(program.startswith(str(venv.resolve())), program)
+        self.assertEqual(kind, "zero2")
+        self.assertIn("shardscope", run(str(venv / "bin/pip"), "show", "-f", "shardscope"))
+        run(str(venv / "bin/pip"), "uninstall", "-q", "-y", "shardscope")
+        self.assertFalse((venv / "bin/shardscope").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-q"])
