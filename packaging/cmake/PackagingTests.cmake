@@ -23,6 +23,12 @@ mark_as_advanced(SHARDSCOPE_GROFF)
 if(SHARDSCOPE_GROFF)
   add_test(NAME packaging.man COMMAND sh ${packaging_tests}/check_man.sh ${SHARDSCOPE_GROFF} ${PROJECT_SOURCE_DIR})
 endif()
+find_program(SHARDSCOPE_PYTHON python3)
+mark_as_advanced(SHARDSCOPE_PYTHON)
+if(SHARDSCOPE_PYTHON)
+  add_test(NAME packaging.manual
+           COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_manual.py ${PROJECT_SOURCE_DIR})
+endif()
 if(TARGET shardscope)
   add_test(NAME packaging.man-complete
            COMMAND sh ${packaging_tests}/check_man_complete.sh $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
@@ -32,8 +38,6 @@ if(TARGET shardscope)
     add_test(NAME packaging.completion
              COMMAND ${SHARDSCOPE_BASH} ${packaging_tests}/check_completion.sh $<TARGET_FILE:shardscope>)
   endif()
-  find_program(SHARDSCOPE_PYTHON python3)
-  mark_as_advanced(SHARDSCOPE_PYTHON)
   if(SHARDSCOPE_PYTHON)
     add_test(NAME packaging.python COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_package.py
                                            $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})

@@ -22,7 +22,7 @@ struct TagSummary {
     /// Why it cannot be read at all; then only the fields above are set.
     std::optional<Error> error = {};
     StepCounters steps;
-    CheckpointKind kind = CheckpointKind::Unknown;
+    CheckpointKind kind{}; ///< "unknown" until it is read
     ParallelDegrees parallel;
     int64_t modifiedNs = 0; ///< of its newest file, since 1970
     uint64_t bytes = 0;
