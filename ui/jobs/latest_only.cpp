@@ -49,7 +49,7 @@ void LatestOnly::startOnPool(WorkLength length, std::function<void()> work)
 
 void LatestOnly::postToGui(std::function<void()> call)
 {
-    QMetaObject::invokeMethod(qApp, std::move(call), Qt::QueuedConnection);
+    QMetaObject::invokeMethod(QCoreApplication::instance(), std::move(call), Qt::QueuedConnection);
 }
 
 } // namespace shardscope::ui

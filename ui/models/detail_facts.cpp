@@ -32,7 +32,7 @@ void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& 
             {toText(state), toText(formatAddress(ParamAddress{param.name, state, {}})), true});
     if (param.unit != kNoUnit)
         section.facts.append(
-            {Words::tr("Lives in"), heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
+            {Words::tr("Stored in"), heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
     details.sections.append(section);
 }
 

@@ -54,7 +54,7 @@ NodeId entryFromModel(ArchiveComposer& composer, const std::shared_ptr<const Res
     return entry;
 }
 
-/// fragment_address objects need their class; releases differ in where it lives, so the source's is taken.
+/// fragment_address objects need their class; releases differ in its module, so the source's is taken.
 NodeId addressClass(ArchiveComposer& composer, const Checkpoint& source)
 {
     const PickleGraph& graph = composer.graph();
