@@ -104,6 +104,8 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
     job.beginPhase("digesting", bytes);
     SHARDSCOPE_TRY(CheckpointScan scan,
         scanCheckpoint(files, checkpoint, workers, {.withSha256 = options.withSha256}, job));
+    if (scan.files.empty())
+        return undigested(*checkpoint, "none of its files was read"); // a digest of nothing proves nothing
     for (const FileScan& file : scan.files) {
         if (file.error)
             return forward(*file.error);

@@ -7,6 +7,7 @@
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/plan/export/export_format.h"
 #include "core/plan/model/write_plan.h"
 
 #include <cstdint>
@@ -18,15 +19,6 @@
 #include <vector>
 
 namespace shardscope {
-
-/// The file formats of an export.
-enum class ExportFormat { Safetensors, Torch, Npy, Adapter, Dcp };
-/// "safetensors", "torch", "npy", "adapter", "dcp"
-std::string_view exportFormatName(ExportFormat format);
-std::optional<ExportFormat> exportFormatFromName(std::string_view name);
-
-/// The formats that `export` writes, as spelled in --format.
-std::vector<std::string> exportFormatNames();
 
 /// The names that --dtype takes ("fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"), the cast targets.
 std::vector<std::string> castNames();

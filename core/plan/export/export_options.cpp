@@ -16,39 +16,7 @@ struct Cast {
 constexpr std::array<Cast, 5> kCasts{{{"fp32", DType::Float32}, {"bf16", DType::BFloat16},
     {"fp16", DType::Float16}, {"fp8_e4m3", DType::Float8E4M3}, {"fp8_e5m2", DType::Float8E5M2}}};
 
-struct Format {
-    std::string_view name;
-    ExportFormat format;
-};
-constexpr std::array<Format, 5> kFormats{
-    {{"safetensors", ExportFormat::Safetensors}, {"torch", ExportFormat::Torch}, {"npy", ExportFormat::Npy},
-        {"adapter", ExportFormat::Adapter}, {"dcp", ExportFormat::Dcp}}};
-
 } // namespace
-
-std::string_view exportFormatName(ExportFormat format)
-{
-    const auto known = std::find_if(kFormats.begin(), kFormats.end(),
-        [&](const Format& candidate) { return candidate.format == format; });
-    return known == kFormats.end() ? std::string_view() : known->name;
-}
-
-std::optional<ExportFormat> exportFormatFromName(std::string_view name)
-{
-    const auto known = std::find_if(
-        kFormats.begin(), kFormats.end(), [&](const Format& candidate) { return candidate.name == name; });
-    return known == kFormats.end() ? std::nullopt : std::optional(known->format);
-}
-
-std::vector<std::string> exportFormatNames()
-{
-    std::vector<std::string> out;
-    for (const Format& format : kFormats) {
-        if (format.format != ExportFormat::Dcp) // `convert` writes this format
-            out.emplace_back(format.name);
-    }
-    return out;
-}
 
 std::vector<std::string> castNames()
 {

@@ -265,3 +265,14 @@ TEST_CASE("missing and truncated files and unknown splits are reported, and the 
         CHECK(opened.error().code == ErrorCode::NotACheckpoint);
     }
 }
+
+TEST_CASE("a digest of nothing is refused")
+{
+    auto unread = std::make_shared<Checkpoint>(*openForPlan(planSample("zero2-w2")));
+    for (CheckpointFile& file : unread->files)
+        file.role = FileRole::Other;
+    JobContext job;
+    const auto found = fingerprintState(io::realFileSystem(), unread, Workers{}, job);
+    REQUIRE_FALSE(found.has_value());
+    CHECK(found.error().code == ErrorCode::Unsupported);
+}
