@@ -29,7 +29,7 @@ std::span<const std::string_view> all()
         kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
         kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kClientStatePerRank,
-        kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
+        kSubGroupSize, kStockLoaderTrap, kNewerRelease, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
         kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton, kWorkFolder};
     return kAll;
 }

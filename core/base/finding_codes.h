@@ -44,6 +44,7 @@ inline constexpr std::string_view kAliasUnrecorded = "alias-unrecorded";
 inline constexpr std::string_view kNotSupported = "not-supported";
 inline constexpr std::string_view kClientStatePerRank = "client-state-per-rank";
 inline constexpr std::string_view kSubGroupSize = "sub-group-size";
+inline constexpr std::string_view kNewerRelease = "newer-release"; ///< of DeepSpeed than those tested
 inline constexpr std::string_view kStockLoaderTrap = "stock-loader-trap";
 // NVMe swap files
 inline constexpr std::string_view kSwapMissing = "swap-missing"; ///< absent, too short, or of no known rank

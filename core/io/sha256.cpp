@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/sha256.h"
 
-#include <openssl/evp.h>
-
-#include <new>
+// The functions of the algorithm itself. OpenSSL's general interface reads a configuration file and can load
+// modules, which this program must not do, and a static program cannot do.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 namespace shardscope::io {
 
 struct Sha256::Impl {
-    EVP_MD_CTX* context = nullptr;
-
-    Impl()
-        : context(EVP_MD_CTX_new())
-    {
-        // Only memory can run out here: SHA-256 is part of every provider.
-        if (!context || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1)
-            throw std::bad_alloc();
-    }
-    ~Impl() { EVP_MD_CTX_free(context); }
-    Impl(const Impl&) = delete;
-    Impl& operator=(const Impl&) = delete;
+    SHA256_CTX context{};
+    Impl() { SHA256_Init(&context); }
 };
 
 Sha256::Sha256()
@@ -33,13 +24,13 @@ Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::update(std::span<const uint8_t> bytes)
 {
-    EVP_DigestUpdate(m_impl->context, bytes.data(), bytes.size());
+    SHA256_Update(&m_impl->context, bytes.data(), bytes.size());
 }
 
 std::array<uint8_t, 32> Sha256::finish()
 {
     std::array<uint8_t, 32> out{};
-    EVP_DigestFinal_ex(m_impl->context, out.data(), nullptr);
+    SHA256_Final(out.data(), &m_impl->context);
     return out;
 }
 

@@ -3,7 +3,9 @@
 
 #include "core/tensor/compute_module_entry.h"
 
+#ifndef SHARDSCOPE_STATIC_PROGRAM
 #include <dlfcn.h>
+#endif
 #include <unistd.h>
 
 #include <array>
@@ -32,6 +34,17 @@ struct Module {
     compute::MakeFunction make = nullptr;
     std::string why;
 };
+
+#ifdef SHARDSCOPE_STATIC_PROGRAM
+
+Module open(const std::string& fileName)
+{
+    return {nullptr,
+        "this is the static program, which cannot load " + fileName
+            + "; a program that was built from source can"};
+}
+
+#else
 
 template <class Function>
 Function functionOf(void* library, const char* name)
@@ -66,6 +79,8 @@ Module open(const std::string& fileName)
     return out;
 }
 
+#endif
+
 Result<std::shared_ptr<const ComputeBackend>> make(
     const Module& module, const CudaRequest& request, const char* what)
 {
@@ -79,6 +94,15 @@ Result<std::shared_ptr<const ComputeBackend>> make(
 
 } // namespace
 
+bool canLoadModules()
+{
+#ifdef SHARDSCOPE_STATIC_PROGRAM
+    return false;
+#else
+    return true;
+#endif
+}
+
 Result<std::shared_ptr<const ComputeBackend>> loadTorchBackend()
 {
     static const Module kModule = open(kTorchModule);
@@ -89,6 +113,13 @@ Result<std::shared_ptr<const ComputeBackend>> loadCudaBackend(const CudaRequest&
 {
     static const Module kModule = open(kCudaModule);
     return make(kModule, request, "CUDA");
+}
+
+std::vector<ComputeModuleState> computeModuleStates()
+{
+    const auto whyNot = [](const auto& backend) { return backend ? std::string() : backend.error().message; };
+    return {{"torch", kTorchModule, whyNot(loadTorchBackend())},
+        {"cuda", kCudaModule, whyNot(loadCudaBackend({}))}};
 }
 
 } // namespace shardscope

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
@@ -29,7 +31,18 @@ inline constexpr const char* kTorchModule = "shardscope_torch.so";
 inline constexpr const char* kCudaModule = "shardscope_cuda.so";
 /// Where modules are looked for, the first place first.
 std::vector<io::Path> computeModuleFolders();
+/// Whether the program can load modules. The static program cannot: it has no dynamic linker.
+bool canLoadModules();
 Result<std::shared_ptr<const ComputeBackend>> loadTorchBackend();
 Result<std::shared_ptr<const ComputeBackend>> loadCudaBackend(const CudaRequest& request);
+
+/// Whether a backend can be used here.
+struct ComputeModuleState {
+    std::string_view device; ///< as --device spells it
+    std::string_view file;
+    std::string whyNot; ///< empty if it loads and finds a device
+};
+/// Tries every module. Loading LibTorch takes seconds.
+std::vector<ComputeModuleState> computeModuleStates();
 
 } // namespace shardscope

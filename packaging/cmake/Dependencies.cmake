@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every library the project links, all from the distribution; nothing is downloaded while configuring or building.
 find_package(Threads REQUIRED)
+find_package(fmt CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
+# Both as headers alone: the static program needs them without their shared libraries, from the same object files.
+set_target_properties(spdlog::spdlog_header_only PROPERTIES INTERFACE_LINK_LIBRARIES "Threads::Threads;fmt::fmt-header-only")
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(tl-expected CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
+# For programs that run on other systems than the one that builds them: of these five, the archives.
+option(SHARDSCOPE_ARCHIVES "Link zlib, OpenSSL, libdeflate, xxHash and RE2 statically" OFF)
+if(SHARDSCOPE_ARCHIVES)
+  set(suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBDEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+if(SHARDSCOPE_ARCHIVES)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES ${suffixes})
+endif()
 set_target_properties(PkgConfig::RE2 PROPERTIES INTERFACE_COMPILE_OPTIONS "") # -pthread, which Threads gives to the linker
 if(SHARDSCOPE_BUILD_GUI)
   find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg)

@@ -39,6 +39,8 @@ if(TARGET shardscope)
              COMMAND ${SHARDSCOPE_BASH} ${packaging_tests}/check_completion.sh $<TARGET_FILE:shardscope>)
   endif()
   if(SHARDSCOPE_PYTHON)
+    add_test(NAME packaging.examples COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_examples.py
+                                             $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
     add_test(NAME packaging.python COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_package.py
                                            $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
     # Without optimisation, or with sanitizers, the program is so large that packing it takes minutes.
@@ -50,6 +52,10 @@ if(TARGET shardscope)
       add_test(NAME packaging.wheel COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_wheel.py
                                             $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
     endif()
+  endif()
+  if(SHARDSCOPE_PYTHON AND TARGET shardscope-static)
+    add_test(NAME packaging.static COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/test_static.py
+                                           $<TARGET_FILE:shardscope-static> $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
   endif()
   add_test(NAME packaging.install
            COMMAND sh ${packaging_tests}/check_install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}

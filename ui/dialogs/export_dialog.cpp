@@ -4,6 +4,7 @@
 #include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
 #include "ui/dialogs/export_form.h"
+#include "ui/dialogs/manual_window.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
@@ -37,6 +38,7 @@ ExportDialog::ExportDialog(
 {
     setObjectName(u"exportDialog"_s);
     setWindowTitle(tr("Export %1").arg(toText(m_source->tag)));
+    addManualKey(this, u"exporting"_s);
     resize(980, 620);
     auto* title = new QLabel(titleText(*m_source), this);
     QFont font = title->font();

@@ -3,6 +3,7 @@
 
 #include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
+#include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/whole_groups.h"
@@ -50,6 +51,7 @@ ReshardDialog::ReshardDialog(
 {
     setObjectName(u"reshardDialog"_s);
     setWindowTitle(tr("Reshard %1").arg(toText(m_source->tag)));
+    addManualKey(this, u"resharding"_s);
     resize(1120, 760);
     auto* title = new QLabel(titleText(*m_source), this);
     QFont font = title->font();

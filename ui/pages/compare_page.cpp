@@ -33,7 +33,7 @@ constexpr int kTableShare = 3000;
 
 PageEntry ComparePage::entry()
 {
-    return {u"compare"_s, u"actionComparePage"_s, tr("Compare"), tr("&Compare"), u"compare"_s,
+    return {u"compare"_s, u"actionComparePage"_s, tr("Compare"), tr("&Compare"), u"compare"_s, u"comparing"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             auto* page = new ComparePage(
                 context.compareRun, context.settings, context.theme, context.selection, parent);

@@ -33,7 +33,7 @@ constexpr int kDetailsShare = 4000;
 
 PageEntry FindingsPage::entry()
 {
-    return {u"findings"_s, u"actionFindings"_s, tr("Findings"), tr("Fin&dings"), u"check"_s,
+    return {u"findings"_s, u"actionFindings"_s, tr("Findings"), tr("Fin&dings"), u"check"_s, u"repairing"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             return new FindingsPage(
                 context.session.files(), context.findings, context.theme, context.selection, parent);

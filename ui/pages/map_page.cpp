@@ -15,7 +15,7 @@ namespace shardscope::ui {
 
 PageEntry MapPage::entry()
 {
-    return {u"map"_s, u"actionMap"_s, tr("Partition map"), tr("Partition &Map"), u"map"_s,
+    return {u"map"_s, u"actionMap"_s, tr("Partition map"), tr("Partition &Map"), u"map"_s, u"concepts"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             auto* page = new MapPage(context.theme, context.selection, parent);
             page->followFindings(context.findings);

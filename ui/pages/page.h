@@ -67,6 +67,7 @@ struct PageEntry {
     QString title; ///< of tab and window
     QString menuText; ///< with a mnemonic
     QString icon;
+    QString topic; ///< its page of the manual (core/report/documents/manual.h)
     Page* (*make)(const PageContext& context, QWidget* parent) = nullptr;
 };
 

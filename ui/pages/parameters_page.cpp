@@ -19,7 +19,7 @@ namespace shardscope::ui {
 PageEntry ParametersPage::entry()
 {
     return {u"parameters"_s, u"actionParameters"_s, tr("Parameters"), tr("&Parameters"), u"table"_s,
-        [](const PageContext& context, QWidget* parent) -> Page* {
+        u"concepts"_s, [](const PageContext& context, QWidget* parent) -> Page* {
             return new ParametersPage(context.theme, context.selection, parent);
         }};
 }

@@ -59,7 +59,7 @@ Result<TensorFindings> statisticsOf(
 
 PageEntry TensorPage::entry()
 {
-    return {u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s,
+    return {u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s, u"concepts"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             return new TensorPage(context.session.files(), context.theme, context.selection, parent);
         }};

@@ -109,8 +109,9 @@ void addViewActions(Actions& actions, const Maker& make)
     actions.fullScreen = make(u"actionFullScreen"_s, Words::tr("F&ull Screen"), {Qt::Key_F11});
     actions.fullScreen->setCheckable(true);
     actions.resetLayout = make(u"actionResetLayout"_s, Words::tr("Reset &Layout"), {});
+    actions.manual = make(u"actionManual"_s, Words::tr("&Manual"), {Qt::Key_F1}, u"info"_s);
     actions.shortcuts = make(u"actionShortcuts"_s, Words::tr("&Keyboard Shortcuts"),
-        {Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
+        {Qt::CTRL | Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
     actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
 }
 
@@ -139,7 +140,7 @@ QList<QAction*> Actions::all() const
         check, reshard, exportWeights};
     for (QAction* page : pages)
         list.append(page);
-    list << fullScreen << shortcuts << quit;
+    list << fullScreen << manual << shortcuts << quit;
     return list;
 }
 

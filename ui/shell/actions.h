@@ -43,6 +43,7 @@ struct Actions {
     QActionGroup* themeGroup = nullptr;
     QAction* fullScreen = nullptr;
     QAction* resetLayout = nullptr;
+    QAction* manual = nullptr;
     QAction* shortcuts = nullptr;
     QAction* about = nullptr;
 

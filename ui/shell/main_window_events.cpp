@@ -7,6 +7,7 @@
 #include "ui/controls/breadcrumb.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/go_to_dialog.h"
+#include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
 #include "ui/jobs/write_job.h"
@@ -52,6 +53,10 @@ void MainWindow::connectActions()
     });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
     connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
+    connect(m_actions.manual, &QAction::triggered, this, [this] {
+        const QString topic = manualTopicOf(QApplication::focusWidget());
+        ManualWindow::open(this, topic.isEmpty() ? manualTopicOf(m_tabs->currentWidget()) : topic);
+    });
     connect(m_actions.shortcuts, &QAction::triggered, this, [this] {
         auto* sheet = new ShortcutSheet(m_actions.all(), this);
         sheet->setAttribute(Qt::WA_DeleteOnClose);

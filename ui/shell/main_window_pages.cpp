@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages in their own windows, and saved pictures.
+#include "ui/dialogs/manual_window.h"
 #include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 
@@ -31,6 +32,7 @@ PageWindow* MainWindow::openPageWindow()
     auto* window = new PageWindow(m_session, m_theme, this);
     Page* page = entry.make(
         {m_session, window->selection(), m_compareRun, m_findingStore, m_settings, m_theme}, window);
+    addManualKey(window, entry.topic);
     connectPage(page);
     if (auto* map = qobject_cast<MapPage*>(page)) {
         map->mapView()->setLit(m_map->mapView()->canvas()->mapStyle().lit);

@@ -3,6 +3,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/controls/breadcrumb.h"
+#include "ui/dialogs/manual_window.h"
 #include "ui/pages/compare_page.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
@@ -48,6 +49,7 @@ void MainWindow::makePages()
         m_session, m_session.selection(), m_compareRun, m_findingStore, m_settings, m_theme};
     for (const PageEntry& entry : pageList()) {
         m_pages.append(entry.make(context, m_tabs));
+        setManualTopic(m_pages.last(), entry.topic);
         m_tabs->addTab(m_pages.last(), themedIcon(m_theme, entry.icon, ThemeRole::MutedText), entry.title);
     }
     m_map = m_tabs->findChild<MapPage*>();
@@ -157,7 +159,7 @@ void MainWindow::makeMenus()
     view->addAction(m_actions.fullScreen);
     view->addAction(m_actions.resetLayout);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));
-    help->addActions({m_actions.palette, m_actions.shortcuts, m_actions.about});
+    help->addActions({m_actions.manual, m_actions.palette, m_actions.shortcuts, m_actions.about});
 }
 
 void MainWindow::makeStatusBar()

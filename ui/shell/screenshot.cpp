@@ -2,6 +2,7 @@
 #include "ui/shell/screenshot.h"
 
 #include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/shell/main_window.h"
@@ -86,10 +87,13 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
             return complain(u"this checkpoint cannot be exported"_s);
         waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
         shown = dialog;
+    } else if (wish.page == "manual"_L1) {
+        ManualWindow::open(&window, u"concepts"_s);
+        shown = window.findChild<ManualWindow*>();
     } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
         return complain(
             u"there is no page named “%1”; use overview, map, parameters, tensor, files, compare, findings, "
-            u"reshard or export"_s.arg(wish.page));
+            u"reshard, export or manual"_s.arg(wish.page));
     }
     (void)shown->grab(); // the first picture makes the map request its tiles
     if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))

@@ -2,6 +2,8 @@
 #include "app/cli/frame/version.h"
 
 #include "core/base/build_info.h"
+#include "core/base/tested_releases.h"
+#include "core/tensor/compute_modules.h"
 
 namespace shardscope::cli {
 
@@ -20,6 +22,23 @@ void writeVersion(const TextSink& sink, bool json)
         out.field("commit", info.commit);
         out.field("build_type", info.buildType);
         out.textOrNull("sanitizers", info.sanitizers);
+        out.field("static", !canLoadModules());
+        out.key("modules");
+        out.beginArray();
+        for (const ComputeModuleState& module : computeModuleStates()) {
+            out.beginObject();
+            out.field("device", module.device);
+            out.field("file", module.file);
+            out.field("usable", module.whyNot.empty());
+            out.textOrNull("why_not", module.whyNot);
+            out.endObject();
+        }
+        out.endArray();
+        out.key("tested_deepspeed");
+        out.beginArray();
+        for (const std::string_view release : kTestedReleases)
+            out.value(release);
+        out.endArray();
         out.endObject();
     }) + "\n");
 }

@@ -28,10 +28,10 @@ Command makeProgram()
         {"shardscope verify runs/llama-16 --against runs/llama",
             "Is the result complete, with the same state?"},
     };
-    out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
-        statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),
-        reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(), planCommand(), runCommand(),
-        cleanCommand(), completionCommand()};
+    out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(),
+        showCommand(), statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(),
+        repairCommand(), reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(),
+        planCommand(), runCommand(), cleanCommand(), completionCommand(), helpCommand()};
     return out;
 }
 

@@ -31,5 +31,6 @@ Command skeletonCommand();
 Command cleanCommand();
 Command tagsCommand();
 Command completionCommand();
+Command helpCommand();
 
 } // namespace shardscope::cli

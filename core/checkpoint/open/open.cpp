@@ -2,6 +2,8 @@
 #include "core/checkpoint/open/open.h"
 
 #include "core/base/finding_codes.h"
+#include "core/base/tested_releases.h"
+#include "core/base/text.h"
 #include "core/checkpoint/experts/expert_files.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/folder/file_loader.h"
@@ -432,6 +434,18 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
+/// A note, not a warning: scripts that ask for a healthy checkpoint must not stop at each release of
+/// DeepSpeed.
+void noteNewerRelease(Checkpoint& out)
+{
+    if (isNewerThanTested(out.deepspeedVersion))
+        out.findings.push_back({code::kNewerRelease, Severity::Warning,
+            "saved by DeepSpeed " + toValidUtf8(out.deepspeedVersion) + ", which is newer than "
+                + std::string(kTestedReleases.back())
+                + ", the newest release that this version was tested with",
+            {}, {}});
+}
+
 void addUnfinishedWork(io::FileSystem& files, Checkpoint& out)
 {
     for (Finding& finding : unfinishedWorkFindings(files, out)) {
@@ -472,6 +486,7 @@ Result<OpenedCheckpoint> openCheckpoint(
     SHARDSCOPE_CHECK(opening.run(found.foreignKind));
     SHARDSCOPE_CHECK(job.poll()); // after a stop, files may look unreadable
     opening.finish();
+    noteNewerRelease(*out);
     addUnfinishedWork(files, *out);
     return OpenedCheckpoint{out, found.selectedFile};
 }

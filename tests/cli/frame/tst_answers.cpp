@@ -4,9 +4,12 @@
 
 #include "core/base/text.h"
 #include "core/io/sha256.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 
 using namespace shardscope;
@@ -224,4 +227,18 @@ TEST_CASE("--version --json names the build")
 {
     CHECK(!answerOf({"--version"}).at("version").get<std::string>().empty());
     CHECK(runShardscope({"--version"}).out.starts_with("shardscope "));
+}
+
+TEST_CASE("--version --json says which modules can be used, and which releases were tested")
+{
+    const Json version = answerOf({"--version"});
+    CHECK(version.at("static") == false);
+    REQUIRE(version.at("modules").size() == 2);
+    for (const Json& module : version.at("modules"))
+        CHECK(module.at("usable").get<bool>() == module.at("why_not").is_null());
+    // The newest one is the judge of everything that is written.
+    std::ifstream requirements(sourceFolder() + "/tests/interop/requirements.txt");
+    const std::string text((std::istreambuf_iterator<char>(requirements)), {});
+    CHECK(text.find("deepspeed==" + version.at("tested_deepspeed").back().get<std::string>() + "\n")
+        != std::string::npos);
 }

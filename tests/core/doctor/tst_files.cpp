@@ -82,6 +82,16 @@ TEST_CASE("L2: a pointer to a tag that is not there")
     CHECK(found->diagnosis->repairs);
 }
 
+TEST_CASE("a release of DeepSpeed that was not tested is a warning, and nothing else")
+{
+    const Patchable newer("zero2-w2");
+    newer.operateOnAll("_states.pt",
+        [](Surgery& surgery) { surgery.set({"ds_version"}, surgery.builder().string("99.0.0+git")); });
+    const CheckResult result = newer.check();
+    checkExplained(result, "newer-release", Severity::Warning);
+    CHECK(troubles(result) == std::set<std::string>{"newer-release"});
+}
+
 TEST_CASE("a sub-group size that the sub-groups on disk contradict is reported")
 {
     const Patchable damaged("zero3-w4");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/report/documents/manual.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/manual_window.h"
+#include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
@@ -23,7 +26,9 @@
 #include <QTabWidget>
 #include <QTableView>
 #include <QTest>
+#include <QTextBrowser>
 #include <QTreeView>
+#include <QUrl>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -222,12 +227,48 @@ private Q_SLOTS:
             QTest::keyClick(&ui.window(), static_cast<Qt::Key>(Qt::Key_1 + page), Qt::ControlModifier);
             QCOMPARE(tabs->currentIndex(), page);
         }
-        QTest::keyClick(&ui.window(), Qt::Key_F1);
+        QTest::keyClick(&ui.window(), Qt::Key_F1, Qt::ControlModifier);
         QTRY_VERIFY(ui.find<QDialog>("shortcutSheet") != nullptr);
         ui.find<QDialog>("shortcutSheet")->close();
         QTest::keyClick(&ui.window(), Qt::Key_W, Qt::ControlModifier);
         QVERIFY(ui.checkpoint() == nullptr);
         QVERIFY(ui.find<StartPage>("startPage")->isVisible());
+    }
+
+    void manualForWhatHasTheFocus()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const std::pair<const char*, const char*> pages[] = {{"overview", "getting-started"},
+            {"map", "concepts"}, {"compare", "comparing"}, {"findings", "repairing"}};
+        for (const auto& [page, topic] : pages) {
+            QVERIFY(ui.window().showPage(QString::fromLatin1(page)));
+            ui.find<QTabWidget>("pageTabs")->currentWidget()->setFocus();
+            QTest::keyClick(&ui.window(), Qt::Key_F1);
+            auto* manual = ui.find<ManualWindow>("manualWindow");
+            QVERIFY(manual != nullptr);
+            QCOMPARE(manual->topic(), QString::fromLatin1(topic));
+        }
+        auto* manual = ui.find<ManualWindow>("manualWindow");
+        auto* text = ui.find<QTextBrowser>("manualText");
+        for (const ManualPage& page : manualPages()) {
+            manual->showTopic(
+                QString::fromUtf8(page.topic.data(), static_cast<qsizetype>(page.topic.size())));
+            QVERIFY(text->toPlainText().startsWith(
+                QString::fromUtf8(page.title.data(), static_cast<qsizetype>(page.title.size()))));
+        }
+        manual->showTopic(u"resharding"_s);
+        Q_EMIT text->anchorClicked(QUrl(u"support.md"_s));
+        QCOMPARE(manual->topic(), u"support"_s);
+        QTest::keyClick(manual, Qt::Key_Escape);
+        QTRY_VERIFY(ui.find<ManualWindow>("manualWindow") == nullptr);
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        dialog->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(dialog));
+        QTest::keyClick(dialog, Qt::Key_F1);
+        QTRY_VERIFY(dialog->findChild<ManualWindow*>() != nullptr);
+        QCOMPARE(dialog->findChild<ManualWindow*>()->topic(), u"resharding"_s);
+        dialog->close();
     }
 
     void goesToAddresses()

@@ -220,6 +220,18 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "The message says what is lost or fails."},
         .noRemedy = "the message says what to do",
     },
+    // A release of DeepSpeed that did not exist when this version was tested.
+    Diagnosis{
+        .code = code::kNewerRelease,
+        .name = "Saved by a newer DeepSpeed than those tested",
+        .depth = CheckDepth::Metadata,
+        .worst = Severity::Warning,
+        .means
+        = {.loading = "What is written was tested with the releases that `shardscope --version --json` "
+                      "lists, and not with this one."},
+        .remedy = "try the copy with the new release before you delete the original; a newer Shardscope may "
+                  "know it",
+    },
     // ZeRO-3: the shards are not split as the configuration says, or it does not say how.
     Diagnosis{
         .code = code::kSubGroupSize,

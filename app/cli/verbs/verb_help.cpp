@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/frame/help.h"
+#include "app/cli/frame/terminal.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/base/nearest_word.h"
+#include "core/report/documents/manual.h"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace shardscope::cli {
+
+namespace {
+
+std::vector<std::string> topics()
+{
+    std::vector<std::string> out;
+    for (const ManualPage& page : manualPages())
+        out.emplace_back(page.topic);
+    return out;
+}
+
+void writePageJson(const TextSink& answer, const ManualPage& page)
+{
+    answer(jsonText([&](JsonWriter& json) {
+        json.beginObject();
+        json.field("schema", "shardscope/help/1");
+        json.field("topic", page.topic);
+        json.field("title", page.title);
+        json.field("text", page.text);
+        json.endObject();
+    }) + "\n");
+}
+
+void writeTopics(Output& output)
+{
+    if (output.json()) {
+        output.answer()(jsonText([&](JsonWriter& json) {
+            json.beginObject();
+            json.field("schema", "shardscope/help/1");
+            json.key("topics");
+            json.beginArray();
+            for (const ManualPage& page : manualPages()) {
+                json.beginObject();
+                json.field("topic", page.topic);
+                json.field("title", page.title);
+                json.endObject();
+            }
+            json.endArray();
+            json.endObject();
+        }) + "\n");
+        return;
+    }
+    TextTable table({{"topic"}, {"page"}});
+    for (const ManualPage& page : manualPages())
+        table.add({std::string(page.topic), std::string(page.title)});
+    table.write(output.answer(), output.answerStyle());
+    output.answer()(
+        "\n`shardscope help TOPIC` prints a page, `shardscope COMMAND --help` explains a command.\n");
+}
+
+Result<int> runHelp(Session& session)
+{
+    Output& output = session.output();
+    const std::string topic = session.arguments().positional("TOPIC");
+    if (topic.empty()) {
+        writeTopics(output);
+        return kExitDone;
+    }
+    if (const ManualPage* page = findManualPage(topic)) {
+        if (output.json())
+            writePageJson(output.answer(), *page);
+        else
+            output.answer()(page->text);
+        return kExitDone;
+    }
+    const auto& verbs = program().children;
+    const auto verb = std::ranges::find(verbs, topic, &Command::name);
+    if (verb == verbs.end() || output.json()) {
+        return fail(ErrorCode::Usage, "the manual has no page `" + topic + "`", {},
+            nearestHint(topic, topics(), "`shardscope help` lists the pages"));
+    }
+    writeHelp(output.answer(), output.answerStyle(), {&program(), &*verb}, textWidth(STDOUT_FILENO));
+    return kExitDone;
+}
+
+} // namespace
+
+Command helpCommand()
+{
+    return {
+        .name = "help",
+        .summary = "print a page of the manual",
+        .description
+        = {"Prints a page of the manual as Markdown. Without TOPIC it lists the pages. The name of a "
+           "command prints its help."},
+        .positionals = {{.name = "TOPIC",
+            .kind = ValueKind::Choice,
+            .help = "A page of the manual, or a command.",
+            .required = false,
+            .choices = topics()}},
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope help concepts", "How does ZeRO store a training state?"},
+            {"shardscope help troubleshooting | less", "What does this message mean?"}},
+        .run = runHelp,
+    };
+}
+
+} // namespace shardscope::cli
