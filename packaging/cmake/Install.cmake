@@ -2,6 +2,8 @@
 # What `cmake --install` puts where. Completions are printed by the built program, so they cannot go stale.
 set(SHARDSCOPE_ID org.shardscope.Shardscope)
 
+# Components are the Debian packages: `cli` without Qt, `gui` with it. The rest is for installations from source.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME cli)
 if(TARGET shardscope)
   install(TARGETS shardscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES packaging/man/shardscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
@@ -22,13 +24,14 @@ if(TARGET shardscope)
   install(FILES ${completions}/shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${completions}/_shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${completions}/shardscope.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-  install(FILES LICENSE README.md CONTRIBUTING.md rooms.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md rooms.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY resources/manual resources/images DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources)
   if(EXISTS ${PROJECT_SOURCE_DIR}/resources/schemas)
     install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
   endif()
 endif()
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gui)
 if(TARGET shardscope-gui)
   install(TARGETS shardscope-gui RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES packaging/man/shardscope-gui.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
@@ -38,6 +41,8 @@ if(TARGET shardscope-gui)
   install(FILES resources/icons/${SHARDSCOPE_ID}.svg
           DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
 endif()
+
+include(packaging/cmake/DebianPackages.cmake)
 
 if(SHARDSCOPE_BUILD_TESTS)
   include(packaging/cmake/PackagingTests.cmake)

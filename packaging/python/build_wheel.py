@@ -1,54 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the wheel of the command line: build_wheel.py PROGRAM PLATFORM FOLDER.
+"""Builds a wheel: build_wheel.py PACKAGE PROGRAM PLATFORM FOLDER.
 
-A wheel is a zip file with a list of its files (PEP 427): this program and the Python package. The same input
-gives the same bytes. PLATFORM is the tag of the program: "linux_x86_64" for one that needs this machine's
-libraries, or several with dots for a static one. Standard library only. Prints the wheel's path.
+PACKAGE is `shardscope`, with the command line, or `shardscope-gui`, with the window. A wheel is a zip file with a
+list of its files (PEP 427): this program and the Python package. The same input gives the same bytes. PLATFORM is the
+tag of the program: "linux_x86_64" for one that needs this machine's libraries, or several with dots for a static
+one. Standard library only. Prints the wheel's path.
 """
 
 import base64
 import hashlib
-import json
-import subprocess
+import re
 import sys
 import zipfile
 from pathlib import Path
+from typing import NamedTuple, Tuple
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
-PACKAGE = "shardscope"
 TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can record
 MODE_FILE, MODE_PROGRAM = 0o100644, 0o100755
 
 
-def metadata(version):
-    description = (HERE / "README.md").read_text(encoding="utf-8")
+class Package(NamedTuple):
+    name: str  # of the program and of its command
+    module: str  # of Python
+    summary: str
+    readme: str
+    entry: str  # what the command calls
+    requires: Tuple[str, ...] = ()
+    shared: Tuple[str, ...] = ()  # files of the source for MODULE/share
+
+
+ID = "org.shardscope.Shardscope"
+PACKAGES = {
+    package.name: package
+    for package in (
+        Package(
+            "shardscope",
+            "shardscope",
+            "Inspect, verify, compare, reshard and repair DeepSpeed checkpoints",
+            "README.md",
+            "shardscope.program:main",
+        ),
+        Package(
+            "shardscope-gui",
+            "shardscope_gui",
+            "The window of Shardscope, for DeepSpeed checkpoints",
+            "README-gui.md",
+            "shardscope_gui:main",
+            ("PySide6-Essentials>=6.4",),
+            (f"packaging/linux/{ID}.desktop", f"packaging/linux/{ID}.xml", f"resources/icons/{ID}.svg"),
+        ),
+    )
+}
+
+
+def version():
+    """The one version number of the project."""
+    text = (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8")
+    return re.search(r"^project\(shardscope VERSION ([0-9.]+) ", text, re.MULTILINE).group(1)
+
+
+def metadata(package):
     return (
         "Metadata-Version: 2.1\n"
-        f"Name: {PACKAGE}\n"
-        f"Version: {version}\n"
-        "Summary: Inspect, verify, compare, reshard and repair DeepSpeed checkpoints\n"
+        f"Name: {package.name}\n"
+        f"Version: {version()}\n"
+        f"Summary: {package.summary}\n"
         "License: Apache-2.0\n"
-        "Requires-Python: >=3.9\n"
+        + "".join(f"Requires-Dist: {one}\n" for one in package.requires)
+        + "Requires-Python: >=3.9\n"
         "Classifier: Operating System :: POSIX :: Linux\n"
         "Classifier: Typing :: Typed\n"
         "Description-Content-Type: text/markdown\n"
-        f"\n{description}"
+        f"\n{(HERE / package.readme).read_text(encoding='utf-8')}"
     )
 
 
-def content(program, version, platform):
+def content(package, program, platform):
     """Name in the wheel → (bytes, mode)."""
-    info = f"{PACKAGE}-{version}.dist-info"
-    out = {f"{PACKAGE}/bin/{PACKAGE}": (program.read_bytes(), MODE_PROGRAM)}
-    for path in sorted((HERE / PACKAGE).rglob("*")):
+    info = f"{package.module}-{version()}.dist-info"
+    out = {f"{package.module}/bin/{package.name}": (program.read_bytes(), MODE_PROGRAM)}
+    for path in sorted((HERE / package.module).rglob("*")):
         if path.is_file() and path.suffix in (".py", ".typed"):
             out[str(path.relative_to(HERE))] = (path.read_bytes(), MODE_FILE)
+    for name in package.shared:
+        out[f"{package.module}/share/{Path(name).name}"] = ((SOURCE / name).read_bytes(), MODE_FILE)
     tags = "".join(f"Tag: py3-none-{one}\n" for one in platform.split("."))
     texts = {
-        "METADATA": metadata(version),
-        "WHEEL": f"Wheel-Version: 1.0\nGenerator: {PACKAGE}\nRoot-Is-Purelib: false\n{tags}",
-        "entry_points.txt": f"[console_scripts]\n{PACKAGE} = {PACKAGE}.program:main\n",
+        "METADATA": metadata(package),
+        "WHEEL": f"Wheel-Version: 1.0\nGenerator: shardscope\nRoot-Is-Purelib: false\n{tags}",
+        "entry_points.txt": f"[console_scripts]\n{package.name} = {package.entry}\n",
         "LICENSE": (SOURCE / "LICENSE").read_text(encoding="utf-8"),
     }
     for name, text in texts.items():
@@ -73,10 +115,10 @@ def write(path, files):
             wheel.writestr(entry, data)
 
 
-def main(program, platform, folder):
-    version = json.loads(subprocess.check_output([program, "--version", "--json"]))["version"]
-    path = Path(folder) / f"{PACKAGE}-{version}-py3-none-{platform}.whl"
-    write(path, content(Path(program), version, platform))
+def main(name, program, platform, folder):
+    package = PACKAGES[name]
+    path = Path(folder) / f"{package.module}-{version()}-py3-none-{platform}.whl"
+    write(path, content(package, Path(program), platform))
     print(path)
 
 

@@ -34,5 +34,12 @@ for page in pages:
 words = len((SOURCE / "README.md").read_text(encoding="utf-8").split())
 if words > MAX_README_WORDS:
     problems.append(f"README.md has {words} words; at most {MAX_README_WORDS}")
+# One version number: that of the project.
+version = re.search(r"^project\(shardscope VERSION ([0-9.]+) ", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
+newest = re.search(r"^## (\S+) \((\S+)\)$", (SOURCE / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+release = re.search(r'<release version="([^"]+)" date="([^"]+)"',
+                    (SOURCE / "packaging/linux/org.shardscope.Shardscope.metainfo.xml").read_text(encoding="utf-8"))
+if newest.groups() != release.groups() or newest.group(1) != version:
+    problems.append(f"versions differ: project {version}, changelog {newest.groups()}, metainfo {release.groups()}")
 print("\n".join(problems) or f"{len(pages)} pages, {sentences} sentences, README of {words} words")
 sys.exit(1 if problems else 0)

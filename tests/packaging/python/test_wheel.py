@@ -19,10 +19,10 @@ class Wheel(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def build(self, name):
+    def build(self, name, package="shardscope"):
         (self.folder / name).mkdir()
         subprocess.run(
-            [sys.executable, str(SOURCE / "packaging/python/build_wheel.py"), str(PROGRAM), "linux_x86_64",
+            [sys.executable, str(SOURCE / "packaging/python/build_wheel.py"), package, str(PROGRAM), "linux_x86_64",
              str(self.folder / name)],
             check=True, stdout=subprocess.DEVNULL,
         )
@@ -56,6 +56,32 @@ class Wheel(unittest.TestCase):
         self.assertIn("shardscope", run(str(venv / "bin/pip"), "show", "-f", "shardscope"))
         run(str(venv / "bin/pip"), "uninstall", "-q", "-y", "shardscope")
         self.assertFalse((venv / "bin/shardscope").exists())
+
+    def test_the_wheel_of_the_window(self):
+        wheel = self.build("gui", "shardscope-gui")  # the program does not matter here
+        venv, share = self.folder / "venv", self.folder / "share"
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        subprocess.run([str(venv / "bin/pip"), "install", "-q", "--no-index", "--no-deps", str(wheel)], check=True)
+        starter = str(venv / "bin/shardscope-gui")
+        done = subprocess.run([starter], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("pip install PySide6-Essentials", done.stderr)
+        environment = {**os.environ, "XDG_DATA_HOME": str(share), "PATH": f"{venv}/bin:{os.environ['PATH']}"}
+        done = subprocess.run([starter, "--install-desktop"], env=environment, capture_output=True, text=True, check=True)
+        written = done.stdout.split()
+        self.assertEqual(len(written), 3)
+        for path in written:
+            self.assertTrue(Path(path).stat().st_size, path)
+        entry = (share / "applications/org.shardscope.Shardscope.desktop").read_text(encoding="utf-8")
+        self.assertIn(f'Exec="{starter}" %F\n', entry)
+        if shutil.which("desktop-file-validate"):
+            subprocess.run(["desktop-file-validate", str(share / "applications/org.shardscope.Shardscope.desktop")], check=True)
+        # With PySide6-Essentials, its libraries and plugins are used.
+        (qt := venv / "fake/PySide6/Qt/lib").mkdir(parents=True)
+        (venv / "fake/PySide6/__init__.py").touch()
+        done = subprocess.run([starter, "--version"], env={**os.environ, "PYTHONPATH": str(venv / "fake")}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(qt.is_dir())
 
 
 if __name__ == "__main__":
