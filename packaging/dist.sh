@@ -6,14 +6,17 @@
 #   packaging/dist.sh gui-wheel    the wheel `shardscope-gui`: the window, on the Qt of PySide6-Essentials
 #   packaging/dist.sh deb          the Debian packages `shardscope` and `shardscope-gui`
 #   packaging/dist.sh all          everything; the default
+#   packaging/dist.sh static|wheel --machine aarch64     for another processor, by Debian's cross compiler
 set -eu
 . "$(dirname "$0")/build.sh"
 
 what=${1:-all}
-case $what in
-static | wheel | gui-wheel | deb | all) ;;
+machine=$(uname -m)
+case "$what ${2:-} ${3:-}" in
+"static  " | "wheel  " | "gui-wheel  " | "deb  " | "all  ") ;;
+"static --machine aarch64" | "wheel --machine aarch64") machine=aarch64 ;;
 *)
-    echo "usage: packaging/dist.sh [static|wheel|gui-wheel|deb|all]" >&2
+    echo "usage: packaging/dist.sh [static|wheel|gui-wheel|deb|all], or static|wheel --machine aarch64" >&2
     exit 2
     ;;
 esac
@@ -21,7 +24,6 @@ wanted() { [ "$what" = all ] || [ "$what" = "$1" ]; }
 
 "$root/packaging/setup.sh"
 libtorch=OFF # needs the user's own LibTorch
-machine=$(uname -m)
 out=$root/build/dist
 tools=$root/packaging/dist
 mkdir -p "$out"
@@ -42,16 +44,54 @@ version_of() {
     sed -n 's/^project(shardscope VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt"
 }
 
+# A cross compiler, the archives of the other machine from its Debian packages, and an emulator that tries the program.
+prepare_cross() {
+    triple=$machine-linux-gnu
+    as_root=""
+    [ "$(id -u)" -eq 0 ] || as_root="sudo"
+    command -v "$triple-g++" >/dev/null && command -v "qemu-$machine-static" >/dev/null ||
+        $as_root apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends "g++-$triple" qemu-user-static
+    sysroot=$root/build/sysroot-$machine
+    [ ! -d "$sysroot/usr" ] || return 0
+    downloads=$root/build/downloads-$machine
+    mkdir -p "$downloads/lists/partial" "$downloads/cache/archives/partial" "$sysroot"
+    (
+        cd "$downloads"
+        set -- -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root \
+            -o Dir::State::Lists="$downloads/lists" -o Dir::Cache="$downloads/cache"
+        apt-get "$@" update
+        apt-get "$@" download zlib1g-dev libdeflate-dev libssl-dev libxxhash-dev libre2-dev
+        for package in *.deb; do
+            dpkg -x "$package" "$sysroot"
+        done
+    )
+}
+
+emulator=""
+build_folder=build/dist-portable
+set --
+if [ "$machine" != "$(uname -m)" ]; then
+    prepare_cross
+    emulator=qemu-$machine-static
+    build_folder=build/dist-$machine
+    native=/usr/lib/$(uname -m)-linux-gnu/cmake
+    set -- -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$machine" -DCMAKE_CXX_COMPILER="$triple-g++" \
+        -DCMAKE_LIBRARY_ARCHITECTURE="$triple" -DCMAKE_FIND_ROOT_PATH="$sysroot" -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY \
+        -DCMAKE_CXX_FLAGS="-isystem $sysroot/usr/include/$triple" -DSHARDSCOPE_MOLD=OFF \
+        -Dspdlog_DIR="$native/spdlog" -Dfmt_DIR="$native/fmt"
+    export PKG_CONFIG_LIBDIR="$sysroot/usr/lib/$triple/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$sysroot"
+fi
+
 # Programs and archives without shared libraries of Debian, so that they run elsewhere.
 if wanted static || wanted wheel || wanted gui-wheel; then
-    configure_dist build/dist-portable -DSHARDSCOPE_ARCHIVES=ON -DSHARDSCOPE_BUILD_GUI="$(wanted gui-wheel && echo ON || echo OFF)"
+    configure_dist $build_folder -DSHARDSCOPE_ARCHIVES=ON -DSHARDSCOPE_BUILD_GUI="$(wanted gui-wheel && echo ON || echo OFF)" "$@"
 fi
 
 if wanted static || wanted wheel; then
-    build build/dist-portable shardscope-static
-    program=$root/build/dist-portable/program/shardscope
+    build $build_folder shardscope-static
+    program=$root/$build_folder/program/shardscope
     mkdir -p "$(dirname "$program")"
-    strip -o "$program" "$root/build/dist-portable/app/cli/shardscope-static"
+    "${triple:+$triple-}strip" -o "$program" "$root/$build_folder/app/cli/shardscope-static"
 fi
 
 if wanted static; then
@@ -64,7 +104,7 @@ if wanted static; then
         fish/vendor_completions.d/shardscope.fish:fish; do
         target=$out/$name/share/${entry%:*}
         mkdir -p "$(dirname "$target")"
-        "$program" completion "${entry#*:}" >"$target"
+        $emulator "$program" completion "${entry#*:}" >"$target"
     done
     cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$out/$name/"
     python3 "$tools/notices.py" static >"$out/$name/THIRD-PARTY-NOTICES"

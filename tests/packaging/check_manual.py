@@ -34,6 +34,16 @@ for page in pages:
 words = len((SOURCE / "README.md").read_text(encoding="utf-8").split())
 if words > MAX_README_WORDS:
     problems.append(f"README.md has {words} words; at most {MAX_README_WORDS}")
+# One place lists the environment variables that the programs and the Python package read.
+table = (SOURCE / "resources/manual/scripting.md").read_text(encoding="utf-8")
+for folder in ("core", "app", "ui", "packaging/python/shardscope", "packaging/python/shardscope_gui"):
+    for file in (SOURCE / folder).rglob("*"):
+        if file.suffix not in (".cpp", ".h", ".py"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r'(?:getenv|qEnvironmentVariable\w*|environ\.get)\(u?"([A-Z_]+)"', text):
+            if f"`{name}`" not in table and name != "HOME":
+                problems.append(f"{file.relative_to(SOURCE)}: {name} is not in resources/manual/scripting.md")
 # One version number: that of the project.
 version = re.search(r"^project\(shardscope VERSION ([0-9.]+) ", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
 newest = re.search(r"^## (\S+) \((\S+)\)$", (SOURCE / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
