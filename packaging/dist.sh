@@ -36,7 +36,7 @@ umask 022
 configure_dist() {
     folder=$1
     shift
-    configure release "$folder" -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF -DSHARDSCOPE_BUILD_TESTS=OFF \
+    configure release "$folder" -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF -DSHARDSCOPE_BUILD_TESTS=OFF -DSHARDSCOPE_CUDA=OFF \
         -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none "$@"
 }
 
@@ -82,6 +82,18 @@ if [ "$machine" != "$(uname -m)" ]; then
     export PKG_CONFIG_LIBDIR="$sysroot/usr/lib/$triple/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$sysroot"
 fi
 
+# describe_libraries static|gui: licences and versions of what is inside the program.
+describe_libraries() {
+    python3 "$tools/notices.py" "$1" >"$root/$build_folder/program/THIRD-PARTY-NOTICES"
+    python3 "$tools/sbom.py" "$1" "$(version_of)" >"$root/$build_folder/program/sbom.cdx.json"
+}
+# wheel_of PACKAGE static|gui PROGRAM PLATFORM
+wheel_of() {
+    describe_libraries "$2"
+    python3 "$root/packaging/python/build_wheel.py" "$1" "$3" "$4" "$out" \
+        "$root/$build_folder/program/THIRD-PARTY-NOTICES" "$root/$build_folder/program/sbom.cdx.json"
+}
+
 # Programs and archives without shared libraries of Debian, so that they run elsewhere.
 if wanted static || wanted wheel || wanted gui-wheel; then
     configure_dist $build_folder -DSHARDSCOPE_ARCHIVES=ON -DSHARDSCOPE_BUILD_GUI="$(wanted gui-wheel && echo ON || echo OFF)" "$@"
@@ -107,8 +119,8 @@ if wanted static; then
         $emulator "$program" completion "${entry#*:}" >"$target"
     done
     cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$out/$name/"
-    python3 "$tools/notices.py" static >"$out/$name/THIRD-PARTY-NOTICES"
-    python3 "$tools/sbom.py" static "$(version_of)" >"$out/$name/sbom.cdx.json"
+    describe_libraries static
+    cp "$root/$build_folder/program/THIRD-PARTY-NOTICES" "$root/$build_folder/program/sbom.cdx.json" "$out/$name/"
     tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
         -C "$out" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
     rm -rf "${out:?}/$name"
@@ -117,8 +129,9 @@ fi
 
 if wanted wheel; then
     # A static program runs under every libc.
-    python3 "$root/packaging/python/build_wheel.py" shardscope "$program" \
-        "manylinux1_$machine.manylinux2014_$machine.musllinux_1_1_$machine" "$out"
+    tags=manylinux2014_$machine.musllinux_1_1_$machine
+    [ "$machine" != x86_64 ] || tags=manylinux1_$machine.$tags # which is older than other machines' tags
+    wheel_of shardscope static "$program" "$tags"
 fi
 
 if wanted gui-wheel; then
@@ -127,7 +140,7 @@ if wanted gui-wheel; then
     mkdir -p "$(dirname "$window")"
     strip -o "$window" "$root/build/dist-portable/app/gui/shardscope-gui"
     python3 "$tools/check_symbols.py" "$window" 2.34
-    python3 "$root/packaging/python/build_wheel.py" shardscope-gui "$window" "manylinux_2_34_$machine" "$out"
+    wheel_of shardscope-gui gui "$window" "manylinux_2_34_$machine"
 fi
 
 if wanted deb; then

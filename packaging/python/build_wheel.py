@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a wheel: build_wheel.py PACKAGE PROGRAM PLATFORM FOLDER.
+"""Builds a wheel: build_wheel.py PACKAGE PROGRAM PLATFORM FOLDER [NOTICES SBOM].
 
 PACKAGE is `shardscope`, with the command line, or `shardscope-gui`, with the window. A wheel is a zip file with a
 list of its files (PEP 427): this program and the Python package. The same input gives the same bytes. PLATFORM is the
 tag of the program: "linux_x86_64" for one that needs this machine's libraries, or several with dots for a static
-one. Standard library only. Prints the wheel's path.
+one. NOTICES and SBOM name files about the libraries in the program. Standard library only. Prints the wheel's path.
 """
 
 import base64
@@ -77,7 +77,7 @@ def metadata(package):
     )
 
 
-def content(package, program, platform):
+def content(package, program, platform, notices=None, sbom=None):
     """Name in the wheel → (bytes, mode)."""
     info = f"{package.module}-{version()}.dist-info"
     out = {f"{package.module}/bin/{package.name}": (program.read_bytes(), MODE_PROGRAM)}
@@ -95,6 +95,10 @@ def content(package, program, platform):
     }
     for name, text in texts.items():
         out[f"{info}/{name}"] = (text.encode(), MODE_FILE)
+    if notices:
+        out[f"{info}/licenses/THIRD-PARTY-NOTICES"] = (Path(notices).read_bytes(), MODE_FILE)
+    if sbom:  # PEP 770
+        out[f"{info}/sboms/{package.name}.cdx.json"] = (Path(sbom).read_bytes(), MODE_FILE)
     record = "".join(f"{name},sha256={digest(data)},{len(data)}\n" for name, (data, _) in sorted(out.items()))
     out[f"{info}/RECORD"] = (f"{record}{info}/RECORD,,\n".encode(), MODE_FILE)
     return out
@@ -115,10 +119,10 @@ def write(path, files):
             wheel.writestr(entry, data)
 
 
-def main(name, program, platform, folder):
+def main(name, program, platform, folder, notices=None, sbom=None):
     package = PACKAGES[name]
     path = Path(folder) / f"{package.module}-{version()}-py3-none-{platform}.whl"
-    write(path, content(package, Path(program), platform))
+    write(path, content(package, Path(program), platform, notices, sbom))
     print(path)
 
 
