@@ -54,8 +54,15 @@ if(TARGET shardscope)
     endif()
   endif()
   if(SHARDSCOPE_PYTHON AND TARGET shardscope-static)
-    add_test(NAME packaging.static COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/test_static.py
-                                           $<TARGET_FILE:shardscope-static> $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+    foreach(part IN ITEMS static:Static old-kernel:OldKernel)
+      string(REPLACE ":" ";" part ${part})
+      list(GET part 0 name)
+      list(GET part 1 class)
+      add_test(NAME packaging.${name}
+               COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/test_static.py $<TARGET_FILE:shardscope-static>
+                       $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR} ${class})
+    endforeach()
+    set_tests_properties(packaging.old-kernel PROPERTIES SKIP_RETURN_CODE 77)
   endif()
   add_test(NAME packaging.install
            COMMAND sh ${packaging_tests}/check_install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}

