@@ -30,6 +30,8 @@ mkdir -p "$out"
 # The time of the commit stands for all times.
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 315532800)
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+# Qt's resources record times, and are not compiled again at each commit.
+export QT_RCC_SOURCE_DATE_OVERRIDE=315532800
 umask 022
 
 # configure_dist FOLDER [CMake argument...]: as `release`. Link-time optimisation and build identifiers differ by folder.
