@@ -4,13 +4,13 @@
 #include "app/cli/frame/exit.h"
 #include "app/cli/frame/help.h"
 #include "app/cli/frame/log_file.h"
+#include "app/cli/frame/next_command.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/frame/version.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
-#include "core/base/shell_quote.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
@@ -32,17 +32,21 @@ bool asksForJson(const std::vector<std::string>& words)
     return std::find(words.begin(), end, "--json") != end;
 }
 
-/// Reports the error in the chosen output form and returns the exit code.
-int report(Output& output, const Error& error)
+/// Reports the error in the chosen output form, with the command to run next, and returns the exit code.
+int report(Output& output, const Error& error, const std::string& next)
 {
+    const auto asText = [&] {
+        writeErrorText(
+            [&](std::string_view text) { output.message(text); }, output.messageStyle(), error, next);
+    };
     output.progressLine("");
     if (output.json())
-        writeErrorJson(output.answer(), error);
+        writeErrorJson(output.answer(), error, next);
     else
-        writeErrorText([&](std::string_view text) { output.message(text); }, output.messageStyle(), error);
+        asText();
     // An error object that does not reach standard output must still be visible somewhere.
     if (const Status written = output.finishAnswer(); output.json() && !written)
-        writeErrorText([&](std::string_view text) { output.message(text); }, output.messageStyle(), error);
+        asText();
     return exitCode(error.code);
 }
 
@@ -51,13 +55,9 @@ Error withWayOn(Error error, const Command& command, const std::vector<std::stri
 {
     if (error.code != ErrorCode::Cancelled || !error.hint.empty())
         return error;
-    std::string line = "shardscope";
-    for (const std::string& word : words)
-        line += " " + shellQuoted(word);
-    error.hint = command.resumes ? "the same command continues from "
-                                   "here: "
-            + line + " (--restart starts again)"
-                                 : "nothing was written; run it again: " + line;
+    error.hint = command.resumes
+        ? "the same command continues from here: " + asTyped(words) + " (--restart starts again)"
+        : "nothing was written; run it again: " + asTyped(words);
     return error;
 }
 
@@ -93,14 +93,14 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
 int reportNoCommand(Output& output, const Parsed& parsed)
 {
     const int code = report(output,
-        {ErrorCode::Usage, "a command is missing", {}, "see `" + commandLine(parsed.path) + " --help`"});
+        {ErrorCode::Usage, "a command is missing", {}, "see `" + commandLine(parsed.path) + " --help`"}, {});
     if (!output.json())
         writeCommandList([&](std::string_view text) { output.message(text); }, output.messageStyle(),
             parsed.path, textWidth(STDERR_FILENO));
     return code;
 }
 
-int answerWithoutVerb(const Parsed& parsed, Output& output)
+int answerWithoutVerb(const Parsed& parsed, Output& output, const std::vector<std::string>& words)
 {
     if (parsed.arguments.has("--help"))
         writeHelp(output.answer(), output.answerStyle(), parsed.path, textWidth(STDOUT_FILENO));
@@ -109,7 +109,7 @@ int answerWithoutVerb(const Parsed& parsed, Output& output)
     else
         return reportNoCommand(output, parsed);
     if (const Status written = output.finishAnswer(); !written)
-        return report(output, written.error());
+        return report(output, written.error(), nextCommand(written.error(), &parsed, words));
     return kExitDone;
 }
 
@@ -127,13 +127,16 @@ int runWords(const std::vector<std::string>& words)
     const auto parsed = parse(program(), words);
     if (!parsed) {
         Output output = plainOutput(words);
-        return report(output, parsed.error());
+        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
     }
     Output output(parsed->arguments);
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
-        return answerWithoutVerb(*parsed, output);
+        return answerWithoutVerb(*parsed, output, words);
     const auto code = runCommand(*parsed, output);
-    return code ? *code : report(output, withWayOn(code.error(), *parsed->command, words));
+    if (code)
+        return *code;
+    const Error error = withWayOn(code.error(), *parsed->command, words);
+    return report(output, error, nextCommand(error, &*parsed, words));
 }
 
 /// Opens /dev/null for closed standard streams, in a mode in which using them stays an error. Otherwise the
@@ -149,7 +152,8 @@ void occupyStandardStreams()
 int reportBug(const std::vector<std::string>& words, const std::string& what)
 {
     Output output = plainOutput(words);
-    return report(output, {ErrorCode::Internal, what, {}, "please report it with the command line"});
+    const Error error{ErrorCode::Internal, what, {}, "please report it with the command line"};
+    return report(output, error, nextCommand(error, nullptr, words));
 }
 
 } // namespace

@@ -95,24 +95,27 @@ void writeErrorFields(JsonWriter& json, const Error& error)
     json.textOrNull("hint", error.hint);
 }
 
-void writeErrorJson(const TextSink& sink, const Error& error)
+void writeErrorJson(const TextSink& sink, const Error& error, const std::string& next)
 {
     JsonWriter json(sink);
     json.beginObject();
     json.field("schema", "shardscope/error/1");
     writeErrorFields(json, error);
+    json.textOrNull("command", next);
     json.endObject();
     json.finish();
     sink("\n");
 }
 
-void writeErrorText(const TextSink& sink, const TextStyle& style, const Error& error)
+void writeErrorText(const TextSink& sink, const TextStyle& style, const Error& error, const std::string& next)
 {
     std::string text = style.red("error") + ": " + printable(error.message) + "\n";
     if (!error.path.empty())
         text += "  on: " + printable(error.path) + "\n";
     if (!error.hint.empty())
         text += "  try: " + printable(error.hint) + "\n";
+    if (!next.empty())
+        text += "  run: " + printable(next) + "\n";
     sink(text);
 }
 

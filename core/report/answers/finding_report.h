@@ -24,9 +24,10 @@ std::string findingCountText(const std::vector<Finding>& findings);
 
 /// The fields `code`, `message`, `path` and `hint` of an error, in the current object.
 void writeErrorFields(JsonWriter& json, const Error& error);
-/// The error object `shardscope/error/1`.
-void writeErrorJson(const TextSink& sink, const Error& error);
-/// The error as text: what failed, on what, why, what to do.
-void writeErrorText(const TextSink& sink, const TextStyle& style, const Error& error);
+/// The error object `shardscope/error/1`. `next` is the command to run next; empty when there is none.
+void writeErrorJson(const TextSink& sink, const Error& error, const std::string& next);
+/// The error as text: what failed, on what, why, what to do, and the command to run next.
+void writeErrorText(
+    const TextSink& sink, const TextStyle& style, const Error& error, const std::string& next = {});
 
 } // namespace shardscope

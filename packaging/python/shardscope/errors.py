@@ -8,7 +8,8 @@ class ShardscopeError(Exception):
     """Why the program could not do it.
 
     `code` is stable and meant for scripts: "usage", "not-found", "unreadable", "unsupported", "refused", …
-    `path` and `hint` may be None. `exit_code` is the program's exit status.
+    `path`, `hint` and `command` (what to run next, quoted for a shell) may be None. `exit_code` is the program's
+    exit status.
     """
 
     def __init__(
@@ -18,6 +19,7 @@ class ShardscopeError(Exception):
         path: Optional[str] = None,
         hint: Optional[str] = None,
         exit_code: int = 70,
+        command: Optional[str] = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -25,6 +27,7 @@ class ShardscopeError(Exception):
         self.path = path
         self.hint = hint
         self.exit_code = exit_code
+        self.command = command
 
     def __str__(self) -> str:
         out = self.message

@@ -134,7 +134,12 @@ def _answer(output: bytes, status: int, messages: List[str]) -> Tuple[Mapping[st
         ) from None
     if str(answer.get("schema", "")).startswith(_ERROR_SCHEMA):
         raise ShardscopeError(
-            answer["code"], answer["message"], answer.get("path"), answer.get("hint"), status
+            answer["code"],
+            answer["message"],
+            answer.get("path"),
+            answer.get("hint"),
+            status,
+            answer.get("command"),
         )
     return answer, status
 

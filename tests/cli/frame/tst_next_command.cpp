@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every error names a command that can be pasted, and that command leads on.
+#include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace shardscope;
+using namespace shardscope::test;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Runs the line in a shell as a user who pasted it would, with the built program first in PATH.
+ProcessResult pasted(const std::string& line)
+{
+    const std::string path = fs::path(programPath()).parent_path().string();
+    return runProcess({"/bin/sh", "-c", "PATH='" + path + "':$PATH; export PATH; " + line});
+}
+
+std::string commandOf(const Words& words, int exitCode, const std::string& code)
+{
+    const Json error = errorOf(words, exitCode, code);
+    CAPTURE(error.dump());
+    const Json& command = error.at("command");
+    // A hint that holds the command itself needs no second one.
+    if (command.is_null())
+        CHECK(error.at("hint").get<std::string>().find("shardscope ") != std::string::npos);
+    return command.is_string() ? command.get<std::string>() : std::string();
+}
+
+} // namespace
+
+TEST_CASE("after a target that exists, the command writes next to it")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero3-w4").string();
+    const std::string target = folder / "it's here";
+    REQUIRE(runShardscope({"reshard", source, target, "-w", "2", "--quiet"}).exitCode == 0);
+    const std::string line = commandOf({"reshard", source, target, "-w", "2", "--quiet"}, 5, "target-exists");
+    const ProcessResult second = pasted(line);
+    CAPTURE(line);
+    CHECK(second.exitCode == 0);
+    CHECK(fs::exists(target + "-2/latest"));
+    const std::string third = commandOf({"reshard", source, target, "-w", "2"}, 5, "target-exists");
+    CHECK(third.find("-3") != std::string::npos);
+}
+
+TEST_CASE("after a misspelled word, the command has the right one")
+{
+    const std::string source = samplePath("zero3-w4").string();
+    const std::string name = commandOf({"stats", source, "layers.0.attention.wo.wieght"}, 2, "usage");
+    CHECK(pasted(name).exitCode == 0);
+    const std::string verb = commandOf({"inspekt", source}, 2, "usage");
+    CHECK(pasted(verb).exitCode == 0);
+    const std::string option = commandOf({"params", source, "--jsno"}, 2, "usage");
+    CHECK(pasted(option).exitCode == 0);
+}
+
+TEST_CASE("after damage, the command shows what is wrong")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    const fs::path torn = run / "global_step5/bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt";
+    REQUIRE(fs::exists(torn));
+    fs::remove(torn);
+    const Words words{"reshard", run.string(), folder / "out", "-w", "2"};
+    const std::string line = commandOf(words, 6, "refused");
+    const ProcessResult shown = pasted(line.empty() ? "false" : line);
+    CAPTURE(line);
+    CHECK(shown.exitCode == 1);
+    CHECK(shown.out.find("rank") != std::string::npos);
+}
+
+TEST_CASE("an unknown tag leads to the list of tags, a missing folder to what is there")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero3-w4").string();
+    const std::string tags = commandOf({"params", source, "--tag", "global_step77"}, 3, "not-found");
+    CHECK(pasted(tags).out.find("global_step5") != std::string::npos);
+    std::ofstream(folder / "something") << "x";
+    const std::string list = commandOf({"inspect", folder / "absent"}, 3, "not-found");
+    CHECK(pasted(list).out.find("something") != std::string::npos);
+}
+
+TEST_CASE("the text form has the same line")
+{
+    const ProcessResult result = runShardscope({"inspekt", samplePath("zero3-w4").string()});
+    CHECK(result.err.find("  run: shardscope inspect ") != std::string::npos);
+}
