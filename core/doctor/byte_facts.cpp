@@ -12,7 +12,7 @@ Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     const ComputeBackend& backend = plainBackend();
     job.beginPhase("reading records", 0);
     SHARDSCOPE_TRY(
-        facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, {.withSha256 = false}, job));
+        facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, {.digest = io::DigestKind::None}, job));
     if (checkpoint->modelError)
         return facts;
     job.beginPhase("reading values", 0);

@@ -28,6 +28,11 @@ void Xxh3::update(std::span<const uint8_t> bytes)
     XXH3_128bits_update(m_impl->state.get(), bytes.data(), bytes.size());
 }
 
+void Xxh3::reset()
+{
+    XXH3_128bits_reset(m_impl->state.get());
+}
+
 Xxh3Digest Xxh3::digest() const
 {
     const XXH128_hash_t hash = XXH3_128bits_digest(m_impl->state.get());

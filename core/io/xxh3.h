@@ -24,6 +24,8 @@ public:
     Xxh3& operator=(const Xxh3&) = delete;
 
     void update(std::span<const uint8_t> bytes);
+    /// Begins again.
+    void reset();
     /// Of all bytes so far.
     [[nodiscard]] Xxh3Digest digest() const;
 

@@ -16,7 +16,7 @@ inline constexpr const char* kMakeSymbol = "shardscopeMakeBackend";
 /// Changes with the compiler and with the shape of what is shared.
 inline const char* stamp()
 {
-    static const std::string kStamp = std::string("1 ") + __VERSION__ + ' '
+    static const std::string kStamp = std::string("2 ") + __VERSION__ + ' '
         + std::to_string(sizeof(Statistics)) + ' ' + std::to_string(sizeof(Comparison)) + ' '
         + std::to_string(sizeof(ElementSum)) + ' ' + std::to_string(sizeof(ElementCast)) + ' '
         + std::to_string(sizeof(ValueHistogram)) + ' ' + std::to_string(sizeof(CudaRequest));

@@ -2,6 +2,7 @@
 #include "core/tensor/element_digest.h"
 
 #include "core/io/sha256.h"
+#include "core/tensor/weighted_words.h"
 #include "core/tensor/word_sums.h"
 
 #include <algorithm>
@@ -31,8 +32,9 @@ std::span<const uint8_t> bytesOf(std::string_view text)
 Digest& Digest::operator+=(const Digest& other)
 {
     const uint64_t before = low;
+    version = std::max(version, other.version);
     low += other.low;
-    high += other.high + (low < before ? 1 : 0);
+    high += other.high + (version == DigestVersion::One && low < before ? 1 : 0);
     return *this;
 }
 
@@ -44,18 +46,18 @@ std::string Digest::text() const
     return out.data();
 }
 
-std::optional<Digest> parseDigest(std::string_view text)
+std::optional<Digest> parseDigest(std::string_view text, DigestVersion version)
 {
     constexpr size_t kHalf = 16;
     if (text.size() != 2 * kHalf || text.find_first_not_of("0123456789abcdef") != std::string_view::npos)
         return std::nullopt;
-    Digest out;
+    Digest out{0, 0, version};
     std::from_chars(text.data(), text.data() + kHalf, out.high, 16);
     std::from_chars(text.data() + kHalf, text.data() + 2 * kHalf, out.low, 16);
     return out;
 }
 
-DigestKey digestKey(std::string_view name, std::string_view state)
+DigestKey digestKey(std::string_view name, std::string_view state, DigestVersion version)
 {
     static constexpr uint8_t kZero = 0;
     io::Sha256 sha;
@@ -63,12 +65,17 @@ DigestKey digestKey(std::string_view name, std::string_view state)
     sha.update({&kZero, 1});
     sha.update(bytesOf(state));
     const auto digest = sha.finish();
-    return {littleEndian(digest.data()), littleEndian(digest.data() + 8)};
+    DigestKey out{{}, version};
+    for (size_t i = 0; i < out.words.size(); ++i)
+        out.words[i] = littleEndian(digest.data() + i * sizeof(uint64_t));
+    return out;
 }
 
 Digest digestElements(
     const DigestKey& key, uint32_t itemBytes, uint64_t firstElement, std::span<const uint8_t> bytes)
 {
+    if (key.version == DigestVersion::Two)
+        return digestOfSums(key, weighWords(firstElement * itemBytes, bytes), bytes.size() / itemBytes);
     if (itemBytes > sizeof(uint64_t)) // complex128
         return sumWords(key, sizeof(uint64_t), firstElement * 2, bytes);
     return sumWords(key, itemBytes, firstElement, bytes);
@@ -83,7 +90,11 @@ Digest digestTransposed(const DigestKey& key, uint32_t itemBytes, const Transpos
         const size_t count = std::min<uint64_t>(inColumn, bytes.size() / itemBytes);
         const auto column = bytes.first(count * itemBytes);
         const uint64_t element = order.elementOf(firstStored);
-        if (itemBytes <= sizeof(uint64_t)) {
+        if (key.version == DigestVersion::Two) {
+            const LaneSums lanes
+                = weighSteppedElements(element * itemBytes, order.columns * itemBytes, itemBytes, column);
+            sum += digestOfSums(key, lanes, count);
+        } else if (itemBytes <= sizeof(uint64_t)) {
             sum += sumSteppedWords(key, itemBytes, element, order.columns, column);
         } else {
             for (size_t i = 0; i < count; ++i)
@@ -96,9 +107,10 @@ Digest digestTransposed(const DigestKey& key, uint32_t itemBytes, const Transpos
     return sum;
 }
 
-Digest digestText(std::string_view name, std::string_view state, std::string_view canonicalText)
+Digest digestText(
+    std::string_view name, std::string_view state, std::string_view canonicalText, DigestVersion version)
 {
-    return digestElements(digestKey(name, state), 1, 0, bytesOf(canonicalText));
+    return digestElements(digestKey(name, state, version), 1, 0, bytesOf(canonicalText));
 }
 
 } // namespace shardscope

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// These sums are the slowest computation of a reshard, so they use vectors.
 #include "core/tensor/word_sums.h"
 
 #include <cstring>
@@ -52,8 +51,8 @@ SHARDSCOPE_INLINE void sumBlock(
     Lanes walk0{};
     Lanes walk1{};
     for (size_t lane = 0; lane < N; ++lane) {
-        walk0[lane] = key.k0 + (first + lane * step) * kGolden;
-        walk1[lane] = key.k1 + (first + lane * step) * kGolden;
+        walk0[lane] = key.words[0] + (first + lane * step) * kGolden;
+        walk1[lane] = key.words[1] + (first + lane * step) * kGolden;
     }
     Lanes lowHalves{};
     Lanes highHalves{};
@@ -100,7 +99,8 @@ SHARDSCOPE_INLINE Digest sumAs(
         const auto block = bytes.subspan(begin * sizeof(Word), count * sizeof(Word));
         sumBlock<Word, N>(key, first + begin * step, step, block, sums);
     }
-    return {static_cast<uint64_t>(sums.low), sums.high + static_cast<uint64_t>(sums.low >> 64U)};
+    return {static_cast<uint64_t>(sums.low), sums.high + static_cast<uint64_t>(sums.low >> 64U),
+        DigestVersion::One};
 }
 
 /// N: words at a time

@@ -5,9 +5,9 @@
 
 namespace shardscope {
 
-/// The sum of term(i, v) of element_digest.h over `bytes`, taken as little-endian words of `wordBytes` bytes
-/// (1, 2, 4 or 8), the first of them being number `first`. Uses AVX2 where the processor has it; the result
-/// does not depend on that.
+/// Version 1 of element_digest.h: the sum of term(i, v) over `bytes`, taken as little-endian words of
+/// `wordBytes` bytes (1, 2, 4 or 8), the first of them being number `first`. Uses AVX2 where the processor
+/// has it; the result does not depend on that.
 Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes);
 
 /// The same where the words are numbers first, first + step, first + 2·step, …

@@ -99,7 +99,7 @@ void castAndDigest(const ComputeBackend& backend, const Work& work)
 {
     const std::span<uint8_t> out(work.out.get(), kBytes / 2);
     const ElementCast cast{DType::Float32, {work.in.get(), kBytes}, DType::BFloat16, out};
-    ElementSum sum{{1, 2}, 2, std::nullopt, 0, out, {}};
+    ElementSum sum{{{1, 2, 3, 4}}, 2, std::nullopt, 0, out, {}};
     backend.transform({&cast, 1}, {&sum, 1});
 }
 

@@ -6,7 +6,7 @@ program=$1
 page=$2/packaging/man/shardscope.1
 
 long_options() {
-    grep -oE -e '--[a-z][a-z-]+' | sort -u
+    grep -oE -e '--[a-z][a-z0-9-]+' | sort -u
 }
 
 # A command is known by its .BI line; the word after the macro.

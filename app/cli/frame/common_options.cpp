@@ -308,6 +308,9 @@ std::vector<Option> writeOptions()
             {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
             {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
             {.name = "--no-verify", .help = "Do not read the output again to compare it."},
+            {.name = "--sha256",
+                .help = "Record SHA-256 of every file in the manifest, which is slower. Default: XXH3-128, "
+                        "which finds damage but no intended change."},
             {.name = "--memory-limit",
                 .kind = ValueKind::Size,
                 .valueName = "SIZE",

@@ -118,6 +118,7 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
     out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);
     out.verify = !arguments.has("--no-verify");
     out.force = arguments.has("--force");
+    out.sha256 = arguments.has("--sha256");
     out.restart = arguments.has("--restart");
     return out;
 }

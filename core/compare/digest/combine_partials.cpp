@@ -28,9 +28,9 @@ Status addFiles(PartialFingerprint& to, const PartialFingerprint& more)
             continue;
         }
         const FileDigest& other = *found->second;
-        if (file.sha256 != other.sha256 || file.bytes != other.bytes)
-            return refuse("`" + file.name + "` differs between two results (sha256 " + other.sha256 + " and "
-                + file.sha256 + ")");
+        if (file.digest != other.digest || file.bytes != other.bytes)
+            return refuse("`" + file.name + "` differs between two results (" + other.digest + " and "
+                + file.digest + ")");
         if (file.states != other.states)
             return refuse("`" + file.name + "` has the same content but different digests in two results");
     }
@@ -73,6 +73,9 @@ Status requireSums(const PartialFingerprint& partial)
 
 Status addPartial(PartialFingerprint& to, const PartialFingerprint& more)
 {
+    if (to.version != more.version)
+        return refuse("their digests follow version " + std::to_string(static_cast<int>(to.version))
+            + " and version " + std::to_string(static_cast<int>(more.version)) + " of the definition");
     if (const std::string difference = to.origin.differenceTo(more.origin); !difference.empty())
         return refuse(difference);
     SHARDSCOPE_CHECK(addFiles(to, more));

@@ -84,13 +84,14 @@ std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
     return out;
 }
 
-std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint)
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, DigestVersion version)
 {
     return digestedScalars(checkpoint,
-        checkpoint.isReadable(checkpoint.templateOptim) ? scalerTexts(checkpoint) : ScalerTexts());
+        checkpoint.isReadable(checkpoint.templateOptim) ? scalerTexts(checkpoint) : ScalerTexts(), version);
 }
 
-std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler)
+std::vector<DigestedScalar> digestedScalars(
+    const Checkpoint& checkpoint, const ScalerTexts& scaler, DigestVersion version)
 {
     std::vector<DigestedScalar> out;
     if (checkpoint.isReadable(checkpoint.templateOptim)) {
@@ -104,7 +105,7 @@ std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const 
             out.emplace_back(spelled("", *model.graph, model.scheduler)).name = "lr_scheduler";
     }
     for (DigestedScalar& scalar : out)
-        scalar.digest = digestText(scalar.name, scalar.state, scalar.text);
+        scalar.digest = digestText(scalar.name, scalar.state, scalar.text, version);
     return out;
 }
 

@@ -27,8 +27,10 @@ struct DigestedScalar {
 std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint);
 /// All scalars: groups and scaler from rank 0's optimizer file, the scheduler from its model file. Only
 /// readable ones.
-std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint);
+std::vector<DigestedScalar> digestedScalars(
+    const Checkpoint& checkpoint, DigestVersion version = kDigestVersion);
 /// The same with another form of the loss scaler: kinds of checkpoints store different attributes.
-std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler);
+std::vector<DigestedScalar> digestedScalars(
+    const Checkpoint& checkpoint, const ScalerTexts& scaler, DigestVersion version = kDigestVersion);
 
 } // namespace shardscope

@@ -2,7 +2,6 @@
 #include "core/compare/digest/file_scan.h"
 
 #include "core/io/crc32.h"
-#include "core/io/sha256.h"
 
 #include <algorithm>
 
@@ -18,11 +17,12 @@ class RunDigester
 {
 public:
     RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs,
-        const ComputeBackend& backend)
+        const ComputeBackend& backend, DigestVersion version)
         : m_checkpoint(checkpoint)
         , m_table(table)
         , m_runs(runs)
         , m_backend(backend)
+        , m_version(version)
     {
     }
 
@@ -52,7 +52,7 @@ private:
     {
         if (run.tensor != m_keyed) {
             const TensorTable::Entry entry = m_table.entry(run.tensor);
-            m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state);
+            m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state, m_version);
             m_keyed = run.tensor;
         }
     }
@@ -109,6 +109,7 @@ private:
     std::vector<uint8_t> m_carry; ///< the first bytes of an element at the end of the chunk
     std::vector<uint8_t> m_straddling; ///< an element from two chunks; at most one per chunk
     const ComputeBackend& m_backend;
+    DigestVersion m_version;
     std::vector<ElementSum> m_sums; ///< of this chunk
     std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
     uint32_t m_keyed = 0xFFFFFFFFu;
@@ -292,9 +293,9 @@ FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDiges
     if (options.dropCache)
         (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
-    RunDigester digester(checkpoint, table, runs, backend);
+    RunDigester digester(checkpoint, table, runs, backend, options.version);
     RecordChecker records(content ? content->zip().records() : parts);
-    io::Sha256 sha;
+    io::ContentDigest whole(options.digest);
     const size_t chunkBytes = std::max(kChunkBytes, backend.batchBytes());
     const HostMemory chunk = backend.hostMemory(chunkBytes);
     out.bytes = (*file)->size();
@@ -304,15 +305,13 @@ FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDiges
             out.error = std::move(read).error();
             return out;
         }
-        if (options.withSha256)
-            sha.update(part);
+        whole.update(part);
         records.feed(offset, part, out.badRecords);
         digester.feed(offset, part, digests);
         offset += part.size();
         job.advance(part.size());
     }
-    if (options.withSha256)
-        out.sha256 = sha.finishHex();
+    out.digest = whole.finish();
     return out;
 }
 

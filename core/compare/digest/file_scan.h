@@ -43,7 +43,8 @@ struct ScanContext {
     JobContext& job;
 };
 
-/// One sequential pass: SHA-256, CRC of every record, digests of every run, computed by the backend.
+/// One sequential pass: digest of the content, CRC of every record, digests of every run, computed by the
+/// backend.
 FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDigest>& digests);
 
 } // namespace shardscope

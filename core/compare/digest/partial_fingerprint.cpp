@@ -131,7 +131,7 @@ Result<PartialFingerprint> digestFiles(
     PartialFingerprint out;
     out.origin = originOf(*checkpoint);
     for (const FileScan& file : scan.files)
-        out.files.push_back({checkpoint->file(file.file).name, file.bytes, file.sha256, file.states});
+        out.files.push_back({checkpoint->file(file.file).name, file.bytes, file.digest, file.states});
     for (const CheckpointFile& file : checkpoint->files) {
         if (isOfState(file.role) && file.status == FileStatus::Missing)
             out.missing.push_back(file.name);

@@ -25,7 +25,7 @@ struct StateOrigin {
 struct FileDigest {
     std::string name; ///< relative to the tag folder
     uint64_t bytes = 0;
-    std::string sha256;
+    std::string digest; ///< of its content (content_digest.h)
     std::vector<StateShare> states;
 };
 
@@ -33,6 +33,7 @@ struct FileDigest {
 /// fingerprint. A state is a sum over files, and no element is in two files, so a file in several results
 /// counts once.
 struct PartialFingerprint {
+    DigestVersion version = kDigestVersion;
     StateOrigin origin;
     std::vector<FileDigest> files; ///< ascending by name
     std::vector<std::string> missing; ///< names of files that were not read, ascending
@@ -50,11 +51,12 @@ struct PartialFingerprint {
 Result<PartialFingerprint> digestFiles(
     io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job);
 
-/// Adds another result. Refused if it is from another run, step, world size or model, or has a file of the
-/// same name with other content.
+/// Adds another result. Refused if it has another version of the digest, is from another run, step, world
+/// size or model, or has a file of the same name with other content.
 Status addPartial(PartialFingerprint& to, const PartialFingerprint& more);
 
-/// Reads the output of `fingerprint --partial --json` or of `--combine`. Damaged if the text is not one.
+/// Reads the output of `fingerprint --partial --json` or of `--combine`. Damaged if the text is not one;
+/// Unsupported if a later release wrote it.
 Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path);
 
 } // namespace shardscope

@@ -70,7 +70,7 @@ public:
     }
     Digest digest(const Json& object, const char* name)
     {
-        const auto parsed = parseDigest(text(object, name));
+        const auto parsed = parseDigest(text(object, name), m_version);
         m_failed = m_failed || !parsed;
         return parsed.value_or(Digest());
     }
@@ -102,9 +102,14 @@ public:
         out.model = digest(run, "model").text();
         return out;
     }
+    /// "sha256" in answers of version 1.
+    std::string contentDigest(const Json& entry)
+    {
+        return m_version == DigestVersion::One ? "sha256:" + text(entry, "sha256") : text(entry, "digest");
+    }
     FileDigest file(const Json& entry)
     {
-        FileDigest out{name(entry, "path"), count(entry, "bytes"), text(entry, "sha256"), {}};
+        FileDigest out{name(entry, "path"), count(entry, "bytes"), contentDigest(entry), {}};
         for (const auto& [state, share] : object(entry, "states").items())
             out.states.push_back({state, digest(share, "digest"), count(share, "elements")});
         return out;
@@ -114,7 +119,21 @@ public:
         return {text(entry, "name"), text(entry, "state"), text(entry, "text"), digest(entry, "digest"), {}};
     }
 
+    /// Answers of version 1 do not say it.
+    DigestVersion version(const Json& root)
+    {
+        if (!root.is_object() || !root.contains("fingerprint_version"))
+            return m_version = DigestVersion::One;
+        const uint64_t value = count(root, "fingerprint_version");
+        m_failed = m_failed || value == 0;
+        m_isNewer = value > static_cast<uint64_t>(kDigestVersion);
+        return m_version = m_isNewer ? kDigestVersion : static_cast<DigestVersion>(value);
+    }
+    [[nodiscard]] bool isNewer() const { return m_isNewer; }
+
 private:
+    DigestVersion m_version = kDigestVersion;
+    bool m_isNewer = false;
     bool m_failed = false;
 };
 
@@ -128,6 +147,11 @@ Result<PartialFingerprint> parsePartial(const std::string& text, const std::stri
     const bool ours = root.is_object() && reader.text(root, "schema") == "shardscope/fingerprint/1"
         && root.contains("run");
     if (ours) {
+        out.version = reader.version(root);
+        if (reader.isNewer())
+            return fail(ErrorCode::Unsupported,
+                "its digests follow a newer version of the definition than this release knows", path,
+                "combine the answers with the release that wrote them");
         out.origin = reader.origin(reader.object(root, "run"));
         for (const Json& entry : reader.list(root, "files"))
             out.files.push_back(reader.file(entry));

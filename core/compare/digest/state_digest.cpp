@@ -95,15 +95,16 @@ Digest sumOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors
 
 } // namespace
 
-Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors)
+Digest fingerprintOf(
+    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, DigestVersion version)
 {
-    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint));
+    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint, version));
 }
 
-Digest fingerprintOf(
-    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler)
+Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors,
+    const ScalerTexts& scaler, DigestVersion version)
 {
-    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint, scaler));
+    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint, scaler, version));
 }
 
 } // namespace shardscope

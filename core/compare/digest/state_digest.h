@@ -8,6 +8,7 @@
 #include "core/base/job_context.h"
 #include "core/compare/digest/scaler_texts.h"
 #include "core/compare/digest/tensor_table.h"
+#include "core/io/content_digest.h"
 #include "core/tensor/element_digest.h"
 #include "core/tensor/workers.h"
 
@@ -35,7 +36,7 @@ bool isOfFirstRank(const CheckpointFile& file);
 struct FileScan {
     FileId file = kNoFile;
     uint64_t bytes = 0;
-    std::string sha256; ///< of the whole file, if requested
+    std::string digest; ///< of the whole file's content (content_digest.h), if requested
     /// Records with another CRC than in the directory; in a file of several archives "OFFSET:NAME".
     std::vector<std::string> badRecords;
     std::optional<Error> error; ///< reading stopped here
@@ -52,7 +53,8 @@ struct CheckpointScan {
 
 struct ScanOptions {
     bool dropCache = false; ///< read from the device, not the page cache
-    bool withSha256 = true; ///< takes half of the time
+    io::DigestKind digest = io::DigestKind::Xxh3; ///< of each file's content
+    DigestVersion version = kDigestVersion; ///< of the tensors' digests
 };
 
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
@@ -61,7 +63,7 @@ struct ScanOptions {
 Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const Workers& workers, const ScanOptions& options, JobContext& job);
 
-/// The digest of the whole training state: a sum modulo 2^128, defined so that another program can compute it
+/// The digest of the whole training state: a sum of digests, defined so that another program can compute it
 /// (tests/interop/compare/fingerprint.py does, from live tensors). For tensors, the digests of
 /// element_digest.h with the parameter's name in the model and
 ///   "fp32": every trainable parameter's master, or itself if it is trained in fp32 without a master;
@@ -88,9 +90,12 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
 /// (same_degrees.h, inOneSlice). Digests also differ if something is not stored or stored differently: fp16
 /// without ZeRO has no hysteresis, minimum or dtype of its scaler; elastic checkpoints have no options;
 /// ZeRO-1/2 store Muon's momentum in the type of the gradients until a load converts it to fp32.
-Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors);
+///
+/// `tensors` are of `version`, as is the result.
+Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors,
+    DigestVersion version = kDigestVersion);
 /// The same with another form of the loss scaler: kinds of checkpoints store different attributes.
-Digest fingerprintOf(
-    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler);
+Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors,
+    const ScalerTexts& scaler, DigestVersion version = kDigestVersion);
 
 } // namespace shardscope

@@ -102,8 +102,8 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
     for (const CheckpointFile& file : checkpoint->files)
         bytes += file.identity.bytes;
     job.beginPhase("digesting", bytes);
-    SHARDSCOPE_TRY(CheckpointScan scan,
-        scanCheckpoint(files, checkpoint, workers, {.withSha256 = options.withSha256}, job));
+    SHARDSCOPE_TRY(
+        CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, {.digest = options.digest}, job));
     if (scan.files.empty())
         return undigested(*checkpoint, "none of its files was read"); // a digest of nothing proves nothing
     for (const FileScan& file : scan.files) {
@@ -118,7 +118,8 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
 Result<StateFingerprint> fingerprintState(
     io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
 {
-    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, workers, {.withSha256 = false}, job));
+    SHARDSCOPE_TRY(
+        CheckpointScan scan, scanSound(files, checkpoint, workers, {.digest = io::DigestKind::None}, job));
     SHARDSCOPE_CHECK(requireEqualReplicas(files, *checkpoint, job));
     StateFingerprint out;
     out.scalars = digestedScalars(*checkpoint);

@@ -36,7 +36,7 @@ std::vector<ParameterDigest> digestsByParameter(
 
 struct SoundScanOptions {
     std::vector<std::string> allow = {}; ///< codes of findings
-    bool withSha256 = true;
+    io::DigestKind digest = io::DigestKind::Xxh3; ///< of each file's content
 };
 
 /// Reads every file once. Refused as above, except for the findings that are allowed.

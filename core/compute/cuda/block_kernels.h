@@ -41,13 +41,12 @@ SHARDSCOPE_ON_GPU void sumTile(Block& block, PerThread<TileSum>& parts, const Su
     block.each([&](uint32_t thread) {
         TileSum sum{};
         for (uint32_t i = thread; i < tile.elements; i += kThreads)
-            addTerm(tile, i, sum);
+            addElement(tile, i, sum);
         parts.of[thread] = sum;
     });
     joinThreads(block, parts, [](TileSum& into, const TileSum& more) {
-        into.lowHalves += more.lowHalves;
-        into.highHalves += more.highHalves;
-        into.highs += more.highs;
+        into.lanes[0] += more.lanes[0];
+        into.lanes[1] += more.lanes[1];
     });
     block.each([&](uint32_t thread) {
         if (thread == 0)

@@ -117,17 +117,32 @@ SHARDSCOPE_ON_GPU uint64_t wordOf(const SumTile& tile, uint64_t i)
     }
 }
 
-SHARDSCOPE_ON_GPU void addTerm(const SumTile& tile, uint64_t i, TileSum& sum)
+/// Adds part of 32-bit word number `number`, shifted to its place in it.
+SHARDSCOPE_ON_GPU void addWord(uint64_t number, uint32_t word, TileSum& sum)
 {
     constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
+    constexpr uint64_t kBlockWords = 1024;
+    const uint64_t inBlock = number % kBlockWords;
+    const uint64_t block = number / kBlockWords;
+    for (uint64_t lane = 0; lane < 2; ++lane)
+        sum.lanes[lane] += (mixed(kGolden * (2 * inBlock + lane + 1)) | 1u)
+            * (mixed(~(kGolden * (2 * block + lane + 1))) | 1u) * word;
+}
+
+SHARDSCOPE_ON_GPU void addElement(const SumTile& tile, uint64_t i, TileSum& sum)
+{
     uint64_t element = tile.first + i;
     if (tile.rows != 0)
         element = element % tile.rows * tile.columns + element / tile.rows;
-    const uint64_t word = wordOf(tile, i);
-    const uint64_t low = mixed((tile.k0 + element * kGolden) ^ word);
-    sum.lowHalves += low & 0xFFFFFFFFu;
-    sum.highHalves += low >> 32;
-    sum.highs += mixed((tile.k1 + element * kGolden) ^ word);
+    const uint64_t bits = wordOf(tile, i);
+    if (tile.wordBytes > 4) {
+        addWord(2 * element, static_cast<uint32_t>(bits), sum);
+        addWord(2 * element + 1, static_cast<uint32_t>(bits >> 32), sum);
+        return;
+    }
+    const uint64_t perWord = 4 / tile.wordBytes;
+    const uint64_t shift = element % perWord * tile.wordBytes * 8;
+    addWord(element / perWord, static_cast<uint32_t>(bits << shift), sum);
 }
 
 /// The bits of an element as a number that ascends with its value, +0 and -0 being one.

@@ -149,7 +149,7 @@ void GpuBackend::transform(std::span<const ElementCast> casts, std::span<Element
     bool words = true;
     for (ElementSum& sum : sums) {
         sum.digest = {};
-        words = words && sum.itemBytes <= sizeof(uint64_t);
+        words = words && sum.itemBytes <= sizeof(uint64_t) && sum.key.version == DigestVersion::Two;
         bytes += sum.bytes.size();
     }
     const auto work = [&](GpuLane& lane) -> Status {

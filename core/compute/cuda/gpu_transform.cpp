@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compute/cuda/gpu_transform.h"
 
+#include "core/tensor/weighted_words.h"
+
 #include <algorithm>
 #include <map>
 
@@ -166,9 +168,8 @@ Status addUnit(GpuLane& lane, const GpuUnit& unit, std::span<const ElementSum> s
     for (const GpuUnit::Part& part : unit.parts) {
         const ElementSum& sum = sums[part.sum];
         for (uint64_t at = 0; at < part.words; at += kLongTileElements) {
-            batch.sums.push_back({made + part.firstByte + at * sum.itemBytes, sum.key.k0, sum.key.k1,
-                sum.first + part.inSum + at, sum.order ? sum.order->rows : 0,
-                sum.order ? sum.order->columns : 0, sum.itemBytes,
+            batch.sums.push_back({made + part.firstByte + at * sum.itemBytes, sum.first + part.inSum + at,
+                sum.order ? sum.order->rows : 0, sum.order ? sum.order->columns : 0, sum.itemBytes,
                 static_cast<uint32_t>(std::min<uint64_t>(kLongTileElements, part.words - at))});
             batch.sumOf.push_back(part.sum);
         }
@@ -178,12 +179,10 @@ Status addUnit(GpuLane& lane, const GpuUnit& unit, std::span<const ElementSum> s
 
 void addFound(const Batch& batch, std::span<ElementSum> sums)
 {
-    __extension__ using Wide = unsigned __int128;
     for (size_t i = 0; i < batch.found.size(); ++i) {
-        const TileSum& found = batch.found[i];
-        const Wide low = Wide{found.lowHalves} + (Wide{found.highHalves} << 32U);
-        sums[batch.sumOf[i]].digest
-            += Digest{static_cast<uint64_t>(low), found.highs + static_cast<uint64_t>(low >> 64U)};
+        ElementSum& sum = sums[batch.sumOf[i]];
+        const auto& lanes = batch.found[i].lanes;
+        sum.digest += digestOfSums(sum.key, {{lanes[0], lanes[1]}}, batch.sums[i].elements);
     }
 }
 

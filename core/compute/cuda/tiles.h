@@ -11,7 +11,7 @@ namespace shardscope::compute {
 inline constexpr uint32_t kThreads = 256;
 /// Elements of a tile of statistics or of a comparison: the same number as in plain code's blocks.
 inline constexpr uint32_t kTileElements = 2048;
-/// Elements of a tile of casts or sums. Sums of 32-bit halves of so many terms stay far below 2^64.
+/// Elements of a tile of casts or sums.
 inline constexpr uint32_t kLongTileElements = 16384;
 
 /// The float dtypes that kernels know.
@@ -26,22 +26,18 @@ struct CastTile {
     uint32_t elements;
 };
 
-/// Words of 1, 2, 4 or 8 bytes, for a sum of their terms (core/tensor/element_digest.h).
+/// Elements of 1, 2, 4 or 8 bytes, for the weighted sums of core/tensor/element_digest.h, version 2.
 struct SumTile {
     const uint8_t* words;
-    uint64_t k0;
-    uint64_t k1;
-    uint64_t first; ///< number of the first word; with rows, its stored number
+    uint64_t first; ///< number of the first element; with rows, its stored number
     uint64_t rows; ///< of a matrix that is stored column by column, else 0
     uint64_t columns;
     uint32_t wordBytes;
     uint32_t elements;
 };
-/// Sums of the halves of the terms' lower 64 bits, and of the upper 64 bits modulo 2^64.
+/// Both lanes, without a key, modulo 2^64.
 struct TileSum {
-    uint64_t lowHalves;
-    uint64_t highHalves;
-    uint64_t highs;
+    uint64_t lanes[2];
 };
 
 /// As core/tensor/statistics.h has them.

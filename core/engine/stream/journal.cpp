@@ -2,6 +2,7 @@
 #include "core/engine/stream/journal.h"
 
 #include "core/base/text.h"
+#include "core/io/content_digest.h"
 #include "core/io/crc32.h"
 
 #include <charconv>
@@ -52,17 +53,18 @@ void parseLine(std::string_view line, Journal& journal)
         return;
     const std::string_view kind = takeWord(line);
     if (kind == "file") {
-        const std::string_view sha = takeWord(line);
+        const std::string_view digest = takeWord(line);
         const auto bytes = number(takeWord(line));
         const auto path = percentDecode(line);
-        if (sha.size() == kShaDigits && bytes && path)
-            journal.files.push_back({*path, *bytes, std::string(sha)});
-    } else if (kind == "sealed") {
+        if (io::digestKindOf(digest) != io::DigestKind::None && bytes && path)
+            journal.files.push_back({*path, *bytes, std::string(digest)});
+    } else if (kind == "sealed2" || kind == "sealed") {
         const auto inode = number(takeWord(line));
         const std::string_view sha = takeWord(line);
         const std::string_view verified = takeWord(line);
         if (inode && sha.size() == kShaDigits)
-            journal.seal = JournalSeal{*inode, std::string(sha), verified == "1", std::string(line)};
+            journal.seal = JournalSeal{*inode, std::string(sha), verified == "1",
+                kind == "sealed2" ? std::string(line) : std::string()};
     }
 }
 
@@ -70,12 +72,12 @@ void parseLine(std::string_view line, Journal& journal)
 
 std::string journalLine(const JournalFile& file)
 {
-    return guarded("file " + file.sha256 + ' ' + std::to_string(file.bytes) + ' ' + percentEncode(file.path));
+    return guarded("file " + file.digest + ' ' + std::to_string(file.bytes) + ' ' + percentEncode(file.path));
 }
 
 std::string journalLine(const JournalSeal& seal)
 {
-    return guarded("sealed " + std::to_string(seal.inode) + ' ' + seal.manifestSha256
+    return guarded("sealed2 " + std::to_string(seal.inode) + ' ' + seal.manifestSha256
         + (seal.verified ? " 1 " : " 0 ") + seal.fingerprint);
 }
 

@@ -2,6 +2,7 @@
 #include "core/engine/stream/manifest.h"
 
 #include "core/base/text.h"
+#include "core/tensor/element_digest.h"
 
 #include <nlohmann/json.hpp>
 
@@ -34,7 +35,7 @@ std::string fileText(const WrittenFile& file)
     Json json;
     putName(json, "path", file.path);
     json["bytes"] = file.bytes;
-    json["sha256"] = file.sha256;
+    json["digest"] = file.digest;
     auto& records = json["records"] = Json::array();
     uint64_t empty = 0;
     for (const WrittenRecord& record : file.records) {
@@ -69,8 +70,9 @@ std::string manifestText(
     const WritePlan& plan, const std::vector<WrittenFile>& files, const std::string& fingerprint)
 {
     // One line per file: readable, and no tree of all files in memory.
-    std::string out = "{\"schema\": \"shardscope/manifest/1\",\n\"verb\": " + dump(plan.verb())
-        + ",\n\"fingerprint\": " + (fingerprint.empty() ? "null" : dump(fingerprint)) + marksText(plan)
+    std::string out = "{\"schema\": \"shardscope/manifest/2\",\n\"verb\": " + dump(plan.verb())
+        + ",\n\"fingerprint\": " + (fingerprint.empty() ? "null" : dump(fingerprint))
+        + ",\n\"fingerprint_version\": " + std::to_string(static_cast<int>(kDigestVersion)) + marksText(plan)
         + ",\n\"plan\": " + planText(plan) + ",\n\"files\": [";
     for (size_t i = 0; i < files.size(); ++i)
         out += (i == 0 ? "\n" : ",\n") + fileText(files[i]);

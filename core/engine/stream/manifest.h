@@ -9,9 +9,9 @@
 
 namespace shardscope {
 
-/// The text of shardscope.json: every file with its size, SHA-256 and records, the fingerprint, the plan, and
-/// its marks (core/plan/model/marks.h). No time, host, user or absolute path, so that two runs of
-/// one plan give the same bytes.
+/// The text of shardscope.json: every file with its size, digest (content_digest.h) and records, the
+/// fingerprint, the plan, and its marks (core/plan/model/marks.h). No time, host, user or absolute path, so
+/// that two runs of one plan give the same bytes.
 ///
 /// Records without bytes (ZeRO-3 model files have one for every parameter) are counted, not listed.
 std::string manifestText(

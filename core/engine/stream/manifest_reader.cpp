@@ -21,6 +21,34 @@ std::string pathOf(const nlohmann::json& entry)
     return percentDecode(escaped).value_or(std::string());
 }
 
+bool hasText(const nlohmann::json& object, const char* key)
+{
+    return object.contains(key) && object[key].is_string();
+}
+
+/// Empty if there is none.
+std::string digestOf(const nlohmann::json& entry)
+{
+    std::string out = hasText(entry, "digest") ? entry["digest"].get<std::string>()
+        : hasText(entry, "sha256")             ? "sha256:" + entry["sha256"].get<std::string>()
+                                               : std::string();
+    return io::digestKindOf(out) == io::DigestKind::None ? std::string() : out;
+}
+
+void readFingerprint(const nlohmann::json& root, Manifest& out)
+{
+    if (!hasText(root, "fingerprint"))
+        return;
+    out.fingerprint = root["fingerprint"].get<std::string>();
+    out.fingerprintVersion = DigestVersion::One;
+    if (!root.contains("fingerprint_version"))
+        return;
+    const auto& version = root["fingerprint_version"];
+    const uint64_t number = version.is_number_unsigned() ? version.get<uint64_t>() : 0;
+    out.fingerprintVersion = number == 1 ? DigestVersion::One : kDigestVersion;
+    out.fingerprintIsNewer = number == 0 || number > static_cast<uint64_t>(kDigestVersion);
+}
+
 } // namespace
 
 Result<Manifest> parseManifest(const std::string& text)
@@ -31,15 +59,20 @@ Result<Manifest> parseManifest(const std::string& text)
         return broken();
     Manifest out;
     for (const auto& entry : root["files"]) {
-        if (!entry.is_object() || !entry.contains("path") || !entry["path"].is_string()
-            || !entry.contains("bytes") || !entry["bytes"].is_number_unsigned() || !entry.contains("sha256")
-            || !entry["sha256"].is_string())
+        if (!entry.is_object() || !hasText(entry, "path") || !entry.contains("bytes")
+            || !entry["bytes"].is_number_unsigned() || digestOf(entry).empty())
             return broken();
-        out.files[pathOf(entry)] = {entry["bytes"].get<uint64_t>(), entry["sha256"].get<std::string>()};
+        out.files[pathOf(entry)] = {entry["bytes"].get<uint64_t>(), digestOf(entry)};
+        if (out.digestKind() != io::digestKindOf(digestOf(entry)))
+            return broken();
     }
-    if (root.contains("fingerprint") && root["fingerprint"].is_string())
-        out.fingerprint = root["fingerprint"].get<std::string>();
+    readFingerprint(root, out);
     return out;
+}
+
+io::DigestKind Manifest::digestKind() const
+{
+    return files.empty() ? io::DigestKind::Xxh3 : io::digestKindOf(files.begin()->second.digest);
 }
 
 } // namespace shardscope

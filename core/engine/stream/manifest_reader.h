@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/io/content_digest.h"
+#include "core/tensor/element_digest.h"
 
 #include <cstdint>
 #include <map>
@@ -12,13 +14,19 @@ namespace shardscope {
 /// The entry of one file in a manifest.
 struct ManifestFile {
     uint64_t bytes = 0;
-    std::string sha256;
+    std::string digest; ///< of its content (content_digest.h)
 };
 
-/// The parts of `shardscope.json` that verification needs.
+/// The parts of `shardscope.json` that verification needs. Version 1 has `sha256` for each file, and
+/// fingerprints of version 1.
 struct Manifest {
     std::map<std::string, ManifestFile> files; ///< by path relative to the target
-    std::string fingerprint; ///< 32 hex digits; empty if the job did not verify
+    std::string fingerprint; ///< 32 hex digits; empty if there is none
+    DigestVersion fingerprintVersion = kDigestVersion; ///< Two where it is newer than this release knows
+    bool fingerprintIsNewer = false; ///< it cannot be computed by this release
+
+    /// The kind of the files' digests: all have the same.
+    [[nodiscard]] io::DigestKind digestKind() const;
 };
 
 /// Damaged if the text is not a manifest of this program.

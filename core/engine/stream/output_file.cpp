@@ -1,11 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/output_file.h"
 
-#include "core/io/sha256.h"
-
 namespace shardscope {
 
 namespace {
+
+/// Of the bytes of one output file, in order.
+class OutputDigest
+{
+public:
+    explicit OutputDigest(const OutputFileSettings& settings)
+        : m_asked(settings.sha256 ? io::DigestKind::Sha256 : io::DigestKind::None)
+        , m_hasSha256(settings.sha256)
+    {
+    }
+
+    void update(std::span<const uint8_t> bytes)
+    {
+        m_asked.update(bytes);
+        m_chunks.update(bytes);
+    }
+    void finish(WrittenFile& file)
+    {
+        file.chunks = m_chunks.finish();
+        file.digest = m_hasSha256 ? m_asked.finish() : io::combinedDigest(file.chunks);
+    }
+
+private:
+    io::ContentDigest m_asked;
+    io::ChunkDigests m_chunks;
+    bool m_hasSha256;
+};
 
 /// The unchanged copy of a source file takes no space if the file system can share its bytes. It is summed
 /// and read back like any other file.
@@ -24,16 +49,14 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
     SHARDSCOPE_TRY(const bool shared, sharesSource(file, context, recipe));
     if (!shared)
         SHARDSCOPE_CHECK(file.allocate(bytes));
-    io::Sha256 sha;
-    io::Xxh3 xxh3;
+    OutputDigest digest(settings);
     uint64_t windowBegin = 0;
     ChunkSink sink(buffers, settings.threaded && bytes > buffers.bytes(),
         [&](uint64_t offset, std::span<const uint8_t> chunk) -> Status {
             SHARDSCOPE_CHECK(context.halt.poll());
             {
                 const StageTimer timer(context.times, Stage::Checksums);
-                sha.update(chunk);
-                xxh3.update(chunk);
+                digest.update(chunk);
             }
             const StageTimer timer(context.times, Stage::Writing);
             if (!shared)
@@ -51,7 +74,9 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
     const StageTimer timer(context.times, Stage::Writing);
     SHARDSCOPE_CHECK(file.sync());
     SHARDSCOPE_CHECK(file.close());
-    return WrittenFile{recipe.path, bytes, sha.finishHex(), xxh3.digest(), std::move(records)};
+    WrittenFile written{recipe.path, bytes, {}, {}, std::move(records)};
+    digest.finish(written);
+    return written;
 }
 
 } // namespace
@@ -78,19 +103,19 @@ Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& c
 {
     const auto& [recipe, bytes, target] = task;
     SHARDSCOPE_TRY(const auto file, files.openRead(target));
-    io::Sha256 sha;
-    io::Xxh3 xxh3;
+    OutputDigest digest(settings);
     ChunkSink sink(buffers, settings.threaded && bytes > buffers.bytes(),
         [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
             SHARDSCOPE_CHECK(context.halt.poll());
-            sha.update(chunk);
-            xxh3.update(chunk);
+            digest.update(chunk);
             context.halt.job().advance(chunk.size());
             return {};
         });
     OutputWalk walk(context, recipe, sink, file.get());
     SHARDSCOPE_TRY(auto records, walk.run(bytes));
-    return WrittenFile{recipe.path, bytes, sha.finishHex(), xxh3.digest(), std::move(records)};
+    WrittenFile replayed{recipe.path, bytes, {}, {}, std::move(records)};
+    digest.finish(replayed);
+    return replayed;
 }
 
 } // namespace shardscope

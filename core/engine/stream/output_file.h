@@ -6,7 +6,7 @@
 // Start with writeOutputFile(), then OutputWalk.
 
 #include "core/engine/stream/output_walk.h"
-#include "core/io/xxh3.h"
+#include "core/io/content_digest.h"
 
 #include <cstdint>
 #include <string>
@@ -18,13 +18,14 @@ namespace shardscope {
 struct WrittenFile {
     std::string path; ///< relative to the target
     uint64_t bytes = 0;
-    std::string sha256;
-    io::Xxh3Digest xxh3; ///< for reading back within the run
+    std::string digest; ///< of its content (content_digest.h)
+    std::vector<io::Xxh3Digest> chunks; ///< for reading back within the run
     std::vector<WrittenRecord> records;
 };
 
 struct OutputFileSettings {
-    bool threaded = true; ///< hash and write on a second thread
+    bool threaded = true; ///< digest and write on a second thread
+    bool sha256 = false; ///< record SHA-256 instead of the digest of chunks
     uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
 };
 

@@ -139,8 +139,10 @@ void TagReader::describe(TagSummary& out)
     }
     const auto text = m_files.readSmall(checkpoint.tagFolder / kManifestName, kMaxManifestBytes);
     const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
-    if (manifest)
-        out.fingerprint = manifest->fingerprint;
+    if (!manifest || manifest->fingerprint.empty() || manifest->fingerprintIsNewer)
+        return;
+    out.fingerprint = manifest->fingerprint;
+    out.fingerprintVersion = static_cast<uint64_t>(manifest->fingerprintVersion);
 }
 
 Status TagReader::confirm(TagSummary& tag)

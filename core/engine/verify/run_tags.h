@@ -27,6 +27,7 @@ struct TagSummary {
     int64_t modifiedNs = 0; ///< of its newest file, since 1970
     uint64_t bytes = 0;
     std::string fingerprint; ///< 32 hex digits from its manifest; else empty
+    uint64_t fingerprintVersion = 0; ///< of its definition; 0 without one
     /// Of the tag, without those of the run's pointer file. Ordered as in CheckResult.
     std::vector<DoctorFinding> findings;
 

@@ -61,9 +61,9 @@ std::vector<std::string> compareManifest(
         const auto found = scanned.find(path);
         if (found == scanned.end()) {
             others.push_back(path);
-        } else if (found->second->bytes != promised.bytes || found->second->sha256 != promised.sha256) {
+        } else if (found->second->bytes != promised.bytes || found->second->digest != promised.digest) {
             addProblem(report, code::kRecordCorrupt, "the file differs from the manifest", path,
-                {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
+                {"here " + found->second->digest, "manifest " + promised.digest});
         }
     }
     for (const auto& [path, file] : scanned) {
@@ -156,8 +156,8 @@ CheckpointPtr withoutOptions(const CheckpointPtr& checkpoint)
 
 /// Fingerprints of both, restricted to data that both store: kinds differ in the loss scaler, and elastic
 /// checkpoints have no options of param groups.
-std::pair<std::string, std::string> comparable(
-    CheckpointPtr checkpoint, const CheckpointScan& scan, CheckpointPtr against, const CheckpointScan& other)
+std::pair<std::string, std::string> comparable(CheckpointPtr checkpoint, const CheckpointScan& scan,
+    CheckpointPtr against, const CheckpointScan& other, DigestVersion version)
 {
     // Only once: a damaged checkpoint without any group cannot lack options.
     if (recordsOptions(*checkpoint) != recordsOptions(*against)) {
@@ -168,8 +168,8 @@ std::pair<std::string, std::string> comparable(
     const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
         const bool restricted = across && of->isReadable(of->templateOptim);
         return restricted
-            ? fingerprintOf(of, tensors.tensors, scalerTextsWithoutZero(scalerTexts(*of))).text()
-            : fingerprintOf(of, tensors.tensors).text();
+            ? fingerprintOf(of, tensors.tensors, scalerTextsWithoutZero(scalerTexts(*of)), version).text()
+            : fingerprintOf(of, tensors.tensors, version).text();
     };
     return {print(checkpoint, scan), print(against, other)};
 }
@@ -208,28 +208,42 @@ Result<VerifyReport> verifyWeights(
     return report;
 }
 
-/// Compares all files with the manifest, if there is one.
-Status compareWithManifest(const VerifyRun& run, const Checkpoint& checkpoint, const CheckpointScan& scan)
+/// The manifest of the checkpoint, if there is one; an unreadable one is a problem.
+std::optional<Manifest> manifestOf(const VerifyRun& run, const Checkpoint& checkpoint)
 {
     VerifyReport& report = run.report;
     const auto text = run.files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
     if (!text && text.error().code != ErrorCode::NotFound)
         addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
     if (!text)
-        return {};
+        return std::nullopt;
     report.manifest = true;
-    const auto manifest = parseManifest(*text);
+    auto manifest = parseManifest(*text);
     if (!manifest) {
         addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
-        return {};
+        return std::nullopt;
     }
+    report.digest = manifest->digestKind();
+    report.fingerprintVersion = manifest->fingerprintVersion;
+    return std::move(*manifest);
+}
+
+Status compareWithManifest(
+    const VerifyRun& run, const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest)
+{
+    VerifyReport& report = run.report;
     if (hasNoRunFolder(checkpoint.kind))
-        return compareDistributedManifest(run, checkpoint, scan, *manifest);
-    const std::vector<std::string> others = compareManifest(checkpoint, scan, *manifest, report);
-    SHARDSCOPE_CHECK(verifyOthers(run, checkpoint, *manifest, others));
-    if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
+        return compareDistributedManifest(run, checkpoint, scan, manifest);
+    const std::vector<std::string> others = compareManifest(checkpoint, scan, manifest, report);
+    SHARDSCOPE_CHECK(verifyOthers(run, checkpoint, manifest, others));
+    if (manifest.fingerprintIsNewer)
+        addProblem(report, code::kNotSupported,
+            "the manifest's fingerprint follows a newer definition than this release knows: it was not "
+            "compared",
+            kManifestName);
+    else if (!manifest.fingerprint.empty() && manifest.fingerprint != report.fingerprint)
         addProblem(report, code::kRecordCorrupt, "the training state differs from the manifest",
-            kManifestName, {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
+            kManifestName, {"here " + report.fingerprint, "manifest " + manifest.fingerprint});
     return {};
 }
 
@@ -254,7 +268,8 @@ struct Scanned {
 void compareWithSource(const Scanned& own, const Scanned& source, VerifyReport& report)
 {
     compareStates(byName(own.checkpoint, own.scan), byName(source.checkpoint, source.scan), report);
-    const auto [here, theirs] = comparable(own.checkpoint, own.scan, source.checkpoint, source.scan);
+    const auto [here, theirs]
+        = comparable(own.checkpoint, own.scan, source.checkpoint, source.scan, report.fingerprintVersion);
     if (here != theirs)
         addProblem(report, code::kRankForeign,
             "the training states differ (steps, options and scaler included)", {},
@@ -280,19 +295,25 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
     const bool again = source && compared.first != checkpoint; // it is read again for the comparison
     job.beginPhase(
         "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (source ? bytesToRead(*source) : 0));
-    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, {}, job));
+    const std::optional<Manifest> manifest = manifestOf(run, *checkpoint);
+    const DigestVersion version = report.fingerprintVersion;
+    const ScanOptions options{.digest = manifest ? report.digest : io::DigestKind::None, .version = version};
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, options, job));
     reportScan(*checkpoint, scan, report);
-    const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
+    const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors, version);
     report.fingerprint
         = checkpoint->modelError || !holdsState(*checkpoint) ? std::string() : fingerprint.text();
-    SHARDSCOPE_CHECK(compareWithManifest(run, *checkpoint, scan));
+    if (manifest)
+        SHARDSCOPE_CHECK(compareWithManifest(run, *checkpoint, scan, *manifest));
     SHARDSCOPE_CHECK(compareReplicas(run, checkpoint));
     if (source) {
+        const ScanOptions plain{.digest = io::DigestKind::None, .version = version};
         CheckpointScan own;
         if (again) {
-            SHARDSCOPE_TRY(own, scanCheckpoint(files, compared.first, workers, {}, job));
+            SHARDSCOPE_TRY(own, scanCheckpoint(files, compared.first, workers, plain, job));
         }
-        SHARDSCOPE_TRY(const CheckpointScan other, scanCheckpoint(files, compared.second, workers, {}, job));
+        SHARDSCOPE_TRY(
+            const CheckpointScan other, scanCheckpoint(files, compared.second, workers, plain, job));
         compareWithSource({compared.first, again ? own : scan}, {compared.second, other}, report);
     }
     report.ok = report.problems.empty();

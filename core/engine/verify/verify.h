@@ -10,6 +10,8 @@
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/slices/slice_rules.h"
+#include "core/io/content_digest.h"
+#include "core/tensor/element_digest.h"
 #include "core/tensor/workers.h"
 
 #include <optional>
@@ -23,6 +25,8 @@ struct VerifyReport {
     uint64_t files = 0;
     uint64_t bytes = 0;
     std::string fingerprint; ///< of the whole training state
+    DigestVersion fingerprintVersion = kDigestVersion; ///< that of the manifest, if there is one
+    io::DigestKind digest = io::DigestKind::Xxh3; ///< of the files, as the manifest has it
     std::vector<Finding> problems;
 };
 
@@ -32,11 +36,11 @@ struct VerifyAgainst {
     const SliceRules* rules = nullptr; ///< for merging slices
 };
 
-/// Reads every byte of a checkpoint: checks the CRC of every record, the structure of every file, and SHA-256
-/// against the manifest if there is one. With `against`, also compares every parameter and state with that
-/// checkpoint, at any world size. If the two differ in slices or stages, both are merged (same_degrees.h),
-/// slices by the rules if given. Weights have no state: those of an export are compared with its manifest;
-/// Unsupported for others.
+/// Reads every byte of a checkpoint: checks the CRC of every record, the structure of every file, and its
+/// digest against the manifest if there is one. With `against`, also compares every parameter and state with
+/// that checkpoint, at any world size. If the two differ in slices or stages, both are merged
+/// (same_degrees.h), slices by the rules if given. Weights have no state: those of an export are compared
+/// with its manifest; Unsupported for others.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const VerifyAgainst& against, const Workers& workers, JobContext& job);
 

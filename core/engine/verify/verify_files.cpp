@@ -151,11 +151,11 @@ Status verifyOutputFile(const io::Path& path, const WrittenFile& written, const 
     }
     PassingRuns runs(std::move(cursor), context);
 
-    io::Xxh3 xxh3;
+    io::ChunkDigests digest;
     ChunkSink sink(buffers, threaded && written.bytes > buffers.bytes(),
         [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
             const StageTimer timer(context.times, Stage::Checksums);
-            xxh3.update(chunk);
+            digest.update(chunk);
             return {};
         });
     for (uint64_t offset = 0; offset < written.bytes;) {
@@ -179,7 +179,7 @@ Status verifyOutputFile(const io::Path& path, const WrittenFile& written, const 
     SHARDSCOPE_CHECK(sink.finish());
     if (isArchive)
         SHARDSCOPE_CHECK(compareRecords(records, crcs, written, path));
-    if (xxh3.digest() != written.xxh3)
+    if (digest.finish() != written.chunks)
         return differs("the file was read back with other bytes than were written", path);
     if (!runs.atEnd())
         return differs("a tensor was read back beyond the end of its file", path);

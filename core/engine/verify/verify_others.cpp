@@ -3,7 +3,6 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/wrapper_files.h"
-#include "core/io/sha256.h"
 
 #include <algorithm>
 
@@ -13,20 +12,21 @@ namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
 
-Result<ManifestFile> readWhole(io::FileSystem& files, const io::Path& path, JobContext& job)
+Result<ManifestFile> readWhole(
+    io::FileSystem& files, const io::Path& path, io::DigestKind kind, JobContext& job)
 {
     SHARDSCOPE_TRY(const auto file, files.openRead(path));
-    io::Sha256 sha;
+    io::ContentDigest digest(kind);
     std::vector<uint8_t> chunk(kChunkBytes);
     for (uint64_t offset = 0; offset < file->size();) {
         SHARDSCOPE_CHECK(job.poll());
         const std::span<uint8_t> part(chunk.data(), std::min<uint64_t>(kChunkBytes, file->size() - offset));
         SHARDSCOPE_CHECK(file->readAt(offset, part));
-        sha.update(part);
+        digest.update(part);
         offset += part.size();
         job.advance(part.size());
     }
-    return ManifestFile{file->size(), sha.finishHex()};
+    return ManifestFile{file->size(), digest.finish()};
 }
 
 void add(VerifyReport& report, std::string_view code, std::string message, const std::string& where,
@@ -40,7 +40,7 @@ Status checkPromise(
     const VerifyRun& run, const io::Path& path, const std::string& name, const ManifestFile& promised)
 {
     VerifyReport& report = run.report;
-    const auto found = readWhole(run.files, path, run.job);
+    const auto found = readWhole(run.files, path, io::digestKindOf(promised.digest), run.job);
     if (!found && found.error().code == ErrorCode::Cancelled)
         return forward(found.error());
     if (!found) {
@@ -52,9 +52,9 @@ Status checkPromise(
     }
     ++report.files;
     report.bytes += found->bytes;
-    if (found->bytes != promised.bytes || found->sha256 != promised.sha256)
+    if (found->bytes != promised.bytes || found->digest != promised.digest)
         add(report, code::kRecordCorrupt, "the file differs from the manifest", name,
-            {"sha256 " + found->sha256, "manifest " + promised.sha256});
+            {"here " + found->digest, "manifest " + promised.digest});
     return {};
 }
 

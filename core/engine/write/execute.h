@@ -27,6 +27,7 @@ struct ExecuteOptions {
     uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< all payload buffers together
     bool verify = true; ///< read the output again and compare
     bool force = false; ///< replace an existing target
+    bool sha256 = false; ///< record SHA-256 of every file in the manifest, instead of xxh3-128
     bool restart = false; ///< discard an interrupted work folder
     ComputeChoice compute; ///< the device for the arithmetic
 };

@@ -5,7 +5,6 @@
 #include "core/engine/verify/verify_files.h"
 #include "core/engine/write/preflight.h"
 #include "core/io/crc32.h"
-#include "core/io/sha256.h"
 #include "core/plan/model/output_bytes.h"
 
 #include <algorithm>
@@ -31,6 +30,7 @@ OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkF
     , m_memory(resources.memory)
     , m_backend(resources.backend)
     , m_times(resources.times)
+    , m_sha256(resources.sha256)
     , m_job(job)
     , m_sources(files, plan.sources(), SourcePool::limitFor(m_memory.workers))
     , m_finished(plan.files().size())
@@ -46,7 +46,8 @@ OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkF
         byPath.emplace(plan.files()[i].path, i);
     for (const JournalFile& file : work.journal().files) {
         const auto found = byPath.find(file.path);
-        if (found != byPath.end() && plan.files()[found->second].bytes == file.bytes)
+        const bool isAsked = (io::digestKindOf(file.digest) == io::DigestKind::Sha256) == m_sha256;
+        if (isAsked && found != byPath.end() && plan.files()[found->second].bytes == file.bytes)
             m_finished[found->second] = file;
     }
 }
@@ -61,6 +62,7 @@ void OutputBuilder::resetSums()
 OutputFileSettings OutputBuilder::settings() const
 {
     OutputFileSettings out;
+    out.sha256 = m_sha256;
     out.threaded = m_memory.buffersPerWorker > 1;
     out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMaxWindow);
     return out;
@@ -118,7 +120,7 @@ Status OutputBuilder::replayAll(std::vector<size_t>& lost)
             replayOutputFile(m_files, context,
                 {recipe, m_plan.files()[index].bytes, m_work.placeOf(recipe.path)}, m_buffers[worker],
                 settings()));
-        if (file.sha256 == m_finished[index]->sha256) {
+        if (file.digest == m_finished[index]->digest) {
             m_written[index] = std::move(file);
             return {};
         }
@@ -137,17 +139,17 @@ Status OutputBuilder::findLost(std::vector<size_t>& lost)
             SHARDSCOPE_TRY(const auto file, m_files.openRead(m_work.placeOf(m_finished[index]->path)));
             if (file->size() != m_finished[index]->bytes)
                 return false;
-            io::Sha256 sha;
+            io::ContentDigest digest(io::digestKindOf(m_finished[index]->digest));
             ChunkBuffers& buffer = m_buffers[0];
             for (uint64_t offset = 0; offset < file->size();) {
                 SHARDSCOPE_CHECK(m_job.poll());
                 const std::span<uint8_t> chunk(
                     buffer.at(0), std::min<uint64_t>(buffer.bytes(), file->size() - offset));
                 SHARDSCOPE_CHECK(file->readAt(offset, chunk));
-                sha.update(chunk);
+                digest.update(chunk);
                 offset += chunk.size();
             }
-            return sha.finishHex() == m_finished[index]->sha256;
+            return digest.finish() == m_finished[index]->digest;
         }();
         if (!intact && intact.error().code == ErrorCode::Cancelled)
             return forward(intact.error());

@@ -18,6 +18,7 @@ struct BuildResources {
     const MemoryPlan& memory;
     const ComputeBackend& backend;
     StageTimes& times;
+    bool sha256 = false; ///< record SHA-256 of every file
 };
 
 /// Creates all files of a plan in the work folder. Reuses files of an interrupted run, writes the rest,
@@ -63,6 +64,7 @@ private:
     MemoryPlan m_memory;
     const ComputeBackend& m_backend;
     StageTimes& m_times;
+    bool m_sha256;
     JobContext& m_job;
     SourcePool m_sources;
     std::unique_ptr<SourceCrcs> m_crcs;

@@ -235,7 +235,8 @@ Status Execution::build()
     }
     Status built;
     {
-        OutputBuilder builder(m_files, m_plan, *m_work, {memory, *m_options.compute.backend, m_times}, m_job);
+        OutputBuilder builder(
+            m_files, m_plan, *m_work, {memory, *m_options.compute.backend, m_times, m_options.sha256}, m_job);
         built = buildIn(builder);
     }
     if (built)

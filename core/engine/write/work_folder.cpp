@@ -184,7 +184,7 @@ Status WorkFolder::recordFinished(const WrittenFile& file)
 {
     const std::lock_guard lock(m_mutex);
     return m_files.appendSynced(
-        m_path / "journal", journalLine(JournalFile{file.path, file.bytes, file.sha256}));
+        m_path / "journal", journalLine(JournalFile{file.path, file.bytes, file.digest}));
 }
 
 Status WorkFolder::seal(JournalSeal seal)

@@ -39,6 +39,7 @@ void writeFingerprintJson(
     json.field("complete", true);
     json.field("joined", subject.merged);
     json.field("fingerprint", fingerprint.whole.text());
+    json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
     json.objectField("states");
     for (const StateShare& share : fingerprint.states)
         json.field(share.state, share.digest.text());

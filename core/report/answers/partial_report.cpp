@@ -33,7 +33,7 @@ void writeFiles(JsonWriter& json, const std::vector<FileDigest>& files)
         json.beginObject();
         json.nameField("path", file.name);
         json.field("bytes", file.bytes);
-        json.field("sha256", file.sha256);
+        json.field("digest", file.digest);
         json.objectField("states");
         for (const StateShare& share : file.states) {
             json.objectField(share.state);
@@ -78,6 +78,7 @@ void writePartialJson(
     json.field("complete", whole.has_value());
     json.field("joined", false);
     json.textOrNull("fingerprint", whole ? whole->text() : std::string());
+    json.field("fingerprint_version", static_cast<uint64_t>(fingerprint.version));
     json.objectField("states");
     for (const StateShare& share : covered) {
         if (whole)

@@ -112,6 +112,7 @@ void writeResultObject(JsonWriter& json, const ExecuteReport& result)
     json.field("device", result.compute.device);
     json.field("verified", result.verified);
     json.textOrNull("fingerprint", result.fingerprint);
+    json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
     json.field("peak_buffer_bytes", result.peakBufferBytes);
     writeCompute(json, result.compute);
     json.objectField("thread_seconds");

@@ -43,6 +43,8 @@ void writeTag(JsonWriter& json, const TagSummary& tag)
     json.field("complete", tag.isComplete());
     json.field("latest", tag.latest);
     json.textOrNull("fingerprint", tag.fingerprint);
+    json.field("fingerprint_version",
+        tag.fingerprint.empty() ? std::nullopt : std::optional(tag.fingerprintVersion));
     writeCounts(json, tag);
     if (tag.error) {
         json.objectField("error");

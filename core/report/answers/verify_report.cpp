@@ -21,6 +21,7 @@ void writeVerifyJson(
     json.field("files", report.files);
     json.field("bytes", report.bytes);
     json.textOrNull("fingerprint", report.fingerprint);
+    json.field("fingerprint_version", static_cast<uint64_t>(report.fingerprintVersion));
     writeFindings(json, "problems", report.problems);
     writeCompute(json, context);
     endAnswer(json, sink);
@@ -36,7 +37,8 @@ void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerC
         fmt::format("{} files, {} ({} bytes)", formatCount(report.files), formatBytes(report.bytes),
             formatCount(report.bytes)));
     fields.add("checked",
-        report.manifest ? "SHA-256 of every file against the manifest, CRC of every record"
+        report.manifest ? std::string(report.digest == io::DigestKind::Sha256 ? "SHA-256" : "XXH3-128")
+                + " of every file against the manifest, CRC of every record"
                         : "CRC of every record and the structure; there is no manifest to compare with");
     if (!against.empty())
         fields.add("against", printable(against));

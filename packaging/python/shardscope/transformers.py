@@ -114,6 +114,7 @@ def examine(folder: "os.PathLike[str]") -> Dict[str, Any]:
         "errors": of("error"),
         "warnings": of("warning"),
         "fingerprint": None,
+        "fingerprint_version": None,
     }
 
 
@@ -130,6 +131,7 @@ def _add_fingerprint(folder: Path, former: Optional[threading.Thread]) -> None:
         answer = fingerprint(folder, low_priority=True)
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         record["fingerprint"] = answer.fingerprint
+        record["fingerprint_version"] = answer.fingerprint_version
         _write(folder, record)
     except (ShardscopeError, OSError, ValueError) as error:  # the folder may have been rotated away
         logger.warning("shardscope could not compute the fingerprint of %s: %s", folder, error)

@@ -202,7 +202,7 @@ TEST_CASE("answers of other runs, steps, worlds and contents are not added")
     other["run"]["model"] = std::string(32, '0');
     refused(other, "parameters");
     other = same;
-    other["files"][1]["sha256"] = std::string(64, '0');
+    other["files"][1]["digest"] = "xxh3-128:" + std::string(32, '0');
     refused(other, "differs between two results");
     other = same;
     other["files"][0]["states"]["fp32"]["digest"] = std::string(32, '0');
@@ -210,6 +210,17 @@ TEST_CASE("answers of other runs, steps, worlds and contents are not added")
     other = same;
     other["scalars"][0]["digest"] = std::string(32, '0');
     refused(other, "different values");
+    other = same; // an answer of release 0.1
+    other.erase("fingerprint_version");
+    for (Json& file : other["files"]) {
+        file["sha256"] = std::string(64, '0');
+        file.erase("digest");
+    }
+    refused(other, "version 2 and version 1");
+    other = same;
+    other["fingerprint_version"] = 3;
+    spill(folder / "other.json", other.dump());
+    errorOf({"fingerprint", "--combine", a, folder / "other.json"}, 4, "unsupported");
     refused(answerOf({"fingerprint", samplePath("zero2-w2"), "--partial"}), "tag `global_step5`");
 
     for (const std::string text : {"", "{}", "[]", "{\"schema\":\"shardscope/fingerprint/1\"}"}) {

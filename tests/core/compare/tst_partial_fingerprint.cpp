@@ -17,8 +17,8 @@ FileDigest fileOf(const std::string& name, uint64_t number, uint64_t elements)
 
 PartialFingerprint partialOf(std::vector<FileDigest> files, std::vector<std::string> missing)
 {
-    return {{"global_step1", "zero3", {2, 1, 1, 1}, 1, "model"}, std::move(files), std::move(missing), {},
-        {{"fp32", {}, 10}}};
+    return {kDigestVersion, {"global_step1", "zero3", {2, 1, 1, 1}, 1, "model"}, std::move(files),
+        std::move(missing), {}, {{"fp32", {}, 10}}};
 }
 
 const DigestedScalar kStep{"group/0", "step", "1", digestText("group/0", "step", "1"), {}};
@@ -71,7 +71,10 @@ TEST_CASE("other contents, values and origins are refused")
     };
     PartialFingerprint other = one;
     CHECK(!refuses(other));
-    other.files[0].sha256 = "another";
+    other.files[0].digest = "another";
+    CHECK(refuses(other));
+    other = one;
+    other.version = DigestVersion::One;
     CHECK(refuses(other));
     other = one;
     other.files[0].bytes = 101;

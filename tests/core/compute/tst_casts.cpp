@@ -101,7 +101,7 @@ TEST_CASE("casts and sums of one call, for any length and offset")
                 const size_t item = itemSize(one.to);
                 const size_t elements = one.meant.size() / item;
                 const size_t begin = elements == 0 ? 0 : random() % elements;
-                const DigestKey key{random(), random()};
+                const DigestKey key{{random(), random(), random(), random()}};
                 const uint64_t first = random() >> 20;
                 std::optional<TransposedOrder> order;
                 if (random() % 4 == 0)

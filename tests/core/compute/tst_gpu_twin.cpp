@@ -40,7 +40,7 @@ struct Job {
         , in(normalElements(DType::Float32, elements, random))
         , out(elements * 2)
         , cast{DType::Float32, in, DType::BFloat16, out}
-        , sum{{random(), random()}, 2, std::nullopt, 77, out, {}}
+        , sum{{{random(), random(), random(), random()}}, 2, std::nullopt, 77, out, {}}
     {
     }
     bool isRight() const
@@ -105,7 +105,8 @@ TEST_CASE("adjacent pieces are one copy")
         byte = static_cast<uint8_t>(random());
     std::vector<ElementSum> sums;
     for (size_t at = 0; at < bytes.size(); at += 1024)
-        sums.push_back({{random(), random()}, 4, std::nullopt, at, bytes.subspan(at, 1024), {}});
+        sums.push_back(
+            {{{random(), random(), random(), random()}}, 4, std::nullopt, at, bytes.subspan(at, 1024), {}});
     bench.backend->transform({}, sums);
     CHECK(bench.plans[0]->copies <= 3 + 1); // the list of tiles may take two
     for (const ElementSum& sum : sums)
@@ -216,7 +217,7 @@ TEST_CASE("sums that casts make in part, and sums across several casts")
         std::vector<ElementSum> sums;
         for (size_t at = 0; at < kElements;) {
             const size_t count = std::min<size_t>(1 + random() % 20000, kElements - at);
-            sums.push_back({{random(), random()}, 4, std::nullopt, random() >> 30,
+            sums.push_back({{{random(), random(), random(), random()}}, 4, std::nullopt, random() >> 30,
                 std::span<const uint8_t>(found).subspan(at * 4, count * 4), {}});
             at += count;
         }

@@ -162,8 +162,10 @@ TEST_CASE("digests count every element once, from any thread")
 TEST_CASE("the journal returns every entry, for any path")
 {
     const std::string sha(64, 'a');
-    const std::vector<JournalFile> files{{"plain.pt", 5, sha},
-        {"with space % and \n line", UINT64_MAX, std::string(64, 'b')}, {"sub/\xff\xfe", 0, sha}};
+    const std::string digest = "xxh3-128:" + std::string(32, 'd');
+    const std::vector<JournalFile> files{{"plain.pt", 5, digest},
+        {"with space % and \n line", UINT64_MAX, "sha256:" + std::string(64, 'b')},
+        {"sub/\xff\xfe", 0, digest}};
     std::string text;
     for (const JournalFile& file : files)
         text += journalLine(file);
@@ -173,7 +175,7 @@ TEST_CASE("the journal returns every entry, for any path")
     for (size_t i = 0; i < files.size(); ++i) {
         CHECK(journal.files[i].path == files[i].path);
         CHECK(journal.files[i].bytes == files[i].bytes);
-        CHECK(journal.files[i].sha256 == files[i].sha256);
+        CHECK(journal.files[i].digest == files[i].digest);
     }
     REQUIRE(journal.seal);
     CHECK(journal.seal->inode == 17);
@@ -184,7 +186,7 @@ TEST_CASE("the journal returns every entry, for any path")
 
 TEST_CASE("a journal cut or changed at any byte never names a file that was not entered")
 {
-    const JournalFile file{"part.pt", 1234, std::string(64, 'c')};
+    const JournalFile file{"part.pt", 1234, "xxh3-128:" + std::string(32, 'c')};
     const std::string text = journalLine(file) + journalLine(file);
     for (size_t cut = 0; cut < text.size(); ++cut)
         CHECK(parseJournal(text.substr(0, cut)).files.size() == (cut < text.size() / 2 ? 0 : 1));
@@ -197,7 +199,7 @@ TEST_CASE("a journal cut or changed at any byte never names a file that was not 
             for (const JournalFile& found : journal.files) {
                 CHECK(found.path == file.path);
                 CHECK(found.bytes == file.bytes);
-                CHECK(found.sha256 == file.sha256);
+                CHECK(found.digest == file.digest);
             }
         }
     }

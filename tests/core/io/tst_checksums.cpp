@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/content_digest.h"
 #include "core/io/crc32.h"
 #include "core/io/sha256.h"
 #include "core/io/xxh3.h"
@@ -112,4 +113,37 @@ TEST_CASE("XXH3 of 128 bits, in pieces of any size")
         CHECK(digestOf(text, piece) == whole);
     text[4321] = static_cast<char>(text[4321] ^ 1);
     CHECK(digestOf(text, text.size()) != whole);
+}
+
+TEST_CASE("the digest of a content is that of its chunks' digests, in pieces of any size")
+{
+    std::vector<uint8_t> content(2 * io::kDigestChunkBytes + 1000);
+    std::mt19937_64 random(5);
+    for (uint8_t& byte : content)
+        byte = static_cast<uint8_t>(random());
+    const auto chunkDigest = [&](size_t begin, size_t bytes) {
+        io::Xxh3 sum;
+        sum.update(std::span<const uint8_t>(content).subspan(begin, bytes));
+        return sum.digest();
+    };
+    const std::vector<io::Xxh3Digest> chunks{chunkDigest(0, io::kDigestChunkBytes),
+        chunkDigest(io::kDigestChunkBytes, io::kDigestChunkBytes),
+        chunkDigest(2 * io::kDigestChunkBytes, 1000)};
+    for (const size_t piece : {size_t{1000}, size_t{1} << 20, size_t{7'000'001}, content.size()}) {
+        io::ContentDigest digest(io::DigestKind::Xxh3);
+        for (size_t at = 0; at < content.size(); at += piece)
+            digest.update(
+                std::span<const uint8_t>(content).subspan(at, std::min(piece, content.size() - at)));
+        CHECK(digest.finish() == io::combinedDigest(chunks));
+    }
+    CHECK(io::digestKindOf(io::combinedDigest(chunks)) == io::DigestKind::Xxh3);
+    // Of nothing: what xxhsum -H2 prints for nothing.
+    CHECK(io::ContentDigest(io::DigestKind::Xxh3).finish() == "xxh3-128:99aa06d3014798d86001c324468d497f");
+    io::ContentDigest sha(io::DigestKind::Sha256);
+    sha.update(bytesOf("abc"));
+    CHECK(sha.finish() == "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    CHECK(io::ContentDigest(io::DigestKind::None).finish().empty());
+    for (const char* text :
+        {"", "sha256:", "sha256:ba78", "xxh3-128:99AA06D3014798D86001C324468D497F", "md5:00"})
+        CHECK(io::digestKindOf(text) == io::DigestKind::None);
 }

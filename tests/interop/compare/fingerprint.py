@@ -10,16 +10,29 @@ import numpy
 KEPT_WITHOUT_ZERO = ("cur_scale", "dynamic", "cur_iter", "last_overflow_iter", "scale_factor", "scale_window")
 
 
+def _odd_mix(z):
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> numpy.uint64(shift))) * numpy.uint64(factor)
+    return (z ^ (z >> numpy.uint64(31))) | numpy.uint64(1)
+
+
 def digest(name, state, data, width=1):
-    key = numpy.frombuffer(hashlib.sha256(f"{name}\0{state}".encode()).digest()[:16], "<u8")
-    bits = numpy.frombuffer(data, f"<u{width}").astype(numpy.uint64)
-    at = numpy.arange(bits.size, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15)
-    low, high = ((at + k) ^ bits for k in key)
-    for z in (low, high):
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-            z ^= z >> numpy.uint64(shift)
-            z *= numpy.uint64(factor)
-    return (sum(map(int, low)) + (sum(map(int, high)) << 64)) % 2**128
+    key = [int(k) for k in numpy.frombuffer(hashlib.sha256(f"{name}\0{state}".encode()).digest(), "<u8")]
+    words = numpy.frombuffer(data + bytes(-len(data) % 4), "<u4").astype(numpy.uint64)
+    at = numpy.arange(words.size, dtype=numpy.uint64)
+    golden, block = numpy.uint64(0x9E3779B97F4A7C15), numpy.uint64(1024)
+    lanes = []
+    for lane in (0, 1):
+        inside, outside = (golden * (numpy.uint64(2) * n + numpy.uint64(lane + 1)) for n in (at % block, at // block))
+        total = int((_odd_mix(inside) * _odd_mix(~outside) * words).sum(dtype=numpy.uint64))
+        lanes.append(((key[lane] | 1) * total + key[2 + lane] * (len(data) // int(width))) % 2**64)
+    return lanes[0] | lanes[1] << 64
+
+
+def total(digests):
+    """The sum of digests: each half modulo 2^64."""
+    digests = list(digests)
+    return sum(d % 2**64 for d in digests) % 2**64 | sum(d >> 64 for d in digests) % 2**64 << 64
 
 
 def text(value):
@@ -65,4 +78,4 @@ def parts(state):
 
 
 def fingerprint(state):
-    return f"{sum(parts(state).values()) % 2**128:032x}"
+    return f"{total(parts(state).values()):032x}"

@@ -126,6 +126,7 @@ class VerifyAnswer(Answer):
     files: int
     bytes: int
     fingerprint: Optional[str]
+    fingerprint_version: int  #: of its definition; fingerprints of two versions are not comparable
     problems: List[Finding]
     compute: Compute  #: the compute device that was used, and why
     selected: Optional[str] = None  #: the file that PATH named

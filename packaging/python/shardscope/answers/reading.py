@@ -132,6 +132,7 @@ class Tag(Answer):
     complete: bool
     latest: bool  #: the pointer file names it, or it is the newest numbered checkpoint
     fingerprint: Optional[str]  #: from the manifest of a job of this program
+    fingerprint_version: Optional[int]  #: of its definition; fingerprints of two versions are not comparable
     findings: FindingCounts  #: counts, from names and headers
     error: Optional[Dict[str, Any]] = None  #: why the tag cannot be read
 

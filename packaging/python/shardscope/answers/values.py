@@ -193,7 +193,7 @@ class FingerprintFile(Answer):
 
     path: str
     bytes: int
-    sha256: str
+    digest: str  #: of its content
     states: Dict[str, FileState]  #: what the file adds to each state
 
 
@@ -204,6 +204,7 @@ class FingerprintAnswer(Answer):
     complete: bool
     joined: bool  #: tensor slices and pipeline stages were merged before digesting
     fingerprint: Optional[str]
+    fingerprint_version: int  #: of its definition; fingerprints of two versions are not comparable
     states: Dict[str, str]  #: all tensors of one state; empty unless complete
     scalars: List[Scalar]  #: the parts of the state that are not tensors
     path: Optional[str] = None  #: PATH as it was given

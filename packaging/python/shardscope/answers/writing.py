@@ -92,6 +92,7 @@ class WriteResult(Answer):
     device: str
     verified: bool
     fingerprint: Optional[str]
+    fingerprint_version: int  #: of its definition; fingerprints of two versions are not comparable
     peak_buffer_bytes: int
     compute: Compute  #: the compute device that was used, and why
     thread_seconds: ThreadSeconds  #: of all threads together, by stage
