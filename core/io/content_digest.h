@@ -26,6 +26,8 @@ class ChunkDigests
 {
 public:
     void update(std::span<const uint8_t> bytes);
+    /// Of the complete chunks so far.
+    [[nodiscard]] std::span<const Xxh3Digest> soFar() const { return m_done; }
     /// Of all chunks, in order; a file without bytes has none. Ends the object.
     std::vector<Xxh3Digest> finish();
 

@@ -33,6 +33,13 @@ public:
             return injected(error, false, path());
         return m_inner->readAt(offset, out);
     }
+    Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
+    {
+        if (const int error = m_owner.nextCall())
+            return injected(error, false, path());
+        return m_inner->readFromDevice(offset, out);
+    }
+    [[nodiscard]] bool readsDirectly() const override { return m_inner->readsDirectly(); }
     void dropCache(uint64_t offset, uint64_t bytes) const override { m_inner->dropCache(offset, bytes); }
     Status checkUnchanged() const override
     {
@@ -65,6 +72,8 @@ public:
     {
         return m_owner.nextCall() == 0 && m_inner->shareBytesOf(from);
     }
+    bool writeDirectly() override { return m_owner.nextCall() == 0 && m_inner->writeDirectly(); }
+    [[nodiscard]] bool isDirect() const override { return m_inner->isDirect(); }
     Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
     {
         if (const int error = m_owner.nextCall()) {

@@ -18,6 +18,9 @@ namespace shardscope::io {
 
 using Path = std::filesystem::path;
 
+/// Addresses and offsets of direct I/O: a page, which every block device's sector divides.
+inline constexpr uint64_t kDirectAlignment = 4096;
+
 enum class FileType { Regular, Directory, Symlink, Other };
 
 /// Identifies a file and its version, to detect changes. Times are nanoseconds since the epoch.
@@ -58,6 +61,16 @@ public:
     /// Fills `out` whole from `offset` or fails: Damaged past the end, Unreadable on an I/O error, with the
     /// range named.
     virtual Status readAt(uint64_t offset, std::span<uint8_t> out) const = 0;
+    /// As readAt(), but from the device: by direct I/O where the file system has it, for the blocks that
+    /// `out` covers at an aligned address (kDirectAlignment, as is `offset`); the rest is dropped from the
+    /// page cache before it is read, which has no effect on data that was not yet written back.
+    virtual Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const
+    {
+        dropCache(offset, out.size());
+        return readAt(offset, out);
+    }
+    /// Whether readFromDevice() uses direct I/O.
+    [[nodiscard]] virtual bool readsDirectly() const { return false; }
     /// Informs the kernel that this range will not be read again. A hint only.
     virtual void dropCache(uint64_t offset, uint64_t bytes) const = 0;
     /// SourceChanged when the file on disk is no longer the one that was opened.
@@ -79,7 +92,14 @@ public:
     /// Makes the new, empty file share all bytes of another one, copied only when either is written to
     /// (FICLONE). False, and nothing done, where the file system cannot.
     virtual bool shareBytesOf(const ReadFile& from) = 0;
+    /// With direct I/O for the blocks that `bytes` covers, if that was asked for, and if `offset` and the
+    /// address are aligned.
     virtual Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) = 0;
+    /// Asks for direct I/O; whether the file system has it. If it refuses it later, writing goes on through
+    /// the page cache.
+    virtual bool writeDirectly() = 0;
+    /// Whether everything was written by direct I/O so far, so that the device has it.
+    [[nodiscard]] virtual bool isDirect() const = 0;
     /// Starts write-back of a range and waits for the range that was started before it, so that dirty bytes
     /// stay bounded at two ranges. A failure means the same as one of sync().
     virtual Status startWriteBack(uint64_t offset, uint64_t bytes) = 0;

@@ -61,6 +61,9 @@ FileType typeOf(mode_t mode);
 std::unique_ptr<ReadFile> makePosixReadFile(Descriptor descriptor, Path path, const FileIdentity& identity);
 std::unique_ptr<WriteFile> makePosixWriteFile(Descriptor descriptor, Path path);
 
+/// The same file, for direct I/O; not open where the file system refuses it. `flags`: O_RDONLY or O_WRONLY.
+Descriptor reopenedDirect(int descriptor, int flags);
+
 /// Reads until `out` is full or the file ends; the count, or -1 with errno set.
 ssize_t readFully(int descriptor, uint64_t offset, std::span<uint8_t> out);
 /// Writes everything at the descriptor's own position (append); 0 or an errno.

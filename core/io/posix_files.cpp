@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace shardscope::io {
 
@@ -19,6 +20,14 @@ constexpr size_t kCallLimit = size_t{1} << 30;
 std::string rangeText(uint64_t offset, uint64_t bytes)
 {
     return std::to_string(bytes) + " bytes at offset " + std::to_string(offset);
+}
+
+/// The whole blocks at the start of the buffer, if it and `offset` are aligned for direct I/O.
+size_t directPart(uint64_t offset, std::span<const uint8_t> buffer)
+{
+    const bool aligned = offset % kDirectAlignment == 0
+        && reinterpret_cast<uintptr_t>(buffer.data()) % kDirectAlignment == 0;
+    return aligned ? buffer.size() / kDirectAlignment * kDirectAlignment : 0;
 }
 
 class PosixReadFile final : public ReadFile
@@ -52,6 +61,33 @@ public:
         return {};
     }
 
+    Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
+    {
+        if (offset > m_identity.bytes || out.size() > m_identity.bytes - offset)
+            return readAt(offset, out); // reports it
+        const size_t blocks = readsDirectly() ? directPart(offset, out) : 0;
+        if (blocks > 0) {
+            const ssize_t count = readFully(m_direct.get(), offset, out.first(blocks));
+            if (count < 0 && errno != EINVAL)
+                return forward(
+                    errorFromErrno(errno, false, "cannot read " + rangeText(offset, blocks), m_path));
+            if (count >= 0 && static_cast<size_t>(count) == blocks) {
+                offset += blocks;
+                out = out.subspan(blocks);
+            }
+        }
+        if (out.empty())
+            return {};
+        dropCache(offset, out.size());
+        return readAt(offset, out);
+    }
+
+    [[nodiscard]] bool readsDirectly() const override
+    {
+        std::call_once(m_directOnce, [&] { m_direct = reopenedDirect(m_descriptor.get(), O_RDONLY); });
+        return m_direct.isOpen();
+    }
+
     void dropCache(uint64_t offset, uint64_t bytes) const override
     {
         ::posix_fadvise(
@@ -75,6 +111,8 @@ private:
     Descriptor m_descriptor;
     Path m_path;
     FileIdentity m_identity;
+    mutable std::once_flag m_directOnce;
+    mutable Descriptor m_direct; ///< opened at the first request
 };
 
 class PosixWriteFile final : public WriteFile
@@ -110,15 +148,30 @@ public:
             && retryInterrupted([&] { return ::ioctl(m_descriptor.get(), FICLONE, other.get()); }) == 0;
     }
 
+    bool writeDirectly() override
+    {
+        m_direct = reopenedDirect(m_descriptor.get(), O_WRONLY);
+        return m_direct.isOpen();
+    }
+
+    [[nodiscard]] bool isDirect() const override { return m_direct.isOpen(); }
+
     Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
     {
+        const size_t blocks = m_direct.isOpen() ? directPart(offset, bytes) : 0;
         size_t done = 0;
         while (done < bytes.size()) {
-            const size_t piece = std::min(bytes.size() - done, kCallLimit);
+            const bool direct = done < blocks && m_direct.isOpen();
+            const size_t piece = std::min((direct ? blocks : bytes.size()) - done, kCallLimit);
+            const int descriptor = direct ? m_direct.get() : m_descriptor.get();
             const ssize_t count = retryInterrupted([&] {
-                return ::pwrite(
-                    m_descriptor.get(), bytes.data() + done, piece, static_cast<off_t>(offset + done));
+                return ::pwrite(descriptor, bytes.data() + done, piece, static_cast<off_t>(offset + done));
             });
+            const bool refused = count < 0 && (errno == EINVAL || errno == EOPNOTSUPP);
+            if (direct && (refused || (count >= 0 && static_cast<size_t>(count) < piece)))
+                m_direct = Descriptor(); // the file system accepted the flag but not the call
+            if (direct && refused)
+                continue;
             if (count <= 0)
                 return forward(errorFromErrno(count == 0 ? ENOSPC : errno, true,
                     "cannot write " + rangeText(offset + done, bytes.size() - done), m_path));
@@ -168,6 +221,7 @@ private:
     }
 
     Descriptor m_descriptor;
+    Descriptor m_direct; ///< for direct I/O, if asked for and possible
     Path m_path;
     uint64_t m_pendingOffset = 0;
     uint64_t m_pendingBytes = 0;
@@ -187,6 +241,13 @@ void Descriptor::closeSilently()
 {
     if (m_value >= 0)
         ::close(std::exchange(m_value, -1));
+}
+
+Descriptor reopenedDirect(int descriptor, int flags)
+{
+    const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+    return Descriptor(retryInterrupted(
+        [&] { return ::open(path.c_str(), flags | O_DIRECT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
 }
 
 std::unique_ptr<ReadFile> makePosixReadFile(Descriptor descriptor, Path path, const FileIdentity& identity)

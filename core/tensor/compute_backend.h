@@ -37,7 +37,8 @@ struct ElementSum {
     Digest digest; ///< the answer
 };
 
-/// Memory that a backend reads from and writes to faster than from other memory. Not cleared.
+/// Memory that a backend reads from and writes to faster than from other memory. Not cleared; begins
+/// at a page.
 using HostMemory = std::shared_ptr<uint8_t[]>;
 
 /// Arithmetic over elements in memory. What one backend can do, all can, with the same bits but for the sums

@@ -2,6 +2,8 @@
 #include "core/tensor/compute_backend.h"
 #include "core/tensor/convert.h"
 
+#include <new>
+
 namespace shardscope {
 
 namespace {
@@ -41,7 +43,10 @@ public:
 
 HostMemory ComputeBackend::hostMemory(size_t bytes) const
 {
-    return HostMemory(new uint8_t[bytes]);
+    // Pages, so that files are read into it and written from it by direct I/O.
+    constexpr std::align_val_t kPage{4096};
+    return HostMemory(static_cast<uint8_t*>(::operator new(bytes, kPage)),
+        [](uint8_t* memory) { ::operator delete(memory, kPage); });
 }
 
 const ComputeBackend& plainBackend()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/chunk_sink.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace shardscope {
@@ -10,7 +11,7 @@ ChunkBuffers::ChunkBuffers(size_t count, size_t bytes, const ComputeBackend& bac
 {
     for (size_t i = 0; i < count; ++i)
         m_buffers.push_back(
-            backend.hostMemory(bytes)); // not cleared: every byte is written before it is read
+            backend.hostMemory(bytes + kSlackBytes)); // not cleared: every byte is written before it is read
 }
 
 ChunkSink::ChunkSink(ChunkBuffers& buffers, bool threaded, Consumer consumer)
@@ -31,18 +32,29 @@ ChunkSink::~ChunkSink()
 
 Result<std::span<uint8_t>> ChunkSink::room(size_t atLeast)
 {
-    if (m_haveCurrent && m_buffers.bytes() - m_used < atLeast)
-        SHARDSCOPE_CHECK(handOver());
-    if (!m_haveCurrent) {
+    while (!m_haveCurrent || m_used >= m_buffers.bytes()) {
+        if (m_haveCurrent)
+            SHARDSCOPE_CHECK(handOver());
+        SHARDSCOPE_CHECK(takeBuffer());
+    }
+    return std::span<uint8_t>(
+        m_buffers.at(m_current) + m_used, std::max(m_buffers.bytes() - m_used, atLeast));
+}
+
+Status ChunkSink::takeBuffer()
+{
+    {
         std::unique_lock lock(m_mutex);
         m_changed.wait(lock, [&] { return !m_free.empty() || !m_status; });
         if (!m_status)
             return forward(m_status.error());
         m_current = m_free.back();
         m_free.pop_back();
-        m_haveCurrent = true;
     }
-    return std::span<uint8_t>(m_buffers.at(m_current) + m_used, m_buffers.bytes() - m_used);
+    m_haveCurrent = true;
+    std::copy_n(m_carried.begin(), m_carriedBytes, m_buffers.at(m_current));
+    m_used = std::exchange(m_carriedBytes, 0);
+    return {};
 }
 
 void ChunkSink::filled(size_t bytes)
@@ -52,16 +64,21 @@ void ChunkSink::filled(size_t bytes)
 
 Status ChunkSink::finish()
 {
-    if (m_haveCurrent)
+    while (m_haveCurrent) {
         SHARDSCOPE_CHECK(handOver());
+        if (m_carriedBytes > 0)
+            SHARDSCOPE_CHECK(takeBuffer());
+    }
     stopThread(false);
     return m_status;
 }
 
 Status ChunkSink::handOver()
 {
-    const Full full{m_current, m_chunkOffset, m_used};
-    m_chunkOffset += m_used;
+    const Full full{m_current, m_chunkOffset, std::min(m_used, m_buffers.bytes())};
+    m_carriedBytes = m_used - full.bytes;
+    std::copy_n(m_buffers.at(m_current) + full.bytes, m_carriedBytes, m_carried.begin());
+    m_chunkOffset += full.bytes;
     m_used = 0;
     m_haveCurrent = false;
     if (!m_threaded) {

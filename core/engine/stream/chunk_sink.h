@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/tensor/compute_backend.h"
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,7 +21,10 @@ namespace shardscope {
 class ChunkBuffers
 {
 public:
-    /// `count` buffers of `bytes` each, in the memory type that the backend prefers.
+    /// A chunk's buffer has room for so much of the next chunk, so that no element is split.
+    static constexpr size_t kSlackBytes = 64;
+
+    /// `count` buffers for chunks of `bytes` each, in the memory type that the backend prefers.
     ChunkBuffers(size_t count, size_t bytes, const ComputeBackend& backend);
 
     [[nodiscard]] size_t count() const { return m_buffers.size(); }
@@ -32,9 +36,10 @@ private:
     std::vector<HostMemory> m_buffers;
 };
 
-/// Takes the bytes of one file in order, in chunks, and passes each full chunk to a consumer. The consumer
-/// runs in place or on a second thread; then filling and consuming overlap. Chunks arrive in order. At most
-/// the worker's buffers are in flight.
+/// Takes the bytes of one file in order, in chunks, and passes each chunk to a consumer. All but the last
+/// have exactly the size of the buffers, so that they are aligned in the file. The consumer runs in place or
+/// on a second thread; then filling and consuming overlap. Chunks arrive in order. At most the worker's
+/// buffers are in flight.
 ///
 /// Used by one thread. A consumer's error comes back from the next room() or from finish().
 class ChunkSink
@@ -48,14 +53,14 @@ public:
     ChunkSink(const ChunkSink&) = delete;
     ChunkSink& operator=(const ChunkSink&) = delete;
 
-    /// Free memory after the bytes so far, at least `atLeast` bytes, which must fit in a buffer.
+    /// Free memory after the bytes so far, at least `atLeast` bytes: no more than ChunkBuffers::kSlackBytes.
     Result<std::span<uint8_t>> room(size_t atLeast);
     /// Marks the first `bytes` of the room as filled.
     void filled(size_t bytes);
     /// Passes on the rest and waits until all is consumed.
     Status finish();
     /// The total number of filled bytes.
-    [[nodiscard]] uint64_t offset() const { return m_chunkOffset + m_used; }
+    [[nodiscard]] uint64_t offset() const { return m_chunkOffset + m_used + m_carriedBytes; }
 
 private:
     struct Full {
@@ -64,6 +69,7 @@ private:
         size_t bytes = 0;
     };
 
+    Status takeBuffer();
     Status handOver();
     void consumeAll();
     void stopThread(bool drop);
@@ -73,6 +79,8 @@ private:
     bool m_threaded;
     uint64_t m_chunkOffset = 0; ///< in the file, of the current buffer
     size_t m_used = 0;
+    std::array<uint8_t, ChunkBuffers::kSlackBytes> m_carried{}; ///< the start of the next chunk
+    size_t m_carriedBytes = 0;
     size_t m_current = 0;
     bool m_haveCurrent = false;
 

@@ -5,6 +5,7 @@ namespace shardscope {
 
 ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
     : m_seen(tensors.size())
+    , m_claimed(tensors.size())
     , m_sums(tensors.size())
 {
     m_keys.reserve(tensors.size());
@@ -23,6 +24,7 @@ void ElementDigests::claim(
     const uint32_t item = m_itemBytes[tensor];
     const std::lock_guard lock(m_locks[tensor % kLocks]);
     m_seen[tensor].claim(firstElement, firstElement + bytes.size() / item, [&](uint64_t begin, uint64_t end) {
+        m_claimed[tensor] += end - begin;
         batch.sums.push_back({m_keys[tensor], item, m_orders[tensor], begin,
             bytes.subspan((begin - firstElement) * item, (end - begin) * item), {}});
         batch.tensors.push_back(tensor);

@@ -36,6 +36,8 @@ public:
     void claim(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch);
     /// Adds claimed and summed elements; the batch is empty afterwards.
     void add(SumBatch& batch);
+    /// The number of different elements that were claimed.
+    [[nodiscard]] uint64_t claimed(uint32_t tensor) const { return m_claimed[tensor]; }
     /// One digest per tensor, in the plan's order. Must not be called while add() runs.
     [[nodiscard]] const std::vector<Digest>& sums() const { return m_sums; }
 
@@ -46,6 +48,7 @@ private:
     std::vector<uint8_t> m_itemBytes;
     std::vector<std::optional<TransposedOrder>> m_orders;
     std::vector<IntervalSet> m_seen;
+    std::vector<uint64_t> m_claimed;
     std::vector<Digest> m_sums;
     std::array<std::mutex, kLocks> m_locks;
 };

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/output_file.h"
 
+#include "core/torchfile/zip/zip_layout.h"
+
 namespace shardscope {
 
 namespace {
+
+/// Smaller files are faster through the page cache.
+constexpr uint64_t kDirectFrom = uint64_t{4} << 20;
 
 /// Of the bytes of one output file, in order.
 class OutputDigest
@@ -20,6 +25,7 @@ public:
         m_asked.update(bytes);
         m_chunks.update(bytes);
     }
+    [[nodiscard]] std::span<const io::Xxh3Digest> chunksSoFar() const { return m_chunks.soFar(); }
     void finish(WrittenFile& file)
     {
         file.chunks = m_chunks.finish();
@@ -42,15 +48,128 @@ Result<bool> sharesSource(io::WriteFile& file, const WalkContext& context, const
     return file.shareBytesOf(*source);
 }
 
+/// The payloads of an archive, from its planned layout.
+Result<std::vector<PayloadRange>> payloadsOf(const OutputFile& recipe)
+{
+    std::vector<PayloadRange> out;
+    if (!recipe.torchArchive)
+        return out;
+    std::vector<ZipRecordSpec> specs;
+    specs.reserve(recipe.records.size());
+    for (const OutputRecord& record : recipe.records)
+        specs.push_back({record.name, record.bytes});
+    SHARDSCOPE_TRY(const ZipLayout layout, ZipLayout::make(recipe.prefix, std::move(specs)));
+    out.reserve(recipe.records.size());
+    for (uint32_t i = 0; i < recipe.records.size(); ++i)
+        out.push_back({layout.payloadOffset(i), recipe.records[i].bytes});
+    return out;
+}
+
+/// Passes the chunks of one file to ReadBack: as soon as the device has them if they are written by direct
+/// I/O, else once the file is synced.
+class ReadBackFeed
+{
+public:
+    ReadBackFeed(io::FileSystem& files, ReadBack* readBack, const OutputTask& task, io::Path unfinished)
+        : m_files(files)
+        , m_readBack(readBack)
+        , m_task(task)
+        , m_unfinished(std::move(unfinished))
+    {
+    }
+
+    /// The file is empty, or allocated.
+    Status begin(const io::WriteFile& file)
+    {
+        if (m_readBack == nullptr || !file.isDirect())
+            return {};
+        SHARDSCOPE_TRY(auto opened, m_files.openRead(m_unfinished));
+        // Without allocation it grows as it is written.
+        return opened->size() == m_task.bytes ? beginWith(std::move(opened)) : Status();
+    }
+    /// These chunks are written: the complete ones so far.
+    void written(const io::WriteFile& file, std::span<const io::Xxh3Digest> chunks)
+    {
+        if (m_file && file.isDirect())
+            pass(chunks);
+    }
+    Status synced(const WrittenFile& written)
+    {
+        if (m_readBack == nullptr)
+            return {};
+        if (!m_file) {
+            SHARDSCOPE_TRY(auto opened, m_files.openRead(m_unfinished));
+            SHARDSCOPE_CHECK(beginWith(std::move(opened)));
+        }
+        pass(written.chunks);
+        std::vector<uint32_t> crcs;
+        crcs.reserve(written.records.size());
+        for (const WrittenRecord& record : written.records)
+            crcs.push_back(record.crc32);
+        m_readBack->complete(m_file, std::move(crcs));
+        return {};
+    }
+
+private:
+    Status beginWith(std::unique_ptr<io::ReadFile> opened)
+    {
+        SHARDSCOPE_TRY(auto payloads, payloadsOf(m_task.recipe));
+        m_file = m_readBack->begin(std::move(opened), m_task.target, std::move(payloads));
+        return {};
+    }
+    void pass(std::span<const io::Xxh3Digest> chunks)
+    {
+        for (; m_passed < chunks.size(); ++m_passed)
+            m_readBack->add(m_file, chunks[m_passed]);
+    }
+
+    io::FileSystem& m_files;
+    ReadBack* m_readBack;
+    const OutputTask& m_task;
+    io::Path m_unfinished;
+    std::shared_ptr<ReadBack::File> m_file;
+    size_t m_passed = 0;
+};
+
+/// Writes the chunks of one file in order, bounded in dirty bytes.
+class ChunkWriter
+{
+public:
+    ChunkWriter(io::WriteFile& file, uint64_t windowBytes)
+        : m_file(file)
+        , m_windowBytes(windowBytes)
+    {
+    }
+
+    Status write(uint64_t offset, std::span<const uint8_t> chunk)
+    {
+        SHARDSCOPE_CHECK(m_file.writeAt(offset, chunk));
+        const uint64_t end = offset + chunk.size();
+        if (end - m_windowBegin < m_windowBytes)
+            return {};
+        SHARDSCOPE_CHECK(m_file.startWriteBack(m_windowBegin, end - m_windowBegin));
+        m_windowBegin = end;
+        return {};
+    }
+
+private:
+    io::WriteFile& m_file;
+    uint64_t m_windowBytes;
+    uint64_t m_windowBegin = 0;
+};
+
 Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const OutputTask& task,
-    ChunkBuffers& buffers, const OutputFileSettings& settings)
+    ChunkBuffers& buffers, const OutputFileSettings& settings, ReadBackFeed& feed)
 {
     const auto& [recipe, bytes, target] = task;
     SHARDSCOPE_TRY(const bool shared, sharesSource(file, context, recipe));
     if (!shared)
         SHARDSCOPE_CHECK(file.allocate(bytes));
+    if (!shared && bytes >= kDirectFrom)
+        (void)file.writeDirectly();
+    SHARDSCOPE_CHECK(feed.begin(file));
     OutputDigest digest(settings);
-    uint64_t windowBegin = 0;
+    ChunkWriter writer(file, settings.windowBytes);
     ChunkSink sink(buffers, settings.threaded && bytes > buffers.bytes(),
         [&](uint64_t offset, std::span<const uint8_t> chunk) -> Status {
             SHARDSCOPE_CHECK(context.halt.poll());
@@ -59,23 +178,23 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
                 digest.update(chunk);
             }
             const StageTimer timer(context.times, Stage::Writing);
-            if (!shared)
-                SHARDSCOPE_CHECK(file.writeAt(offset, chunk));
-            const uint64_t end = offset + chunk.size();
-            if (!shared && end - windowBegin >= settings.windowBytes) {
-                SHARDSCOPE_CHECK(file.startWriteBack(windowBegin, end - windowBegin));
-                windowBegin = end;
+            if (!shared) {
+                SHARDSCOPE_CHECK(writer.write(offset, chunk));
+                feed.written(file, digest.chunksSoFar());
             }
             context.halt.job().advance(chunk.size());
             return {};
         });
     OutputWalk walk(context, recipe, sink);
     SHARDSCOPE_TRY(auto records, walk.run(bytes));
-    const StageTimer timer(context.times, Stage::Writing);
-    SHARDSCOPE_CHECK(file.sync());
-    SHARDSCOPE_CHECK(file.close());
     WrittenFile written{recipe.path, bytes, {}, {}, std::move(records)};
     digest.finish(written);
+    {
+        const StageTimer timer(context.times, Stage::Writing);
+        SHARDSCOPE_CHECK(file.sync());
+    }
+    SHARDSCOPE_CHECK(feed.synced(written));
+    SHARDSCOPE_CHECK(file.close());
     return written;
 }
 
@@ -87,7 +206,8 @@ Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& co
     io::Path unfinished = task.target;
     unfinished += ".tmp";
     SHARDSCOPE_TRY(auto file, files.create(unfinished, task.recipe.mode));
-    Result<WrittenFile> written = fill(*file, context, task, buffers, settings);
+    ReadBackFeed feed(files, settings.readBack, task, unfinished);
+    Result<WrittenFile> written = fill(*file, context, task, buffers, settings, feed);
     file.reset();
     if (written) {
         if (auto renamed = files.rename(unfinished, task.target); !renamed)
@@ -96,6 +216,12 @@ Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& co
     if (!written)
         (void)files.removeFile(unfinished); // the next run removes it otherwise
     return written;
+}
+
+Status readBackOutputFile(
+    io::FileSystem& files, const OutputTask& task, const WrittenFile& written, ReadBack& readBack)
+{
+    return ReadBackFeed(files, &readBack, task, task.target).synced(written);
 }
 
 Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& context,

@@ -6,6 +6,7 @@
 // Start with writeOutputFile(), then OutputWalk.
 
 #include "core/engine/stream/output_walk.h"
+#include "core/engine/stream/read_back.h"
 #include "core/io/content_digest.h"
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct WrittenFile {
 struct OutputFileSettings {
     bool threaded = true; ///< digest and write on a second thread
     bool sha256 = false; ///< record SHA-256 instead of the digest of chunks
+    ReadBack* readBack = nullptr; ///< gets every chunk once the device has it; null: nothing is read back
     uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
 };
 
@@ -41,6 +43,10 @@ struct OutputTask {
 /// exist.
 Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context, const OutputTask& task,
     ChunkBuffers& buffers, const OutputFileSettings& settings);
+
+/// Passes a finished file to ReadBack, chunk by chunk.
+Status readBackOutputFile(
+    io::FileSystem& files, const OutputTask& task, const WrittenFile& written, ReadBack& readBack);
 
 /// Reads a file that was finished before, with the same result as writing it: its CRCs and digests are added
 /// to the context's.

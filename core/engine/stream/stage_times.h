@@ -9,10 +9,10 @@
 namespace shardscope {
 
 /// The activities of a job's threads.
-enum class Stage : uint8_t { Reading, Arithmetic, Checksums, Writing };
-inline constexpr size_t kStages = 4;
+enum class Stage : uint8_t { Reading, Arithmetic, Checksums, Writing, Verification };
+inline constexpr size_t kStages = 5;
 inline constexpr std::array<const char*, kStages> kStageNames{
-    "reading", "arithmetic", "checksums", "writing"};
+    "reading", "arithmetic", "checksums", "writing", "verification"};
 
 /// Time by stage, summed over all threads. Thread-safe.
 class StageTimes

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/verify/verify_files.h"
 
-#include "core/io/crc32.h"
 #include "core/torchfile/zip/zip_directory.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace shardscope {
 
@@ -24,92 +22,106 @@ tl::unexpected<Error> differs(std::string what, const io::Path& path)
         "the disk or the memory corrupted the output; no output was published");
 }
 
-/// Sums the CRCs of records while their file is read in order.
-class RecordCrcs
+/// The pieces of a file in the order of its bytes, as the plan has them.
+class PlannedPieces
 {
 public:
-    explicit RecordCrcs(const std::vector<ZipRecord>& records)
-        : m_records(records)
-        , m_order(records.size())
-        , m_crcs(records.size())
+    /// `records` are those of the written archive; a plain file's are back to back.
+    PlannedPieces(const OutputFile& recipe, const std::vector<ZipRecord>& records)
+        : m_recipe(recipe)
+        , m_records(records)
     {
-        std::iota(m_order.begin(), m_order.end(), 0u);
-        std::ranges::sort(m_order, {}, [&](uint32_t i) { return records[i].payloadOffset; });
+        next();
     }
 
-    void pass(uint64_t offset, std::span<const uint8_t> bytes)
+    struct Piece {
+        uint64_t offset = 0;
+        uint64_t end = 0;
+        uint32_t tensor = Segment::kNoTensor;
+        uint64_t firstElement = 0;
+    };
+
+    /// The piece that has the byte, which is not before that of the last call; null if none has.
+    const Piece* at(uint64_t offset)
     {
-        while (m_next < m_order.size()) {
-            const ZipRecord& record = m_records[m_order[m_next]];
-            const uint64_t begin = std::max(record.payloadOffset, offset);
-            const uint64_t end = std::min(record.payloadOffset + record.bytes, offset + bytes.size());
-            if (begin < end)
-                m_crcs[m_order[m_next]]
-                    = io::crc32(m_crcs[m_order[m_next]], bytes.subspan(begin - offset, end - begin));
-            if (record.payloadOffset + record.bytes > offset + bytes.size())
+        while (m_live && m_piece.end <= offset)
+            next();
+        return m_live && m_piece.offset <= offset ? &m_piece : nullptr;
+    }
+
+private:
+    void next()
+    {
+        Segment segment;
+        while (!m_cursor || !m_cursor->next(segment)) {
+            if (!beginRecord()) {
+                m_live = false;
                 return;
-            ++m_next;
+            }
         }
+        m_piece = {m_at, m_at + segment.bytes, segment.tensor, segment.firstElement};
+        m_at += segment.bytes;
+        m_live = true;
     }
-    [[nodiscard]] uint32_t crc(size_t record) const { return m_crcs[record]; }
 
-private:
+    /// The next record with segments; false at the end.
+    bool beginRecord()
+    {
+        for (m_cursor = nullptr; !m_cursor && m_record < m_recipe.records.size(); ++m_record) {
+            const OutputRecord& record = m_recipe.records[m_record];
+            m_at = m_recipe.torchArchive ? m_records[m_record].payloadOffset : m_plainEnd;
+            m_plainEnd += record.bytes;
+            if (record.content == OutputRecord::Content::Segments)
+                m_cursor = record.cursor();
+        }
+        return m_cursor != nullptr;
+    }
+
+    const OutputFile& m_recipe;
     const std::vector<ZipRecord>& m_records;
-    std::vector<uint32_t> m_order;
-    std::vector<uint32_t> m_crcs;
-    size_t m_next = 0;
-};
-
-/// Adds the elements of a file's runs to the digests while the file is read in order.
-class PassingRuns
-{
-public:
-    PassingRuns(std::unique_ptr<ElementRunCursor> cursor, const VerifyContext& context)
-        : m_cursor(std::move(cursor))
-        , m_context(context)
-    {
-        advance();
-    }
-
-    /// False if runs are not ascending, or if a chunk border splits an element.
-    bool pass(uint64_t offset, std::span<const uint8_t> bytes)
-    {
-        const uint64_t end = offset + bytes.size();
-        while (m_live && m_run.offset < end) {
-            const uint64_t count = std::min(m_run.bytes, end - m_run.offset);
-            const uint32_t item = m_context.digests.itemBytes(m_run.tensor);
-            if (m_run.offset < offset || count % item != 0)
-                return false;
-            m_context.digests.claim(
-                m_run.tensor, m_run.firstElement, bytes.subspan(m_run.offset - offset, count), m_sums);
-            m_run.offset += count;
-            m_run.bytes -= count;
-            m_run.firstElement += count / item;
-            if (m_run.bytes == 0)
-                advance();
-        }
-        if (m_sums.sums.empty())
-            return true;
-        const StageTimer timer(m_context.times, Stage::Arithmetic);
-        m_context.backend.transform({}, m_sums.sums);
-        m_context.digests.add(m_sums);
-        return true;
-    }
-    /// Whether a run beyond the end of the file is left.
-    [[nodiscard]] bool atEnd() const { return !m_live; }
-
-private:
-    void advance() { m_live = m_cursor && m_cursor->next(m_run); }
-
-    std::unique_ptr<ElementRunCursor> m_cursor;
-    const VerifyContext& m_context;
-    SumBatch m_sums;
-    ElementRun m_run;
+    size_t m_record = 0;
+    std::unique_ptr<SegmentCursor> m_cursor;
+    uint64_t m_at = 0;
+    uint64_t m_plainEnd = 0;
+    Piece m_piece;
     bool m_live = false;
 };
 
-Status compareRecords(const std::vector<ZipRecord>& found, const RecordCrcs& crcs, const WrittenFile& written,
-    const io::Path& path)
+/// Compares the places of elements that the reader finds with those that the plan wrote. As every element's
+/// bytes were read back, equal places are equal values.
+Status comparePlaces(
+    ElementRunCursor& cursor, PlannedPieces& pieces, const io::Path& path, const VerifyContext& context)
+{
+    const auto& tensors = context.plan.tensors();
+    const auto elsewhere = [&](uint32_t tensor) {
+        return differs("elements of " + tensors[tensor].name + " (" + tensors[tensor].state
+                + ") were read back at other places than planned",
+            path);
+    };
+    ElementRun run;
+    uint64_t end = 0;
+    while (cursor.next(run)) {
+        const uint32_t item = itemSize(tensors[run.tensor].dtype);
+        if (run.offset < end)
+            return elsewhere(run.tensor);
+        end = run.offset + run.bytes;
+        context.found.add(run.tensor, run.firstElement, run.firstElement + run.bytes / item);
+        while (run.bytes > 0) {
+            const auto* piece = pieces.at(run.offset);
+            const uint64_t inPiece = piece != nullptr ? run.offset - piece->offset : 0;
+            if (piece == nullptr || piece->tensor != run.tensor || inPiece % item != 0
+                || piece->firstElement + inPiece / item != run.firstElement)
+                return elsewhere(run.tensor);
+            const uint64_t count = std::min(run.bytes, piece->end - run.offset);
+            run.offset += count;
+            run.bytes -= count;
+            run.firstElement += count / item;
+        }
+    }
+    return {};
+}
+
+Status compareRecords(const std::vector<ZipRecord>& found, const WrittenFile& written, const io::Path& path)
 {
     if (found.size() != written.records.size())
         return differs("the archive was read back with another number of records", path);
@@ -118,82 +130,60 @@ Status compareRecords(const std::vector<ZipRecord>& found, const RecordCrcs& crc
         const WrittenRecord& meant = written.records[i];
         if (record.name != meant.name || record.bytes != meant.bytes || record.deflated)
             return differs("record '" + meant.name + "' was read back with another name or size", path);
-        if (record.crc32 != meant.crc32 || crcs.crc(i) != meant.crc32)
+        if (record.crc32 != meant.crc32)
             return differs("record '" + meant.name + "' was read back with another checksum", path);
     }
     return {};
 }
 
-} // namespace
-
-Status verifyOutputFile(const io::Path& path, const WrittenFile& written, const VerifyContext& context,
-    ChunkBuffers& buffers, bool threaded)
+/// The records of the archive as the reader parses it again.
+Result<std::vector<ZipRecord>> recordsOf(
+    const io::Path& path, const WrittenFile& written, const VerifyContext& context)
 {
-    // The recipe is not used, because it would build the pickle again.
-    const bool isArchive = !written.records.empty();
     SHARDSCOPE_TRY(const auto file, context.files.openRead(path));
     if (file->size() != written.bytes)
         return differs("the file was read back with another size", path);
-    file->dropCache(0, file->size()); // read from the disk, not from memory
-    std::vector<ZipRecord> records;
-    if (isArchive) {
-        auto directory = ZipDirectory::read(*file, ReadMode::Strict, context.halt.job());
-        if (!directory && readingFailed(directory.error().code))
-            return forward(std::move(directory).error());
-        if (!directory)
-            return differs("the archive cannot be read back (" + directory.error().message + ")", path);
-        records = directory->records();
-    }
-    RecordCrcs crcs(records);
-    std::unique_ptr<ElementRunCursor> cursor;
-    if (context.model) {
-        SHARDSCOPE_TRY(cursor, context.model->runsOf(written.path));
-    }
-    PassingRuns runs(std::move(cursor), context);
-
-    io::ChunkDigests digest;
-    ChunkSink sink(buffers, threaded && written.bytes > buffers.bytes(),
-        [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
-            const StageTimer timer(context.times, Stage::Checksums);
-            digest.update(chunk);
-            return {};
-        });
-    for (uint64_t offset = 0; offset < written.bytes;) {
-        SHARDSCOPE_CHECK(context.halt.poll());
-        SHARDSCOPE_TRY(const std::span<uint8_t> room, sink.room(buffers.bytes()));
-        const size_t count = std::min<uint64_t>(room.size(), written.bytes - offset);
-        {
-            const StageTimer timer(context.times, Stage::Reading);
-            SHARDSCOPE_CHECK(file->readAt(offset, room.first(count)));
-        }
-        {
-            const StageTimer timer(context.times, Stage::Checksums);
-            crcs.pass(offset, room.first(count));
-        }
-        if (!runs.pass(offset, room.first(count)))
-            return differs("tensors were read back at offsets that overlap or split elements", path);
-        sink.filled(count);
-        offset += count;
-        context.halt.job().advance(count);
-    }
-    SHARDSCOPE_CHECK(sink.finish());
-    if (isArchive)
-        SHARDSCOPE_CHECK(compareRecords(records, crcs, written, path));
-    if (digest.finish() != written.chunks)
-        return differs("the file was read back with other bytes than were written", path);
-    if (!runs.atEnd())
-        return differs("a tensor was read back beyond the end of its file", path);
-    return {};
+    if (written.records.empty()) // a plain file
+        return std::vector<ZipRecord>();
+    auto directory = ZipDirectory::read(*file, ReadMode::Strict, context.job);
+    if (!directory && readingFailed(directory.error().code))
+        return forward(std::move(directory).error());
+    if (!directory)
+        return differs("the archive cannot be read back (" + directory.error().message + ")", path);
+    SHARDSCOPE_CHECK(compareRecords(directory->records(), written, path));
+    return directory->records();
 }
 
-Status compareDigests(const std::vector<PlanTensor>& tensors, const std::vector<Digest>& meant,
-    const std::vector<Digest>& found)
+} // namespace
+
+void FoundElements::add(uint32_t tensor, uint64_t begin, uint64_t end)
 {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-        if (meant[i] != found[i])
+    const std::lock_guard lock(m_locks[tensor % kLocks]);
+    m_seen[tensor].claim(begin, end, [&](uint64_t from, uint64_t to) { m_counts[tensor] += to - from; });
+}
+
+Status verifyStructure(
+    size_t index, const io::Path& path, const WrittenFile& written, const VerifyContext& context)
+{
+    SHARDSCOPE_TRY(const std::vector<ZipRecord> records, recordsOf(path, written, context));
+    if (context.model == nullptr)
+        return {};
+    SHARDSCOPE_TRY(const auto cursor, context.model->runsOf(written.path));
+    if (!cursor)
+        return {};
+    SHARDSCOPE_TRY(const OutputFile recipe, context.plan.recipe(index));
+    PlannedPieces pieces(recipe, records);
+    return comparePlaces(*cursor, pieces, path, context);
+}
+
+Status compareElements(
+    const std::vector<PlanTensor>& tensors, const ElementDigests& written, const FoundElements& found)
+{
+    for (uint32_t i = 0; i < tensors.size(); ++i) {
+        if (written.claimed(i) != found.count(i))
             return fail(ErrorCode::VerifyFailed,
-                "the elements of " + tensors[i].name + " (" + tensors[i].state
-                    + ") read back differ from the source",
+                "elements of " + tensors[i].name + " (" + tensors[i].state
+                    + ") were written and are not found",
                 {}, "this is a defect of the program; no output was published");
     }
     return {};

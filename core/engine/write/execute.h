@@ -39,6 +39,8 @@ struct ExecuteReport {
     uint64_t bytesReused = 0; ///< from files that an interrupted run finished
     double bytesPerSecond = 0;
     bool verified = false;
+    /// If verified by this run: all of it was read from the device by direct I/O, not through the page cache.
+    bool readDirectly = false;
     std::string fingerprint; ///< of the whole training state, 32 hex digits; empty if not written
     uint64_t peakBufferBytes = 0;
     ComputeReport compute;
@@ -59,7 +61,8 @@ struct ExecuteReport {
 /// DST/.TAG.partial-ID (lock, plan, journal, finished files); the commit is one rename. Output bytes do not
 /// depend on jobs, memory limit or interruptions. Every source record is read once while writing; in that
 /// pass its CRC is checked and digests of its elements are computed. Cancelled keeps the work folder, so that
-/// the same call continues.
+/// the same call continues. With verification, everything is read back from the device while other parts are
+/// written (read_back.h); afterwards the result is opened, and its structure is compared with the plan.
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 

@@ -31,6 +31,7 @@ OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkF
     , m_backend(resources.backend)
     , m_times(resources.times)
     , m_sha256(resources.sha256)
+    , m_readsBack(resources.readsBack)
     , m_job(job)
     , m_sources(files, plan.sources(), SourcePool::limitFor(m_memory.workers))
     , m_finished(plan.files().size())
@@ -59,9 +60,10 @@ void OutputBuilder::resetSums()
     std::ranges::fill(m_written, std::nullopt);
 }
 
-OutputFileSettings OutputBuilder::settings() const
+OutputFileSettings OutputBuilder::settings(ReadBack* readBack) const
 {
     OutputFileSettings out;
+    out.readBack = readBack;
     out.sha256 = m_sha256;
     out.threaded = m_memory.buffersPerWorker > 1;
     out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMaxWindow);
@@ -185,8 +187,10 @@ Status OutputBuilder::write()
         if (!m_written[i])
             indices.push_back(i);
     }
-    m_job.beginPhase("writing", bytesMissing());
+    // What is read back meanwhile counts, too.
+    m_job.beginPhase("writing", bytesMissing() * (m_readsBack ? 2 : 1));
     Halt halt(m_job);
+    const std::unique_ptr<ReadBack> readBack = m_readsBack ? newReadBack(halt) : nullptr;
     const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
     auto written
         = runWorkers(indices.size(), m_memory.workers, halt, [&](size_t worker, size_t item) -> Status {
@@ -195,18 +199,41 @@ Status OutputBuilder::write()
               SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
               SHARDSCOPE_TRY(auto file,
                   writeOutputFile(m_files, context, {recipe, planned.bytes, m_work.placeOf(planned.path)},
-                      m_buffers[worker], settings()));
+                      m_buffers[worker], settings(readBack.get())));
               m_written[index] = std::move(file);
               return m_work.recordFinished(*m_written[index]);
           });
     if (written)
-        written = writeRunFolderFiles();
+        written = writeRunFolderFiles(readBack.get());
+    if (readBack)
+        written = endOf(*readBack, std::move(written));
+    m_isReadBack.assign(m_written.size(), false);
+    for (const size_t index : indices)
+        m_isReadBack[index] = m_readsBack;
     if (!written && written.error().code == ErrorCode::NoSpace)
         return forward(withMissingBytes(std::move(written).error()));
     return written;
 }
 
-Status OutputBuilder::writeRunFolderFiles()
+std::unique_ptr<ReadBack> OutputBuilder::newReadBack(Halt& halt) const
+{
+    const size_t threads = m_memory.buffersPerWorker > 1 ? m_memory.workers : 0;
+    return std::make_unique<ReadBack>(threads, m_memory.chunkBytes, m_backend, m_times, halt);
+}
+
+/// Waits for the files that are still read back. A failure there is the reason for that of the writers.
+Status OutputBuilder::endOf(ReadBack& readBack, Status written)
+{
+    if (!written) {
+        const auto failure = readBack.failure();
+        return failure && failure->code != ErrorCode::Cancelled ? Status(forward(*failure)) : written;
+    }
+    written = readBack.finish();
+    m_readDirectly = m_readDirectly && readBack.readDirectly();
+    return written;
+}
+
+Status OutputBuilder::writeRunFolderFiles(ReadBack* readBack)
 {
     Halt halt(m_job);
     const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
@@ -214,7 +241,7 @@ Status OutputBuilder::writeRunFolderFiles()
         SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
         SHARDSCOPE_TRY([[maybe_unused]] const auto written,
             writeOutputFile(m_files, context, {file, bytes, m_work.runFilesFolder() / file.path},
-                m_buffers[0], settings()));
+                m_buffers[0], settings(readBack)));
     }
     return {};
 }
@@ -267,18 +294,27 @@ Status OutputBuilder::readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers)
 
 Status OutputBuilder::verify(const OutputModel* model)
 {
-    m_job.beginPhase("verifying", m_plan.writesBytes());
-    ElementDigests found(m_plan.tensors());
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m_written.size(); ++i)
+        bytes += m_isReadBack[i] ? 0 : m_written[i]->bytes;
+    m_job.beginPhase("verifying", bytes);
+    FoundElements found(m_plan.tensors().size());
     Halt halt(m_job);
-    const VerifyContext context{m_files, model, found, m_backend, m_times, halt};
-    SHARDSCOPE_CHECK(
-        runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t worker, size_t index) -> Status {
+    const std::unique_ptr<ReadBack> readBack = newReadBack(halt);
+    const VerifyContext context{m_files, m_plan, model, found, m_job};
+    SHARDSCOPE_CHECK(endOf(
+        *readBack, runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t, size_t index) -> Status {
             const WrittenFile& written = *m_written[index];
-            return verifyOutputFile(
-                m_work.placeOf(written.path), written, context, m_buffers[worker], settings().threaded);
-        }));
+            const io::Path place = m_work.placeOf(written.path);
+            if (!m_isReadBack[index]) {
+                SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
+                SHARDSCOPE_CHECK(
+                    readBackOutputFile(m_files, {recipe, written.bytes, place}, written, *readBack));
+            }
+            return verifyStructure(index, place, written, context);
+        })));
     if (model)
-        return compareDigests(m_plan.tensors(), digests(), found.sums());
+        return compareElements(m_plan.tensors(), *m_digests, found);
     return {};
 }
 

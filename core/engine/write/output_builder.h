@@ -19,6 +19,7 @@ struct BuildResources {
     const ComputeBackend& backend;
     StageTimes& times;
     bool sha256 = false; ///< record SHA-256 of every file
+    bool readsBack = true; ///< read everything back while it is written
 };
 
 /// Creates all files of a plan in the work folder. Reuses files of an interrupted run, writes the rest,
@@ -37,13 +38,16 @@ public:
     /// Of these, the bytes that take space.
     [[nodiscard]] uint64_t spaceMissing() const;
     [[nodiscard]] uint64_t filesMissing() const;
-    /// Writes missing files, and those next to the target.
+    /// Writes missing files, and those next to the target; what is written is read back meanwhile.
     Status write();
     /// Reads the rest of used records, so that their CRCs can be compared; then checks that no source changed
     /// meanwhile.
     Status checkSources();
+    /// Reads back what replay() found, and compares the structure of all files with the plan and the model.
     Status verify(const OutputModel* model);
 
+    /// Whether everything that was read back came by direct I/O.
+    [[nodiscard]] bool readDirectly() const { return m_readDirectly; }
     /// All files in the plan's order. Call after write().
     [[nodiscard]] std::vector<WrittenFile> takeFiles();
     [[nodiscard]] const std::vector<Digest>& digests() const { return m_digests->sums(); }
@@ -51,11 +55,12 @@ public:
 private:
     Status replayAll(std::vector<size_t>& lost);
     Status findLost(std::vector<size_t>& lost);
-    Status writeFile(size_t index, ChunkBuffers& buffers);
-    Status writeRunFolderFiles();
+    [[nodiscard]] std::unique_ptr<ReadBack> newReadBack(Halt& halt) const;
+    Status endOf(ReadBack& readBack, Status written);
+    Status writeRunFolderFiles(ReadBack* readBack);
     Status readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers);
     void resetSums();
-    [[nodiscard]] OutputFileSettings settings() const;
+    [[nodiscard]] OutputFileSettings settings(ReadBack* readBack = nullptr) const;
     Error withMissingBytes(Error error);
 
     io::FileSystem& m_files;
@@ -65,6 +70,7 @@ private:
     const ComputeBackend& m_backend;
     StageTimes& m_times;
     bool m_sha256;
+    bool m_readsBack;
     JobContext& m_job;
     SourcePool m_sources;
     std::unique_ptr<SourceCrcs> m_crcs;
@@ -72,6 +78,8 @@ private:
     std::vector<ChunkBuffers> m_buffers; ///< one per worker
     std::vector<std::optional<JournalFile>> m_finished; ///< by an earlier run
     std::vector<std::optional<WrittenFile>> m_written;
+    bool m_readDirectly = true;
+    std::vector<bool> m_isReadBack; ///< by write()
 };
 
 } // namespace shardscope

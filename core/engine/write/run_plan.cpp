@@ -235,8 +235,8 @@ Status Execution::build()
     }
     Status built;
     {
-        OutputBuilder builder(
-            m_files, m_plan, *m_work, {memory, *m_options.compute.backend, m_times, m_options.sha256}, m_job);
+        OutputBuilder builder(m_files, m_plan, *m_work,
+            {memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify}, m_job);
         built = buildIn(builder);
     }
     if (built)
@@ -276,6 +276,7 @@ Status Execution::buildIn(OutputBuilder& builder)
         }
         SHARDSCOPE_CHECK(builder.verify(model.get()));
         m_report.verified = true;
+        m_report.readDirectly = builder.readDirectly();
     }
     return seal(builder);
 }

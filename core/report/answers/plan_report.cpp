@@ -111,6 +111,7 @@ void writeResultObject(JsonWriter& json, const ExecuteReport& result)
     json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
     json.field("device", result.compute.device);
     json.field("verified", result.verified);
+    json.field("read_directly", result.readDirectly);
     json.textOrNull("fingerprint", result.fingerprint);
     json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
     json.field("peak_buffer_bytes", result.peakBufferBytes);
@@ -265,6 +266,15 @@ void writePlanText(
     writeFilesText(sink, style, context, plan);
 }
 
+std::string verifiedText(const ExecuteReport& report)
+{
+    if (!report.verified)
+        return "no: --no-verify";
+    const bool throughCache = !report.readDirectly && report.bytesWritten > 0;
+    return std::string("yes: re-read and compared with the source")
+        + (throughCache ? ", through the page cache: the file system has no direct I/O" : "");
+}
+
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
 {
     sink(style.green("written") + "  " + printable(report.output.string()) + "\n");
@@ -279,7 +289,7 @@ void writeResultText(const TextSink& sink, const TextStyle& style, const Execute
             formatBytes(static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)))));
     if (report.bytesReused > 0)
         fields.add("kept", formatBytes(report.bytesReused) + " finished by an interrupted run");
-    fields.add("verified", report.verified ? "yes: re-read and compared with the source" : "no: --no-verify");
+    fields.add("verified", verifiedText(report));
     if (!report.fingerprint.empty())
         fields.add("fingerprint", report.fingerprint);
     fields.add("arithmetic", computeText(report.compute));

@@ -147,3 +147,22 @@ TEST_CASE("targets inside, equal to and around the source are refused, through l
     options.destination = bench.folder / "sourceful"; // only a common prefix
     CHECK(run(bench, options));
 }
+
+TEST_CASE("large files are written by direct I/O and read back meanwhile, with any number of threads")
+{
+    // Several chunks of 16 MiB in one file.
+    const SyntheticPlan::Shape shape{2, 1, 5, 2'500'000, 3};
+    for (const auto where : {TemporaryFolder::Where::Disk, TemporaryFolder::Where::Memory}) {
+        Bench bench(shape, where);
+        for (const unsigned jobs : {1u, 2u, 5u}) {
+            CAPTURE(jobs);
+            ExecuteOptions options = bench.options(jobs);
+            const auto report = run(bench, options);
+            REQUIRE(report);
+            CHECK(report->verified);
+            CHECK(report->stageSeconds[static_cast<size_t>(Stage::Verification)] > 0);
+            checkComplete(bench);
+            std::filesystem::remove_all(bench.destination());
+        }
+    }
+}

@@ -253,28 +253,112 @@ TEST_CASE("a source that is not the planned one, or changes meanwhile, is refuse
     checkNothingCommitted(bench);
 }
 
-TEST_CASE("verification reads the disk: a byte that changed after writing is found, in every kind of place")
+namespace {
+
+/// Passes calls on, and changes a byte once the file is synced: a disk that does not keep what it was given.
+class ForgetfulFile final : public io::WriteFile
+{
+public:
+    ForgetfulFile(std::unique_ptr<io::WriteFile> inner, std::optional<uint64_t> offset)
+        : m_inner(std::move(inner))
+        , m_offset(offset)
+    {
+    }
+
+    [[nodiscard]] const io::Path& path() const override { return m_inner->path(); }
+    Status allocate(uint64_t bytes) override { return m_inner->allocate(bytes); }
+    bool shareBytesOf(const io::ReadFile& from) override { return m_inner->shareBytesOf(from); }
+    Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
+    {
+        return m_inner->writeAt(offset, bytes);
+    }
+    bool writeDirectly() override { return m_inner->writeDirectly(); }
+    [[nodiscard]] bool isDirect() const override { return m_inner->isDirect(); }
+    Status startWriteBack(uint64_t offset, uint64_t bytes) override
+    {
+        return m_inner->startWriteBack(offset, bytes);
+    }
+    Status sync() override
+    {
+        Status synced = m_inner->sync();
+        if (m_offset)
+            flip(path(), *m_offset);
+        return synced;
+    }
+    Status close() override { return m_inner->close(); }
+
+private:
+    std::unique_ptr<io::WriteFile> m_inner;
+    std::optional<uint64_t> m_offset;
+};
+
+class ForgetfulFileSystem final : public io::FaultingFileSystem
+{
+public:
+    ForgetfulFileSystem(std::string name, uint64_t offset)
+        : FaultingFileSystem(io::realFileSystem())
+        , m_name(std::move(name))
+        , m_offset(offset)
+    {
+    }
+
+    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override
+    {
+        SHARDSCOPE_TRY(auto file, FaultingFileSystem::create(path, mode));
+        const bool forgets = path.filename() == m_name;
+        return std::unique_ptr<io::WriteFile>(std::make_unique<ForgetfulFile>(
+            std::move(file), forgets ? std::optional(m_offset) : std::nullopt));
+    }
+
+private:
+    std::string m_name;
+    uint64_t m_offset;
+};
+
+} // namespace
+
+TEST_CASE("verification reads the disk: a byte that changed there is found, in every kind of place")
 {
     const Bench sample;
     const std::string& bytes = sample.plan.expected().at("part_0.pt");
     for (const uint64_t offset :
         {uint64_t{3}, uint64_t{64}, bytes.size() / 2, bytes.size() - 90, bytes.size() - 1}) {
-        CAPTURE(offset);
-        Bench bench;
-        ExecuteHooks hooks;
-        hooks.openOutput = [&](io::FileSystem&, const io::Path& folder, const WritePlan&,
-                               JobContext&) -> Result<std::unique_ptr<OutputModel>> {
-            flip(folder / "part_0.pt", offset);
-            return std::unique_ptr<OutputModel>();
-        };
-        JobContext job;
-        const auto report = runPlan(io::realFileSystem(), bench.plan, bench.options(), hooks, job);
-        REQUIRE_FALSE(report);
-        CHECK(report.error().code == ErrorCode::VerifyFailed);
-        checkNothingCommitted(bench);
-        REQUIRE(run(bench, bench.options()));
-        checkComplete(bench);
+        for (const unsigned jobs : {1u, 2u}) {
+            CAPTURE(offset);
+            CAPTURE(jobs);
+            Bench bench;
+            ForgetfulFileSystem files("part_0.pt.tmp", offset);
+            ExecuteOptions options = bench.options();
+            options.jobs = jobs;
+            JobContext job;
+            const auto report = runPlan(files, bench.plan, options, {}, job);
+            REQUIRE_FALSE(report);
+            CHECK(report.error().code == ErrorCode::VerifyFailed);
+            CHECK(report.error().message.find("read back") != std::string::npos);
+            checkNothingCommitted(bench);
+            REQUIRE(run(bench, bench.options()));
+            checkComplete(bench);
+        }
     }
+}
+
+TEST_CASE("what an interrupted run finished is read back, too")
+{
+    Bench bench;
+    REQUIRE_FALSE(runUntil(bench, bench.options(), "checking the source"));
+    // The directory of a finished file is changed while the run continues: after it was checked against the
+    // journal, before it is verified.
+    ExecuteHooks hooks;
+    hooks.openOutput = [&](io::FileSystem&, const io::Path& folder, const WritePlan&,
+                           JobContext&) -> Result<std::unique_ptr<OutputModel>> {
+        flip(folder / "part_0.pt", 64);
+        return std::unique_ptr<OutputModel>();
+    };
+    JobContext job;
+    const auto report = runPlan(io::realFileSystem(), bench.plan, bench.options(), hooks, job);
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::VerifyFailed);
+    checkNothingCommitted(bench);
 }
 
 TEST_CASE("verification reads tensors where the reader finds them")

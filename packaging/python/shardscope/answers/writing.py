@@ -33,6 +33,7 @@ class ThreadSeconds(Answer):
     arithmetic: float
     checksums: float
     writing: float
+    verification: float
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class WriteResult(Answer):
     bytes_per_second: int
     device: str
     verified: bool
+    read_directly: bool  #: everything was read back by direct I/O, not through the page cache
     fingerprint: Optional[str]
     fingerprint_version: int  #: of its definition; fingerprints of two versions are not comparable
     peak_buffer_bytes: int
