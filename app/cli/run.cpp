@@ -11,6 +11,7 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
+#include "core/io/limited_file_system.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <optional>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -80,7 +82,13 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
             output.message("stopping; running writes are finished first\n");
     });
     JobContext job(stop.get_token(), progressSink(output, parsed.arguments), log);
-    Session session(parsed, output, realFilesAndSkeletons(), job);
+    const auto rate = parsed.arguments.size("--bwlimit");
+    if (rate == uint64_t{0})
+        return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
+    std::optional<io::LimitedFileSystem> limited;
+    if (rate)
+        limited.emplace(realFilesAndSkeletons(), *rate);
+    Session session(parsed, output, limited ? *limited : realFilesAndSkeletons(), job);
     SHARDSCOPE_CHECK(requireValues(session));
     auto code = parsed.command->run(session);
     output.progressLine("");

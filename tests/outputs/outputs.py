@@ -35,7 +35,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 KINDS = ("bytes", "content", "manifest", "exit", "json", "text")
 FIXED_TIME = 1_700_000_000
 # Values that differ between two runs of one program, by key.
-VOLATILE = {"seconds", "bytes_per_second", "free_bytes", "limited_by", "read_seconds", "write_seconds", "verify_seconds",
+VOLATILE = {"seconds", "processor_seconds", "bytes_per_second_of", "read_directly", "bytes_per_second", "free_bytes", "limited_by", "read_seconds", "write_seconds", "verify_seconds",
             "available_bytes", "build", "version", "tool", "tool_version", "modified", "time"}
 VOLATILE_TEXT = (
     (re.compile(r"\d[\d.,]* (?:ms|s|min|h)\b(?:, [\d.,]+ \wi?B/s)?"), "<duration>"),

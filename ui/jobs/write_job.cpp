@@ -23,9 +23,9 @@ QString stageWords(const char* stage)
     const std::string_view name(stage);
     if (name == "reading")
         return Words::tr("reading");
-    if (name == "arithmetic")
-        return Words::tr("arithmetic");
-    return name == "checksums" ? Words::tr("checksums") : Words::tr("writing");
+    if (name == "processor")
+        return Words::tr("the processor");
+    return name == "verification" ? Words::tr("reading back") : Words::tr("writing");
 }
 
 /// The compute backend, the rate and the slowest stage.

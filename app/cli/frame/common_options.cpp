@@ -23,6 +23,12 @@ std::vector<Option> outputOptions()
             .help = "Progress on standard error: a line on a terminal (auto), nothing (none), or JSON lines "
                     "(json). Default: auto.",
             .choices = {"auto", "none", "json"}},
+        {.name = "--bwlimit",
+            .kind = ValueKind::Size,
+            .valueName = "RATE",
+            .help
+            = "Read and write at most RATE bytes a second, both together, such as 200M. For file systems "
+              "that others use, too. Default: no limit."},
         {.name = "--log-file",
             .kind = ValueKind::File,
             .valueName = "FILE",

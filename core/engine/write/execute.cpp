@@ -5,6 +5,7 @@
 #include "core/engine/write/run_plan.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace shardscope {
 
@@ -22,10 +23,37 @@ Result<ExecuteReport> execute(
     return runPlan(files, plan, options, checkpointHooks(), job);
 }
 
+namespace {
+
+/// From here on threads wait for the processor more than for anything else.
+constexpr double kBusyShare = 0.85;
+constexpr std::array kInputOutput{Stage::Reading, Stage::Writing, Stage::Verification};
+
+} // namespace
+
+double ExecuteReport::rateOf(Stage stage) const
+{
+    const double busy = stageSeconds[static_cast<size_t>(stage)] / static_cast<double>(workers);
+    const uint64_t bytes = stage == Stage::Reading ? bytesRead
+        : stage == Stage::Writing                  ? bytesWritten
+        : stage == Stage::Verification             ? bytesReadBack
+                                                   : 0;
+    return busy > 0 ? static_cast<double>(bytes) / busy : 0;
+}
+
+double ExecuteReport::processorShare() const
+{
+    const double all = seconds * std::max(1u, std::thread::hardware_concurrency());
+    return all > 0 ? std::min(1.0, processorSeconds / all) : 0;
+}
+
 const char* ExecuteReport::limitedBy() const
 {
-    const auto longest = std::max_element(stageSeconds.begin(), stageSeconds.end());
-    return *longest > 0 ? kStageNames[static_cast<size_t>(longest - stageSeconds.begin())] : nullptr;
+    const auto secondsOf = [&](Stage stage) { return stageSeconds[static_cast<size_t>(stage)]; };
+    const auto longest = std::ranges::max_element(kInputOutput, {}, secondsOf);
+    if (secondsOf(*longest) <= 0)
+        return nullptr;
+    return processorShare() >= kBusyShare ? "processor" : kStageNames[static_cast<size_t>(*longest)];
 }
 
 } // namespace shardscope

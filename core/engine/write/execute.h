@@ -46,7 +46,18 @@ struct ExecuteReport {
     ComputeReport compute;
     /// Seconds summed over all threads, by stage.
     std::array<double, kStages> stageSeconds{};
-    /// The stage with the most seconds; null if nothing was done.
+    double processorSeconds = 0; ///< of the whole process while the job ran
+    uint64_t bytesRead = 0; ///< from the source, about
+    uint64_t bytesReadBack = 0;
+    size_t workers = 1; ///< threads of each stage
+
+    /// Bytes a second that a stage had while it worked: its limit if nothing else had limited it. Only of
+    /// Reading, Writing and Verification; 0 if it did nothing.
+    [[nodiscard]] double rateOf(Stage stage) const;
+    /// The share of all processors' time that was used, 0 to 1.
+    [[nodiscard]] double processorShare() const;
+    /// "processor" if that was busy nearly all of the time, else "reading", "writing" or "verification": the
+    /// stage whose threads worked longest. Null if nothing was done.
     [[nodiscard]] const char* limitedBy() const;
 };
 

@@ -12,6 +12,8 @@
 #include "core/engine/write/preflight.h"
 #include "core/io/sha256.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -31,6 +33,17 @@ std::string sha256Of(std::string_view text)
     io::Sha256 sha;
     sha.update(bytesOf(text));
     return sha.finishHex();
+}
+
+/// Of this process, user and system, so far.
+double processorSeconds()
+{
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 /// One run of a plan, from the first check of the target to the removal of the work folder.
@@ -88,6 +101,7 @@ private:
 Result<ExecuteReport> Execution::run()
 {
     const auto start = std::chrono::steady_clock::now();
+    const double processorAtStart = processorSeconds();
     m_report.output = m_target;
     SHARDSCOPE_CHECK(m_job.poll());
     SHARDSCOPE_CHECK(checkPlanNames(m_plan));
@@ -107,6 +121,12 @@ Result<ExecuteReport> Execution::run()
     m_report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     m_report.compute = reportOf(m_options.compute);
     m_report.stageSeconds = m_times.seconds();
+    m_report.processorSeconds = processorSeconds() - processorAtStart;
+    const double written = m_plan.writesBytes() == 0
+        ? 0
+        : static_cast<double>(m_report.bytesWritten) / static_cast<double>(m_plan.writesBytes());
+    m_report.bytesRead = static_cast<uint64_t>(static_cast<double>(m_plan.readsBytes()) * written);
+    m_report.bytesReadBack = m_report.verified ? m_report.bytesWritten : 0;
     if (m_report.seconds > 0)
         m_report.bytesPerSecond = static_cast<double>(m_report.bytesWritten) / m_report.seconds;
     return m_report;
@@ -224,6 +244,7 @@ Status Execution::build()
     const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
     const MemoryPlan memory = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size());
     m_report.peakBufferBytes = memory.totalBytes();
+    m_report.workers = memory.workers;
     if (!m_work) {
         // Before anything is created: a job without enough space leaves no files.
         const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 using namespace shardscope;
 using namespace shardscope::test;
 using Json = nlohmann::json;
@@ -155,4 +157,20 @@ TEST_CASE("without a command the commands are listed")
         CHECK(contains(result.err, "--help"));
         CHECK(contains(result.err, "  inspect ") == words.empty());
     }
+}
+
+TEST_CASE("--bwlimit needs a rate, and spreads the bytes of a job over time")
+{
+    const std::string source = samplePath("zero3-w4").string();
+    errorOf({"inspect", source, "--bwlimit", "0"}, 2, "usage");
+    errorOf({"inspect", source, "--bwlimit", "fast"}, 2, "usage");
+    const TemporaryFolder folder;
+    const auto start = std::chrono::steady_clock::now();
+    const Json answer = answerOf({"reshard", source, folder / "out", "-w", "2", "--bwlimit", "1M"});
+    // About 0.3 MiB are read, written and read back.
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double bytes = answer.at("plan").at("reads_bytes").get<double>()
+        + 2 * answer.at("plan").at("writes_bytes").get<double>();
+    CHECK(seconds >= 0.8 * bytes / (1 << 20));
+    CHECK(answerOf({"verify", folder / "out"}).at("ok") == true);
 }

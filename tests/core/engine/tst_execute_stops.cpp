@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/core/engine/execute_fixture.h"
 
-#include "core/io/faulting_file_system.h"
+#include "core/io/forwarding_file_system.h"
 
 #include <cerrno>
 #include <chrono>
@@ -256,47 +256,31 @@ TEST_CASE("a source that is not the planned one, or changes meanwhile, is refuse
 namespace {
 
 /// Passes calls on, and changes a byte once the file is synced: a disk that does not keep what it was given.
-class ForgetfulFile final : public io::WriteFile
+class ForgetfulFile final : public io::ForwardingWriteFile
 {
 public:
-    ForgetfulFile(std::unique_ptr<io::WriteFile> inner, std::optional<uint64_t> offset)
-        : m_inner(std::move(inner))
+    ForgetfulFile(std::unique_ptr<io::WriteFile> inner, uint64_t offset)
+        : ForwardingWriteFile(std::move(inner))
         , m_offset(offset)
     {
     }
 
-    [[nodiscard]] const io::Path& path() const override { return m_inner->path(); }
-    Status allocate(uint64_t bytes) override { return m_inner->allocate(bytes); }
-    bool shareBytesOf(const io::ReadFile& from) override { return m_inner->shareBytesOf(from); }
-    Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
-    {
-        return m_inner->writeAt(offset, bytes);
-    }
-    bool writeDirectly() override { return m_inner->writeDirectly(); }
-    [[nodiscard]] bool isDirect() const override { return m_inner->isDirect(); }
-    Status startWriteBack(uint64_t offset, uint64_t bytes) override
-    {
-        return m_inner->startWriteBack(offset, bytes);
-    }
     Status sync() override
     {
-        Status synced = m_inner->sync();
-        if (m_offset)
-            flip(path(), *m_offset);
+        Status synced = ForwardingWriteFile::sync();
+        flip(path(), m_offset);
         return synced;
     }
-    Status close() override { return m_inner->close(); }
 
 private:
-    std::unique_ptr<io::WriteFile> m_inner;
-    std::optional<uint64_t> m_offset;
+    uint64_t m_offset;
 };
 
-class ForgetfulFileSystem final : public io::FaultingFileSystem
+class ForgetfulFileSystem final : public io::ForwardingFileSystem
 {
 public:
     ForgetfulFileSystem(std::string name, uint64_t offset)
-        : FaultingFileSystem(io::realFileSystem())
+        : ForwardingFileSystem(io::realFileSystem())
         , m_name(std::move(name))
         , m_offset(offset)
     {
@@ -304,10 +288,10 @@ public:
 
     Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override
     {
-        SHARDSCOPE_TRY(auto file, FaultingFileSystem::create(path, mode));
-        const bool forgets = path.filename() == m_name;
-        return std::unique_ptr<io::WriteFile>(std::make_unique<ForgetfulFile>(
-            std::move(file), forgets ? std::optional(m_offset) : std::nullopt));
+        SHARDSCOPE_TRY(auto file, ForwardingFileSystem::create(path, mode));
+        if (path.filename() == m_name)
+            file = std::make_unique<ForgetfulFile>(std::move(file), m_offset);
+        return file;
     }
 
 private:

@@ -37,6 +37,15 @@ class ThreadSeconds(Answer):
 
 
 @dataclass(frozen=True)
+class StageRates(Answer):
+    """Bytes per second of each kind of input and output while it worked; 0 if it did nothing."""
+
+    reading: int
+    writing: int
+    verification: int
+
+
+@dataclass(frozen=True)
 class Change(Answer):
     """One change of a repair."""
 
@@ -98,6 +107,8 @@ class WriteResult(Answer):
     peak_buffer_bytes: int
     compute: Compute  #: the compute device that was used, and why
     thread_seconds: ThreadSeconds  #: of all threads together, by stage
+    processor_seconds: float  #: of the whole process while the job ran
+    bytes_per_second_of: StageRates
     limited_by: Optional[str]
 
 

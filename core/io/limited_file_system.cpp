@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/limited_file_system.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace shardscope::io {
+
+namespace {
+
+class LimitedReadFile final : public ForwardingReadFile
+{
+public:
+    LimitedReadFile(std::unique_ptr<ReadFile> inner, std::shared_ptr<RateLimit> limit)
+        : ForwardingReadFile(std::move(inner))
+        , m_limit(std::move(limit))
+    {
+    }
+
+    Status readAt(uint64_t offset, std::span<uint8_t> out) const override
+    {
+        m_limit->pass(out.size());
+        return ForwardingReadFile::readAt(offset, out);
+    }
+    Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
+    {
+        m_limit->pass(out.size());
+        return ForwardingReadFile::readFromDevice(offset, out);
+    }
+
+private:
+    std::shared_ptr<RateLimit> m_limit;
+};
+
+class LimitedWriteFile final : public ForwardingWriteFile
+{
+public:
+    LimitedWriteFile(std::unique_ptr<WriteFile> inner, std::shared_ptr<RateLimit> limit)
+        : ForwardingWriteFile(std::move(inner))
+        , m_limit(std::move(limit))
+    {
+    }
+
+    Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
+    {
+        m_limit->pass(bytes.size());
+        return ForwardingWriteFile::writeAt(offset, bytes);
+    }
+
+private:
+    std::shared_ptr<RateLimit> m_limit;
+};
+
+} // namespace
+
+void RateLimit::pass(uint64_t bytes)
+{
+    const double seconds = static_cast<double>(bytes) / static_cast<double>(m_bytesPerSecond);
+    const auto duration = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(seconds));
+    std::chrono::steady_clock::time_point start;
+    {
+        const std::lock_guard lock(m_mutex);
+        start = std::max(m_next, std::chrono::steady_clock::now());
+        m_next = start + duration;
+    }
+    std::this_thread::sleep_until(start);
+}
+
+LimitedFileSystem::LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond)
+    : ForwardingFileSystem(inner)
+    , m_limit(std::make_shared<RateLimit>(bytesPerSecond))
+{
+}
+
+Result<std::unique_ptr<ReadFile>> LimitedFileSystem::openRead(const Path& path)
+{
+    SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openRead(path));
+    return std::unique_ptr<ReadFile>(std::make_unique<LimitedReadFile>(std::move(file), m_limit));
+}
+
+Result<std::unique_ptr<WriteFile>> LimitedFileSystem::create(const Path& path, uint32_t mode)
+{
+    SHARDSCOPE_TRY(auto file, ForwardingFileSystem::create(path, mode));
+    return std::unique_ptr<WriteFile>(std::make_unique<LimitedWriteFile>(std::move(file), m_limit));
+}
+
+Result<std::string> LimitedFileSystem::readSmall(const Path& path, uint64_t limitBytes)
+{
+    Result<std::string> text = ForwardingFileSystem::readSmall(path, limitBytes);
+    if (text)
+        m_limit->pass(text->size());
+    return text;
+}
+
+} // namespace shardscope::io

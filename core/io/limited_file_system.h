@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/io/forwarding_file_system.h"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+namespace shardscope::io {
+
+/// Spreads bytes over time. Thread-safe.
+class RateLimit
+{
+public:
+    /// `bytesPerSecond` is at least 1.
+    explicit RateLimit(uint64_t bytesPerSecond)
+        : m_bytesPerSecond(bytesPerSecond)
+    {
+    }
+
+    /// Waits until so many bytes may pass. The first ones pass at once.
+    void pass(uint64_t bytes);
+
+private:
+    uint64_t m_bytesPerSecond;
+    std::mutex m_mutex;
+    std::chrono::steady_clock::time_point m_next; ///< when the next bytes may pass
+};
+
+/// Files that are read and written with at most so many bytes a second, both together, for shared file
+/// systems. Thread-safe.
+class LimitedFileSystem final : public ForwardingFileSystem
+{
+public:
+    LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond);
+
+    Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override;
+    Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;
+    Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override;
+
+private:
+    std::shared_ptr<RateLimit> m_limit; ///< shared with the open files
+};
+
+} // namespace shardscope::io
