@@ -17,14 +17,16 @@ constexpr size_t kBuffers = 4;
 
 } // namespace
 
-MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files)
+MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files, bool readsBack)
 {
     MemoryPlan plan;
     plan.buffersPerWorker = jobs > 1 ? kBuffers : 1;
-    const uint64_t affordable = limitBytes / (plan.buffersPerWorker * kSmallChunk);
+    plan.readBackBuffers = readsBack ? 1 : 0;
+    const uint64_t buffers = plan.buffersPerWorker + plan.readBackBuffers;
+    const uint64_t affordable = limitBytes / (buffers * kSmallChunk);
     plan.workers = static_cast<size_t>(
         std::clamp<uint64_t>(std::min<uint64_t>(jobs, files), 1, std::max<uint64_t>(affordable, 1)));
-    const uint64_t share = limitBytes / (plan.workers * plan.buffersPerWorker);
+    const uint64_t share = limitBytes / (plan.workers * buffers);
     plan.chunkBytes = static_cast<size_t>(std::clamp(share / kPage * kPage, kPage, kChunk));
     return plan;
 }

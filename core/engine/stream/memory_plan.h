@@ -12,12 +12,16 @@ struct MemoryPlan {
 
     size_t workers = 1; ///< files at a time
     size_t buffersPerWorker = 1; ///< more than one if a second thread consumes the buffers
+    size_t readBackBuffers = 0; ///< per worker
     size_t chunkBytes = 0;
-    [[nodiscard]] uint64_t totalBytes() const { return uint64_t{workers} * buffersPerWorker * chunkBytes; }
+    [[nodiscard]] uint64_t totalBytes() const
+    {
+        return uint64_t{workers} * (buffersPerWorker + readBackBuffers) * chunkBytes;
+    }
 };
 
 /// At most `limitBytes` in all (kMin or more), `jobs` workers (1 or more) and `files` workers. A low limit
-/// reduces workers first, then the size of chunks.
-MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files);
+/// reduces workers first, then the size of chunks. `readsBack`: each worker also reads files back.
+MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files, bool readsBack);
 
 } // namespace shardscope

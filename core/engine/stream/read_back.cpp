@@ -111,13 +111,14 @@ void ReadBack::add(const std::shared_ptr<File>& file, const io::Xxh3Digest& dige
 void ReadBack::complete(const std::shared_ptr<File>& file, std::vector<uint32_t> crcs)
 {
     {
-        const std::lock_guard lock(m_mutex);
+        std::unique_lock lock(m_mutex);
         file->meantCrcs = std::move(crcs);
         if (!m_threads.empty()) {
             if (!file->queued)
                 m_waiting.push_back(file);
             file->queued = true;
             m_changed.notify_all();
+            m_changed.wait(lock, [&] { return m_open < kReadBackFiles || m_failure; });
             return;
         }
     }

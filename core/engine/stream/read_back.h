@@ -19,6 +19,9 @@
 
 namespace shardscope {
 
+/// The number of files that wait to be read back: they are open, and writing must not run far ahead.
+inline constexpr size_t kReadBackFiles = 24;
+
 /// A record's payload in an output file.
 struct PayloadRange {
     uint64_t offset = 0;
@@ -50,7 +53,7 @@ public:
         std::unique_ptr<io::ReadFile> file, io::Path path, std::vector<PayloadRange> payloads);
     /// The next chunk is on the device.
     void add(const std::shared_ptr<File>& file, const io::Xxh3Digest& digest);
-    /// All chunks were added. `crcs` has one entry per payload.
+    /// All chunks were added. `crcs` has one entry per payload. Waits while many files are not yet read.
     void complete(const std::shared_ptr<File>& file, std::vector<uint32_t> crcs);
     /// Waits until all completed files were read. The first failure: VerifyFailed if anything differs.
     Status finish();

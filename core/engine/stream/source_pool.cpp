@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/source_pool.h"
 
+#include "core/engine/stream/read_back.h"
+
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -65,8 +67,9 @@ size_t SourcePool::limitFor(size_t workers)
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return 256;
-    // Every worker keeps one output and one source open; the rest of the process needs some too.
-    const size_t needed = 2 * workers + 64;
+    // Every worker keeps one output and one source open, files that wait to be read back are open, and the
+    // rest of the process needs some, too. For direct I/O a file is open twice.
+    const size_t needed = 4 * workers + 2 * kReadBackFiles + 64;
     const size_t all = limit.rlim_cur;
     return std::clamp<size_t>(all > needed ? (all - needed) / 2 : 1, 1, 256);
 }

@@ -242,7 +242,8 @@ Status Execution::build()
                 source.path.string(), "make a new plan");
     }
     const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
-    const MemoryPlan memory = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size());
+    const MemoryPlan memory
+        = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size(), m_options.verify);
     m_report.peakBufferBytes = memory.totalBytes();
     m_report.workers = memory.workers;
     if (!m_work) {

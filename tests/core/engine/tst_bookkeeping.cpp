@@ -211,16 +211,19 @@ TEST_CASE("memory is divided within its limit, and never to nothing")
              uint64_t{256} << 20, uint64_t{1} << 40}) {
         for (const unsigned jobs : {1u, 2u, 7u, 16u, 200u}) {
             for (const size_t files : {size_t{0}, size_t{1}, size_t{3}, size_t{4000}}) {
-                const MemoryPlan plan = divideMemory(limit, jobs, files);
-                CHECK(plan.totalBytes() <= limit);
-                CHECK(plan.workers >= 1);
-                CHECK(plan.workers <= jobs);
-                CHECK(plan.workers <= std::max<size_t>(files, 1));
-                CHECK(plan.chunkBytes >= 4096);
-                CHECK(plan.chunkBytes % 4096 == 0);
-                CHECK((plan.buffersPerWorker > 1) == (jobs > 1));
+                for (const bool readsBack : {false, true}) {
+                    const MemoryPlan plan = divideMemory(limit, jobs, files, readsBack);
+                    CHECK(plan.totalBytes() <= limit);
+                    CHECK(plan.workers >= 1);
+                    CHECK(plan.workers <= jobs);
+                    CHECK(plan.workers <= std::max<size_t>(files, 1));
+                    CHECK(plan.chunkBytes >= 4096);
+                    CHECK(plan.chunkBytes % 4096 == 0);
+                    CHECK((plan.buffersPerWorker > 1) == (jobs > 1));
+                    CHECK(plan.readBackBuffers == (readsBack ? 1 : 0));
+                }
             }
         }
     }
-    CHECK(divideMemory(uint64_t{256} << 20, 16, 100).workers == 16);
+    CHECK(divideMemory(uint64_t{256} << 20, 16, 100, true).workers == 16);
 }

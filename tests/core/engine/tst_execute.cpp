@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/core/engine/execute_fixture.h"
 
+#include "core/io/forwarding_file_system.h"
+
 #include <nlohmann/json.hpp>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -165,4 +171,50 @@ TEST_CASE("large files are written by direct I/O and read back meanwhile, with a
             std::filesystem::remove_all(bench.destination());
         }
     }
+}
+
+namespace {
+
+/// A device that is slow to read from, so that writing could run ahead of reading back.
+class SlowDevice final : public io::ForwardingFileSystem
+{
+public:
+    SlowDevice()
+        : ForwardingFileSystem(io::realFileSystem())
+    {
+    }
+
+    Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override
+    {
+        class File final : public io::ForwardingReadFile
+        {
+        public:
+            using ForwardingReadFile::ForwardingReadFile;
+            Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
+            {
+                std::this_thread::sleep_for(std::chrono::milliseconds(4));
+                return ForwardingReadFile::readFromDevice(offset, out);
+            }
+        };
+        SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openRead(path));
+        return std::unique_ptr<io::ReadFile>(std::make_unique<File>(std::move(file)));
+    }
+};
+
+} // namespace
+
+TEST_CASE("a job of many small files needs few descriptors")
+{
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    rlimit low = before;
+    low.rlim_cur = 160;
+    Bench bench({3, 400, 500, 30, 4});
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+    SlowDevice files;
+    const auto report = run(bench, bench.options(4), files);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    REQUIRE(report);
+    CHECK(report->verified);
+    checkComplete(bench);
 }
