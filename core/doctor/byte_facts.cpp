@@ -3,26 +3,64 @@
 
 #include "core/compare/diff/state_diff.h"
 
+#include <map>
+#include <string_view>
+#include <utility>
+
 namespace shardscope {
+
+namespace {
+
+/// From the scan; tensors that it did not read completely are read again, for the number of missing elements.
+Result<std::vector<TensorStatistics>> statisticsOf(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const CheckpointScan& scan, unsigned jobs, JobContext& job)
+{
+    const TensorTable table(checkpoint);
+    std::map<std::pair<ParamId, std::string_view>, uint32_t> numbers;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        numbers.emplace(std::pair(entry.param, entry.state), i);
+    }
+    std::vector<TensorStatistics> out;
+    std::vector<TensorAsked> unread;
+    std::vector<size_t> unreadAt;
+    for (const TensorAsked& asked : allTensors(*checkpoint)) {
+        TensorStatistics statistics;
+        statistics.tensor = asked;
+        statistics.elements = checkpoint->params[index(asked.param)].elements;
+        if (const auto number = numbers.find({asked.param, asked.state}); number != numbers.end()) {
+            statistics.dtype = table.entry(number->second).dtype;
+            statistics.found = scan.statistics[number->second];
+        }
+        if (statistics.found.elements != statistics.elements) {
+            unread.push_back(asked);
+            unreadAt.push_back(out.size());
+        }
+        out.push_back(std::move(statistics));
+    }
+    size_t next = 0;
+    SHARDSCOPE_CHECK(computeStatistics(files, {*checkpoint, unread, true}, {jobs, plainBackend()}, job,
+        [&](TensorStatistics found) -> Status {
+            found.histogram = {};
+            out[unreadAt[next++]] = std::move(found);
+            return {};
+        }));
+    return out;
+}
+
+} // namespace
 
 Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job)
 {
     auto facts = std::make_shared<ByteFacts>();
     const ComputeBackend& backend = plainBackend();
-    job.beginPhase("reading records", 0);
-    SHARDSCOPE_TRY(
-        facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, {.digest = io::DigestKind::None}, job));
+    job.beginPhase("reading records and values", 0);
+    const ScanOptions scanOptions{.digest = io::DigestKind::None, .statistics = true};
+    SHARDSCOPE_TRY(facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, scanOptions, job));
     if (checkpoint->modelError)
         return facts;
-    job.beginPhase("reading values", 0);
-    const std::vector<TensorAsked> tensors = allTensors(*checkpoint);
-    SHARDSCOPE_CHECK(computeStatistics(
-        files, {*checkpoint, tensors, true}, {jobs, backend}, job, [&](TensorStatistics found) -> Status {
-            found.histogram = {};
-            facts->tensors.push_back(std::move(found));
-            return {};
-        }));
+    SHARDSCOPE_TRY(facts->tensors, statisticsOf(files, checkpoint, facts->scan, jobs, job));
     job.beginPhase("comparing masters with their copies", 0);
     DiffOptions options;
     options.states = {"fp32"};

@@ -149,8 +149,10 @@ Status DiffReader::compareState(const Piece& piece, size_t i, Buffers& buffers, 
                 + std::string(dtypeName(state.rightType)),
             param.name);
     std::array<Result<std::vector<uint8_t>>, 2> read{
-        load(0, {param.left, state.left, begin, end}, state.leftType),
-        load(1, {param.right, state.right, begin, end}, state.rightType)};
+        load(0, {param.left, state.left, begin, end}, state.leftType), std::vector<uint8_t>()};
+    // A checkpoint that is compared with itself, for its copies of masters, is read once.
+    const bool same = m_sides[0] == m_sides[1] && param.left == param.right && state.left == state.right;
+    read[1] = same ? read[0] : load(1, {param.right, state.right, begin, end}, state.rightType);
     for (const size_t side : {0U, 1U}) {
         if (!read[side] && read[side].error().code != ErrorCode::Refused)
             return forward(read[side].error());
@@ -206,7 +208,8 @@ Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uin
         SHARDSCOPE_CHECK(compareState(piece, i, buffers, out));
         different = different || !out.states[i].areEqual();
     }
-    out.stale = {staleCopies(0, piece, buffers), staleCopies(1, piece, buffers)};
+    const uint64_t staleLeft = staleCopies(0, piece, buffers);
+    out.stale = {staleLeft, m_sides[0] == m_sides[1] ? staleLeft : staleCopies(1, piece, buffers)};
     const UpdateRule rule = ruleOf(0, param.left);
     if (different || rule != ruleOf(1, param.right))
         compareNextSteps(param, buffers, out);

@@ -17,12 +17,13 @@ class RunDigester
 {
 public:
     RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs,
-        const ComputeBackend& backend, DigestVersion version)
+        const ComputeBackend& backend, const ScanOptions& options)
         : m_checkpoint(checkpoint)
         , m_table(table)
         , m_runs(runs)
         , m_backend(backend)
-        , m_version(version)
+        , m_version(options.version)
+        , m_wantsStatistics(options.statistics)
     {
     }
 
@@ -54,6 +55,7 @@ private:
             const TensorTable::Entry entry = m_table.entry(run.tensor);
             m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state, m_version);
             m_keyed = run.tensor;
+            m_dtype = m_wantsStatistics && hasStatistics(entry.dtype) ? entry.dtype : DType::Unknown;
         }
     }
 
@@ -66,21 +68,29 @@ private:
             for (; at < end; ++at)
                 m_sum += m_sums[at].digest;
         };
-        for (size_t i = 0; i < m_ended.size(); ++i) {
+        const size_t ended = m_ended.size();
+        m_statistics.resize(std::max(m_statistics.size(), ended));
+        for (size_t i = 0; i < ended; ++i) {
             addUntil(m_ended[i]);
             const TensorRun& run = m_runs[m_run - m_ended.size() + i];
-            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
+            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes, m_statistics[i]});
             m_sum = {};
         }
         addUntil(m_sums.size());
         m_sums.clear();
         m_ended.clear();
+        // What is left is of a run that continues.
+        m_statistics.erase(m_statistics.begin(), m_statistics.begin() + static_cast<ptrdiff_t>(ended));
     }
 
     void push(const TensorRun& run, std::span<const uint8_t> bytes)
     {
         m_sums.push_back({m_key, run.itemBytes, run.order, run.firstElement + m_done, bytes, {}});
         m_done += bytes.size() / run.itemBytes;
+        if (m_dtype == DType::Unknown)
+            return;
+        m_statistics.resize(m_ended.size() + 1);
+        m_statistics.back() += m_backend.statistics(m_dtype, bytes, nullptr);
     }
 
     void add(const TensorRun& run, std::span<const uint8_t> bytes)
@@ -110,6 +120,10 @@ private:
     std::vector<uint8_t> m_straddling; ///< an element from two chunks; at most one per chunk
     const ComputeBackend& m_backend;
     DigestVersion m_version;
+    bool m_wantsStatistics;
+    DType m_dtype = DType::Unknown; ///< of the run; Unknown: no statistics
+    std::vector<Statistics>
+        m_statistics; ///< of the runs that ended in this chunk, and of the one that continues
     std::vector<ElementSum> m_sums; ///< of this chunk
     std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
     uint32_t m_keyed = 0xFFFFFFFFu;
@@ -293,7 +307,7 @@ FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDiges
     if (options.dropCache)
         (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
-    RunDigester digester(checkpoint, table, runs, backend, options.version);
+    RunDigester digester(checkpoint, table, runs, backend, options);
     RecordChecker records(content ? content->zip().records() : parts);
     io::ContentDigest whole(options.digest);
     const size_t chunkBytes = std::max(kChunkBytes, backend.batchBytes());

@@ -13,6 +13,7 @@ struct TensorDigest {
     uint32_t tensor = 0;
     Digest digest;
     uint64_t elements = 0;
+    Statistics statistics; ///< if requested
 };
 
 /// The runs of contiguous tensors, by file. A universal folder has a file per tensor: searching all tensors

@@ -25,6 +25,13 @@ std::vector<StateShare> sharesOf(
     return out;
 }
 
+void addTensor(CheckpointScan& scan, const TensorDigest& found)
+{
+    scan.tensors[found.tensor] += found.digest;
+    if (!scan.statistics.empty())
+        scan.statistics[found.tensor] += found.statistics;
+}
+
 } // namespace
 
 bool isOfFirstRank(const CheckpointFile& file)
@@ -51,6 +58,7 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     const WholeRuns wholeRuns(*checkpoint, table);
     CheckpointScan out;
     out.tensors.resize(table.size());
+    out.statistics.resize(options.statistics ? table.size() : 0);
     std::vector<FileId> ids;
     for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
         const CheckpointFile& file = checkpoint->files[i];
@@ -71,7 +79,7 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
             out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
             const std::lock_guard lock(mutex);
             for (const TensorDigest& digest : digests)
-                out.tensors[digest.tensor] += digest.digest;
+                addTensor(out, digest);
             return {};
         }));
     return out;

@@ -10,6 +10,7 @@
 #include "core/compare/digest/tensor_table.h"
 #include "core/io/content_digest.h"
 #include "core/tensor/element_digest.h"
+#include "core/tensor/statistics.h"
 #include "core/tensor/workers.h"
 
 #include <optional>
@@ -48,6 +49,9 @@ struct FileScan {
 /// about each file.
 struct CheckpointScan {
     std::vector<Digest> tensors;
+    /// If requested, of the elements that were read; nothing for types without statistics. The last digits of
+    /// the sums depend on the order in which files were read.
+    std::vector<Statistics> statistics;
     std::vector<FileScan> files;
 };
 
@@ -55,6 +59,7 @@ struct ScanOptions {
     bool dropCache = false; ///< read from the device, not the page cache
     io::DigestKind digest = io::DigestKind::Xxh3; ///< of each file's content
     DigestVersion version = kDigestVersion; ///< of the tensors' digests
+    bool statistics = false; ///< also of every tensor's values
 };
 
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
