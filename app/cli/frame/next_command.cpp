@@ -139,6 +139,28 @@ std::string_view quotedAfter(std::string_view text, size_t from)
     return end == std::string_view::npos ? std::string_view() : text.substr(start + 1, end - start - 1);
 }
 
+/// The verb in backquotes, as in "`shardscope params` lists them", with the path that was asked: empty where
+/// the hint has its arguments, too, or names none.
+std::string verbInHint(const Parsed& parsed, const std::string& hint)
+{
+    const std::string source = sourceOf(parsed.arguments);
+    if (source.empty() || parsed.path.empty())
+        return {};
+    for (size_t at = hint.find('`'); at != std::string::npos;) {
+        std::string_view quoted = quotedAfter(hint, at);
+        if (quoted.starts_with(kProgram) && quoted.size() > kProgram.size())
+            quoted.remove_prefix(kProgram.size() + 1);
+        for (const Command& verb : parsed.path.front()->children) {
+            if (verb.name == quoted && !verb.positionals.empty()
+                && verb.positionals.front().kind == ValueKind::Path)
+                return onCheckpoint(verb.name, source);
+        }
+        const size_t end = hint.find('`', at + 1);
+        at = end == std::string::npos ? end : hint.find('`', end + 1);
+    }
+    return {};
+}
+
 /// For "did you mean `X`?": the words with X in place of what the message quotes. Empty when that is in none.
 std::string corrected(const Error& error, std::span<const std::string> words)
 {
@@ -206,6 +228,10 @@ std::string asTyped(std::span<const std::string> words)
 
 std::string nextCommand(const Error& error, const Parsed* parsed, std::span<const std::string> words)
 {
+    if (parsed != nullptr && parsed->command != nullptr) {
+        if (std::string line = verbInHint(*parsed, error.hint); !line.empty())
+            return line;
+    }
     if (error.hint.find(std::string(kProgram) + " ") != std::string::npos)
         return {};
     if (std::string line = corrected(error, words); !line.empty())
