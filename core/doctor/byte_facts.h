@@ -12,7 +12,7 @@ namespace shardscope {
 
 /// Results of reading every byte of a checkpoint.
 struct ByteFacts {
-    CheckpointScan scan; ///< CRCs; without SHA-256
+    CheckpointScan scan; ///< CRCs and statistics; without digests of files
     std::vector<TensorStatistics> tensors; ///< exact, of every state of every parameter; without histograms
     /// Parameters with rounded masters that differ from their 16-bit copies by more than the last bit.
     std::vector<std::string> staleCopies;

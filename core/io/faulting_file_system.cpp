@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/faulting_file_system.h"
 
+#include "core/io/forwarding_file_system.h"
+
 #include <unistd.h>
 
 #include <csignal>
@@ -14,86 +16,78 @@ tl::unexpected<Error> injected(int errnoValue, bool writing, const Path& path)
     return forward(errorFromErrno(errnoValue, writing, "injected fault", path));
 }
 
-class FaultingReadFile final : public ReadFile
+class FaultingReadFile final : public ForwardingReadFile
 {
 public:
     FaultingReadFile(FaultingFileSystem& owner, std::unique_ptr<ReadFile> inner)
-        : m_owner(owner)
-        , m_inner(std::move(inner))
+        : ForwardingReadFile(std::move(inner))
+        , m_owner(owner)
     {
     }
-
-    [[nodiscard]] uint64_t size() const override { return m_inner->size(); }
-    [[nodiscard]] const Path& path() const override { return m_inner->path(); }
-    [[nodiscard]] const FileIdentity& identity() const override { return m_inner->identity(); }
 
     Status readAt(uint64_t offset, std::span<uint8_t> out) const override
     {
-        if (const int error = m_owner.nextCall())
-            return injected(error, false, path());
-        return m_inner->readAt(offset, out);
+        return guarded([&] { return ForwardingReadFile::readAt(offset, out); });
     }
     Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
     {
-        if (const int error = m_owner.nextCall())
-            return injected(error, false, path());
-        return m_inner->readFromDevice(offset, out);
+        return guarded([&] { return ForwardingReadFile::readFromDevice(offset, out); });
     }
-    [[nodiscard]] bool readsDirectly() const override { return m_inner->readsDirectly(); }
-    void dropCache(uint64_t offset, uint64_t bytes) const override { m_inner->dropCache(offset, bytes); }
     Status checkUnchanged() const override
     {
-        if (const int error = m_owner.nextCall())
-            return injected(error, false, path());
-        return m_inner->checkUnchanged();
+        return guarded([&] { return ForwardingReadFile::checkUnchanged(); });
     }
 
 private:
+    template <class Call>
+    Status guarded(Call call) const
+    {
+        if (const int error = m_owner.nextCall())
+            return injected(error, false, path());
+        return call();
+    }
+
     FaultingFileSystem& m_owner;
-    std::unique_ptr<ReadFile> m_inner;
 };
 
-class FaultingWriteFile final : public WriteFile
+class FaultingWriteFile final : public ForwardingWriteFile
 {
 public:
     FaultingWriteFile(FaultingFileSystem& owner, std::unique_ptr<WriteFile> inner)
-        : m_owner(owner)
-        , m_inner(std::move(inner))
+        : ForwardingWriteFile(std::move(inner))
+        , m_owner(owner)
     {
     }
-
-    [[nodiscard]] const Path& path() const override { return m_inner->path(); }
 
     Status allocate(uint64_t bytes) override
     {
-        return guarded([&] { return m_inner->allocate(bytes); });
+        return guarded([&] { return ForwardingWriteFile::allocate(bytes); });
     }
     bool shareBytesOf(const ReadFile& from) override
     {
-        return m_owner.nextCall() == 0 && m_inner->shareBytesOf(from);
+        return m_owner.nextCall() == 0 && ForwardingWriteFile::shareBytesOf(from);
     }
-    bool writeDirectly() override { return m_owner.nextCall() == 0 && m_inner->writeDirectly(); }
-    [[nodiscard]] bool isDirect() const override { return m_inner->isDirect(); }
+    bool writeDirectly() override { return m_owner.nextCall() == 0 && ForwardingWriteFile::writeDirectly(); }
     Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
     {
         if (const int error = m_owner.nextCall()) {
             if (m_owner.tornWrites())
-                SHARDSCOPE_CHECK(m_inner->writeAt(offset, bytes.first(bytes.size() / 2)));
+                SHARDSCOPE_CHECK(ForwardingWriteFile::writeAt(offset, bytes.first(bytes.size() / 2)));
             return injected(error, true, path());
         }
-        return m_inner->writeAt(offset, bytes);
+        return ForwardingWriteFile::writeAt(offset, bytes);
     }
     Status startWriteBack(uint64_t offset, uint64_t bytes) override
     {
-        return guarded([&] { return m_inner->startWriteBack(offset, bytes); });
+        return guarded([&] { return ForwardingWriteFile::startWriteBack(offset, bytes); });
     }
     Status sync() override
     {
-        return guarded([&] { return m_inner->sync(); });
+        return guarded([&] { return ForwardingWriteFile::sync(); });
     }
     Status close() override
     {
-        return guarded([&] { return m_inner->close(); });
+        return guarded([&] { return ForwardingWriteFile::close(); });
     }
 
 private:
@@ -106,7 +100,6 @@ private:
     }
 
     FaultingFileSystem& m_owner;
-    std::unique_ptr<WriteFile> m_inner;
 };
 
 } // namespace

@@ -46,7 +46,7 @@ struct Digest {
     uint64_t high = 0;
     DigestVersion version = DigestVersion::None; ///< of its terms
 
-    /// Of two versions, none of which is None, the sum means nothing; callers keep them apart.
+    /// Adds a digest of the same version, or of None. Callers do not mix versions.
     Digest& operator+=(const Digest& other);
     /// 32 lower-case hex digits, most significant first.
     [[nodiscard]] std::string text() const;

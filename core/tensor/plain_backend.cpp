@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/file_system.h"
 #include "core/tensor/compute_backend.h"
 #include "core/tensor/convert.h"
 
@@ -44,7 +45,7 @@ public:
 HostMemory ComputeBackend::hostMemory(size_t bytes) const
 {
     // Pages, so that files are read into it and written from it by direct I/O.
-    constexpr std::align_val_t kPage{4096};
+    constexpr std::align_val_t kPage{io::kDirectAlignment};
     return HostMemory(static_cast<uint8_t*>(::operator new(bytes, kPage)),
         [](uint8_t* memory) { ::operator delete(memory, kPage); });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/weighted_words.h"
 
+#include "core/tensor/digest_weights.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,20 +14,10 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
 constexpr size_t kWordBytes = 4;
-constexpr size_t kBlockWords
-    = 1024; ///< one block of weights: 16 KiB for both lanes, within a first-level cache
+/// One block of weights: 16 KiB for both lanes, within a first-level cache.
+constexpr size_t kBlockWords = kDigestBlockWords;
 constexpr size_t kGroup = 8; ///< words in a vector
-
-constexpr uint64_t mixed(uint64_t z)
-{
-    z ^= z >> 30;
-    z *= 0xBF58476D1CE4E5B9u;
-    z ^= z >> 27;
-    z *= 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
 
 struct Weights {
     std::array<std::array<uint64_t, kBlockWords>, 2> lanes{};
@@ -39,7 +31,7 @@ const Weights& weights()
         Weights out;
         for (uint64_t lane = 0; lane < out.lanes.size(); ++lane) {
             for (uint64_t j = 0; j < kBlockWords; ++j) {
-                const uint64_t weight = mixed(kGolden * (2 * j + lane + 1)) | 1u;
+                const uint64_t weight = digestWordWeight(j, lane);
                 out.lanes[lane][j] = weight;
                 const uint64_t inGroup = j % kGroup;
                 out.paired[lane][j - inGroup + inGroup / 2 + (inGroup % 2) * kGroup / 2] = weight;
@@ -48,11 +40,6 @@ const Weights& weights()
         return out;
     }();
     return kWeights;
-}
-
-uint64_t blockFactor(uint64_t block, uint64_t lane)
-{
-    return mixed(~(kGolden * (2 * block + lane + 1))) | 1u;
 }
 
 /// Adds `count` whole words, numbers `first`, first + 1, … of a block.
@@ -163,7 +150,7 @@ LaneSums weigh(bool vectors, uint64_t firstByte, std::span<const uint8_t> bytes)
         const size_t count = std::min<uint64_t>(kBlockBytes - inBlock, bytes.size());
         const LaneSums part = weighBlock(table, vectors, inBlock, bytes.first(count));
         for (uint64_t lane = 0; lane < sums.lanes.size(); ++lane)
-            sums.lanes[lane] += blockFactor(block, lane) * part.lanes[lane];
+            sums.lanes[lane] += digestBlockWeight(block, lane) * part.lanes[lane];
         firstByte += count;
         bytes = bytes.subspan(count);
     }
@@ -205,7 +192,7 @@ LaneSums weighSteppedElements(
             const uint64_t number = firstByte / kWordBytes + part;
             for (uint64_t lane = 0; lane < sums.lanes.size(); ++lane)
                 sums.lanes[lane] += table.lanes[lane][number % kBlockWords]
-                    * blockFactor(number / kBlockWords, lane) * word;
+                    * digestBlockWeight(number / kBlockWords, lane) * word;
         }
     }
     return sums;

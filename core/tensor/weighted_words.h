@@ -9,12 +9,6 @@ namespace shardscope {
 struct LaneSums {
     std::array<uint64_t, 2> lanes{};
 
-    LaneSums& operator+=(const LaneSums& other)
-    {
-        lanes[0] += other.lanes[0];
-        lanes[1] += other.lanes[1];
-        return *this;
-    }
     bool operator==(const LaneSums&) const = default;
 };
 

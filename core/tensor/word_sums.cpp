@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/word_sums.h"
 
+#include "core/tensor/digest_weights.h"
+
 #include <cstring>
 
 // A function for one instruction set can only inline code that is compiled for the same set, so all is
@@ -11,7 +13,6 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
 constexpr size_t kBlock = size_t{1} << 20; ///< words; a lane's sums of 32-bit halves stay far below 2^64
 
 __extension__ using Wide = unsigned __int128;
@@ -51,8 +52,8 @@ SHARDSCOPE_INLINE void sumBlock(
     Lanes walk0{};
     Lanes walk1{};
     for (size_t lane = 0; lane < N; ++lane) {
-        walk0[lane] = key.words[0] + (first + lane * step) * kGolden;
-        walk1[lane] = key.words[1] + (first + lane * step) * kGolden;
+        walk0[lane] = key.words[0] + (first + lane * step) * kDigestGolden;
+        walk1[lane] = key.words[1] + (first + lane * step) * kDigestGolden;
     }
     Lanes lowHalves{};
     Lanes highHalves{};
@@ -69,8 +70,8 @@ SHARDSCOPE_INLINE void sumBlock(
         term = walk1 ^ values;
         mix(term);
         highs += term;
-        walk0 += N * step * kGolden;
-        walk1 += N * step * kGolden;
+        walk0 += N * step * kDigestGolden;
+        walk1 += N * step * kDigestGolden;
     }
     for (size_t lane = 0; i < count; ++i, ++lane) {
         Word value{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/next_command.h"
 
+#include "app/cli/frame/help.h"
 #include "core/base/shell_quote.h"
 
 #include <algorithm>
@@ -33,13 +34,14 @@ std::string targetOf(const Arguments& arguments)
     return firstOf(arguments, {"DST", "OUT"});
 }
 
-/// PATH-2, or the first number after it that is free: out.zip becomes out-2.zip, run becomes run-2.
+/// PATH-2, or the first number after it that is free: run becomes run-2, and the skeleton out.zip becomes
+/// out-2.zip.
 std::string freeName(const std::string& path)
 {
     fs::path plain = path;
     if (!plain.has_filename())
         plain = plain.parent_path();
-    const bool isFile = plain.extension() == ".zip" || plain.extension() == ".safetensors";
+    const bool isFile = plain.extension() == ".zip";
     const std::string ending = isFile ? plain.extension().string() : std::string();
     const std::string stem = isFile ? plain.stem().string() : plain.filename().string();
     constexpr int kMostNumbers = 1000;
@@ -64,27 +66,54 @@ std::string withOtherTarget(const Parsed& parsed, std::span<const std::string> w
     return asTyped(changed);
 }
 
-bool accepts(const Command& command, std::string_view option)
+const Option* findOption(const Command& command, std::string_view name)
 {
-    const auto isIt = [&](const Option& candidate) { return candidate.name == option; };
-    return std::any_of(command.options.begin(), command.options.end(), isIt)
-        || std::any_of(command.commonOptions.begin(), command.commonOptions.end(), isIt);
+    for (const auto* options : {&command.options, &command.commonOptions}) {
+        const auto found = std::ranges::find(*options, name, &Option::name);
+        if (found != options->end())
+            return &*found;
+    }
+    return nullptr;
 }
 
-/// The option in backquotes, such as `--allow missing-rank`: only when it can be typed as it is, so without a
-/// placeholder in capitals, and when the verb has it.
-std::string optionInHint(const Parsed& parsed, const std::string& hint)
+std::string_view optionName(std::string_view text)
 {
-    for (size_t start = hint.find("`--"); start != std::string::npos; start = hint.find("`--", start + 1)) {
-        const size_t end = hint.find('`', start + 1);
-        if (end == std::string::npos)
-            return {};
-        const std::string option = hint.substr(start + 1, end - start - 1);
-        const bool hasPlaceholder
-            = std::any_of(option.begin(), option.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-        const std::string name = option.substr(0, option.find_first_of(" ="));
-        if (!hasPlaceholder && accepts(*parsed.command, name) && !parsed.arguments.has(name))
-            return option;
+    return text.substr(0, text.find_first_not_of("-abcdefghijklmnopqrstuvwxyz0123456789"));
+}
+
+/// For a hint that begins with "omit --NAME" and asks for no more: the words without that option. Else empty.
+std::string withoutOption(const Parsed& parsed, std::string_view hint, std::span<const std::string> words)
+{
+    static constexpr std::string_view kOmit = "omit ";
+    if (!hint.starts_with(kOmit))
+        return {};
+    const std::string_view name = optionName(hint.substr(kOmit.size()));
+    const std::string_view rest = hint.substr(kOmit.size() + name.size());
+    const Option* const option = findOption(*parsed.command, name);
+    if (option == nullptr || rest.starts_with(" and") || rest.starts_with(", and"))
+        return {};
+    std::vector<std::string> kept;
+    for (size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == name)
+            i += option->kind == ValueKind::Flag ? 0 : 1;
+        else if (!words[i].starts_with(std::string(name) + "="))
+            kept.push_back(words[i]);
+    }
+    return kept.size() < words.size() ? asTyped(kept) : std::string();
+}
+
+/// For a hint that names an option which can be typed as it is, such as --restart: the words with it. Not for
+/// --force, which would replace something. Else empty.
+std::string withOption(const Parsed& parsed, std::string_view hint, std::span<const std::string> words)
+{
+    for (size_t at = hint.find("--"); at != std::string_view::npos; at = hint.find("--", at)) {
+        const std::string_view before = hint.substr(0, at);
+        const std::string_view name = optionName(hint.substr(at));
+        at += name.size();
+        const Option* const option = findOption(*parsed.command, name);
+        const bool isAsked = name != "--force" && !before.ends_with("without ") && !before.ends_with("omit ");
+        if (option != nullptr && isAsked && option->kind == ValueKind::Flag && !parsed.arguments.has(name))
+            return asTyped(words) + " " + std::string(name);
     }
     return {};
 }
@@ -123,12 +152,9 @@ std::string afterDamage(const Parsed& parsed)
     return onCheckpoint(parsed.command->name == "check" ? "files" : "check", source);
 }
 
-std::string helpOf(const Parsed* parsed)
+std::string helpOf(const Parsed& parsed)
 {
-    std::string out;
-    for (const Command* command : parsed != nullptr ? parsed->path : std::vector<const Command*>())
-        out += command->name + " ";
-    return (out.empty() ? std::string(kProgram) + " " : out) + "--help";
+    return commandLine(parsed.path) + " --help";
 }
 
 /// The text between the first backquotes at or after `from`; empty when there is none.
@@ -137,6 +163,14 @@ std::string_view quotedAfter(std::string_view text, size_t from)
     const size_t start = text.find('`', from);
     const size_t end = start == std::string_view::npos ? start : text.find('`', start + 1);
     return end == std::string_view::npos ? std::string_view() : text.substr(start + 1, end - start - 1);
+}
+
+/// Whether `shardscope VERB PATH` is a whole command.
+bool needsOnlyPath(const Command& verb)
+{
+    const auto isRequired = [](const auto& each) { return each.required; };
+    return std::ranges::count_if(verb.positionals, isRequired) == 1
+        && verb.positionals.front().kind == ValueKind::Path && std::ranges::none_of(verb.options, isRequired);
 }
 
 /// The verb in backquotes, as in "`shardscope params` lists them", with the path that was asked: empty where
@@ -151,8 +185,7 @@ std::string verbInHint(const Parsed& parsed, const std::string& hint)
         if (quoted.starts_with(kProgram) && quoted.size() > kProgram.size())
             quoted.remove_prefix(kProgram.size() + 1);
         for (const Command& verb : parsed.path.front()->children) {
-            if (verb.name == quoted && !verb.positionals.empty()
-                && verb.positionals.front().kind == ValueKind::Path)
+            if (verb.name == quoted && needsOnlyPath(verb))
                 return onCheckpoint(verb.name, source);
         }
         const size_t end = hint.find('`', at + 1);
@@ -209,7 +242,7 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
     case ErrorCode::VerifyFailed:
         return "shardscope help troubleshooting";
     case ErrorCode::Usage:
-        return helpOf(&parsed);
+        return helpOf(parsed);
     case ErrorCode::Internal:
         return "shardscope --version --json";
     }
@@ -237,11 +270,13 @@ std::string nextCommand(const Error& error, const Parsed* parsed, std::span<cons
     if (std::string line = corrected(error, words); !line.empty())
         return line;
     if (parsed == nullptr || parsed->command == nullptr)
-        return error.code == ErrorCode::Internal ? "shardscope --version --json" : helpOf(parsed);
-    if (const std::string option = optionInHint(*parsed, error.hint); !option.empty())
-        return asTyped(words) + " " + option;
-    const std::string command = byCode(error, *parsed, words);
-    return command.empty() ? helpOf(parsed) : command;
+        return std::string(kProgram) + (error.code == ErrorCode::Internal ? " --version --json" : " --help");
+    std::string line = withoutOption(*parsed, error.hint, words);
+    if (line.empty())
+        line = withOption(*parsed, error.hint, words);
+    if (line.empty())
+        line = byCode(error, *parsed, words);
+    return line.empty() ? helpOf(*parsed) : line;
 }
 
 } // namespace shardscope::cli

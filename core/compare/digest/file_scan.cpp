@@ -27,7 +27,7 @@ public:
     {
     }
 
-    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<TensorDigest>& out)
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, FoundTensors& out)
     {
         const uint64_t end = offset + chunk.size();
         while (m_run < m_runs.size() && m_runs[m_run].offset < end) {
@@ -60,7 +60,7 @@ private:
     }
 
     /// Takes the sums of this chunk; the sum of a run that continues stays with it.
-    void sumUp(std::vector<TensorDigest>& out)
+    void sumUp(FoundTensors& out)
     {
         m_backend.transform({}, m_sums);
         size_t at = 0;
@@ -69,18 +69,26 @@ private:
                 m_sum += m_sums[at].digest;
         };
         const size_t ended = m_ended.size();
-        m_statistics.resize(std::max(m_statistics.size(), ended));
         for (size_t i = 0; i < ended; ++i) {
             addUntil(m_ended[i]);
-            const TensorRun& run = m_runs[m_run - m_ended.size() + i];
-            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes, m_statistics[i]});
+            const TensorRun& run = m_runs[m_run - ended + i];
+            out.digests.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
             m_sum = {};
         }
         addUntil(m_sums.size());
         m_sums.clear();
         m_ended.clear();
-        // What is left is of a run that continues.
-        m_statistics.erase(m_statistics.begin(), m_statistics.begin() + static_cast<ptrdiff_t>(ended));
+        if (m_wantsStatistics)
+            endStatistics(ended, out.statistics);
+    }
+
+    /// Passes on those of the first runs, and keeps those of the run that continues.
+    void endStatistics(size_t runs, std::vector<Statistics>& out)
+    {
+        m_statistics.resize(std::max(m_statistics.size(), runs)); // a run may have none
+        const auto end = m_statistics.begin() + static_cast<ptrdiff_t>(runs);
+        out.insert(out.end(), m_statistics.begin(), end);
+        m_statistics.erase(m_statistics.begin(), end);
     }
 
     void push(const TensorRun& run, std::span<const uint8_t> bytes)
@@ -122,8 +130,8 @@ private:
     DigestVersion m_version;
     bool m_wantsStatistics;
     DType m_dtype = DType::Unknown; ///< of the run; Unknown: no statistics
-    std::vector<Statistics>
-        m_statistics; ///< of the runs that ended in this chunk, and of the one that continues
+    /// Of the runs that ended in this chunk, and of the one that continues.
+    std::vector<Statistics> m_statistics;
     std::vector<ElementSum> m_sums; ///< of this chunk
     std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
     uint32_t m_keyed = 0xFFFFFFFFu;
@@ -275,7 +283,7 @@ std::vector<TensorRun> runsOfFile(
     return out;
 }
 
-FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDigest>& digests)
+FileScan scanFile(const ScanContext& context, FileId id, FoundTensors& tensors)
 {
     const auto& [files, checkpoint, table, wholeRuns, options, backend, job] = context;
     FileScan out;
@@ -321,7 +329,7 @@ FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDiges
         }
         whole.update(part);
         records.feed(offset, part, out.badRecords);
-        digester.feed(offset, part, digests);
+        digester.feed(offset, part, tensors);
         offset += part.size();
         job.advance(part.size());
     }

@@ -13,7 +13,12 @@ struct TensorDigest {
     uint32_t tensor = 0;
     Digest digest;
     uint64_t elements = 0;
-    Statistics statistics; ///< if requested
+};
+
+/// What a file has of tensors, in the order of its bytes.
+struct FoundTensors {
+    std::vector<TensorDigest> digests;
+    std::vector<Statistics> statistics; ///< one for each of `digests`, if requested; else empty
 };
 
 /// The runs of contiguous tensors, by file. A universal folder has a file per tensor: searching all tensors
@@ -46,6 +51,6 @@ struct ScanContext {
 
 /// One sequential pass: digest of the content, CRC of every record, digests of every run, computed by the
 /// backend.
-FileScan scanFile(const ScanContext& context, FileId id, std::vector<TensorDigest>& digests);
+FileScan scanFile(const ScanContext& context, FileId id, FoundTensors& tensors);
 
 } // namespace shardscope

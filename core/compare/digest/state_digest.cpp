@@ -25,11 +25,12 @@ std::vector<StateShare> sharesOf(
     return out;
 }
 
-void addTensor(CheckpointScan& scan, const TensorDigest& found)
+void addTensors(CheckpointScan& scan, const FoundTensors& found)
 {
-    scan.tensors[found.tensor] += found.digest;
-    if (!scan.statistics.empty())
-        scan.statistics[found.tensor] += found.statistics;
+    for (const TensorDigest& digest : found.digests)
+        scan.tensors[digest.tensor] += digest.digest;
+    for (size_t i = 0; i < found.statistics.size(); ++i)
+        scan.statistics[found.digests[i].tensor] += found.statistics[i];
 }
 
 } // namespace
@@ -73,13 +74,12 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     const ScanContext context{files, *checkpoint, table, wholeRuns, options, *workers.backend, job};
     SHARDSCOPE_CHECK(parallelFor(
         ids.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t i) -> Status {
-            std::vector<TensorDigest> digests;
-            out.files[i] = scanFile(context, ids[i], digests);
+            FoundTensors found;
+            out.files[i] = scanFile(context, ids[i], found);
             SHARDSCOPE_CHECK(job.poll());
-            out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
+            out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), found.digests);
             const std::lock_guard lock(mutex);
-            for (const TensorDigest& digest : digests)
-                addTensor(out, digest);
+            addTensors(out, found);
             return {};
         }));
     return out;

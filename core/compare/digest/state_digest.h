@@ -63,8 +63,8 @@ struct ScanOptions {
 };
 
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
-/// thread plus 40 bytes per parameter and state of the current file. Cancelled when stopped; damage is in the
-/// FileScans.
+/// thread plus 48 bytes per parameter and state of the current file, and 80 more with statistics. Cancelled
+/// when stopped; damage is in the FileScans.
 Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const Workers& workers, const ScanOptions& options, JobContext& job);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/compute/cuda/tiles.h"
+#include "core/tensor/digest_weights.h"
 #include "core/tensor/float_bits.h"
 
 #include <bit>
@@ -93,16 +94,6 @@ SHARDSCOPE_ON_GPU void castElement(const CastTile& tile, uint64_t i)
     }
 }
 
-/// mix() of core/tensor/element_digest.h.
-SHARDSCOPE_ON_GPU uint64_t mixed(uint64_t z)
-{
-    z ^= z >> 30;
-    z *= 0xBF58476D1CE4E5B9u;
-    z ^= z >> 27;
-    z *= 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 SHARDSCOPE_ON_GPU uint64_t wordOf(const SumTile& tile, uint64_t i)
 {
     switch (tile.wordBytes) {
@@ -120,13 +111,10 @@ SHARDSCOPE_ON_GPU uint64_t wordOf(const SumTile& tile, uint64_t i)
 /// Adds part of 32-bit word number `number`, shifted to its place in it.
 SHARDSCOPE_ON_GPU void addWord(uint64_t number, uint32_t word, TileSum& sum)
 {
-    constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-    constexpr uint64_t kBlockWords = 1024;
-    const uint64_t inBlock = number % kBlockWords;
-    const uint64_t block = number / kBlockWords;
+    const uint64_t inBlock = number % kDigestBlockWords;
+    const uint64_t block = number / kDigestBlockWords;
     for (uint64_t lane = 0; lane < 2; ++lane)
-        sum.lanes[lane] += (mixed(kGolden * (2 * inBlock + lane + 1)) | 1u)
-            * (mixed(~(kGolden * (2 * block + lane + 1))) | 1u) * word;
+        sum.lanes[lane] += digestWordWeight(inBlock, lane) * digestBlockWeight(block, lane) * word;
 }
 
 SHARDSCOPE_ON_GPU void addElement(const SumTile& tile, uint64_t i, TileSum& sum)

@@ -4,8 +4,7 @@
 namespace shardscope {
 
 ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
-    : m_seen(tensors.size())
-    , m_claimed(tensors.size())
+    : m_claimed(tensors.size())
     , m_sums(tensors.size())
 {
     m_keys.reserve(tensors.size());
@@ -22,13 +21,12 @@ void ElementDigests::claim(
     uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch)
 {
     const uint32_t item = m_itemBytes[tensor];
-    const std::lock_guard lock(m_locks[tensor % kLocks]);
-    m_seen[tensor].claim(firstElement, firstElement + bytes.size() / item, [&](uint64_t begin, uint64_t end) {
-        m_claimed[tensor] += end - begin;
-        batch.sums.push_back({m_keys[tensor], item, m_orders[tensor], begin,
-            bytes.subspan((begin - firstElement) * item, (end - begin) * item), {}});
-        batch.tensors.push_back(tensor);
-    });
+    m_claimed.claim(
+        tensor, firstElement, firstElement + bytes.size() / item, [&](uint64_t begin, uint64_t end) {
+            batch.sums.push_back({m_keys[tensor], item, m_orders[tensor], begin,
+                bytes.subspan((begin - firstElement) * item, (end - begin) * item), {}});
+            batch.tensors.push_back(tensor);
+        });
 }
 
 void ElementDigests::add(SumBatch& batch)

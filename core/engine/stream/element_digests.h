@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/engine/stream/interval_set.h"
+#include "core/engine/stream/claimed_elements.h"
 #include "core/plan/model/write_plan.h"
 #include "core/tensor/compute_backend.h"
 
@@ -36,8 +36,7 @@ public:
     void claim(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch);
     /// Adds claimed and summed elements; the batch is empty afterwards.
     void add(SumBatch& batch);
-    /// The number of different elements that were claimed.
-    [[nodiscard]] uint64_t claimed(uint32_t tensor) const { return m_claimed[tensor]; }
+    [[nodiscard]] const ClaimedElements& claimed() const { return m_claimed; }
     /// One digest per tensor, in the plan's order. Must not be called while add() runs.
     [[nodiscard]] const std::vector<Digest>& sums() const { return m_sums; }
 
@@ -47,8 +46,7 @@ private:
     std::vector<DigestKey> m_keys;
     std::vector<uint8_t> m_itemBytes;
     std::vector<std::optional<TransposedOrder>> m_orders;
-    std::vector<IntervalSet> m_seen;
-    std::vector<uint64_t> m_claimed;
+    ClaimedElements m_claimed;
     std::vector<Digest> m_sums;
     std::array<std::mutex, kLocks> m_locks;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/output_file.h"
 
-#include "core/torchfile/zip/zip_layout.h"
+#include "core/plan/model/output_bytes.h"
+
+#include <optional>
 
 namespace shardscope {
 
@@ -15,27 +17,27 @@ class OutputDigest
 {
 public:
     explicit OutputDigest(const OutputFileSettings& settings)
-        : m_asked(settings.sha256 ? io::DigestKind::Sha256 : io::DigestKind::None)
-        , m_hasSha256(settings.sha256)
     {
+        if (settings.sha256)
+            m_sha256.emplace(io::DigestKind::Sha256);
     }
 
     void update(std::span<const uint8_t> bytes)
     {
-        m_asked.update(bytes);
+        if (m_sha256)
+            m_sha256->update(bytes);
         m_chunks.update(bytes);
     }
     [[nodiscard]] std::span<const io::Xxh3Digest> chunksSoFar() const { return m_chunks.soFar(); }
     void finish(WrittenFile& file)
     {
         file.chunks = m_chunks.finish();
-        file.digest = m_hasSha256 ? m_asked.finish() : io::combinedDigest(file.chunks);
+        file.digest = m_sha256 ? m_sha256->finish() : io::combinedDigest(file.chunks);
     }
 
 private:
-    io::ContentDigest m_asked;
     io::ChunkDigests m_chunks;
-    bool m_hasSha256;
+    std::optional<io::ContentDigest> m_sha256;
 };
 
 /// The unchanged copy of a source file takes no space if the file system can share its bytes. It is summed
@@ -49,19 +51,17 @@ Result<bool> sharesSource(io::WriteFile& file, const WalkContext& context, const
 }
 
 /// The payloads of an archive, from its planned layout.
-Result<std::vector<PayloadRange>> payloadsOf(const OutputFile& recipe)
+Result<std::vector<ByteRange>> payloadsOf(const OutputFile& recipe)
 {
-    std::vector<PayloadRange> out;
+    std::vector<ByteRange> out;
     if (!recipe.torchArchive)
         return out;
-    std::vector<ZipRecordSpec> specs;
-    specs.reserve(recipe.records.size());
-    for (const OutputRecord& record : recipe.records)
-        specs.push_back({record.name, record.bytes});
-    SHARDSCOPE_TRY(const ZipLayout layout, ZipLayout::make(recipe.prefix, std::move(specs)));
+    SHARDSCOPE_TRY(const ZipLayout layout, archiveLayout(recipe));
     out.reserve(recipe.records.size());
-    for (uint32_t i = 0; i < recipe.records.size(); ++i)
-        out.push_back({layout.payloadOffset(i), recipe.records[i].bytes});
+    for (uint32_t i = 0; i < recipe.records.size(); ++i) {
+        const uint64_t begin = layout.payloadOffset(i);
+        out.push_back({begin, begin + recipe.records[i].bytes});
+    }
     return out;
 }
 

@@ -3,8 +3,8 @@
 
 #include "core/engine/stream/gathered_rows.h"
 #include "core/io/crc32.h"
+#include "core/plan/model/output_bytes.h"
 #include "core/tensor/convert.h"
-#include "core/torchfile/zip/zip_layout.h"
 
 #include <algorithm>
 #include <cstring>
@@ -59,11 +59,7 @@ Result<std::vector<WrittenRecord>> OutputWalk::run(uint64_t fileBytes)
 
 Result<std::vector<WrittenRecord>> OutputWalk::runArchive(uint64_t fileBytes)
 {
-    std::vector<ZipRecordSpec> specs;
-    specs.reserve(m_file.records.size());
-    for (const OutputRecord& record : m_file.records)
-        specs.push_back({record.name, record.bytes});
-    SHARDSCOPE_TRY(const ZipLayout layout, ZipLayout::make(m_file.prefix, std::move(specs)));
+    SHARDSCOPE_TRY(const ZipLayout layout, archiveLayout(m_file));
     if (layout.totalBytes() != fileBytes)
         return planBug("an archive of " + std::to_string(layout.totalBytes()) + " bytes was planned as "
                 + std::to_string(fileBytes),

@@ -19,7 +19,7 @@ tl::unexpected<Error> differs(std::string what, const io::Path& path)
 class RecordCrcs
 {
 public:
-    explicit RecordCrcs(std::vector<PayloadRange> payloads)
+    explicit RecordCrcs(std::vector<ByteRange> payloads)
         : m_payloads(std::move(payloads))
         , m_crcs(m_payloads.size())
     {
@@ -28,19 +28,19 @@ public:
     void pass(uint64_t offset, std::span<const uint8_t> bytes)
     {
         for (; m_next < m_payloads.size(); ++m_next) {
-            const PayloadRange& payload = m_payloads[m_next];
-            const uint64_t begin = std::max(payload.offset, offset);
-            const uint64_t end = std::min(payload.offset + payload.bytes, offset + bytes.size());
+            const ByteRange& payload = m_payloads[m_next];
+            const uint64_t begin = std::max(payload.begin, offset);
+            const uint64_t end = std::min(payload.end, offset + bytes.size());
             if (begin < end)
                 m_crcs[m_next] = io::crc32(m_crcs[m_next], bytes.subspan(begin - offset, end - begin));
-            if (payload.offset + payload.bytes > offset + bytes.size())
+            if (payload.end > offset + bytes.size())
                 return;
         }
     }
     [[nodiscard]] const std::vector<uint32_t>& crcs() const { return m_crcs; }
 
 private:
-    std::vector<PayloadRange> m_payloads;
+    std::vector<ByteRange> m_payloads;
     std::vector<uint32_t> m_crcs;
     size_t m_next = 0;
 };
@@ -50,7 +50,7 @@ private:
 class ReadBack::File
 {
 public:
-    File(std::unique_ptr<io::ReadFile> opened, io::Path name, std::vector<PayloadRange> payloads)
+    File(std::unique_ptr<io::ReadFile> opened, io::Path name, std::vector<ByteRange> payloads)
         : file(std::move(opened))
         , path(std::move(name))
         , crcs(std::move(payloads))
@@ -88,12 +88,10 @@ ReadBack::~ReadBack()
 }
 
 std::shared_ptr<ReadBack::File> ReadBack::begin(
-    std::unique_ptr<io::ReadFile> file, io::Path path, std::vector<PayloadRange> payloads)
+    std::unique_ptr<io::ReadFile> file, io::Path path, std::vector<ByteRange> payloads)
 {
     if (file->size() > 0 && !file->readsDirectly())
         m_direct = false;
-    const std::lock_guard lock(m_mutex);
-    ++m_open;
     return std::make_shared<File>(std::move(file), std::move(path), std::move(payloads));
 }
 
@@ -113,12 +111,13 @@ void ReadBack::complete(const std::shared_ptr<File>& file, std::vector<uint32_t>
     {
         std::unique_lock lock(m_mutex);
         file->meantCrcs = std::move(crcs);
+        ++m_unread;
         if (!m_threads.empty()) {
             if (!file->queued)
                 m_waiting.push_back(file);
             file->queued = true;
             m_changed.notify_all();
-            m_changed.wait(lock, [&] { return m_open < kReadBackFiles || m_failure; });
+            m_changed.wait(lock, [&] { return m_unread < kReadBackFiles || m_failure; });
             return;
         }
     }
@@ -128,7 +127,7 @@ void ReadBack::complete(const std::shared_ptr<File>& file, std::vector<uint32_t>
 Status ReadBack::finish()
 {
     std::unique_lock lock(m_mutex);
-    m_changed.wait(lock, [&] { return m_open == 0 || m_failure; });
+    m_changed.wait(lock, [&] { return m_unread == 0 || m_failure; });
     if (m_failure)
         return forward(*m_failure);
     return {};
@@ -190,7 +189,7 @@ Status ReadBack::readChunks(File& file, ChunkBuffers& buffer)
     if (file.crcs.crcs() != *file.meantCrcs)
         return differs("a record was read back with another checksum", file.path);
     const std::lock_guard lock(m_mutex);
-    --m_open;
+    --m_unread;
     m_changed.notify_all();
     return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/engine/stream/byte_range.h"
 #include "core/engine/stream/chunk_sink.h"
 #include "core/engine/stream/halt.h"
 #include "core/engine/stream/stage_times.h"
@@ -19,14 +20,8 @@
 
 namespace shardscope {
 
-/// The number of files that wait to be read back: they are open, and writing must not run far ahead.
+/// The number of complete files that wait to be read back: they are open, and writing must not run far ahead.
 inline constexpr size_t kReadBackFiles = 24;
-
-/// A record's payload in an output file.
-struct PayloadRange {
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-};
 
 /// Reads output files back from the device, while other parts of them and other files are written, and
 /// compares each chunk of kDigestChunkBytes with its digest and each record with its CRC as they were
@@ -50,10 +45,11 @@ public:
     /// `file` has its final size. `payloads` are ascending, in the order of the records. `path` is for
     /// errors.
     std::shared_ptr<File> begin(
-        std::unique_ptr<io::ReadFile> file, io::Path path, std::vector<PayloadRange> payloads);
+        std::unique_ptr<io::ReadFile> file, io::Path path, std::vector<ByteRange> payloads);
     /// The next chunk is on the device.
     void add(const std::shared_ptr<File>& file, const io::Xxh3Digest& digest);
-    /// All chunks were added. `crcs` has one entry per payload. Waits while many files are not yet read.
+    /// All chunks were added. `crcs` has one entry per payload. Waits while many complete files are not yet
+    /// read.
     void complete(const std::shared_ptr<File>& file, std::vector<uint32_t> crcs);
     /// Waits until all completed files were read. The first failure: VerifyFailed if anything differs.
     Status finish();
@@ -64,7 +60,6 @@ public:
     [[nodiscard]] bool readDirectly() const { return m_direct; }
 
 private:
-    std::shared_ptr<File> nextFile();
     void readFiles(ChunkBuffers& buffer);
     Status readChunks(File& file, ChunkBuffers& buffer);
     Status readChunk(File& file, const io::Xxh3Digest& digest, ChunkBuffers& buffer);
@@ -75,7 +70,7 @@ private:
     mutable std::mutex m_mutex;
     std::condition_variable m_changed;
     std::deque<std::shared_ptr<File>> m_waiting; ///< with chunks to read, and not being read
-    size_t m_open = 0; ///< begun and not read to the end
+    size_t m_unread = 0; ///< complete, and not read to the end
     std::optional<Error> m_failure;
     bool m_ended = false;
     std::atomic<bool> m_direct = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/engine/stream/byte_range.h"
 #include "core/plan/model/write_plan.h"
 
 #include <cstdint>
@@ -12,12 +13,6 @@
 #include <vector>
 
 namespace shardscope {
-
-/// Bytes of a record, counted from the start of its payload.
-struct ByteRange {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-};
 
 /// Combines the CRCs of source records from pieces that are read in any order by any thread, and compares
 /// them with the saved ones.

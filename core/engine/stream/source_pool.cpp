@@ -67,9 +67,9 @@ size_t SourcePool::limitFor(size_t workers)
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return 256;
-    // Every worker keeps one output and one source open, files that wait to be read back are open, and the
-    // rest of the process needs some, too. For direct I/O a file is open twice.
-    const size_t needed = 4 * workers + 2 * kReadBackFiles + 64;
+    // Every worker has one source and one output open, the latter also for reading back; files that wait for
+    // that are open, and the rest of the process needs some, too. For direct I/O a file is open twice.
+    const size_t needed = 5 * workers + 2 * kReadBackFiles + 64;
     const size_t all = limit.rlim_cur;
     return std::clamp<size_t>(all > needed ? (all - needed) / 2 : 1, 1, 256);
 }

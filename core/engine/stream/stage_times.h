@@ -13,6 +13,8 @@ enum class Stage : uint8_t { Reading, Arithmetic, Checksums, Writing, Verificati
 inline constexpr size_t kStages = 5;
 inline constexpr std::array<const char*, kStages> kStageNames{
     "reading", "arithmetic", "checksums", "writing", "verification"};
+/// Those that move bytes.
+inline constexpr std::array kInputOutputStages{Stage::Reading, Stage::Writing, Stage::Verification};
 
 /// Time by stage, summed over all threads. Thread-safe.
 class StageTimes

@@ -105,7 +105,8 @@ Status comparePlaces(
         if (run.offset < end)
             return elsewhere(run.tensor);
         end = run.offset + run.bytes;
-        context.found.add(run.tensor, run.firstElement, run.firstElement + run.bytes / item);
+        context.found.claim(
+            run.tensor, run.firstElement, run.firstElement + run.bytes / item, [](uint64_t, uint64_t) {});
         while (run.bytes > 0) {
             const auto* piece = pieces.at(run.offset);
             const uint64_t inPiece = piece != nullptr ? run.offset - piece->offset : 0;
@@ -156,12 +157,6 @@ Result<std::vector<ZipRecord>> recordsOf(
 
 } // namespace
 
-void FoundElements::add(uint32_t tensor, uint64_t begin, uint64_t end)
-{
-    const std::lock_guard lock(m_locks[tensor % kLocks]);
-    m_seen[tensor].claim(begin, end, [&](uint64_t from, uint64_t to) { m_counts[tensor] += to - from; });
-}
-
 Status verifyStructure(
     size_t index, const io::Path& path, const WrittenFile& written, const VerifyContext& context)
 {
@@ -177,10 +172,10 @@ Status verifyStructure(
 }
 
 Status compareElements(
-    const std::vector<PlanTensor>& tensors, const ElementDigests& written, const FoundElements& found)
+    const std::vector<PlanTensor>& tensors, const ClaimedElements& written, const ClaimedElements& found)
 {
     for (uint32_t i = 0; i < tensors.size(); ++i) {
-        if (written.claimed(i) != found.count(i))
+        if (written.count(i) != found.count(i))
             return fail(ErrorCode::VerifyFailed,
                 "elements of " + tensors[i].name + " (" + tensors[i].state
                     + ") were written and are not found",

@@ -45,8 +45,8 @@ public:
 struct ExecuteHooks {
     /// Opens the finished files below `folder` as a checkpoint. VerifyFailed if they are not one, or if a
     /// fact besides the payloads (steps, options, shapes, scaler) differs from the plan. Called once, after
-    /// writing, if the job verifies. By then the engine has read every byte back. It compares the places of the
-    /// model's runs with those that it wrote, and every element that was written must be found.
+    /// writing, if the job verifies. By then the engine has read every byte back. It compares the places of
+    /// the model's runs with those that it wrote, and every element that was written must be found.
     std::function<Result<std::unique_ptr<OutputModel>>(
         io::FileSystem& files, const io::Path& folder, const WritePlan& plan, JobContext& job)>
         openOutput;

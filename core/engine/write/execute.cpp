@@ -27,7 +27,6 @@ namespace {
 
 /// From here on threads wait for the processor more than for anything else.
 constexpr double kBusyShare = 0.85;
-constexpr std::array kInputOutput{Stage::Reading, Stage::Writing, Stage::Verification};
 
 } // namespace
 
@@ -50,7 +49,7 @@ double ExecuteReport::processorShare() const
 const char* ExecuteReport::limitedBy() const
 {
     const auto secondsOf = [&](Stage stage) { return stageSeconds[static_cast<size_t>(stage)]; };
-    const auto longest = std::ranges::max_element(kInputOutput, {}, secondsOf);
+    const auto longest = std::ranges::max_element(kInputOutputStages, {}, secondsOf);
     if (secondsOf(*longest) <= 0)
         return nullptr;
     return processorShare() >= kBusyShare ? "processor" : kStageNames[static_cast<size_t>(*longest)];

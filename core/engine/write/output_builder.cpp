@@ -205,8 +205,7 @@ Status OutputBuilder::write()
           });
     if (written)
         written = writeRunFolderFiles(readBack.get());
-    if (readBack)
-        written = endOf(*readBack, std::move(written));
+    written = endOf(readBack.get(), std::move(written));
     m_isReadBack.assign(m_written.size(), false);
     for (const size_t index : indices)
         m_isReadBack[index] = m_readsBack;
@@ -221,15 +220,18 @@ std::unique_ptr<ReadBack> OutputBuilder::newReadBack(Halt& halt) const
     return std::make_unique<ReadBack>(threads, m_memory.chunkBytes, m_backend, m_times, halt);
 }
 
-/// Waits for the files that are still read back. A failure there is the reason for that of the writers.
-Status OutputBuilder::endOf(ReadBack& readBack, Status written)
+/// Waits for the files that are still read back, if any are. A failure there is the reason for that of the
+/// writers.
+Status OutputBuilder::endOf(ReadBack* readBack, Status written)
 {
+    if (readBack == nullptr)
+        return written;
     if (!written) {
-        const auto failure = readBack.failure();
+        const auto failure = readBack->failure();
         return failure && failure->code != ErrorCode::Cancelled ? Status(forward(*failure)) : written;
     }
-    written = readBack.finish();
-    m_readDirectly = m_readDirectly && readBack.readDirectly();
+    written = readBack->finish();
+    m_readDirectly = m_readDirectly && readBack->readDirectly();
     return written;
 }
 
@@ -298,15 +300,15 @@ Status OutputBuilder::verify(const OutputModel* model)
     for (size_t i = 0; i < m_written.size(); ++i)
         bytes += m_isReadBack[i] ? 0 : m_written[i]->bytes;
     m_job.beginPhase("verifying", bytes);
-    FoundElements found(m_plan.tensors().size());
+    ClaimedElements found(m_plan.tensors().size());
     Halt halt(m_job);
-    const std::unique_ptr<ReadBack> readBack = newReadBack(halt);
+    const std::unique_ptr<ReadBack> readBack = bytes > 0 ? newReadBack(halt) : nullptr;
     const VerifyContext context{m_files, m_plan, model, found, m_job};
-    SHARDSCOPE_CHECK(endOf(
-        *readBack, runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t, size_t index) -> Status {
+    SHARDSCOPE_CHECK(endOf(readBack.get(),
+        runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t, size_t index) -> Status {
             const WrittenFile& written = *m_written[index];
             const io::Path place = m_work.placeOf(written.path);
-            if (!m_isReadBack[index]) {
+            if (readBack && !m_isReadBack[index]) {
                 SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
                 SHARDSCOPE_CHECK(
                     readBackOutputFile(m_files, {recipe, written.bytes, place}, written, *readBack));
@@ -314,7 +316,7 @@ Status OutputBuilder::verify(const OutputModel* model)
             return verifyStructure(index, place, written, context);
         })));
     if (model)
-        return compareElements(m_plan.tensors(), *m_digests, found);
+        return compareElements(m_plan.tensors(), m_digests->claimed(), found);
     return {};
 }
 

@@ -56,7 +56,7 @@ private:
     Status replayAll(std::vector<size_t>& lost);
     Status findLost(std::vector<size_t>& lost);
     [[nodiscard]] std::unique_ptr<ReadBack> newReadBack(Halt& halt) const;
-    Status endOf(ReadBack& readBack, Status written);
+    Status endOf(ReadBack* readBack, Status written);
     Status writeRunFolderFiles(ReadBack* readBack);
     Status readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers);
     void resetSums();

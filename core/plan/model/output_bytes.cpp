@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/model/output_bytes.h"
 
-#include "core/torchfile/zip/zip_layout.h"
-
 namespace shardscope {
+
+Result<ZipLayout> archiveLayout(const OutputFile& file)
+{
+    std::vector<ZipRecordSpec> records;
+    records.reserve(file.records.size());
+    for (const OutputRecord& record : file.records)
+        records.push_back({record.name, record.bytes});
+    return ZipLayout::make(file.prefix, std::move(records));
+}
 
 Result<uint64_t> outputBytes(const OutputFile& file)
 {
@@ -13,11 +20,7 @@ Result<uint64_t> outputBytes(const OutputFile& file)
             bytes += record.bytes;
         return bytes;
     }
-    std::vector<ZipRecordSpec> records;
-    records.reserve(file.records.size());
-    for (const OutputRecord& record : file.records)
-        records.push_back({record.name, record.bytes});
-    SHARDSCOPE_TRY(const ZipLayout layout, ZipLayout::make(file.prefix, std::move(records)));
+    SHARDSCOPE_TRY(const ZipLayout layout, archiveLayout(file));
     return layout.totalBytes();
 }
 

@@ -2,8 +2,13 @@
 #pragma once
 
 #include "core/plan/model/write_plan.h"
+#include "core/torchfile/zip/zip_layout.h"
 
 namespace shardscope {
+
+/// Every byte position of the archive that a recipe with `torchArchive` results in. Errors as of
+/// ZipLayout::make(). Pure.
+Result<ZipLayout> archiveLayout(const OutputFile& file);
 
 /// The size of the file that a recipe results in. Usage and LimitExceeded as ZipLayout::make(). Pure.
 Result<uint64_t> outputBytes(const OutputFile& file);

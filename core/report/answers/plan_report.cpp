@@ -7,15 +7,12 @@
 #include "core/report/text/printable.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 namespace shardscope {
 
 namespace {
-
-constexpr std::array kRatedStages{Stage::Reading, Stage::Writing, Stage::Verification};
 
 constexpr size_t kPairsShown = 8;
 constexpr size_t kFilesShown = 12;
@@ -125,7 +122,7 @@ void writeResultObject(JsonWriter& json, const ExecuteReport& result)
     json.endObject();
     json.field("processor_seconds", result.processorSeconds);
     json.objectField("bytes_per_second_of");
-    for (const Stage stage : kRatedStages)
+    for (const Stage stage : kInputOutputStages)
         json.field(kStageNames[static_cast<size_t>(stage)], static_cast<uint64_t>(result.rateOf(stage)));
     json.endObject();
     json.textOrNull("limited_by", result.limitedBy() != nullptr ? result.limitedBy() : "");
@@ -278,7 +275,7 @@ void writePlanText(
 std::string limitText(std::string_view stage, const ExecuteReport& report)
 {
     std::string rates;
-    for (const Stage each : kRatedStages) {
+    for (const Stage each : kInputOutputStages) {
         if (report.rateOf(each) > 0)
             rates += fmt::format("{}{} {:.2f} GB/s", rates.empty() ? "" : ", ",
                 kStageNames[static_cast<size_t>(each)], report.rateOf(each) / 1e9);

@@ -95,6 +95,52 @@ TEST_CASE("a verb that the hint names gets the path")
     CHECK(pasted(line).out.find("layers.0.attention.wo.weight") != std::string::npos);
 }
 
+TEST_CASE("a hint to omit an option, or to add one, becomes the command")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero2-w2").string();
+    for (const Words& option : {Words{"--row-major"}, Words{"--ep", "2"}, Words{"--ep=2"}}) {
+        const std::string target = folder / ("out" + option.back());
+        Words words{"reshard", source, target, "-w", "3", "--quiet"};
+        words.insert(words.end() - 1, option.begin(), option.end());
+        const int exitCode = runShardscope(words).exitCode;
+        const std::string line = commandOf(words, exitCode, exitCode == 2 ? "usage" : "unsupported");
+        CAPTURE(line);
+        CHECK(pasted(line).exitCode == 0);
+        CHECK(fs::exists(target + "/latest"));
+    }
+    // The target exists: the free one is offered, never --force.
+    const std::string line
+        = commandOf({"reshard", source, folder / "out--row-major", "-w", "3"}, 5, "target-exists");
+    CHECK(line.find("--force") == std::string::npos);
+    // An option that needs a value is not offered without one.
+    const std::string parts = commandOf(
+        {"reshard", samplePath("pipeline-w4"), folder / "pp", "-w", "2", "--pp", "3"}, 6, "refused");
+    CHECK(parts.find("--pp-layers") == std::string::npos);
+    CHECK(pasted(parts).exitCode <= 1);
+}
+
+TEST_CASE("an interrupted job with another plan leads to --restart")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path target = folder / "out";
+    const Words words{"reshard", run.string(), target.string(), "-w", "3"};
+    // The work folder of a job for another source: its plan differs.
+    fs::create_directories(target);
+    const std::string id = answerOf({"reshard", run.string(), target.string(), "-w", "3", "--dry-run"})
+                               .at("plan")
+                               .at("id")
+                               .get<std::string>();
+    fs::create_directories(target / (".global_step6.partial-" + id));
+    spill(target / (".global_step6.partial-" + id) / "plan", "{}");
+    const std::string line = commandOf(words, 6, "refused");
+    CAPTURE(line);
+    CHECK(line.ends_with(" --restart"));
+    CHECK(pasted(line).exitCode == 0);
+    CHECK(fs::exists(target / "latest"));
+}
+
 TEST_CASE("the text form has the same line")
 {
     const ProcessResult result = runShardscope({"inspekt", samplePath("zero3-w4").string()});

@@ -13,6 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
+/// `reshard tests/data/samples/zero1-w2 OUT -w 1`, written before fingerprints had version 2.
 fs::path copyOfRelease01(const TemporaryFolder& folder)
 {
     const fs::path run = folder / "run";
