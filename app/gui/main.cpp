@@ -5,6 +5,7 @@
 
 #include "app/cli/run.h"
 #include "core/base/build_info.h"
+#include "core/io/open_files.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/screenshot.h"
@@ -123,6 +124,7 @@ void openFirst(MainWindow& window, const QCommandLineParser& parser)
 
 int main(int argc, char** argv)
 {
+    shardscope::io::allowManyOpenFiles();
     if (argc > 1 && std::string_view(argv[1]) == "--headless")
         return runHeadless(argc, argv);
     if (argc == 2 && std::string_view(argv[1]) == "--version") {

@@ -78,8 +78,8 @@ private:
             checkMoments(base.state, masters);
         }
         if (!hasBf16Optimizer(m_part.kind) && hasLayout()
-            && !recordsPaddingsOf(
-                m_graph, m_part, m_part.unitsOn({m_rank, m_part.place.tp, m_part.place.pp})))
+            && !ExpectedPaddings(m_part, m_part.unitsOn({m_rank, m_part.place.tp, m_part.place.pp}))
+                    .areIn(m_graph))
             add(Id::AlignmentPaddings,
                 "`param_alignment_paddings` is not the list of the paddings behind each parameter");
     }

@@ -71,6 +71,9 @@ public:
     }
     /// Whether readFromDevice() uses direct I/O.
     [[nodiscard]] virtual bool readsDirectly() const { return false; }
+    /// How many bytes from `offset` on can be read without a further request; readers that read ahead stop
+    /// there. UINT64_MAX where it makes no difference.
+    [[nodiscard]] virtual uint64_t readyBytes(uint64_t /*offset*/) const { return UINT64_MAX; }
     /// Informs the kernel that this range will not be read again. A hint only.
     virtual void dropCache(uint64_t offset, uint64_t bytes) const = 0;
     /// SourceChanged when the file on disk is no longer the one that was opened.
@@ -116,6 +119,13 @@ public:
     virtual ~FileLock() = default;
 };
 
+/// One of several reads (FileSystem::readAll): all of `out`, from `offset` of the file.
+struct ReadRange {
+    const ReadFile* file = nullptr;
+    uint64_t offset = 0;
+    std::span<uint8_t> out;
+};
+
 struct Space {
     uint64_t freeBytes = 0; ///< for this user
     uint64_t freeFiles = 0; ///< inodes; UINT64_MAX where the file system has no limit
@@ -139,6 +149,15 @@ public:
     virtual Status appendSynced(const Path& path, std::string_view text) = 0;
     /// A whole small file; LimitExceeded above `limitBytes`.
     virtual Result<std::string> readSmall(const Path& path, uint64_t limitBytes) = 0;
+
+    /// The same calls for many files or ranges at once, so that the time that each waits for a far file
+    /// system passes once. Results are in the order of the arguments. Here each is a single call, and many of
+    /// them are under way at a time where they wait.
+    using Opened = Result<std::unique_ptr<ReadFile>>;
+    virtual std::vector<Opened> openReadAll(std::span<const Path> paths);
+    virtual std::vector<Result<FileInfo>> statAll(std::span<const Path> paths);
+    virtual std::vector<Status> readAll(std::span<const ReadRange> ranges);
+    virtual std::vector<Status> checkAllUnchanged(std::span<const ReadFile* const> files);
 
     /// Follows links. NotFound when there is nothing.
     virtual Result<FileInfo> stat(const Path& path) = 0;

@@ -28,8 +28,11 @@ public:
         return m_inner->readFromDevice(offset, out);
     }
     [[nodiscard]] bool readsDirectly() const override { return m_inner->readsDirectly(); }
+    [[nodiscard]] uint64_t readyBytes(uint64_t offset) const override { return m_inner->readyBytes(offset); }
     void dropCache(uint64_t offset, uint64_t bytes) const override { m_inner->dropCache(offset, bytes); }
     Status checkUnchanged() const override { return m_inner->checkUnchanged(); }
+
+    [[nodiscard]] const ReadFile& inner() const { return *m_inner; }
 
 private:
     std::unique_ptr<ReadFile> m_inner;

@@ -212,7 +212,7 @@ Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& add
         if (!record)
             return fail(ErrorCode::NotFound, fmt::format("the file has no record \"{}\"", address.record),
                 found->path.string(), "`shardscope files --records` lists them");
-        const ZipRecord& entry = found->content->zip().records()[*record];
+        const ZipRecord& entry = found->content->zip().record(*record);
         limit = entry.bytes;
         byte += entry.payloadOffset;
     }

@@ -60,7 +60,7 @@ Status scanExtraPickles(const io::ReadFile& file, const ZipDirectory& zip, std::
     limits.streamBytes = kScanBytes;
     uint64_t left = kScanBytes;
     for (const uint32_t index : unused) {
-        const ZipRecord& record = zip.records()[index];
+        const ZipRecord& record = zip.record(index);
         if (record.damaged || record.inflatedBytes < kSmallestPickle
             || !(hasPickleName(record.name) || beginsLikePickle(file, record)))
             continue;

@@ -2,6 +2,7 @@
 #include "core/torchfile/torch_file.h"
 
 #include "core/base/checked.h"
+#include "core/base/counted_names.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/io/file_part.h"
@@ -12,7 +13,7 @@
 #include "core/torchfile/zip/zip_directory_end.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <utility>
 
 namespace shardscope {
 namespace {
@@ -47,9 +48,9 @@ Status refuseOtherKinds(const io::ReadFile& file, const std::vector<uint8_t>& he
 Status refuseTorchScript(const ZipDirectory& zip, const io::Path& path)
 {
     const auto& records = zip.records();
-    const bool script = zip.find("constants.pkl").has_value()
-        || std::any_of(records.begin(), records.end(),
-            [](const ZipRecord& record) { return record.name.starts_with("code/"); });
+    const bool script = std::any_of(records.begin(), records.end(), [](const ZipRecord& record) {
+        return record.name == "constants.pkl" || record.name.starts_with("code/");
+    });
     if (!script)
         return {};
     return fail(ErrorCode::Unsupported, "this is a TorchScript program, not a file of torch.save",
@@ -101,27 +102,28 @@ tl::unexpected<Error> inFile(Error error, const io::Path& path)
 /// The arena grows as the stream is read, so that node order is the unpickler's order.
 std::vector<StorageView> storagesIn(const PickleGraph& graph)
 {
-    std::vector<StorageView> storages;
-    std::unordered_set<std::string_view> seen;
+    std::vector<StorageView> found;
     for (uint32_t i = 0; i < graph.nodeCount(); ++i) {
         const NodeId node{i};
         if (graph.kind(node) != NodeKind::PersistentId)
             continue;
-        const auto storage = asStorage(graph, node);
-        if (storage && seen.insert(storage->key).second)
-            storages.push_back(*storage);
+        if (const auto storage = asStorage(graph, node))
+            found.push_back(*storage);
+    }
+    CountedNames seen(found.size());
+    std::vector<StorageView> storages;
+    storages.reserve(found.size());
+    for (const StorageView& storage : found) {
+        uint32_t& known = seen[storage.key];
+        if (std::exchange(known, 0) == CountedNames::kNone)
+            storages.push_back(storage);
     }
     return storages;
 }
 
-Result<FilePickle> pickleOf(std::string text, const io::Path& path, JobContext& job, SharedPickles* shared,
+Result<FilePickle> parseStream(std::string text, const io::Path& path, JobContext& job, SharedPickles* shared,
     SharedPickles::Reduce reduce)
 {
-    if (shared != nullptr) {
-        FilePickle known = shared->find(text, reduce);
-        if (known.graph)
-            return known;
-    }
     const auto stream = std::make_shared<const std::string>(std::move(text));
     auto parsed = parsePickle(stream, PickleLimits(), job);
     if (!parsed)
@@ -140,14 +142,45 @@ Result<FilePickle> pickleOf(std::string text, const io::Path& path, JobContext& 
     return shared != nullptr ? shared->add(stream, reduce, std::move(pickle)) : pickle;
 }
 
+Result<FilePickle> pickleOf(const io::ReadFile& file, TorchRecords& records, JobContext& job,
+    SharedFiles* shared, SharedPickles::Reduce reduce)
+{
+    if (shared != nullptr) {
+        if (const ZipRecord* record = records.pickle()) {
+            FilePickle known = shared->pickles.find(file, *record, reduce);
+            if (known.graph)
+                return known;
+        }
+    }
+    SHARDSCOPE_TRY(std::string stream, records.readPickle());
+    return parseStream(
+        std::move(stream), file.path(), job, shared != nullptr ? &shared->pickles : nullptr, reduce);
+}
+
+/// An archive that equals one that was accepted before needs no further look at its records.
+Result<std::shared_ptr<const ZipDirectory>> directoryOf(
+    const io::ReadFile& file, ReadMode mode, JobContext& job, const SharedFiles* shared)
+{
+    if (shared != nullptr) {
+        SHARDSCOPE_TRY(std::optional<ZipDirectory> same, shared->findDirectory(file, job));
+        if (same)
+            return std::make_shared<const ZipDirectory>(std::move(*same));
+    }
+    SHARDSCOPE_TRY(ZipDirectory zip, ZipDirectory::read(file, mode, job));
+    SHARDSCOPE_CHECK(refuseTorchScript(zip, file.path()));
+    if (mode == ReadMode::Strict)
+        SHARDSCOPE_CHECK(refuseCompressed(zip, file.path()));
+    return std::make_shared<const ZipDirectory>(std::move(zip));
+}
+
 } // namespace
 
 Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, const io::Path& path,
-    ReadMode mode, JobContext& job, SharedPickles* shared, SharedPickles::Reduce reduce)
+    ReadMode mode, JobContext& job, SharedFiles* shared, SharedPickles::Reduce reduce)
 {
     SHARDSCOPE_CHECK(job.poll());
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
-    return read(*file, path, mode, job, shared, reduce);
+    return open(*file, mode, job, shared, reduce);
 }
 
 Result<std::shared_ptr<const TorchFile>> TorchFile::openPart(io::FileSystem& files, const io::Path& path,
@@ -158,43 +191,69 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::openPart(io::FileSystem& fil
     const auto end = checkedAdd(offset, bytes);
     if (!end || *end > file->size())
         return fail(ErrorCode::Damaged, "a part of the file is beyond its end", path.string());
-    return read(io::FilePart(*file, offset, bytes), path, mode, job, nullptr, nullptr);
+    return open(io::FilePart(*file, offset, bytes), mode, job);
 }
 
-Result<std::shared_ptr<const TorchFile>> TorchFile::read(const io::ReadFile& file, const io::Path& path,
-    ReadMode mode, JobContext& job, SharedPickles* shared, SharedPickles::Reduce reduce)
+Result<std::shared_ptr<const TorchFile>> TorchFile::open(const io::ReadFile& file, ReadMode mode,
+    JobContext& job, SharedFiles* shared, SharedPickles::Reduce reduce)
 {
     std::vector<uint8_t> head(std::min(file.size(), kSniffBytes));
     SHARDSCOPE_CHECK(file.readAt(0, head));
     auto result = std::make_shared<TorchFile>();
-    result->m_path = path;
+    result->m_path = file.path();
     result->m_identity = file.identity();
     if (isLegacyFile(head)) {
         SHARDSCOPE_CHECK(result->readLegacy(file, mode, job, reduce));
         return std::shared_ptr<const TorchFile>(std::move(result));
     }
     SHARDSCOPE_CHECK(refuseOtherKinds(file, head));
-    SHARDSCOPE_TRY(ZipDirectory zip, ZipDirectory::read(file, mode, job));
-    result->m_zip = std::make_shared<const ZipDirectory>(std::move(zip));
-    SHARDSCOPE_CHECK(refuseTorchScript(*result->m_zip, path));
-    if (mode == ReadMode::Strict)
-        SHARDSCOPE_CHECK(refuseCompressed(*result->m_zip, path));
+    SHARDSCOPE_TRY(result->m_zip, directoryOf(file, mode, job, shared));
     result->m_findings = result->m_zip->findings();
 
     TorchRecords records(file, *result->m_zip, mode);
-    SHARDSCOPE_TRY(std::string stream, records.readPickle());
-    SHARDSCOPE_TRY(FilePickle pickle, pickleOf(std::move(stream), path, job, shared, reduce));
+    SHARDSCOPE_TRY(FilePickle pickle, pickleOf(file, records, job, shared, reduce));
     result->m_pickle = std::move(pickle.graph);
     std::move(pickle.findings.begin(), pickle.findings.end(), std::back_inserter(result->m_findings));
 
     SHARDSCOPE_TRY(result->m_bigEndian, records.readByteOrder());
     SHARDSCOPE_CHECK(records.checkFormat());
-    SHARDSCOPE_CHECK(records.checkStorages(*pickle.storages));
+    const bool known = shared != nullptr && shared->fits(*result->m_zip, pickle.storages);
+    bool fits = known;
+    if (!known) {
+        SHARDSCOPE_TRY(fits, records.checkStorages(*pickle.storages));
+    }
     for (Finding& finding : records.takeFindings())
         result->m_findings.push_back(std::move(finding));
     SHARDSCOPE_CHECK(scanExtraPickles(file, *result->m_zip, records.unused(), result->m_findings, job));
+    if (shared != nullptr)
+        SHARDSCOPE_CHECK(shared->accept(file, *result->m_zip, fits ? pickle.storages : nullptr, job));
+    result->keepSmallRecords(file);
     SHARDSCOPE_CHECK(file.checkUnchanged());
     return std::shared_ptr<const TorchFile>(std::move(result));
+}
+
+/// Only what costs no further request.
+void TorchFile::keepSmallRecords(const io::ReadFile& file)
+{
+    constexpr size_t kMostRecords = 4096;
+    if (m_zip->recordCount() > kMostRecords)
+        return;
+    for (uint32_t i = 0; i < m_zip->recordCount(); ++i) {
+        const ZipRecord& record = m_zip->record(i);
+        if (record.damaged || record.deflated || record.bytes == 0 || record.bytes > kSmallRecord
+            || isTorchRecord(record.name))
+            continue;
+        const uint64_t ready = file.readyBytes(record.payloadOffset);
+        std::vector<uint8_t> content(record.bytes);
+        if (ready != UINT64_MAX && ready >= record.bytes && file.readAt(record.payloadOffset, content))
+            m_small.emplace(i, std::move(content));
+    }
+}
+
+std::span<const uint8_t> TorchFile::smallRecord(uint32_t record) const
+{
+    const auto found = m_small.find(record);
+    return found == m_small.end() ? std::span<const uint8_t>() : std::span(found->second);
 }
 
 std::shared_ptr<const TorchFile> TorchFile::withPickle(const TorchFile& file, PickleGraph pickle)
@@ -252,7 +311,7 @@ Result<TensorExtent> TorchFile::extentOf(const TensorView& tensor) const
     const auto found = m_zip->find(name);
     if (!found)
         return damaged("record '" + name + "' is missing from the archive");
-    const ZipRecord& record = m_zip->records()[*found];
+    const ZipRecord& record = m_zip->record(*found);
     if (record.damaged)
         return damaged("record '" + name + "' is damaged");
     if (record.deflated)

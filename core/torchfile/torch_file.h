@@ -7,7 +7,7 @@
 
 #include "core/torchfile/pickle/pickle_machine.h"
 #include "core/torchfile/pickle/pickle_values.h"
-#include "core/torchfile/pickle/shared_pickles.h"
+#include "core/torchfile/shared_files.h"
 #include "core/torchfile/zip/zip_directory.h"
 
 #include <functional>
@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shardscope {
 
@@ -33,10 +34,14 @@ struct TensorExtent {
 class TorchFile
 {
 public:
-    /// `shared` (optional): pickles of files opened before; `reduce`: what to keep of this one.
+    /// `shared` (optional): of files opened before; `reduce`: what to keep of this one's pickle.
     static Result<std::shared_ptr<const TorchFile>> open(io::FileSystem& files, const io::Path& path,
-        ReadMode mode, JobContext& job, SharedPickles* shared = nullptr,
+        ReadMode mode, JobContext& job, SharedFiles* shared = nullptr,
         SharedPickles::Reduce reduce = nullptr);
+
+    /// The same for a file that is open already.
+    static Result<std::shared_ptr<const TorchFile>> open(const io::ReadFile& file, ReadMode mode,
+        JobContext& job, SharedFiles* shared = nullptr, SharedPickles::Reduce reduce = nullptr);
 
     /// A file inside another, as in distributed checkpoints: `bytes` from `offset` of it. Offsets are from
     /// the start of the part. Damaged where the part ends beyond the file.
@@ -56,6 +61,12 @@ public:
     /// Of a file in memory: the bytes of a storage; null where there is none with that key.
     [[nodiscard]] const std::string* heldStorage(std::string_view key) const;
 
+    /// Bytes of a record that an opened file may keep: steps and scales are no larger.
+    static constexpr uint64_t kSmallRecord = 16;
+    /// The content of a small record, by index, if it was at hand when the file was opened; else empty. Its
+    /// checksum was not compared.
+    [[nodiscard]] std::span<const uint8_t> smallRecord(uint32_t record) const;
+
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] const io::FileIdentity& identity() const { return m_identity; }
     [[nodiscard]] const ZipDirectory& zip() const { return *m_zip; }
@@ -73,9 +84,8 @@ public:
     [[nodiscard]] std::vector<StorageView> storagesInOrder() const;
 
 private:
-    static Result<std::shared_ptr<const TorchFile>> read(const io::ReadFile& file, const io::Path& path,
-        ReadMode mode, JobContext& job, SharedPickles* shared, SharedPickles::Reduce reduce);
     Status readLegacy(const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce);
+    void keepSmallRecords(const io::ReadFile& file);
 
     io::Path m_path;
     io::FileIdentity m_identity;
@@ -84,6 +94,7 @@ private:
     std::vector<Finding> m_findings;
     bool m_bigEndian = false;
     bool m_legacy = false;
+    std::map<uint32_t, std::vector<uint8_t>> m_small; ///< contents of small records, by index
     std::shared_ptr<const HeldStorages> m_held; ///< set where the file was made
 };
 

@@ -57,7 +57,7 @@ Status TorchRecords::doubt(std::string_view code, std::string message)
 
 Result<std::optional<std::string>> TorchRecords::readText(uint32_t record)
 {
-    auto text = readRecord(m_file, m_zip.records()[record], kTextLimit);
+    auto text = readRecord(m_file, m_zip.record(record), kTextLimit);
     if (text)
         return std::optional<std::string>(std::move(*text));
     if (text.error().code == ErrorCode::Unreadable)
@@ -66,16 +66,21 @@ Result<std::optional<std::string>> TorchRecords::readText(uint32_t record)
     return std::optional<std::string>();
 }
 
-Result<std::string> TorchRecords::readPickle()
+const ZipRecord* TorchRecords::pickle() const
 {
     const auto found = m_zip.find("data.pkl");
-    if (!found)
+    return found ? &m_zip.record(*found) : nullptr;
+}
+
+Result<std::string> TorchRecords::readPickle()
+{
+    const ZipRecord* record = pickle();
+    if (record == nullptr)
         return fail(ErrorCode::Damaged,
             "record 'data.pkl', which describes the contents of the file, is missing", m_file.path().string(),
             m_zip.isRecovered() ? "copy the file again from where it was saved"
                                 : "it may be another kind of zip file");
-    SHARDSCOPE_TRY(UncheckedRecord read,
-        readRecordUnchecked(m_file, m_zip.records()[*found], PickleLimits().streamBytes));
+    SHARDSCOPE_TRY(UncheckedRecord read, readRecordUnchecked(m_file, *record, PickleLimits().streamBytes));
     if (!read.crcMatches)
         SHARDSCOPE_CHECK(doubt(code::kRecordCorrupt,
             "record 'data.pkl' is damaged: its checksum is wrong, so names and sizes may be too"));
@@ -87,7 +92,7 @@ Result<bool> TorchRecords::readByteOrder()
     const auto found = m_zip.find("byteorder");
     if (!found)
         return false;
-    SHARDSCOPE_TRY(const std::string text, readRecord(m_file, m_zip.records()[*found], kTextLimit));
+    SHARDSCOPE_TRY(const std::string text, readRecord(m_file, m_zip.record(*found), kTextLimit));
     if (text != "little" && text != "big")
         return fail(ErrorCode::Damaged,
             "record 'byteorder' says '" + toValidUtf8(text.substr(0, 40)) + "', but must be little or big",
@@ -131,15 +136,14 @@ Status TorchRecords::checkFormat()
 
 std::optional<uint32_t> TorchRecords::recordOf(const std::string& name, std::optional<uint32_t> last) const
 {
-    const auto& records = m_zip.records();
-    if (last && *last + size_t{1} < records.size() && records[*last + size_t{1}].name == name)
+    if (last && *last + size_t{1} < m_zip.recordCount() && m_zip.record(*last + 1).name == name)
         return *last + 1;
     return m_zip.find(name);
 }
 
-Status TorchRecords::checkStorages(std::span<const StorageView> storages)
+Result<bool> TorchRecords::checkStorages(std::span<const StorageView> storages)
 {
-    std::vector<bool> used(m_zip.records().size(), false);
+    std::vector<bool> used(m_zip.recordCount(), false);
     std::optional<uint32_t> last;
     std::vector<std::string> missing;
     std::vector<std::string> wrong;
@@ -155,7 +159,7 @@ Status TorchRecords::checkStorages(std::span<const StorageView> storages)
         }
         last = found;
         used[*found] = true;
-        const ZipRecord& record = m_zip.records()[*found];
+        const ZipRecord& record = m_zip.record(*found);
         const auto bytes = checkedMultiply<uint64_t>(storage.elements, itemSize(storage.dtype));
         if (!record.damaged && bytes != record.inflatedBytes && ++wrongCount <= kNamesShown)
             wrong.push_back("record '" + name + "' has " + std::to_string(record.inflatedBytes)
@@ -175,7 +179,7 @@ Status TorchRecords::checkStorages(std::span<const StorageView> storages)
         m_findings.back().evidence = std::move(wrong);
     }
     checkUnused(used);
-    return {};
+    return missingCount == 0 && wrongCount == 0 && m_unused.empty();
 }
 
 void TorchRecords::checkUnused(const std::vector<bool>& used)
@@ -183,7 +187,7 @@ void TorchRecords::checkUnused(const std::vector<bool>& used)
     Finding finding{code::kRecordUnused, Severity::Warning, {}, {}, {}};
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < used.size(); ++i) {
-        const ZipRecord& record = m_zip.records()[i];
+        const ZipRecord& record = m_zip.record(i);
         if (used[i] || isTorchRecord(record.name))
             continue;
         bytes += record.bytes;

@@ -19,14 +19,17 @@ class TorchRecords
 public:
     TorchRecords(const io::ReadFile& file, const ZipDirectory& zip, ReadMode mode);
 
-    /// data.pkl, at most PickleLimits::streamBytes long.
+    /// data.pkl; null where there is none.
+    [[nodiscard]] const ZipRecord* pickle() const;
+    /// Its content, at most PickleLimits::streamBytes long.
     Result<std::string> readPickle();
     /// True for big-endian payloads. Files from before torch 2.1 do not say and are little-endian.
     Result<bool> readByteOrder();
     /// `version` (torch reads 1 to 10), `.format_version`, `.storage_alignment`.
     Status checkFormat();
-    /// Every storage of the pickle has a record of its size, and every record has a use.
-    Status checkStorages(std::span<const StorageView> storages);
+    /// Every storage of the pickle has a record of its size, and every record has a use. Whether nothing was
+    /// found; a record without a use is no error.
+    Result<bool> checkStorages(std::span<const StorageView> storages);
     /// Records without a use, as checkStorages() found them.
     [[nodiscard]] std::span<const uint32_t> unused() const { return m_unused; }
 

@@ -51,6 +51,7 @@ int main(int argc, char** argv)
     std::string work = ".";
     std::string open;
     std::string depth = "full";
+    uint32_t waitMilliseconds = 0;
     bool quick = false;
     std::vector<std::string> only;
     app.add_option(
@@ -69,9 +70,10 @@ int main(int argc, char** argv)
         "--warm", options.warm, "read sources into the page cache before each run of reshard and cp");
     app.add_option("--open", open, "only open this checkpoint and print how long it took");
     app.add_option("--depth", depth, "of --open")->check(CLI::IsMember({"structure", "full"}));
+    app.add_option("--wait-ms", waitMilliseconds, "of --open: every call for files waits so long");
     CLI11_PARSE(app, argc, argv);
     if (!open.empty())
-        return openChild(open, depth);
+        return openChild(open, depth, waitMilliseconds);
     if (quick) {
         options.reshardBytes = uint64_t{64} << 20U;
         options.rounds = 1;

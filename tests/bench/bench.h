@@ -32,7 +32,8 @@ void benchReading(const BenchOptions& options);
 void benchInspect(const BenchOptions& options);
 /// Opening many files with many parameters.
 void benchOpen(const BenchOptions& options);
-/// In a process of its own: opens PATH at a depth and prints milliseconds, parameters, files.
-int openChild(const std::string& path, const std::string& depth);
+/// In a process of its own: opens PATH at a depth, where every call for files waits, and prints milliseconds,
+/// parameters, files, calls.
+int openChild(const std::string& path, const std::string& depth, uint32_t waitMilliseconds);
 
 } // namespace shardscope::bench

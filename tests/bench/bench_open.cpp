@@ -2,6 +2,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/bench_figures.h"
 #include "tests/bench/bench_process.h"
+#include "tests/support/waiting_file_system.h"
 
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
@@ -81,21 +82,26 @@ void benchOpen(const BenchOptions& options)
     std::filesystem::remove_all(three);
 }
 
-int openChild(const std::string& path, const std::string& depth)
+int openChild(const std::string& path, const std::string& depth, uint32_t waitMilliseconds)
 {
+    test::WaitingFileSystem waiting{std::chrono::milliseconds(waitMilliseconds)};
+    io::FileSystem& files = waitMilliseconds > 0 ? waiting : io::realFileSystem();
     OpenOptions options;
     options.depth = depth == "structure" ? OpenDepth::Structure : OpenDepth::Full;
     JobContext job;
     const auto start = std::chrono::steady_clock::now();
-    const auto opened = openCheckpoint(io::realFileSystem(), path, options, job);
+    const auto opened = openCheckpoint(files, path, options, job);
     const double milliseconds = millisecondsSince(start);
     if (!opened || !requireModel(*opened->checkpoint)) {
         fmt::print(stderr, "{}: cannot be opened\n", path);
         return 1;
     }
     const Checkpoint& checkpoint = *opened->checkpoint;
-    fmt::print("{:.1f} ms, {} parameters, {} files, {} findings\n", milliseconds, checkpoint.params.size(),
+    fmt::print("{:.1f} ms, {} parameters, {} files, {} findings", milliseconds, checkpoint.params.size(),
         checkpoint.files.size(), checkpoint.findings.size());
+    if (waitMilliseconds > 0)
+        fmt::print(", {} calls of {} ms", waiting.rounds(), waitMilliseconds);
+    fmt::print("\n");
     std::fflush(stdout);
     std::_Exit(0); // freeing the model is not measured
 }

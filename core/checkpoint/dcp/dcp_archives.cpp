@@ -129,7 +129,7 @@ Result<std::string> DcpArchives::storageBytes(
 {
     const std::string name = "data/" + std::string(key);
     const auto found = archive.zip().find(name);
-    const ZipRecord* record = found ? &archive.zip().records()[*found] : nullptr;
+    const ZipRecord* record = found ? &archive.zip().record(*found) : nullptr;
     if (record == nullptr || record->damaged || record->deflated) {
         Error error{ErrorCode::Damaged, "record '" + name + "' of a part of the file cannot be read",
             (m_folder / place.file).string(), {}};

@@ -2,9 +2,9 @@
 #include "core/checkpoint/folder/file_loader.h"
 
 #include "core/base/finding_codes.h"
-#include "core/base/parallel.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/zero_paddings.h"
+#include "core/torchfile/torch_files.h"
 
 #include <utility>
 
@@ -14,15 +14,25 @@ namespace {
 
 using Loaded = Reading::Loaded;
 
-Loaded openOne(Reading& reading, const CheckpointFile& file)
+/// Opens files that are not part of the checkpoint yet; the results in the order of `ids`.
+Result<std::vector<Loaded>> openFiles(Reading& reading, const std::vector<FileId>& ids)
 {
-    const bool isTemplate = !file.rank || file.rank->dp == 0; // a plan's template: kept whole
-    const auto reduce = file.role == FileRole::OptimStates && !isTemplate ? withoutZeroPaddings : nullptr;
-    auto opened = TorchFile::open(
-        reading.files, file.path, ReadMode::Tolerant, reading.job, &reading.pickles, reduce);
-    if (!opened)
-        return {nullptr, std::move(opened).error()};
-    return {std::move(*opened), std::nullopt};
+    std::vector<TorchFileRequest> requests;
+    for (const FileId id : ids) {
+        const CheckpointFile& file = reading.out.file(id);
+        const bool isTemplate = !file.rank || file.rank->dp == 0; // a plan's template: kept whole
+        const bool reduces = file.role == FileRole::OptimStates && !isTemplate;
+        requests.push_back({file.path, reduces ? withoutZeroPaddings : nullptr});
+    }
+    SHARDSCOPE_TRY(auto opened, openTorchFiles(reading.files, requests, reading.job, reading.shared));
+    std::vector<Loaded> out;
+    for (auto& one : opened) {
+        if (one)
+            out.push_back({std::move(*one), std::nullopt});
+        else
+            out.push_back({nullptr, std::move(one).error()});
+    }
+    return out;
 }
 
 std::string_view findingCodeOf(ErrorCode error)
@@ -54,7 +64,7 @@ bool settle(const Reading& reading, FileId id, Loaded loaded)
     }
     file.content = std::move(loaded.content);
     file.identity = file.content->identity();
-    file.recordCount = file.content->zip().records().size();
+    file.recordCount = file.content->zip().recordCount();
     file.status = FileStatus::Ok;
     for (Finding finding : file.content->findings()) {
         finding.where
@@ -80,10 +90,10 @@ Loaded takePrefetched(Reading& reading, FileId id)
 Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids)
 {
     reading.prefetched.resize(reading.out.files.size());
-    return parallelFor(ids.size(), defaultJobs(), reading.job, [&](size_t i) -> Status {
-        reading.prefetched[index(ids[i])] = openOne(reading, reading.out.file(ids[i]));
-        return {};
-    });
+    SHARDSCOPE_TRY(std::vector<Loaded> opened, openFiles(reading, ids));
+    for (size_t i = 0; i < ids.size(); ++i)
+        reading.prefetched[index(ids[i])] = std::move(opened[i]);
+    return {};
 }
 
 bool loadFile(Reading& reading, FileId id)
@@ -92,21 +102,27 @@ bool loadFile(Reading& reading, FileId id)
     if (file.status == FileStatus::Missing || file.content)
         return file.content != nullptr;
     Loaded loaded = takePrefetched(reading, id);
-    return settle(reading, id, loaded.isThere() ? std::move(loaded) : openOne(reading, file));
+    if (loaded.isThere())
+        return settle(reading, id, std::move(loaded));
+    auto opened = openFiles(reading, {id});
+    return settle(reading, id, opened ? std::move(opened->front()) : Loaded{nullptr, opened.error()});
 }
 
 Status loadFiles(Reading& reading, const std::vector<FileId>& ids)
 {
+    std::vector<FileId> wanted;
     std::vector<Loaded> loaded(ids.size());
-    for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t i = 0; i < ids.size(); ++i) {
         loaded[i] = takePrefetched(reading, ids[i]);
-    SHARDSCOPE_CHECK(parallelFor(ids.size(), defaultJobs(), reading.job, [&](size_t i) -> Status {
         const CheckpointFile& file = reading.out.file(ids[i]);
         if (!loaded[i].isThere() && file.status != FileStatus::Missing && !file.content)
-            loaded[i] = openOne(reading, file);
-        return {};
-    }));
+            wanted.push_back(ids[i]);
+    }
+    SHARDSCOPE_TRY(std::vector<Loaded> opened, openFiles(reading, wanted));
+    auto next = opened.begin();
     for (size_t i = 0; i < ids.size(); ++i) {
+        if (next != opened.end() && ids[i] == wanted[static_cast<size_t>(next - opened.begin())])
+            loaded[i] = std::move(*next++);
         if (loaded[i].isThere())
             settle(reading, ids[i], std::move(loaded[i]));
     }

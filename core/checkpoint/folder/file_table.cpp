@@ -32,12 +32,17 @@ enum class Wanted { All, ModelStates };
 Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Wanted wanted = Wanted::All)
 {
     SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
+    std::vector<io::Path> paths;
+    for (const io::DirectoryEntry& entry : entries)
+        paths.push_back(folder / entry.name);
+    const std::vector<Result<io::FileInfo>> infos = reading.files.statAll(paths);
     bool offloaded = false;
     std::vector<uint32_t> ranks; // ranks with an optimizer file here
-    for (const io::DirectoryEntry& entry : entries) {
+    for (size_t i = 0; i < entries.size(); ++i) {
         SHARDSCOPE_CHECK(reading.job.poll());
+        const io::DirectoryEntry& entry = entries[i];
         CheckpointFile file;
-        file.path = folder / entry.name;
+        file.path = paths[i];
         file.name = entry.name;
         const auto parsed = parseCheckpointFileName(entry.name);
         const bool isModel = parsed && parsed->role == FileRole::ModelStates;
@@ -64,7 +69,7 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Want
                 checkCopy(reading, reading.out.file(earlier->second), file.path);
             continue;
         }
-        const auto info = reading.files.stat(file.path);
+        const Result<io::FileInfo>& info = infos[i];
         if (info) {
             file.identity = info->identity;
         } else {

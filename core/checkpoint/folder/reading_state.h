@@ -59,7 +59,7 @@ struct Reading {
         std::optional<Error> error;
         [[nodiscard]] bool isThere() const { return content != nullptr || error.has_value(); }
     };
-    SharedPickles pickles{};
+    SharedFiles shared{};
     std::vector<Loaded> prefetched{}; ///< by file: read ahead, and not yet part of the checkpoint
 
     void add(std::string_view code, Severity severity, std::string message, Place where,

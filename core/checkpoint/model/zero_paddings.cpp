@@ -56,7 +56,7 @@ PickleGraph withoutZeroPaddings(PickleGraph graph)
     if (paddings == kNoNode || !areManyZeros(graph, paddings))
         return graph;
     PickleBuilder builder;
-    PickleImporter importer(builder, graph);
+    PickleImporter importer(builder, graph, PickleImporter::Texts::Copy);
     const NodeId counts = builder.list();
     for (const NodeId group : sequenceItems(graph, paddings))
         builder.append(counts, builder.integer(static_cast<int64_t>(sequenceItems(graph, group).size())));
@@ -101,22 +101,35 @@ bool RecordedPaddings::isAllZero() const
         [&](std::span<const NodeId> items) { return areZeros(*m_graph, items); });
 }
 
-bool recordsPaddingsOf(
-    const PickleGraph& optimFile, const Checkpoint& checkpoint, const std::vector<UnitId>& units)
+ExpectedPaddings::ExpectedPaddings(const Checkpoint& checkpoint, const std::vector<UnitId>& units)
+{
+    const FusedExperts fused = FusedExperts::of(checkpoint);
+    for (const UnitId id : units) {
+        const FlatUnit& unit = checkpoint.units[index(id)];
+        Group& group = m_groups.emplace_back();
+        for (const uint32_t end : fused.optimizerEnds(checkpoint, unit)) {
+            const uint64_t padding = unit.partition.paddingAfter(end);
+            group.paddings.push_back(static_cast<int64_t>(padding));
+            group.allZero = group.allZero && padding == 0;
+        }
+    }
+}
+
+bool ExpectedPaddings::areIn(const PickleGraph& optimFile) const
 {
     const auto recorded = RecordedPaddings::of(optimFile);
     if (!recorded)
         return true;
-    if (recorded->groups() != units.size())
+    if (recorded->groups() != m_groups.size())
         return false;
-    const FusedExperts fused = FusedExperts::of(checkpoint);
-    for (size_t g = 0; g < units.size(); ++g) {
-        const FlatUnit& unit = checkpoint.units[index(units[g])];
-        const std::vector<uint32_t> ends = fused.optimizerEnds(checkpoint, unit);
-        if (recorded->count(g) != ends.size())
+    for (size_t g = 0; g < m_groups.size(); ++g) {
+        const Group& group = m_groups[g];
+        if (recorded->count(g) != group.paddings.size())
             return false;
-        for (size_t i = 0; i < ends.size(); ++i) {
-            if (recorded->padding(g, i) != static_cast<int64_t>(unit.partition.paddingAfter(ends[i])))
+        if (recorded->isLeftOut(g) && group.allZero)
+            continue;
+        for (size_t i = 0; i < group.paddings.size(); ++i) {
+            if (recorded->padding(g, i) != group.paddings[i])
                 return false;
         }
     }

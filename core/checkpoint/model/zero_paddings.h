@@ -23,6 +23,8 @@ public:
     [[nodiscard]] size_t groups() const { return m_counts.size(); }
     /// Number of parameters in a group.
     [[nodiscard]] size_t count(size_t group) const { return m_counts[group]; }
+    /// Whether the group's list was left out because all of it is zero.
+    [[nodiscard]] bool isLeftOut(size_t group) const { return m_items[group].empty(); }
     /// Nothing if the entry is not a number.
     [[nodiscard]] std::optional<int64_t> padding(size_t group, size_t param) const;
     /// Whether any group has an entry.
@@ -35,10 +37,23 @@ private:
     std::vector<std::span<const NodeId>> m_items; ///< by group; empty if the zeros were left out
 };
 
-/// Whether an optimizer file records the paddings of its rank's units. Stock DeepSpeed compares the whole
-/// list with its own, and stops if they differ. True for a file without the key.
-bool recordsPaddingsOf(
-    const PickleGraph& optimFile, const Checkpoint& checkpoint, const std::vector<UnitId>& units);
+/// The paddings that the optimizer file of a rank with these units records. Computed once for many ranks.
+class ExpectedPaddings
+{
+public:
+    ExpectedPaddings(const Checkpoint& checkpoint, const std::vector<UnitId>& units);
+
+    /// Whether a file records them. Stock DeepSpeed compares the whole list with its own, and stops if they
+    /// differ. True for a file without the key.
+    [[nodiscard]] bool areIn(const PickleGraph& optimFile) const;
+
+private:
+    struct Group {
+        std::vector<int64_t> paddings; ///< behind each parameter
+        bool allZero = true;
+    };
+    std::vector<Group> m_groups;
+};
 
 /// An optimizer file's pickle without the list of alignment paddings, if that list is long and all zero. The
 /// list has one number per parameter in every rank's file, so keeping it would cost parameters × ranks of

@@ -36,7 +36,7 @@ Status openSingleFile(io::FileSystem& files, const Discovery& found, JobContext&
         }
         if (opened) {
             file.content = std::move(*opened);
-            file.recordCount = file.content->zip().records().size();
+            file.recordCount = file.content->zip().recordCount();
             out.findings = file.content->findings();
             out.kind = CheckpointKind::Weights;
         } else if (opened.error().code == ErrorCode::Unsupported) {

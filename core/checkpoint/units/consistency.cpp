@@ -67,7 +67,7 @@ std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
     const auto extent = file.extentOf(*tensor);
     if (!extent || reading.job.cancelled())
         return {kUnread};
-    const auto bytes = readScalar(reading, file.path(), extent->byteOffset, itemSize(tensor->dtype));
+    const auto bytes = readScalar(reading, file, *extent);
     return bytes.empty() ? std::string{kUnread}
                          : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
 }

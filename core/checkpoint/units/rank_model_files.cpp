@@ -18,6 +18,9 @@ namespace {
 
 /// Model files with more records are dropped after their facts are read: 1,000 such files would fill memory.
 constexpr uint64_t kKeepRecords = 4096;
+/// Small files are opened together: each batch waits for the file system once.
+constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+constexpr uint32_t kBatchFiles = 1024;
 
 void takeFrozenFragments(const Reading& reading, uint32_t rank)
 {
@@ -47,6 +50,21 @@ void takeFrozenFragments(const Reading& reading, uint32_t rank)
         unit.states.front().dtype = dtype;
         unit.states.front().perRank[rank] = *run;
     }
+}
+
+/// The rank after the last one whose model file is opened together with that of `begin`.
+uint32_t endOfBatch(const Checkpoint& checkpoint, uint32_t begin)
+{
+    const uint32_t atLeast = std::min(2 * defaultJobs(), 16U);
+    const auto ranks = static_cast<uint32_t>(checkpoint.modelFiles.size());
+    uint64_t bytes = 0;
+    uint32_t end = begin;
+    for (; end < ranks && end - begin < kBatchFiles; ++end) {
+        bytes += checkpoint.file(checkpoint.modelFiles[end]).identity.bytes;
+        if (bytes > kBatchBytes && end - begin >= atLeast)
+            break;
+    }
+    return end;
 }
 
 } // namespace
@@ -84,12 +102,10 @@ Status readOtherModelFiles(Reading& reading)
     Checkpoint& out = reading.out;
     if (reading.depth == OpenDepth::Structure)
         return {};
-    const uint32_t batchSize = std::min(2 * defaultJobs(), 16U);
-    for (uint32_t begin = 0; begin < out.modelFiles.size(); begin += batchSize) {
+    for (uint32_t begin = 0; begin < out.modelFiles.size();) {
         SHARDSCOPE_CHECK(reading.job.poll());
         std::vector<FileId> batch;
-        const uint32_t end
-            = std::min<uint32_t>(begin + batchSize, static_cast<uint32_t>(out.modelFiles.size()));
+        const uint32_t end = endOfBatch(out, begin);
         for (uint32_t rank = begin; rank < end; ++rank) {
             if (reading.content(out.modelFiles[rank]) == nullptr)
                 batch.push_back(out.modelFiles[rank]);
@@ -104,6 +120,7 @@ Status readOtherModelFiles(Reading& reading)
             if (out.file(file).recordCount > kKeepRecords)
                 out.files[index(file)].content.reset();
         }
+        begin = end;
     }
     return {};
 }

@@ -252,21 +252,26 @@ std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value
     const auto extent = content->extentOf(*tensor);
     if (!extent)
         return std::nullopt;
-    const auto bytes = readScalar(reading, content->path(), extent->byteOffset, itemSize(tensor->dtype));
+    const auto bytes = readScalar(reading, *content, *extent);
     return bytes.empty() ? std::nullopt : std::optional(elementAsDouble(tensor->dtype, bytes.data()));
 }
 
-std::vector<uint8_t> readScalar(const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes)
+std::vector<uint8_t> readScalar(const Reading& reading, const TorchFile& content, const TensorExtent& extent)
 {
-    std::vector<uint8_t> out(bytes);
-    const auto file = reading.files.openRead(path);
-    const Status read = file ? (*file)->readAt(offset, out) : Status(forward(file.error()));
+    const auto kept = content.smallRecord(extent.record);
+    if (extent.recordOffset + extent.bytes <= kept.size()) {
+        const auto element = kept.subspan(extent.recordOffset, extent.bytes);
+        return {element.begin(), element.end()};
+    }
+    std::vector<uint8_t> out(extent.bytes);
+    const auto file = reading.files.openRead(content.path());
+    const Status read = file ? (*file)->readAt(extent.byteOffset, out) : Status(forward(file.error()));
     if (read)
         return out;
     if (reading.hasNoValues())
         return {};
     reading.add(code::kFileUnreadable, Severity::Error,
-        "a number that the file keeps as a tensor cannot be read", path.filename().string(),
+        "a number that the file keeps as a tensor cannot be read", content.path().filename().string(),
         {describe(read.error())});
     return {};
 }

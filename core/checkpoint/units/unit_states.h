@@ -17,9 +17,8 @@ namespace shardscope {
 /// A 1-D contiguous tensor of a state list as a stored run. Nothing, with a finding, if it is not one.
 std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId tensor, DType& dtype);
 
-/// `bytes` bytes of a payload, for single scalars stored as tensors. Empty on failure, with a finding.
-std::vector<uint8_t> readScalar(
-    const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes);
+/// The element of a scalar stored as a tensor. Empty on failure, with a finding.
+std::vector<uint8_t> readScalar(const Reading& reading, const TorchFile& file, const TensorExtent& extent);
 
 /// Records whether the step is stored as an int, a number or a tensor.
 void setStepForm(const PickleGraph& graph, NodeId value, FlatUnit& unit);

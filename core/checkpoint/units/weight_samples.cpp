@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace shardscope {
 
@@ -34,10 +35,16 @@ void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType mast
         return;
     const uint64_t masterBytes = itemSize(masterType);
     const uint64_t copyBytes = itemSize(whole->dtype);
+    const uint64_t copyAt = whole->run.byteOffset + begin * copyBytes;
+    if (m_isPlanning) {
+        m_planned.push_back({&shard, byte, count * masterBytes});
+        m_planned.push_back({copyFile, copyAt, count * copyBytes});
+        tally.compared += count;
+        return;
+    }
     std::vector<uint8_t> masters(count * masterBytes);
     std::vector<uint8_t> copies(count * copyBytes);
-    if (!noted(shard.readAt(byte, masters))
-        || !noted(copyFile->readAt(whole->run.byteOffset + begin * copyBytes, copies)))
+    if (!noted(shard.readAt(byte, masters)) || !noted(copyFile->readAt(copyAt, copies)))
         return;
     for (uint64_t i = 0; i < count; ++i) {
         const double master = elementAsDouble(masterType, masters.data() + i * masterBytes);
@@ -48,6 +55,20 @@ void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType mast
         if (std::abs(master - copy) > *roundingOf(whole->dtype, master))
             ++tally.different;
     }
+}
+
+void WeightSamples::fetch(std::span<const std::unique_ptr<io::HeldFile>> shards)
+{
+    m_isPlanning = false;
+    std::map<const io::ReadFile*, io::HeldFile*> known;
+    for (const auto& shard : shards)
+        known.emplace(shard.get(), shard.get());
+    for (const auto& [id, file] : m_files)
+        known.emplace(file.get(), file.get());
+    std::vector<io::WantedRange> wanted;
+    for (const Planned& planned : std::exchange(m_planned, {}))
+        wanted.push_back({known.at(planned.file), planned.offset, planned.bytes});
+    io::hold(m_reading.files, wanted);
 }
 
 void WeightSamples::noteUnreadable(const Error& error) const
@@ -62,7 +83,7 @@ const io::ReadFile* WeightSamples::open(FileId file)
     if (isNew) {
         auto opened = m_reading.files.openRead(m_reading.out.file(file).path);
         if (opened)
-            entry->second = std::move(*opened);
+            entry->second = std::make_unique<io::HeldFile>(std::move(*opened));
         else
             noteUnreadable(opened.error());
     }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/io/held_file.h"
 
 #include <map>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace shardscope {
 
@@ -37,13 +40,26 @@ public:
 
     void noteUnreadable(const Error& error) const;
 
+    /// From here to fetch(), compare() notes what it would read and counts it as compared and equal.
+    void plan() { m_isPlanning = true; }
+    /// Reads all of that together, from `shards` and from the files with copies. A failed read is repeated,
+    /// and reported, by the comparison itself.
+    void fetch(std::span<const std::unique_ptr<io::HeldFile>> shards);
+
 private:
+    struct Planned {
+        const io::ReadFile* file = nullptr;
+        uint64_t offset = 0;
+        uint64_t bytes = 0;
+    };
     bool noted(const Status& read) const;
     /// Null if it cannot be opened. That is reported once.
     const io::ReadFile* open(FileId file);
 
     const Reading& m_reading;
-    std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_files; ///< by file
+    std::map<uint32_t, std::unique_ptr<io::HeldFile>> m_files; ///< by file
+    bool m_isPlanning = false;
+    std::vector<Planned> m_planned;
 };
 
 /// Whether a sample of parameters over all ranks shows that the flat buffers have another order than

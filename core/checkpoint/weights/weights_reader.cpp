@@ -107,7 +107,7 @@ private:
         if (safetensors)
             return readSafetensors(m_files, path, m_job);
         SHARDSCOPE_TRY(entry.content, TorchFile::open(m_files, path, ReadMode::Tolerant, m_job));
-        entry.recordCount = entry.content->zip().records().size();
+        entry.recordCount = entry.content->zip().recordCount();
         SafetensorsHeader out;
         out.identity = entry.content->identity();
         SHARDSCOPE_TRY(out.tensors, stateDictTensors(*entry.content));

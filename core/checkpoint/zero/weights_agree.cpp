@@ -5,6 +5,7 @@
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/units/weight_samples.h"
 #include "core/checkpoint/zero/zenflow.h"
+#include "core/io/open_files.h"
 
 #include <algorithm>
 
@@ -38,6 +39,42 @@ WeightTally compareRank(
     return tally;
 }
 
+/// Compares the ranks from `begin` to `end`, in few rounds.
+std::vector<std::pair<FileId, WeightTally>> talliesOf(
+    const Reading& reading, WeightSamples& samples, uint32_t begin, uint32_t end)
+{
+    const Checkpoint& checkpoint = reading.out;
+    std::vector<uint32_t> ranks;
+    std::vector<io::Path> paths;
+    for (uint32_t rank = begin; rank < end; ++rank) {
+        const FileId file = checkpoint.optimFiles[rank];
+        if (!checkpoint.isReadable(file))
+            continue;
+        ranks.push_back(rank);
+        paths.push_back(checkpoint.file(file).path);
+    }
+    std::vector<std::unique_ptr<io::HeldFile>> shards;
+    std::vector<uint32_t> opened;
+    std::vector<io::FileSystem::Opened> files = reading.files.openReadAll(paths);
+    for (size_t i = 0; i < files.size(); ++i) {
+        if (!files[i]) {
+            samples.noteUnreadable(files[i].error());
+            continue;
+        }
+        shards.push_back(std::make_unique<io::HeldFile>(std::move(*files[i])));
+        opened.push_back(ranks[i]);
+    }
+    samples.plan();
+    for (size_t i = 0; i < shards.size(); ++i)
+        compareRank(checkpoint, samples, *shards[i], opened[i]);
+    samples.fetch(shards);
+    std::vector<std::pair<FileId, WeightTally>> out;
+    for (size_t i = 0; i < shards.size(); ++i)
+        out.emplace_back(
+            checkpoint.optimFiles[opened[i]], compareRank(checkpoint, samples, *shards[i], opened[i]));
+    return out;
+}
+
 std::string evidenceOf(const WeightTally& tally)
 {
     return std::to_string(tally.different) + " of the first " + std::to_string(tally.compared)
@@ -58,20 +95,16 @@ void checkWeightsAgree(const Reading& reading)
     WeightSamples samples(reading);
     std::vector<std::pair<FileId, WeightTally>> bad;
     size_t good = 0;
-    for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
-        const FileId file = out.optimFiles[rank];
-        if (!out.isReadable(file) || reading.job.cancelled())
-            continue;
-        const auto shard = reading.files.openRead(out.file(file).path);
-        if (!shard) {
-            samples.noteUnreadable(shard.error());
-            continue;
+    const auto ranks = static_cast<uint32_t>(out.optimFiles.size());
+    const auto together = static_cast<uint32_t>(io::filesAtATime());
+    for (uint32_t begin = 0; begin < ranks && !reading.job.cancelled(); begin += together) {
+        for (const auto& [file, tally] :
+            talliesOf(reading, samples, begin, std::min(begin + together, ranks))) {
+            if (tally.isBad())
+                bad.emplace_back(file, tally);
+            else if (tally.compared >= WeightTally::kMin)
+                ++good;
         }
-        const WeightTally tally = compareRank(out, samples, **shard, rank);
-        if (tally.isBad())
-            bad.emplace_back(file, tally);
-        else if (tally.compared >= WeightTally::kMin)
-            ++good;
     }
     // A wrong order looks like foreign ranks. Under round robin it may show only after a rank's first
     // elements.

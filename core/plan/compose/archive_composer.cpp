@@ -265,7 +265,7 @@ Result<OutputRecord> ArchiveComposer::copiedRecord(
     const auto source = m_source->zip().find("data/" + key);
     if (!source)
         return fail(ErrorCode::Damaged, "record data/" + key + " is missing", m_source->path().string());
-    const ZipRecord& from = m_source->zip().records()[*source];
+    const ZipRecord& from = m_source->zip().record(*source);
     if (from.damaged || from.deflated)
         return fail(
             ErrorCode::Damaged, "record data/" + key + " cannot be copied", m_source->path().string());

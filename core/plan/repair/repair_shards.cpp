@@ -171,7 +171,7 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
         if (file != nullptr && isWholeAgain(*file) && !(other && file->role == FileRole::ModelStates))
             amended.repair(*finding,
                 "its directory is rebuilt from the headers of its "
-                    + std::to_string(file->content->zip().records().size())
+                    + std::to_string(file->content->zip().recordCount())
                     + " records, which are all there");
         else if (const auto parsed = parseCheckpointFileName(finding->where.file());
                  parsed && parsed->role == FileRole::ModelStates)

@@ -82,8 +82,8 @@ void writeFragment(JsonWriter& json, const Checkpoint& checkpoint, const Fragmen
     json.field("state", fragment.state);
     writeFileName(json, "file", checkpoint, fragment.file);
     const CheckpointFile* file = fragment.file == kNoFile ? nullptr : &checkpoint.file(fragment.file);
-    if (file != nullptr && file->content && fragment.record < file->content->zip().records().size()) {
-        json.nameField("record", file->content->zip().records()[fragment.record].name);
+    if (file != nullptr && file->content && fragment.record < file->content->zip().recordCount()) {
+        json.nameField("record", file->content->zip().record(fragment.record).name);
         json.field("byte_offset", fragment.byteOffset);
     } else {
         json.nullField("record");

@@ -203,7 +203,10 @@ private:
 class PickleImporter
 {
 public:
-    PickleImporter(PickleBuilder& builder, const PickleGraph& source);
+    /// Share: the new graph keeps the source's whole stream for its strings. Copy: only the strings; for a
+    /// small part of a large source.
+    enum class Texts { Share, Copy };
+    PickleImporter(PickleBuilder& builder, const PickleGraph& source, Texts texts = Texts::Share);
 
     void substitute(NodeId sourceNode, NodeId builtNode);
     NodeId import(NodeId sourceNode);
@@ -216,10 +219,11 @@ private:
     NodeId shell(NodeId sourceNode);
     void fill(NodeId sourceNode);
     void copyRun(const PickleGraph::Run& from, uint32_t extra, PickleGraph::Run PickleGraph::Extra::*to);
-    uint32_t copyText(uint32_t sourceText);
+    void takeText(PickleGraph::Node& node, uint64_t bytes);
 
     PickleBuilder& m_builder;
     const PickleGraph& m_source;
+    Texts m_texts;
     std::vector<std::unique_ptr<NodeId[]>>
         m_pages; ///< source node → built node, allocated where something was imported
     std::vector<uint32_t> m_textMap; ///< source text → 1 + built text

@@ -5,9 +5,10 @@
 
 namespace shardscope {
 
-PickleImporter::PickleImporter(PickleBuilder& builder, const PickleGraph& source)
+PickleImporter::PickleImporter(PickleBuilder& builder, const PickleGraph& source, Texts texts)
     : m_builder(builder)
     , m_source(source)
+    , m_texts(texts)
     , m_pages((source.nodeCount() + kPageNodes - 1) / kPageNodes)
     , m_textMap(source.m_texts.size(), 0)
 {
@@ -35,14 +36,19 @@ void PickleImporter::substitute(NodeId sourceNode, NodeId builtNode)
         setMapped(sourceNode, builtNode);
 }
 
-uint32_t PickleImporter::copyText(uint32_t sourceText)
+/// Makes a copied node refer to its text in the new graph.
+void PickleImporter::takeText(PickleGraph::Node& node, uint64_t bytes)
 {
-    uint32_t& known = m_textMap[sourceText];
+    if (m_texts == Texts::Copy) {
+        const std::string_view text = std::string_view(*m_source.m_texts[node.a]).substr(node.value, bytes);
+        return m_builder.storeText(node, text);
+    }
+    uint32_t& known = m_textMap[node.a];
     if (known == 0) {
-        m_builder.m_graph.m_texts.push_back(m_source.m_texts[sourceText]);
+        m_builder.m_graph.m_texts.push_back(m_source.m_texts[node.a]);
         known = static_cast<uint32_t>(m_builder.m_graph.m_texts.size());
     }
-    return known - 1;
+    node.a = known - 1;
 }
 
 /// The node's copy, still without children; they follow from m_pending, so that cycles and depth are safe.
@@ -63,13 +69,13 @@ NodeId PickleImporter::shell(NodeId sourceNode)
     case NodeKind::Bytes:
     case NodeKind::ByteArray:
     case NodeKind::BigInt:
-        node.a = copyText(node.a);
+        takeText(node, node.b);
         break;
     case NodeKind::Global:
         if ((node.flags & PickleGraph::kStackGlobal) != 0)
             hasChildren = true;
         else
-            node.a = copyText(node.a);
+            takeText(node, uint64_t{node.b >> 16} + 1 + (node.b & 0xFFFFu));
         break;
     case NodeKind::List:
     case NodeKind::Tuple:

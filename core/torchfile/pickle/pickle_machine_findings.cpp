@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/counted_names.h"
 #include "core/base/finding_codes.h"
 #include "core/torchfile/pickle/pickle_machine_names.h"
 #include "core/torchfile/pickle/pickle_machine_state.h"
@@ -6,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <map>
 #include <set>
 
 namespace shardscope {
@@ -104,38 +103,27 @@ void PickleMachine::addFindings()
     markConflictingStorages();
 }
 
-/// torch counts its storages, so that a plain list finds most keys; a map holds the others, without a hash
-/// that a crafted file could make collide.
 void PickleMachine::markConflictingStorages()
 {
     std::vector<uint32_t> uses;
     for (uint32_t i = 0; i < m_graph.nodeCount(); ++i)
         if (m_graph.m_nodes[i].kind == NodeKind::PersistentId)
             uses.push_back(i);
-    std::vector<NodeId> counted(uses.size(), kNoNode);
-    std::map<std::string_view, NodeId> others;
-    const auto firstUse = [&](std::string_view key) -> NodeId& {
-        uint32_t number = 0;
-        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
-        const bool canonical
-            = error == std::errc{} && end == key.data() + key.size() && (key.size() == 1 || key[0] != '0');
-        return canonical && number < counted.size() ? counted[number]
-                                                    : others.try_emplace(key, kNoNode).first->second;
-    };
+    CountedNames firstUse(uses.size());
     size_t conflicts = 0;
     for (const uint32_t use : uses) {
         const auto storage = asStorage(m_graph, NodeId{use});
         if (!storage)
             continue;
-        NodeId& first = firstUse(storage->key);
-        if (first == kNoNode) {
-            first = NodeId{use};
+        uint32_t& first = firstUse[storage->key];
+        if (first == CountedNames::kNone) {
+            first = use;
             continue;
         }
-        const auto known = asStorage(m_graph, first);
+        const auto known = asStorage(m_graph, NodeId{first});
         if (known->dtype == storage->dtype && known->elements == storage->elements)
             continue;
-        Node& firstNode = m_graph.m_nodes[index(first)];
+        Node& firstNode = m_graph.m_nodes[first];
         if ((firstNode.flags & PickleGraph::kConflicting) == 0 && conflicts++ < kMaxFindings)
             m_findings.push_back({code::kTensorInvalid, Severity::Error,
                 "one storage is used with two types or two sizes, so its tensors are not reliable", {},
@@ -146,8 +134,7 @@ void PickleMachine::markConflictingStorages()
         return;
     for (const uint32_t use : uses) {
         const auto storage = asStorage(m_graph, NodeId{use});
-        if (storage
-            && (m_graph.m_nodes[index(firstUse(storage->key))].flags & PickleGraph::kConflicting) != 0)
+        if (storage && (m_graph.m_nodes[firstUse[storage->key]].flags & PickleGraph::kConflicting) != 0)
             m_graph.m_nodes[use].flags |= PickleGraph::kConflicting;
     }
 }

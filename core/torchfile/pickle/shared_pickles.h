@@ -2,8 +2,10 @@
 #pragma once
 
 #include "core/base/finding.h"
+#include "core/io/file_system.h"
 #include "core/torchfile/pickle/pickle_graph.h"
 #include "core/torchfile/pickle/pickle_values.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <memory>
 #include <mutex>
@@ -32,6 +34,9 @@ public:
 
     /// The earlier result for such a stream, kept in the same way; `graph` is null for a new stream.
     [[nodiscard]] FilePickle find(const std::string& stream, Reduce reduce) const;
+    /// The same for the stream that a record of `file` holds, compared while it is read. Null, too, where it
+    /// cannot be read, or its checksum is wrong.
+    [[nodiscard]] FilePickle find(const io::ReadFile& file, const ZipRecord& record, Reduce reduce) const;
     /// Remembers one; gives back the earlier of two that threads parsed at once.
     FilePickle add(std::shared_ptr<const std::string> stream, Reduce reduce, FilePickle pickle);
 
@@ -42,6 +47,7 @@ private:
         std::shared_ptr<const std::string> stream;
         Reduce reduce = nullptr;
         FilePickle pickle;
+        uint32_t crc32 = 0; ///< of `stream`
     };
     [[nodiscard]] const Entry* entryOf(const std::string& stream, Reduce reduce) const;
 

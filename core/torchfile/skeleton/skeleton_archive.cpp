@@ -76,7 +76,7 @@ Result<std::string> recordText(
     const auto found = zip.find(name);
     if (!found)
         return fail(ErrorCode::Damaged, "the skeleton does not have the record '" + std::string(name) + "'");
-    return readRecord(file, zip.records()[*found], limit);
+    return readRecord(file, zip.record(*found), limit);
 }
 
 } // namespace
@@ -119,7 +119,7 @@ Result<std::shared_ptr<SkeletonArchive>> SkeletonArchive::read(io::FileSystem& f
     for (size_t i = 0; i < out->m_index.files.size(); ++i) {
         const uint64_t kept = out->m_index.files[i].keptBytes();
         const auto record = out->m_zip.find(skeletonRecord(i));
-        const uint64_t held = record ? out->m_zip.records()[*record].inflatedBytes : 0;
+        const uint64_t held = record ? out->m_zip.record(*record).inflatedBytes : 0;
         if (held != kept)
             return fail(ErrorCode::Damaged, "the bytes of a file of the skeleton do not match its index",
                 (path / out->m_index.files[i].path).string());

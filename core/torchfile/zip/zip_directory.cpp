@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/zip/zip_directory.h"
 
+#include "core/base/counted_names.h"
 #include "core/base/finding_codes.h"
 #include "core/torchfile/zip/zip_directory_locals.h"
 #include "core/torchfile/zip/zip_directory_names.h"
@@ -8,6 +9,8 @@
 #include "core/torchfile/zip/zip_format.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace shardscope {
 namespace {
@@ -28,6 +31,73 @@ Result<zip::EndSearch> findEndOf(const io::ReadFile& file, zip::HeaderWindow& wi
 }
 
 } // namespace
+
+/// Records and their names. Thread-safe.
+class ZipDirectory::Table
+{
+    static constexpr std::string_view kStorages = "data/";
+    static bool isStorage(std::string_view name) { return name.starts_with(kStorages); }
+
+public:
+    explicit Table(std::vector<ZipRecord> records)
+        : m_records(std::move(records))
+    {
+    }
+
+    [[nodiscard]] const std::vector<ZipRecord>& records() const { return m_records; }
+    [[nodiscard]] std::optional<uint32_t> find(std::string_view name) const
+    {
+        std::call_once(m_indexing, [this] {
+            m_storages = CountedNames(m_records.size());
+            for (uint32_t i = 0; i < m_records.size(); ++i) {
+                const std::string_view one = m_records[i].name;
+                uint32_t& first = isStorage(one) ? m_storages[one.substr(kStorages.size())] : m_others[one];
+                if (first == CountedNames::kNone)
+                    first = i;
+            }
+        });
+        return isStorage(name) ? m_storages.find(name.substr(kStorages.size())) : m_others.find(name);
+    }
+
+private:
+    std::vector<ZipRecord> m_records;
+    mutable std::once_flag m_indexing;
+    mutable CountedNames m_storages; ///< made when first needed
+    mutable CountedNames m_others;
+};
+
+/// The records of a directory whose checksums are its own. Thread-safe.
+class ZipDirectory::OwnTable
+{
+public:
+    OwnTable(const ZipDirectory& others, const Checksums& checksums)
+    {
+        if (others.m_own)
+            m_records = others.m_own->m_records;
+        for (const auto& [index, checksum] : checksums)
+            m_records.insert_or_assign(index, others.record(index)).first->second.crc32 = checksum;
+    }
+
+    [[nodiscard]] const ZipRecord* find(uint32_t index) const
+    {
+        const auto found = m_records.find(index);
+        return found == m_records.end() ? nullptr : &found->second;
+    }
+    [[nodiscard]] const std::vector<ZipRecord>& whole(const Table& table) const
+    {
+        std::call_once(m_copying, [&] {
+            m_whole = table.records();
+            for (const auto& [index, record] : m_records)
+                m_whole[index] = record;
+        });
+        return m_whole;
+    }
+
+private:
+    std::map<uint32_t, ZipRecord> m_records; ///< by index
+    mutable std::once_flag m_copying;
+    mutable std::vector<ZipRecord> m_whole; ///< all records, copied when first needed
+};
 
 class ZipDirectoryReader
 {
@@ -133,7 +203,8 @@ private:
     Result<ZipDirectory> finish(std::vector<zip::Entry> entries, zip::Oddities oddities)
     {
         SHARDSCOPE_TRY(m_directory.m_prefix, zip::stripPrefix(entries));
-        m_directory.m_records.reserve(entries.size());
+        std::vector<ZipRecord> records;
+        records.reserve(entries.size());
         for (zip::Entry& entry : entries) {
             ZipRecord& record = entry.record;
             if (record.name.empty() || record.name.back() == '/') {
@@ -153,13 +224,13 @@ private:
             if (record.bytes > 0 && !record.damaged && !record.deflated && record.name.starts_with("data/")
                 && record.payloadOffset % kMappableAlignment != 0)
                 oddities.add(zip::Oddity::Unaligned, record.name);
-            m_directory.m_records.push_back(std::move(record));
+            records.push_back(std::move(record));
         }
-        if (m_directory.m_records.empty())
+        if (records.empty())
             return fail(ErrorCode::Damaged, "the archive has no records");
         for (Finding& finding : oddities.findings())
             m_directory.m_findings.push_back(std::move(finding));
-        m_directory.indexNames();
+        m_directory.m_table = std::make_shared<const ZipDirectory::Table>(std::move(records));
         return std::move(m_directory);
     }
 
@@ -170,20 +241,29 @@ private:
     ZipDirectory m_directory;
 };
 
-void ZipDirectory::indexNames()
-{
-    m_byName.reserve(m_records.size());
-    for (uint32_t i = 0; i < m_records.size(); ++i)
-        m_byName.emplace(m_records[i].name, i);
-}
-
 ZipDirectory ZipDirectory::ofRecords(std::string prefix, std::vector<ZipRecord> records)
 {
     ZipDirectory out;
     out.m_prefix = std::move(prefix);
-    out.m_records = std::move(records);
-    out.indexNames();
+    out.m_table = std::make_shared<const Table>(std::move(records));
     return out;
+}
+
+ZipDirectory ZipDirectory::withSameRecords(std::string prefix, const Checksums& checksums) const
+{
+    ZipDirectory out;
+    out.m_prefix = std::move(prefix);
+    out.m_table = m_table;
+    out.m_own = checksums.empty() ? m_own : std::make_shared<const OwnTable>(*this, checksums);
+    out.m_findings = m_findings;
+    out.m_alignment = m_alignment;
+    out.m_recovered = m_recovered;
+    return out;
+}
+
+bool ZipDirectory::sharesRecordsWith(const ZipDirectory& other) const
+{
+    return m_table == other.m_table;
 }
 
 Result<ZipDirectory> ZipDirectory::read(const io::ReadFile& file, ReadMode mode, JobContext& job)
@@ -201,12 +281,26 @@ Result<ZipDirectory::EndInfo> ZipDirectory::readEnd(const io::ReadFile& file)
     return EndInfo{search.records.entries, search.records.directoryOffset, search.records.directoryBytes};
 }
 
+const std::vector<ZipRecord>& ZipDirectory::records() const
+{
+    static const std::vector<ZipRecord> none;
+    return m_own ? m_own->whole(*m_table) : m_table ? m_table->records() : none;
+}
+
+const ZipRecord& ZipDirectory::record(uint32_t index) const
+{
+    const ZipRecord* own = m_own ? m_own->find(index) : nullptr;
+    return own != nullptr ? *own : m_table->records()[index];
+}
+
+size_t ZipDirectory::recordCount() const
+{
+    return m_table ? m_table->records().size() : 0;
+}
+
 std::optional<uint32_t> ZipDirectory::find(std::string_view name) const
 {
-    const auto found = m_byName.find(name);
-    if (found == m_byName.end())
-        return std::nullopt;
-    return found->second;
+    return m_table ? m_table->find(name) : std::nullopt;
 }
 
 } // namespace shardscope

@@ -9,10 +9,11 @@
 #include "core/base/job_context.h"
 #include "core/io/file_system.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace shardscope {
@@ -59,6 +60,12 @@ public:
     /// Of a file in torch's legacy form: its parts as records, under the prefix that a zip file would have.
     static ZipDirectory ofRecords(std::string prefix, std::vector<ZipRecord> records);
 
+    /// The directory of another archive that has these records at these places, in a folder of another name
+    /// and with other checksums. The records are kept once for all of them.
+    using Checksums = std::vector<std::pair<uint32_t, uint32_t>>; ///< by index, ascending; only what differs
+    [[nodiscard]] ZipDirectory withSameRecords(std::string prefix, const Checksums& checksums) const;
+    [[nodiscard]] bool sharesRecordsWith(const ZipDirectory& other) const;
+
     /// Only the end records: number of entries and place of the directory. Three small reads; for a quick
     /// check.
     struct EndInfo {
@@ -69,7 +76,11 @@ public:
     static Result<EndInfo> readEnd(const io::ReadFile& file);
 
     [[nodiscard]] const std::string& prefix() const { return m_prefix; }
-    [[nodiscard]] const std::vector<ZipRecord>& records() const { return m_records; }
+    /// All records. The first call on a directory with records of another archive may copy them; record()
+    /// and recordCount() never do.
+    [[nodiscard]] const std::vector<ZipRecord>& records() const;
+    [[nodiscard]] const ZipRecord& record(uint32_t index) const;
+    [[nodiscard]] size_t recordCount() const;
     [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
     /// Index into records(), by exact name.
     [[nodiscard]] std::optional<uint32_t> find(std::string_view name) const;
@@ -81,12 +92,13 @@ public:
     [[nodiscard]] bool isRecovered() const { return m_recovered; }
 
 private:
-    void indexNames();
+    class Table;
+    class OwnTable;
 
     std::string m_prefix;
-    std::vector<ZipRecord> m_records;
+    std::shared_ptr<const Table> m_table; ///< null: no records
+    std::shared_ptr<const OwnTable> m_own; ///< set where checksums differ from those of m_table
     std::vector<Finding> m_findings;
-    std::unordered_map<std::string_view, uint32_t> m_byName;
     uint32_t m_alignment = 0;
     bool m_recovered = false;
 

@@ -12,7 +12,7 @@
 namespace shardscope {
 namespace {
 
-constexpr uint64_t kChunkBytes = 256 << 10;
+constexpr uint64_t kChunkBytes = 1 << 20;
 /// The most that one byte of deflate can become.
 constexpr uint64_t kDeflateRatio = 1032;
 

@@ -27,23 +27,25 @@ Result<std::span<const uint8_t>> HeaderWindow::tail()
 bool HeaderWindow::holds(uint64_t offset, uint64_t length) const
 {
     return covers(m_tailOffset, m_tail.size(), offset, length)
-        || covers(m_windowOffset, m_window.size(), offset, length);
+        || covers(m_windowOffset, m_windowBytes, offset, length);
 }
 
 Result<std::span<const uint8_t>> HeaderWindow::view(uint64_t offset, uint64_t length, uint64_t ahead)
 {
     if (covers(m_tailOffset, m_tail.size(), offset, length))
         return std::span<const uint8_t>(m_tail).subspan(offset - m_tailOffset, length);
-    if (!covers(m_windowOffset, m_window.size(), offset, length)) {
+    if (!covers(m_windowOffset, m_windowBytes, offset, length)) {
         if (!covers(0, m_file.size(), offset, length))
             return fail(
                 ErrorCode::Damaged, "the archive ends in the middle of a header", m_file.path().string());
-        const uint64_t wanted = std::max(length, std::min(ahead, kWindowBytes));
-        m_window.clear(); // a read that failed half-way leaves no visible bytes
-        std::vector<uint8_t> bytes(std::min(wanted, m_file.size() - offset));
-        SHARDSCOPE_CHECK(m_file.readAt(offset, bytes));
-        m_window = std::move(bytes);
+        const uint64_t wanted = std::max(length, std::min({ahead, kWindowBytes, m_file.readyBytes(offset)}));
+        const uint64_t bytes = std::min(wanted, m_file.size() - offset);
+        m_windowBytes = 0; // a read that failed half-way leaves no visible bytes
+        if (m_window.size() < bytes)
+            m_window.resize(bytes);
+        SHARDSCOPE_CHECK(m_file.readAt(offset, std::span(m_window).first(bytes)));
         m_windowOffset = offset;
+        m_windowBytes = bytes;
     }
     return std::span<const uint8_t>(m_window).subspan(offset - m_windowOffset, length);
 }

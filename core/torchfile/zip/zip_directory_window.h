@@ -35,9 +35,10 @@ public:
 private:
     const io::ReadFile& m_file;
     std::vector<uint8_t> m_tail;
-    std::vector<uint8_t> m_window;
+    std::vector<uint8_t> m_window; ///< grows and is reused: its pages are touched once
     uint64_t m_tailOffset = UINT64_MAX;
     uint64_t m_windowOffset = 0;
+    uint64_t m_windowBytes = 0; ///< of m_window, that hold the file's
 };
 
 } // namespace shardscope::zip

@@ -13,7 +13,7 @@ namespace {
 const io::Path kData = io::Path(sourceFolder()) / "tests/data";
 
 std::shared_ptr<const TorchFile> open(
-    const io::Path& path, SharedPickles* shared, SharedPickles::Reduce reduce = nullptr)
+    const io::Path& path, SharedFiles* shared, SharedPickles::Reduce reduce = nullptr)
 {
     JobContext job;
     auto opened = TorchFile::open(io::realFileSystem(), path, ReadMode::Strict, job, shared, reduce);
@@ -37,7 +37,7 @@ io::Path rankFile(int rank)
 
 TEST_CASE("files with the same pickle share it and its findings; others do not")
 {
-    SharedPickles shared;
+    SharedFiles shared;
     const auto zero = open(rankFile(0), &shared);
     const auto one = open(rankFile(1), &shared);
     const auto two = open(rankFile(2), &shared);
@@ -53,7 +53,7 @@ TEST_CASE("files with the same pickle share it and its findings; others do not")
 
 TEST_CASE("a partly kept pickle is not shared with one that was kept in full")
 {
-    SharedPickles shared;
+    SharedFiles shared;
     const auto little = open(rankFile(1), &shared, nothing);
     const auto whole = open(rankFile(2), &shared);
     CHECK(little->pickle().nodeCount() == 1);
@@ -64,7 +64,7 @@ TEST_CASE("a partly kept pickle is not shared with one that was kept in full")
 
 TEST_CASE("only the last few are remembered, and threads that parse concurrently share one")
 {
-    SharedPickles shared;
+    SharedFiles shared;
     const auto first = open(rankFile(1), &shared);
     for (const char* name : {"views.pt", "dtypes.pt"})
         open(kData / "torch" / name, &shared);
@@ -73,7 +73,7 @@ TEST_CASE("only the last few are remembered, and threads that parse concurrently
         open(rankFile(rank), &shared, nothing);
     CHECK(&open(rankFile(1), &shared)->pickle() != &first->pickle());
 
-    SharedPickles raced;
+    SharedFiles raced;
     std::vector<std::shared_ptr<const TorchFile>> files(4);
     std::vector<std::thread> threads;
     for (std::shared_ptr<const TorchFile>& file : files)
