@@ -52,6 +52,8 @@ void hold(FileSystem& files, std::span<const WantedRange> wanted)
         ranges.push_back({&range.file->inner(), range.offset, room});
         holders.push_back(range.file);
     }
+    if (ranges.empty())
+        return;
     const std::vector<Status> read = files.readAll(ranges);
     for (size_t i = 0; i < read.size(); ++i) {
         if (!read[i])

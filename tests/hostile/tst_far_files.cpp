@@ -37,7 +37,7 @@ TEST_CASE("opening a checkpoint of many ranks needs no more rounds than one of f
             runVerb({"reshard", samplePath(sample).string(), made.string(), "--world-size", ranks}, 0);
             rounds[many] = roundsOf(made);
         }
-        CHECK(rounds[1] == rounds[0]);
-        CHECK(rounds[1] <= 60);
+        CHECK(rounds[1] <= rounds[0]);
+        CHECK(rounds[1] <= 25);
     }
 }

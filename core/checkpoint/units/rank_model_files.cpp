@@ -19,7 +19,7 @@ namespace {
 /// Model files with more records are dropped after their facts are read: 1,000 such files would fill memory.
 constexpr uint64_t kKeepRecords = 4096;
 /// Small files are opened together: each batch waits for the file system once.
-constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+constexpr uint64_t kBatchBytes = uint64_t{256} << 20;
 constexpr uint32_t kBatchFiles = 1024;
 
 void takeFrozenFragments(const Reading& reading, uint32_t rank)
