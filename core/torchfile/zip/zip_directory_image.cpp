@@ -219,6 +219,7 @@ private:
     ZipDirectory::Checksums m_checksums;
 };
 
+/// The bytes follow from the directory. Reading them again could meet another version of the file.
 Result<std::shared_ptr<const DirectoryImage>> DirectoryImage::read(
     const io::ReadFile& file, ZipDirectory directory, JobContext& job)
 {
@@ -226,28 +227,26 @@ Result<std::shared_ptr<const DirectoryImage>> DirectoryImage::read(
     if (!directory.isTorchProfile() || !directory.findings().empty()
         || directory.recordCount() < kFewestRecords)
         return none;
-    SHARDSCOPE_TRY(const ZipDirectory::EndInfo end, ZipDirectory::readEnd(file));
+    SHARDSCOPE_CHECK(job.poll());
     const auto image = std::make_shared<DirectoryImage>();
-    image->m_directory = std::move(directory);
-    image->m_fileBytes = file.size();
-    image->m_directoryOffset = end.directoryOffset;
-    image->m_tail.resize(file.size() - end.directoryOffset);
-    SHARDSCOPE_CHECK(file.readAt(
-        end.directoryOffset, {reinterpret_cast<uint8_t*>(image->m_tail.data()), image->m_tail.size()}));
-
-    zip::HeaderWindow window(file);
-    const std::vector<ZipRecord>& records = image->m_directory.records();
-    FrameReader frames(window, records, end.directoryOffset);
-    for (size_t i = 0; i < records.size(); ++i) {
-        if (i % kPollRecords == 0)
-            SHARDSCOPE_CHECK(job.poll());
-        const Frame frame = frames.frame(i);
-        SHARDSCOPE_TRY(const Bytes header, frames.view(i, frame.header, frame.payload - frame.header));
-        image->m_headers += textOf(header);
-        SHARDSCOPE_TRY(const Bytes descriptor, frames.view(i, frame.end, frame.next - frame.end));
-        image->m_headers += textOf(descriptor);
+    const std::string& prefix = directory.prefix();
+    uint64_t end = 0;
+    for (const ZipRecord& record : directory.records()) {
+        const uint64_t nameBytes = prefix.size() + 1 + record.name.size();
+        const uint64_t padBytes = record.payloadOffset - record.headerOffset
+            - zip::unpaddedHeaderBytes(nameBytes, record.bytes, record.headerOffset);
+        zip::appendLocalHeader(
+            image->m_headers, prefix, record.name, record.bytes, record.headerOffset, padBytes);
+        zip::appendDescriptor(image->m_headers, record.bytes, record.headerOffset, record.crc32);
+        zip::appendCentralEntry(
+            image->m_tail, prefix, record.name, record.bytes, record.headerOffset, record.crc32);
+        end = record.payloadOffset + record.bytes + zip::descriptorBytes(record.bytes, record.headerOffset);
     }
-    return std::shared_ptr<const DirectoryImage>(image);
+    zip::appendEnd(image->m_tail, directory.recordCount(), end, image->m_tail.size());
+    image->m_directoryOffset = end;
+    image->m_fileBytes = end + image->m_tail.size();
+    image->m_directory = std::move(directory);
+    return image->m_fileBytes == file.size() ? std::shared_ptr<const DirectoryImage>(image) : none;
 }
 
 Result<std::optional<ZipDirectory>> DirectoryImage::match(const io::ReadFile& file, JobContext& job) const
