@@ -123,10 +123,17 @@ Status findLoaderViolations(
         check(checkpoint);
     for (const auto& part : checkpoint.parts)
         check(*part);
-    return forEachDroppedFile(checkpoint, files, job,
-        [&](const Checkpoint& part, const CheckpointFile& file, const TorchFile& content) {
-            checkModelFile(part, file, content.pickle(), out);
-        });
+    std::vector<LoaderViolation> ofFile;
+    return forEachDroppedFile(checkpoint, files, job, [&](const DroppedFile& dropped) {
+        if (!dropped.repeatsPickle) {
+            ofFile.clear();
+            checkModelFile(dropped.part, dropped.file, dropped.content.pickle(), ofFile);
+        }
+        for (LoaderViolation violation : ofFile) {
+            violation.where = dropped.file.name;
+            out.push_back(std::move(violation));
+        }
+    });
 }
 
 } // namespace shardscope

@@ -92,7 +92,7 @@ Status findLoaderViolations(
 
 // By file, for findLoaderViolations().
 void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);
-/// Of a ZeRO-3 rank other than rank 0.
+/// Of a ZeRO-3 rank other than rank 0. What it finds depends on `part` and `graph`; `file` is only named.
 void checkModelFile(const Checkpoint& part, const CheckpointFile& file, const PickleGraph& graph,
     std::vector<LoaderViolation>& out);
 void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);

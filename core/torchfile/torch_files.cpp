@@ -247,4 +247,19 @@ Result<std::vector<Opened>> openTorchFiles(
     return out;
 }
 
+size_t filesToOpenTogether(std::span<const uint64_t> bytes)
+{
+    constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+    constexpr size_t kMostFiles = 1024;
+    const size_t atLeast = std::min(2 * defaultJobs(), 16U);
+    uint64_t total = 0;
+    size_t count = 0;
+    for (; count < std::min(bytes.size(), kMostFiles); ++count) {
+        if (bytes[count] > kMostBytes - total && count >= atLeast)
+            break;
+        total += std::min(bytes[count], kMostBytes - total);
+    }
+    return count;
+}
+
 } // namespace shardscope

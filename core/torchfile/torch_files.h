@@ -23,4 +23,9 @@ struct TorchFileRequest {
 Result<std::vector<Result<std::shared_ptr<const TorchFile>>>> openTorchFiles(
     io::FileSystem& files, std::span<const TorchFileRequest> requests, JobContext& job, SharedFiles& shared);
 
+/// How many of the first files of a list to open together, at least one if there is any: many where they are
+/// small, so that the file system is waited for once; a few per core where they are large, because each is
+/// parsed into several times its size. `bytes`: their sizes.
+[[nodiscard]] size_t filesToOpenTogether(std::span<const uint64_t> bytes);
+
 } // namespace shardscope

@@ -3,14 +3,15 @@
 #include "core/checkpoint/units/rank_model_files.h"
 
 #include "core/base/finding_codes.h"
-#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/file_loader.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/units/consistency.h"
 #include "core/checkpoint/units/unit_states.h"
+#include "core/torchfile/torch_files.h"
 
-#include <algorithm>
+#include <span>
+#include <vector>
 
 namespace shardscope {
 
@@ -18,9 +19,6 @@ namespace {
 
 /// Model files with more records are dropped after their facts are read: 1,000 such files would fill memory.
 constexpr uint64_t kKeepRecords = 4096;
-/// Small files are opened together: each batch waits for the file system once.
-constexpr uint64_t kBatchBytes = uint64_t{256} << 20;
-constexpr uint32_t kBatchFiles = 1024;
 
 void takeFrozenFragments(const Reading& reading, uint32_t rank)
 {
@@ -50,21 +48,6 @@ void takeFrozenFragments(const Reading& reading, uint32_t rank)
         unit.states.front().dtype = dtype;
         unit.states.front().perRank[rank] = *run;
     }
-}
-
-/// The rank after the last one whose model file is opened together with that of `begin`.
-uint32_t endOfBatch(const Checkpoint& checkpoint, uint32_t begin)
-{
-    const uint32_t atLeast = std::min(2 * defaultJobs(), 16U);
-    const auto ranks = static_cast<uint32_t>(checkpoint.modelFiles.size());
-    uint64_t bytes = 0;
-    uint32_t end = begin;
-    for (; end < ranks && end - begin < kBatchFiles; ++end) {
-        bytes += checkpoint.file(checkpoint.modelFiles[end]).identity.bytes;
-        if (bytes > kBatchBytes && end - begin >= atLeast)
-            break;
-    }
-    return end;
 }
 
 } // namespace
@@ -102,10 +85,14 @@ Status readOtherModelFiles(Reading& reading)
     Checkpoint& out = reading.out;
     if (reading.depth == OpenDepth::Structure)
         return {};
+    std::vector<uint64_t> bytes;
+    for (const FileId file : out.modelFiles)
+        bytes.push_back(out.file(file).identity.bytes);
     for (uint32_t begin = 0; begin < out.modelFiles.size();) {
         SHARDSCOPE_CHECK(reading.job.poll());
         std::vector<FileId> batch;
-        const uint32_t end = endOfBatch(out, begin);
+        const uint32_t end
+            = begin + static_cast<uint32_t>(filesToOpenTogether(std::span(bytes).subspan(begin)));
         for (uint32_t rank = begin; rank < end; ++rank) {
             if (reading.content(out.modelFiles[rank]) == nullptr)
                 batch.push_back(out.modelFiles[rank]);

@@ -6,9 +6,11 @@
 #include "core/doctor/diagnosis.h"
 #include "core/io/faulting_file_system.h"
 #include "tests/support/damages.h"
+#include "tests/support/waiting_file_system.h"
 
 #include <array>
 #include <optional>
+#include <set>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -260,6 +262,32 @@ TEST_CASE("ZeRO-3 model files with very many records are checked on every rank")
         CHECK(textOf(*found).find(labelOf(check)) != std::string::npos);
         CHECK(found->finding.where.text() == kRank1Model);
     }
+}
+
+// Their pickles are equal, and interpreted once.
+TEST_CASE("a violation that model files with very many records share is found on each of these ranks")
+{
+    const Patchable damaged("zero3-w4");
+    damaged.operateOnAll(kModel, addManyRecords);
+    const std::vector<std::string> all = damaged.filesLike(kModel);
+    REQUIRE(all.size() == 4);
+    const std::set<std::string> wrong{all[2], all[3]};
+    for (const std::string& name : wrong)
+        damaged.operate(name, without({}, "skipped_steps"));
+    JobContext job;
+    const auto opened = openCheckpoint(io::realFileSystem(), damaged.run(), {}, job);
+    REQUIRE(opened);
+    WaitingFileSystem counting(std::chrono::microseconds(0));
+    std::vector<LoaderViolation> found;
+    REQUIRE(findLoaderViolations(*opened->checkpoint, counting, job, found));
+    std::set<std::string> places;
+    for (const LoaderViolation& violation : found) {
+        CHECK(violation.check == Id::SkippedSteps);
+        places.insert(violation.where.text());
+    }
+    CHECK(found.size() == wrong.size());
+    CHECK(places == wrong);
+    CHECK(counting.rounds() <= 10); // the files are opened together
 }
 
 TEST_CASE("a model file that cannot be opened again does not count as free of violations")

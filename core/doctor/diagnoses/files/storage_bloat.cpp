@@ -9,12 +9,9 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-void lookAt(const CheckpointFile& file, const TorchFile& content, FindingSink& sink)
+void add(const CheckpointFile& file, const StorageUse& use, FindingSink& sink)
 {
-    if (file.status != FileStatus::Ok)
-        return;
-    const StorageUse use = storageUseOf(content);
-    if (!use.isBloated())
+    if (file.status != FileStatus::Ok || !use.isBloated())
         return;
     sink.add(Severity::Info, "most of the file is storage that no tensor uses", file.name,
         {formatBytes(use.storedBytes) + " of storages", formatBytes(use.usedBytes) + " of them are used",
@@ -26,12 +23,15 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.checkpoint)
         return {};
     for (const CheckpointFile& file : context.checkpoint->files) {
-        if (file.content)
-            lookAt(file, *file.content, sink);
+        if (file.content && file.status == FileStatus::Ok)
+            add(file, storageUseOf(*file.content), sink);
     }
-    return forEachDroppedFile(*context.checkpoint, context.files, context.job,
-        [&](const Checkpoint&, const CheckpointFile& file, const TorchFile& content) {
-            lookAt(file, content, sink);
+    StorageUse use;
+    return forEachDroppedFile(
+        *context.checkpoint, context.files, context.job, [&](const DroppedFile& dropped) {
+            if (!dropped.repeatsPickle) // what is stored and used is in the pickle
+                use = storageUseOf(dropped.content);
+            add(dropped.file, use, sink);
         });
 }
 
