@@ -2,6 +2,7 @@
 #include "core/doctor/byte_facts.h"
 
 #include "core/compare/diff/state_diff.h"
+#include "core/compare/digest/copies_of_masters.h"
 
 #include <map>
 #include <string_view>
@@ -48,6 +49,23 @@ Result<std::vector<TensorStatistics>> statisticsOf(io::FileSystem& files, const 
     return out;
 }
 
+/// Masters that round to their copies are known from the scan; the others are read again.
+Result<std::vector<std::string>> staleCopiesOf(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const CheckpointScan& scan, const Workers& workers, JobContext& job)
+{
+    const TensorTable table(checkpoint);
+    DiffOptions options;
+    options.states = {"fp32"};
+    options.params = CopiesOfMasters(*checkpoint, table).unlikeCopies(table, scan);
+    options.workers = workers;
+    if (options.params.empty())
+        return std::vector<std::string>();
+    job.beginPhase("comparing masters with their copies", 0);
+    // Compared with itself: the only differences are between masters and their copies.
+    SHARDSCOPE_TRY(StateDiff diff, diffStates(files, *checkpoint, *checkpoint, options, job));
+    return std::move(diff.staleCopiesLeft);
+}
+
 } // namespace
 
 Result<std::shared_ptr<const ByteFacts>> readByteFacts(
@@ -56,18 +74,12 @@ Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     auto facts = std::make_shared<ByteFacts>();
     const ComputeBackend& backend = plainBackend();
     job.beginPhase("reading records and values", 0);
-    const ScanOptions scanOptions{.digest = io::DigestKind::None, .statistics = true};
+    const ScanOptions scanOptions{.digest = io::DigestKind::None, .statistics = true, .roundedMasters = true};
     SHARDSCOPE_TRY(facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, scanOptions, job));
     if (checkpoint->modelError)
         return facts;
     SHARDSCOPE_TRY(facts->tensors, statisticsOf(files, checkpoint, facts->scan, jobs, job));
-    job.beginPhase("comparing masters with their copies", 0);
-    DiffOptions options;
-    options.states = {"fp32"};
-    options.workers = {jobs, backend};
-    // Compared with itself: the only differences are between masters and their copies.
-    SHARDSCOPE_TRY(StateDiff diff, diffStates(files, *checkpoint, *checkpoint, options, job));
-    facts->staleCopies = std::move(diff.staleCopiesLeft);
+    SHARDSCOPE_TRY(facts->staleCopies, staleCopiesOf(files, checkpoint, facts->scan, {jobs, backend}, job));
     return facts;
 }
 

@@ -22,6 +22,10 @@ public:
     [[nodiscard]] const Path& path() const override { return m_whole.path(); }
     [[nodiscard]] const FileIdentity& identity() const override { return m_whole.identity(); }
     Status readAt(uint64_t offset, std::span<uint8_t> out) const override;
+    void readAhead(uint64_t offset, uint64_t bytes) const override
+    {
+        m_whole.readAhead(m_offset + offset, bytes);
+    }
     void dropCache(uint64_t offset, uint64_t bytes) const override
     {
         m_whole.dropCache(m_offset + offset, bytes);

@@ -74,6 +74,8 @@ public:
     /// How many bytes from `offset` on can be read without a further request; readers that read ahead stop
     /// there. UINT64_MAX where it makes no difference.
     [[nodiscard]] virtual uint64_t readyBytes(uint64_t /*offset*/) const { return UINT64_MAX; }
+    /// Asks the kernel to read this range into its page cache while the caller goes on. A hint only.
+    virtual void readAhead(uint64_t /*offset*/, uint64_t /*bytes*/) const { }
     /// Informs the kernel that this range will not be read again. A hint only.
     virtual void dropCache(uint64_t offset, uint64_t bytes) const = 0;
     /// SourceChanged when the file on disk is no longer the one that was opened.

@@ -29,6 +29,7 @@ public:
     }
     [[nodiscard]] bool readsDirectly() const override { return m_inner->readsDirectly(); }
     [[nodiscard]] uint64_t readyBytes(uint64_t offset) const override { return m_inner->readyBytes(offset); }
+    void readAhead(uint64_t offset, uint64_t bytes) const override { m_inner->readAhead(offset, bytes); }
     void dropCache(uint64_t offset, uint64_t bytes) const override { m_inner->dropCache(offset, bytes); }
     Status checkUnchanged() const override { return m_inner->checkUnchanged(); }
 

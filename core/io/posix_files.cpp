@@ -88,6 +88,12 @@ public:
         return m_direct.isOpen();
     }
 
+    void readAhead(uint64_t offset, uint64_t bytes) const override
+    {
+        ::posix_fadvise(
+            m_descriptor.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+    }
+
     void dropCache(uint64_t offset, uint64_t bytes) const override
     {
         ::posix_fadvise(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/statistics.h"
 
+#include "core/tensor/block_sums.h"
 #include "core/tensor/element_io.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <type_traits>
 
 namespace shardscope {
 
@@ -14,19 +14,14 @@ namespace {
 
 /// Elements per block. The mean is computed before the deviations, so a block must stay in the first cache.
 constexpr size_t kBlock = 2048;
-/// Parallel sums, so that several are computed at a time and always in the same order.
-constexpr size_t kLanes = 8;
 
-struct Sums {
-    std::array<double, kLanes> lanes{};
-    [[nodiscard]] double total() const
-    {
-        double sum = 0;
-        for (const double lane : lanes)
-            sum += lane;
-        return sum;
-    }
-};
+double totalOf(const std::array<double, BlockSums::kParts>& parts)
+{
+    double sum = 0;
+    for (const double part : parts)
+        sum += part;
+    return sum;
+}
 
 bool isFiniteNumber(double value)
 {
@@ -50,44 +45,22 @@ Statistics ofBlock(std::span<double> block)
 {
     Statistics out;
     out.elements = block.size();
-    bool allFinite = true;
-    for (const double value : block)
-        allFinite &= isFiniteNumber(value);
-    const std::span<const double> values = allFinite ? block : block.first(keepFinite(block, out));
-    if (values.empty())
-        return out;
-    Sums sum;
-    Sums squares;
-    Sums magnitudes;
-    std::array<double, kLanes> low;
-    std::array<double, kLanes> high;
-    low.fill(out.min);
-    high.fill(out.max);
-    uint64_t zeros = 0;
-    for (size_t i = 0; i < values.size(); i += kLanes) {
-        const size_t lanes = std::min(kLanes, values.size() - i);
-        for (size_t lane = 0; lane < lanes; ++lane) {
-            const double value = values[i + lane];
-            sum.lanes[lane] += value;
-            squares.lanes[lane] += value * value;
-            magnitudes.lanes[lane] += std::abs(value);
-            low[lane] = std::min(low[lane], value);
-            high[lane] = std::max(high[lane], value);
-            zeros += value == 0 ? 1 : 0;
-        }
+    std::span<const double> values = block;
+    BlockSums sums = sumBlock(values);
+    if (!isFiniteNumber(totalOf(sums.magnitudes))) { // a value is not, or the sum is beyond double
+        values = block.first(keepFinite(block, out));
+        if (values.empty())
+            return out;
+        sums = sumBlock(values);
     }
-    out.zeros = zeros;
-    out.min = *std::min_element(low.begin(), low.end());
-    out.max = *std::max_element(high.begin(), high.end());
-    out.squares = squares.total();
-    out.magnitudes = magnitudes.total();
-    out.mean = sum.total() / static_cast<double>(values.size());
-    Sums deviations;
-    for (size_t i = 0; i < values.size(); ++i) {
-        const double off = values[i] - out.mean;
-        deviations.lanes[i % kLanes] += off * off;
-    }
-    out.squaredDeviations = deviations.total();
+    for (const int64_t part : sums.zeros)
+        out.zeros += static_cast<uint64_t>(part);
+    out.min = *std::min_element(sums.low.begin(), sums.low.end());
+    out.max = *std::max_element(sums.high.begin(), sums.high.end());
+    out.squares = totalOf(sums.squares);
+    out.magnitudes = totalOf(sums.magnitudes);
+    out.mean = totalOf(sums.values) / static_cast<double>(values.size());
+    out.squaredDeviations = totalOf(sumSquaredDeviations(values, out.mean));
     return out;
 }
 

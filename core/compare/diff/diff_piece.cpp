@@ -2,6 +2,7 @@
 #include "core/compare/diff/diff_piece.h"
 
 #include "core/checkpoint/zero/zenflow.h"
+#include "core/compare/digest/copies_of_masters.h"
 #include "core/compare/diff/state_scalars.h"
 #include "core/tensor/convert.h"
 
@@ -11,11 +12,6 @@
 namespace shardscope {
 
 namespace {
-
-bool isNarrow(DType dtype)
-{
-    return dtype == DType::BFloat16 || dtype == DType::Float16;
-}
 
 /// Whether every float32 is exactly representable as bfloat16 or float16.
 bool isRounded(std::span<const uint8_t> masters)
@@ -182,7 +178,7 @@ uint64_t DiffReader::staleCopies(size_t side, const Piece& piece, const Buffers&
     const ParamId id = side == 0 ? param.left : param.right;
     const auto master = findState(*m_sides[side], id, "fp32");
     const auto copy = findState(*m_sides[side], id, "weight");
-    if (m_copiesAhead[side] || !master || !copy || master->dtype != DType::Float32 || !isNarrow(copy->dtype))
+    if (m_copiesAhead[side] || !master || !copy || master->dtype != DType::Float32 || !isCopyType(copy->dtype))
         return 0;
     const std::span<const uint8_t> masters = buffers.find(side, param, "fp32");
     const std::span<const uint8_t> copies = buffers.find(side, param, "weight");

@@ -28,6 +28,11 @@ bool isAsked(const DiffOptions& options, const PairedState& state)
         || std::find(options.states.begin(), options.states.end(), state.left) != options.states.end();
 }
 
+bool isAsked(const DiffOptions& options, ParamId param)
+{
+    return options.params.empty() || std::binary_search(options.params.begin(), options.params.end(), param);
+}
+
 std::vector<ScalarDifference> differencesOf(
     const std::vector<StateScalar>& left, const std::vector<StateScalar>& right, uint64_t& compared)
 {
@@ -182,6 +187,7 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
 {
     StateDiff out;
     std::vector<PairedParam> params = pairedParams(left, right);
+    std::erase_if(params, [&](const PairedParam& param) { return !isAsked(options, param.left); });
     std::vector<Item> items;
     uint64_t bytes = 0;
     for (size_t i = 0; i < params.size(); ++i) {

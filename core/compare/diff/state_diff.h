@@ -19,6 +19,7 @@ namespace shardscope {
 struct DiffOptions {
     Tolerance tolerance;
     std::vector<std::string> states; ///< only these; empty: all of the training state
+    std::vector<ParamId> params; ///< only these of the left side, in ascending order; empty: all
     Workers workers;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/file_scan.h"
 
+#include "core/compare/digest/run_digester.h"
 #include "core/io/crc32.h"
 
 #include <algorithm>
@@ -10,134 +11,8 @@ namespace shardscope {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
-
-/// Follows ascending runs through a stream of chunks and digests their elements, chunk by chunk. Keeps an
-/// element that crosses a chunk border for the next chunk.
-class RunDigester
-{
-public:
-    RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs,
-        const ComputeBackend& backend, const ScanOptions& options)
-        : m_checkpoint(checkpoint)
-        , m_table(table)
-        , m_runs(runs)
-        , m_backend(backend)
-        , m_version(options.version)
-        , m_wantsStatistics(options.statistics)
-    {
-    }
-
-    void feed(uint64_t offset, std::span<const uint8_t> chunk, FoundTensors& out)
-    {
-        const uint64_t end = offset + chunk.size();
-        while (m_run < m_runs.size() && m_runs[m_run].offset < end) {
-            const TensorRun& run = m_runs[m_run];
-            const uint64_t runEnd = run.offset + run.bytes;
-            const uint64_t from = std::max(run.offset, offset);
-            const uint64_t to = std::min(runEnd, end);
-            if (m_done == 0 && m_carry.empty())
-                beginRun(run);
-            add(run, chunk.subspan(from - offset, to - from));
-            if (runEnd > end)
-                break;
-            m_ended.push_back(m_sums.size());
-            ++m_run;
-            m_done = 0;
-            m_carry.clear();
-        }
-        sumUp(out);
-    }
-
-private:
-    void beginRun(const TensorRun& run)
-    {
-        if (run.tensor != m_keyed) {
-            const TensorTable::Entry entry = m_table.entry(run.tensor);
-            m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state, m_version);
-            m_keyed = run.tensor;
-            m_dtype = m_wantsStatistics && hasStatistics(entry.dtype) ? entry.dtype : DType::Unknown;
-        }
-    }
-
-    /// Takes the sums of this chunk; the sum of a run that continues stays with it.
-    void sumUp(FoundTensors& out)
-    {
-        m_backend.transform({}, m_sums);
-        size_t at = 0;
-        const auto addUntil = [&](size_t end) {
-            for (; at < end; ++at)
-                m_sum += m_sums[at].digest;
-        };
-        const size_t ended = m_ended.size();
-        for (size_t i = 0; i < ended; ++i) {
-            addUntil(m_ended[i]);
-            const TensorRun& run = m_runs[m_run - ended + i];
-            out.digests.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
-            m_sum = {};
-        }
-        addUntil(m_sums.size());
-        m_sums.clear();
-        m_ended.clear();
-        if (m_wantsStatistics)
-            endStatistics(ended, out.statistics);
-    }
-
-    /// Passes on those of the first runs, and keeps those of the run that continues.
-    void endStatistics(size_t runs, std::vector<Statistics>& out)
-    {
-        m_statistics.resize(std::max(m_statistics.size(), runs)); // a run may have none
-        const auto end = m_statistics.begin() + static_cast<ptrdiff_t>(runs);
-        out.insert(out.end(), m_statistics.begin(), end);
-        m_statistics.erase(m_statistics.begin(), end);
-    }
-
-    void push(const TensorRun& run, std::span<const uint8_t> bytes)
-    {
-        m_sums.push_back({m_key, run.itemBytes, run.order, run.firstElement + m_done, bytes, {}});
-        m_done += bytes.size() / run.itemBytes;
-        if (m_dtype == DType::Unknown)
-            return;
-        m_statistics.resize(m_ended.size() + 1);
-        m_statistics.back() += m_backend.statistics(m_dtype, bytes, nullptr);
-    }
-
-    void add(const TensorRun& run, std::span<const uint8_t> bytes)
-    {
-        if (!m_carry.empty()) {
-            const size_t missing = std::min<size_t>(run.itemBytes - m_carry.size(), bytes.size());
-            m_carry.insert(m_carry.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(missing));
-            bytes = bytes.subspan(missing);
-            if (m_carry.size() < run.itemBytes)
-                return;
-            m_straddling.swap(m_carry);
-            push(run, m_straddling);
-            m_carry.clear();
-        }
-        const size_t whole = bytes.size() / run.itemBytes;
-        push(run, bytes.first(whole * run.itemBytes));
-        const auto rest = bytes.subspan(whole * run.itemBytes);
-        m_carry.assign(rest.begin(), rest.end());
-    }
-
-    const Checkpoint& m_checkpoint;
-    const TensorTable& m_table;
-    const std::vector<TensorRun>& m_runs;
-    size_t m_run = 0;
-    uint64_t m_done = 0;
-    std::vector<uint8_t> m_carry; ///< the first bytes of an element at the end of the chunk
-    std::vector<uint8_t> m_straddling; ///< an element from two chunks; at most one per chunk
-    const ComputeBackend& m_backend;
-    DigestVersion m_version;
-    bool m_wantsStatistics;
-    DType m_dtype = DType::Unknown; ///< of the run; Unknown: no statistics
-    /// Of the runs that ended in this chunk, and of the one that continues.
-    std::vector<Statistics> m_statistics;
-    std::vector<ElementSum> m_sums; ///< of this chunk
-    std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
-    uint32_t m_keyed = 0xFFFFFFFFu;
-    DigestKey m_key;
-    Digest m_sum;
-};
+/// Read by the kernel while earlier bytes are digested.
+constexpr uint64_t kAheadBytes = uint64_t{8} << 20;
 
 /// CRCs of records, in ascending order of their payloads.
 class RecordChecker
@@ -202,6 +77,41 @@ Result<std::vector<ZipRecord>> recordsOfArchives(
             out.push_back(std::move(record));
         }
     }
+    return out;
+}
+
+/// The records of a file, wherever they are kept.
+struct FileRecords {
+    std::shared_ptr<const TorchFile> content;
+    ZipDirectory zip;
+    std::vector<ZipRecord> parts;
+
+    [[nodiscard]] const std::vector<ZipRecord>& all() const
+    {
+        if (content)
+            return content->zip().records();
+        return zip.recordCount() > 0 ? zip.records() : parts;
+    }
+};
+
+Result<FileRecords> recordsOf(const ScanContext& context, FileId id, const io::ReadFile& file)
+{
+    FileRecords out;
+    const CheckpointFile& entry = context.checkpoint.file(id);
+    if (isDistributed(context.checkpoint.kind)) { // the content of `.metadata` is generated and has no bytes
+        SHARDSCOPE_TRY(out.parts, recordsOfArchives(context.files, context.checkpoint, id, context.job));
+        return out;
+    }
+    out.content = entry.content;
+    if (out.content || entry.role == FileRole::Swap) // swap files hold bare elements
+        return out;
+    if (entry.recordCount > 0) { // its pickle was read before, and not kept
+        if (auto zip = ZipDirectory::read(file, ReadMode::Tolerant, context.job); zip) {
+            out.zip = std::move(*zip);
+            return out;
+        }
+    }
+    SHARDSCOPE_TRY(out.content, TorchFile::open(file, ReadMode::Tolerant, context.job));
     return out;
 }
 
@@ -285,44 +195,34 @@ std::vector<TensorRun> runsOfFile(
 
 FileScan scanFile(const ScanContext& context, FileId id, FoundTensors& tensors)
 {
-    const auto& [files, checkpoint, table, wholeRuns, options, backend, job] = context;
+    const auto& [files, checkpoint, table, wholeRuns, copies, options, backend, job] = context;
     FileScan out;
     out.file = id;
     const CheckpointFile& entry = checkpoint.file(id);
-    std::shared_ptr<const TorchFile> content = entry.content;
-    std::vector<ZipRecord> parts;
-    if (isDistributed(checkpoint.kind)) {
-        content = nullptr; // the content of `.metadata` is generated and has no bytes
-        auto found = recordsOfArchives(files, checkpoint, id, job);
-        if (!found) {
-            out.error = std::move(found).error();
-            return out;
-        }
-        parts = std::move(*found);
-    } else if (!content && entry.role != FileRole::Swap) { // swap files hold bare elements
-        auto opened = TorchFile::open(files, entry.path, ReadMode::Tolerant, job);
-        if (!opened) {
-            out.error = std::move(opened).error();
-            return out;
-        }
-        content = std::move(*opened);
-    }
     auto file = files.openRead(entry.path);
     if (!file) {
         out.error = std::move(file).error();
         return out;
     }
+    auto found = recordsOf(context, id, **file);
+    if (!found) {
+        out.error = std::move(found).error();
+        return out;
+    }
     if (options.dropCache)
         (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
-    RunDigester digester(checkpoint, table, runs, backend, options);
-    RecordChecker records(content ? content->zip().records() : parts);
+    RunDigester digester(context, runs);
+    RecordChecker records(found->all());
     io::ContentDigest whole(options.digest);
     const size_t chunkBytes = std::max(kChunkBytes, backend.batchBytes());
     const HostMemory chunk = backend.hostMemory(chunkBytes);
     out.bytes = (*file)->size();
+    (*file)->readAhead(0, std::min(kAheadBytes, out.bytes));
     for (uint64_t offset = 0; offset < out.bytes && !job.cancelled();) {
         const std::span<uint8_t> part(chunk.get(), std::min<uint64_t>(chunkBytes, out.bytes - offset));
+        if (offset + kAheadBytes < out.bytes)
+            (*file)->readAhead(offset + kAheadBytes, std::min(part.size(), out.bytes - offset - kAheadBytes));
         if (auto read = (*file)->readAt(offset, part); !read) {
             out.error = std::move(read).error();
             return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/compare/digest/copies_of_masters.h"
 #include "core/compare/digest/merged_runs.h"
 #include "core/compare/digest/state_digest.h"
 
@@ -13,6 +14,7 @@ struct TensorDigest {
     uint32_t tensor = 0;
     Digest digest;
     uint64_t elements = 0;
+    Digest rounded; ///< CheckpointScan::rounded
 };
 
 /// What a file has of tensors, in the order of its bytes.
@@ -44,6 +46,7 @@ struct ScanContext {
     const Checkpoint& checkpoint;
     const TensorTable& table;
     const WholeRuns& wholeRuns;
+    const CopiesOfMasters* copies; ///< null: rounded masters are not wanted
     const ScanOptions& options;
     const ComputeBackend& backend;
     JobContext& job;

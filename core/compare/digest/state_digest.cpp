@@ -27,8 +27,11 @@ std::vector<StateShare> sharesOf(
 
 void addTensors(CheckpointScan& scan, const FoundTensors& found)
 {
-    for (const TensorDigest& digest : found.digests)
+    for (const TensorDigest& digest : found.digests) {
         scan.tensors[digest.tensor] += digest.digest;
+        if (!scan.rounded.empty())
+            scan.rounded[digest.tensor] += digest.rounded;
+    }
     for (size_t i = 0; i < found.statistics.size(); ++i)
         scan.statistics[found.digests[i].tensor] += found.statistics[i];
 }
@@ -60,6 +63,10 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     CheckpointScan out;
     out.tensors.resize(table.size());
     out.statistics.resize(options.statistics ? table.size() : 0);
+    out.rounded.resize(options.roundedMasters ? table.size() : 0);
+    std::optional<CopiesOfMasters> copies;
+    if (options.roundedMasters)
+        copies.emplace(*checkpoint, table);
     std::vector<FileId> ids;
     for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
         const CheckpointFile& file = checkpoint->files[i];
@@ -71,7 +78,8 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     }
     out.files.resize(ids.size());
     std::mutex mutex;
-    const ScanContext context{files, *checkpoint, table, wholeRuns, options, *workers.backend, job};
+    const ScanContext context{
+        files, *checkpoint, table, wholeRuns, copies ? &*copies : nullptr, options, *workers.backend, job};
     SHARDSCOPE_CHECK(parallelFor(
         ids.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t i) -> Status {
             FoundTensors found;

@@ -52,6 +52,9 @@ struct CheckpointScan {
     /// If requested, of the elements that were read; nothing for types without statistics. The last digits of
     /// the sums depend on the order in which files were read.
     std::vector<Statistics> statistics;
+    /// If requested, of masters with 16-bit copies: the digest of their elements rounded to the copy's dtype,
+    /// under the copy's name. Equal to that of the copy where all elements are. By tensor; zero for others.
+    std::vector<Digest> rounded;
     std::vector<FileScan> files;
 };
 
@@ -60,10 +63,11 @@ struct ScanOptions {
     io::DigestKind digest = io::DigestKind::Xxh3; ///< of each file's content
     DigestVersion version = kDigestVersion; ///< of the tensors' digests
     bool statistics = false; ///< also of every tensor's values
+    bool roundedMasters = false; ///< also digests of masters as their 16-bit copies have them
 };
 
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
-/// thread plus 48 bytes per parameter and state of the current file, and 80 more with statistics. Cancelled
+/// thread plus 72 bytes per parameter and state of the current file, and 80 more with statistics. Cancelled
 /// when stopped; damage is in the FileScans.
 Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const Workers& workers, const ScanOptions& options, JobContext& job);

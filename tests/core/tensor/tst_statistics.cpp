@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/statistics.h"
 
+#include "core/tensor/block_sums.h"
 #include "core/tensor/convert.h"
 
 #include <doctest/doctest.h>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 
 using namespace shardscope;
@@ -193,4 +195,35 @@ TEST_CASE("octaves by the exponent")
     for (const auto& octave : histogram.octaves())
         found.emplace_back(octave.exponent, octave.count);
     CHECK(found == std::vector<std::pair<int, uint64_t>>{{-127, 2}, {-1, 1}, {0, 3}, {1, 1}});
+}
+
+TEST_CASE("wide vectors of a processor make the same bits of a block's sums")
+{
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal;
+    for (const size_t size : {0U, 1U, 7U, 8U, 9U, 31U, 32U, 100U, 2047U, 2048U}) {
+        CAPTURE(size);
+        std::vector<double> values(size);
+        for (double& value : values)
+            value = random() % 5 == 0 ? 0.0 : normal(random);
+        if (size > 2)
+            values[2] = -0.0;
+        const BlockSums wide = sumBlock(values);
+        const BlockSums plain = sumBlockPlainly(values);
+        CHECK(wide.values == plain.values);
+        CHECK(wide.squares == plain.squares);
+        CHECK(wide.magnitudes == plain.magnitudes);
+        CHECK(wide.low == plain.low);
+        CHECK(wide.high == plain.high);
+        CHECK(wide.zeros == plain.zeros);
+        CHECK(sumSquaredDeviations(values, 0.25) == sumSquaredDeviationsPlainly(values, 0.25));
+        CHECK(std::accumulate(plain.zeros.begin(), plain.zeros.end(), int64_t{0})
+            == std::count(values.begin(), values.end(), 0.0));
+        if (size > 0) {
+            CHECK(*std::min_element(wide.low.begin(), wide.low.end())
+                == *std::min_element(values.begin(), values.end()));
+            CHECK(*std::max_element(wide.high.begin(), wide.high.end())
+                == *std::max_element(values.begin(), values.end()));
+        }
+    }
 }
