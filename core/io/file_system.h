@@ -170,6 +170,8 @@ public:
     /// Whether a new file in `folder` could share the bytes of a file (WriteFile::shareBytesOf). Leaves
     /// nothing behind; false where it cannot be determined.
     virtual bool canShareBytes(const Path& file, const Path& folder) = 0;
+    /// Seconds for which a limit on bytes a second has held calls back so far, summed over all threads.
+    [[nodiscard]] virtual double secondsHeldBack() const { return 0; }
 
     virtual Status makeDirectory(const Path& path, uint32_t mode = 0755) = 0; ///< parent must exist
     virtual Status makeDirectories(const Path& path) = 0;

@@ -94,6 +94,7 @@ public:
     Result<std::vector<DirectoryEntry>> list(const Path& path) override { return m_inner.list(path); }
     Result<Path> canonical(const Path& path) override { return m_inner.canonical(path); }
     Result<Space> space(const Path& path) override { return m_inner.space(path); }
+    [[nodiscard]] double secondsHeldBack() const override { return m_inner.secondsHeldBack(); }
     bool canShareBytes(const Path& file, const Path& folder) override
     {
         return m_inner.canShareBytes(file, folder);

@@ -61,10 +61,18 @@ void RateLimit::pass(uint64_t bytes)
     std::chrono::steady_clock::time_point start;
     {
         const std::lock_guard lock(m_mutex);
-        start = std::max(m_next, std::chrono::steady_clock::now());
+        const auto now = std::chrono::steady_clock::now();
+        start = std::max(m_next, now);
         m_next = start + duration;
+        m_heldBack += start - now;
     }
     std::this_thread::sleep_until(start);
+}
+
+double RateLimit::secondsHeldBack() const
+{
+    const std::lock_guard lock(m_mutex);
+    return std::chrono::duration<double>(m_heldBack).count();
 }
 
 LimitedFileSystem::LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond)

@@ -21,11 +21,14 @@ public:
 
     /// Waits until so many bytes may pass. The first ones pass at once.
     void pass(uint64_t bytes);
+    /// Seconds that calls of pass() have waited, summed.
+    [[nodiscard]] double secondsHeldBack() const;
 
 private:
     uint64_t m_bytesPerSecond;
-    std::mutex m_mutex;
+    mutable std::mutex m_mutex;
     std::chrono::steady_clock::time_point m_next; ///< when the next bytes may pass
+    std::chrono::steady_clock::duration m_heldBack{};
 };
 
 /// Files that are read and written with at most so many bytes a second, both together, for shared file
@@ -38,6 +41,7 @@ public:
     Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override;
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;
     Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override;
+    [[nodiscard]] double secondsHeldBack() const override { return m_limit->secondsHeldBack(); }
 
 private:
     std::shared_ptr<RateLimit> m_limit; ///< shared with the open files

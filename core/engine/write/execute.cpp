@@ -52,6 +52,8 @@ const char* ExecuteReport::limitedBy() const
     const auto longest = std::ranges::max_element(kInputOutputStages, {}, secondsOf);
     if (secondsOf(*longest) <= 0)
         return nullptr;
+    if (secondsHeldBack >= secondsOf(*longest) / 2)
+        return "bwlimit";
     return processorShare() >= kBusyShare ? "processor" : kStageNames[static_cast<size_t>(*longest)];
 }
 

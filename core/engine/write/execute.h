@@ -49,6 +49,7 @@ struct ExecuteReport {
     double processorSeconds = 0; ///< of the whole process while the job ran
     uint64_t bytesRead = 0; ///< from the source, about
     uint64_t bytesReadBack = 0;
+    double secondsHeldBack = 0; ///< by a limit on bytes a second, summed over all threads
     size_t workers = 1; ///< threads of each stage
 
     /// Bytes a second that a stage had while it worked: its limit if nothing else had limited it. Only of
@@ -56,8 +57,9 @@ struct ExecuteReport {
     [[nodiscard]] double rateOf(Stage stage) const;
     /// The share of all processors' time that was used, 0 to 1.
     [[nodiscard]] double processorShare() const;
-    /// "processor" if that was busy nearly all of the time, else "reading", "writing" or "verification": the
-    /// stage whose threads worked longest. Null if nothing was done.
+    /// "bwlimit" if a limit on bytes a second held threads back for most of the time; "processor" if that was
+    /// busy nearly all of the time; else "reading", "writing" or "verification": the stage whose threads
+    /// worked longest. Null if nothing was done.
     [[nodiscard]] const char* limitedBy() const;
 };
 

@@ -102,6 +102,7 @@ Result<ExecuteReport> Execution::run()
 {
     const auto start = std::chrono::steady_clock::now();
     const double processorAtStart = processorSeconds();
+    const double heldBackAtStart = m_files.secondsHeldBack();
     m_report.output = m_target;
     SHARDSCOPE_CHECK(m_job.poll());
     SHARDSCOPE_CHECK(checkPlanNames(m_plan));
@@ -126,6 +127,7 @@ Result<ExecuteReport> Execution::run()
         ? 0
         : static_cast<double>(m_report.bytesWritten) / static_cast<double>(m_plan.writesBytes());
     m_report.bytesRead = static_cast<uint64_t>(static_cast<double>(m_plan.readsBytes()) * written);
+    m_report.secondsHeldBack = m_files.secondsHeldBack() - heldBackAtStart;
     m_report.bytesReadBack = m_report.verified ? m_report.bytesWritten : 0;
     if (m_report.seconds > 0)
         m_report.bytesPerSecond = static_cast<double>(m_report.bytesWritten) / m_report.seconds;

@@ -172,5 +172,6 @@ TEST_CASE("--bwlimit needs a rate, and spreads the bytes of a job over time")
     const double bytes = answer.at("plan").at("reads_bytes").get<double>()
         + 2 * answer.at("plan").at("writes_bytes").get<double>();
     CHECK(seconds >= 0.8 * bytes / (1 << 20));
+    CHECK(answer.at("result").at("limited_by") == "bwlimit");
     CHECK(answerOf({"verify", folder / "out"}).at("ok") == true);
 }

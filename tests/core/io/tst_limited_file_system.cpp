@@ -51,12 +51,14 @@ TEST_CASE("reads and writes of all files together keep the limit, and get the sa
     CHECK(found == block);
     // 300,000 bytes: the last block of 50,000 begins 0.25 s after the first one.
     CHECK(secondsSince(start) >= 0.25);
+    CHECK(files.secondsHeldBack() >= 0.25);
 }
 
 TEST_CASE("a pause is not saved up for later")
 {
     io::RateLimit limit(1'000'000);
     limit.pass(1);
+    CHECK(limit.secondsHeldBack() == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const auto start = Clock::now();
     for (int i = 0; i < 3; ++i)
