@@ -66,7 +66,7 @@ Command verifyCommand()
         .name = "verify",
         .summary = "read every byte and check it",
         .description = {"Reads every byte and checks the CRC of every record, the structure of every file, "
-                        "and the SHA-256 of every file against the manifest that Shardscope writes. If there "
+                        "and the digest of every file against the manifest that Shardscope writes. If there "
                         "is no manifest, it checks only CRCs and structure, and says so.",
             "With --against, every parameter and state is compared with another checkpoint. The numbers of "
             "ranks may differ. The exit status is 1 when something differs or is damaged."},

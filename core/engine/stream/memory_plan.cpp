@@ -11,7 +11,6 @@ namespace {
 /// and summing.
 constexpr uint64_t kChunk = uint64_t{1} << 20;
 constexpr uint64_t kSmallChunk = uint64_t{256} << 10;
-constexpr uint64_t kPage = 4096;
 /// One is filled, one is consumed, two wait: the two sides rarely block each other.
 constexpr size_t kBuffers = 4;
 
@@ -22,12 +21,13 @@ MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files, bool r
     MemoryPlan plan;
     plan.buffersPerWorker = jobs > 1 ? kBuffers : 1;
     plan.readBackBuffers = readsBack ? 1 : 0;
-    const uint64_t buffers = plan.buffersPerWorker + plan.readBackBuffers;
-    const uint64_t affordable = limitBytes / (buffers * kSmallChunk);
+    const uint64_t buffers = plan.buffersPerWorker + plan.readBackBuffers + 1;
+    const uint64_t affordable = limitBytes / (buffers * kSmallChunk + MemoryPlan::kPage);
     plan.workers = static_cast<size_t>(
         std::clamp<uint64_t>(std::min<uint64_t>(jobs, files), 1, std::max<uint64_t>(affordable, 1)));
-    const uint64_t share = limitBytes / (plan.workers * buffers);
-    plan.chunkBytes = static_cast<size_t>(std::clamp(share / kPage * kPage, kPage, kChunk));
+    const uint64_t share = (limitBytes / plan.workers - MemoryPlan::kPage) / buffers;
+    plan.chunkBytes = static_cast<size_t>(
+        std::clamp(share / MemoryPlan::kPage * MemoryPlan::kPage, MemoryPlan::kPage, kChunk));
     return plan;
 }
 

@@ -19,10 +19,12 @@ tl::unexpected<Error> changed(const PlanSource& source)
 
 } // namespace
 
-SourcePool::SourcePool(io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit)
+SourcePool::SourcePool(
+    io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit, size_t blockBytes)
     : m_files(files)
     , m_sources(sources)
     , m_limit(std::max<size_t>(limit, 1))
+    , m_blocks(std::make_shared<io::BlockBuffers>(blockBytes))
 {
 }
 
@@ -35,9 +37,12 @@ Result<std::shared_ptr<const io::ReadFile>> SourcePool::open(uint32_t source)
             return found->second->second;
         }
     }
-    SHARDSCOPE_TRY(std::shared_ptr<const io::ReadFile> file, m_files.openRead(m_sources[source].path));
-    if (file->identity() != m_sources[source].identity)
+    SHARDSCOPE_TRY(auto opened, m_files.openRead(m_sources[source].path));
+    if (opened->identity() != m_sources[source].identity)
         return changed(m_sources[source]);
+    if (io::suitsDirectReading(*opened))
+        opened = io::readPastPageCache(std::move(opened), m_blocks);
+    const std::shared_ptr<const io::ReadFile> file = std::move(opened);
     const std::lock_guard lock(m_mutex);
     if (!m_open.contains(source)) {
         if (m_recent.size() >= m_limit) {
@@ -71,7 +76,7 @@ size_t SourcePool::limitFor(size_t workers)
     // that are open, and the rest of the process needs some, too. For direct I/O a file is open twice.
     const size_t needed = 5 * workers + 2 * kReadBackFiles + 64;
     const size_t all = limit.rlim_cur;
-    return std::clamp<size_t>(all > needed ? (all - needed) / 2 : 1, 1, 256);
+    return std::clamp<size_t>(all > needed ? (all - needed) / 3 : 1, 1, 256);
 }
 
 } // namespace shardscope

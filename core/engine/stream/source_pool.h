@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/io/file_system.h"
+#include "core/io/uncached_file.h"
 #include "core/plan/model/write_plan.h"
 
 #include <list>
@@ -14,11 +15,13 @@
 namespace shardscope {
 
 /// The open source files of a job, within the descriptor limit; those that were not used for longest are
-/// closed. Thread-safe.
+/// closed. Files that are not in the page cache are read by direct I/O. Thread-safe.
 class SourcePool
 {
 public:
-    SourcePool(io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit);
+    /// `blockBytes`: of the buffers for direct I/O, one for each thread that reads at a time.
+    SourcePool(
+        io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit, size_t blockBytes);
 
     /// The file, open for reading. SourceChanged if it changed since the plan was made.
     Result<std::shared_ptr<const io::ReadFile>> open(uint32_t source);
@@ -34,6 +37,7 @@ private:
     io::FileSystem& m_files;
     const std::vector<PlanSource>& m_sources;
     size_t m_limit;
+    std::shared_ptr<io::BlockBuffers> m_blocks;
     std::mutex m_mutex;
     std::list<Entry> m_recent; ///< most recently used first
     std::unordered_map<uint32_t, std::list<Entry>::iterator> m_open;

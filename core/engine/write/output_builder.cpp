@@ -33,7 +33,8 @@ OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkF
     , m_sha256(resources.sha256)
     , m_readsBack(resources.readsBack)
     , m_job(job)
-    , m_sources(files, plan.sources(), SourcePool::limitFor(m_memory.workers))
+    , m_sources(files, plan.sources(), SourcePool::limitFor(m_memory.workers),
+          static_cast<size_t>(m_memory.coverBytes()))
     , m_finished(plan.files().size())
     , m_written(plan.files().size())
 {

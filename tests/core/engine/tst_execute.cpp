@@ -7,7 +7,10 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -217,4 +220,77 @@ TEST_CASE("a job of many small files needs few descriptors")
     REQUIRE(report);
     CHECK(report->verified);
     checkComplete(bench);
+}
+
+namespace {
+
+/// Counts what is read by direct I/O below a folder.
+class CountingFiles final : public io::ForwardingFileSystem
+{
+public:
+    explicit CountingFiles(std::filesystem::path folder)
+        : ForwardingFileSystem(io::realFileSystem())
+        , m_folder(std::move(folder))
+    {
+    }
+
+    Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override
+    {
+        class File final : public io::ForwardingReadFile
+        {
+        public:
+            File(std::unique_ptr<io::ReadFile> inner, std::atomic<uint64_t>& bytes)
+                : ForwardingReadFile(std::move(inner))
+                , m_bytes(bytes)
+            {
+            }
+            Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
+            {
+                m_bytes += out.size();
+                return ForwardingReadFile::readFromDevice(offset, out);
+            }
+
+        private:
+            std::atomic<uint64_t>& m_bytes;
+        };
+        SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openRead(path));
+        if (!path.string().starts_with(m_folder.string()))
+            return file;
+        return std::unique_ptr<io::ReadFile>(std::make_unique<File>(std::move(file), directBytes));
+    }
+
+    std::atomic<uint64_t> directBytes = 0;
+
+private:
+    std::filesystem::path m_folder;
+};
+
+} // namespace
+
+TEST_CASE("sources that are not in the page cache are read by direct I/O, for the same output")
+{
+    for (const unsigned jobs : {1u, 2u}) {
+        Bench bench({3, 2, 5, 700'000, 3}, TemporaryFolder::Where::Disk);
+        bool possible = true;
+        for (const PlanSource& source : bench.plan.sources()) {
+            const auto file = io::realFileSystem().openRead(source.path);
+            REQUIRE(file);
+            struct stat status {
+            };
+            REQUIRE(::stat(source.path.c_str(), &status) == 0);
+            possible = possible && major(status.st_dev) != 0 && (*file)->readsDirectly();
+        }
+        ::sync(); // what was not written back stays in the page cache
+        for (const PlanSource& source : bench.plan.sources()) {
+            const auto file = io::realFileSystem().openRead(source.path);
+            REQUIRE(file);
+            (*file)->dropCache(0, (*file)->size());
+        }
+        CountingFiles files(bench.plan.sourceRun());
+        const auto report = run(bench, bench.options(jobs), files);
+        REQUIRE_MESSAGE(report, describe(report.error()));
+        checkComplete(bench);
+        CHECK(report->fingerprint == expectedFingerprint(bench.plan));
+        CHECK((files.directBytes > bench.plan.writesBytes() / 2) == possible);
+    }
 }
