@@ -139,7 +139,7 @@ int main(int argc, char** argv)
     QApplication application(argc, argv);
     QApplication::setApplicationName(u"shardscope-gui"_s);
     QApplication::setApplicationDisplayName(u"Shardscope"_s);
-    QApplication::setDesktopFileName(u"shardscope"_s);
+    QApplication::setDesktopFileName(u"org.shardscope.Shardscope"_s);
     QApplication::setStyle(new shardscope::ui::AppStyle);
     QCommandLineParser parser;
     declareOptions(parser);

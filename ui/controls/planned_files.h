@@ -4,19 +4,26 @@
 #include "core/plan/model/write_plan.h"
 #include "ui/style/theme.h"
 
-#include <QTableWidget>
+#include <QTableView>
+
+#include <memory>
 
 namespace shardscope::ui {
 
-/// The files that a plan will write, with their exact sizes; the first two thousand of them.
-class PlannedFiles : public QTableWidget
+class PlannedFilesModel;
+
+/// The files that a plan will write, with their exact sizes: all of them.
+class PlannedFiles : public QTableView
 {
     Q_OBJECT
 public:
     PlannedFiles(Theme& theme, const QString& name, QWidget* parent = nullptr);
 
     /// Null empties it.
-    void setPlan(const WritePlan* plan);
+    void setPlan(std::shared_ptr<const WritePlan> plan);
+
+private:
+    PlannedFilesModel* m_model;
 };
 
 } // namespace shardscope::ui

@@ -127,7 +127,7 @@ void ExportDialog::show(ExportPreview preview)
     else
         m_messages->hide();
     m_foot->showPlan(plan, m_preview.freeBytes, !m_preview.problem);
-    m_fileList->setPlan(plan);
+    m_fileList->setPlan(m_preview.plan);
     const QString warnings = plan != nullptr ? planWarnings(*plan) : QString();
     m_warnings->setPlainText(warnings.isEmpty() && plan != nullptr ? tr("None.") : warnings);
     m_facts->setTabText(

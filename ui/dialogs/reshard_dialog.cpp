@@ -231,7 +231,7 @@ void ReshardDialog::showUnits()
 
 void ReshardDialog::showFacts()
 {
-    m_fileList->setPlan(m_preview.plan.get());
+    m_fileList->setPlan(m_preview.plan);
     m_warnings->clear();
     m_batch->clear();
     m_equal->clear();

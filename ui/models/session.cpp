@@ -132,14 +132,14 @@ void Session::receive(Stage stage, bool refining)
         Q_EMIT progressChanged(stage.progress);
         return;
     }
+    if (!*stage.result && m_checkpoint)
+        m_place = m_shown; // before anybody asks for the path of what is shown
     if (stage.last) {
         m_opening = false;
         Q_EMIT progressChanged({});
         Q_EMIT openingChanged(false);
     }
     if (!*stage.result) {
-        if (m_checkpoint)
-            m_place = m_shown;
         Q_EMIT openFailed(stage.result->error());
         return;
     }

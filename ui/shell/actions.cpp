@@ -62,14 +62,14 @@ void addNavigationActions(Actions& actions, const Maker& make)
     actions.palette
         = make(u"actionPalette"_s, Words::tr("Command &Palette…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_P});
     actions.quickOpen
-        = make(u"actionQuickOpen"_s, Words::tr("Find Para&meter…"), {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
+        = make(u"actionQuickOpen"_s, Words::tr("Find P&arameter…"), {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
     actions.pageWindow = make(
         u"actionPageWindow"_s, Words::tr("Open Page in Own &Window"), {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
     actions.saveMap = make(u"actionSaveMap"_s, Words::tr("&Save Picture of the Map…"),
         {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
     actions.compare = make(
         u"actionCompare"_s, Words::tr("Compare &With…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s);
-    actions.nextDifference = make(u"actionNextDifference"_s, Words::tr("Next &Difference"), {Qt::Key_F7});
+    actions.nextDifference = make(u"actionNextDifference"_s, Words::tr("Ne&xt Difference"), {Qt::Key_F7});
     actions.previousDifference
         = make(u"actionPreviousDifference"_s, Words::tr("Previous Diff&erence"), {Qt::SHIFT | Qt::Key_F7});
     actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
@@ -100,7 +100,7 @@ void addViewActions(Actions& actions, const Maker& make)
 {
     actions.themeGroup = new QActionGroup(make.parent);
     const std::array themeNames = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s};
-    const std::array themeTexts = {Words::tr("Like the &Desktop"), Words::tr("&Light"), Words::tr("&Dark")};
+    const std::array themeTexts = {Words::tr("Like the D&esktop"), Words::tr("&Light"), Words::tr("&Dark")};
     for (size_t i = 0; i < actions.themes.size(); ++i) {
         actions.themes[i] = make(themeNames[i], themeTexts[i], {});
         actions.themes[i]->setCheckable(true);

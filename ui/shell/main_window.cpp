@@ -36,6 +36,17 @@ namespace {
 /// Logs what is on screen; off unless QT_LOGGING_RULES enables it.
 Q_LOGGING_CATEGORY(windowLog, "shardscope.window", QtWarningMsg)
 
+/// Tag and run; of files without them, what was opened.
+QString nameOf(const Checkpoint& checkpoint, const io::Path& opened)
+{
+    QStringList parts;
+    if (!checkpoint.tag.empty())
+        parts.append(toText(checkpoint.tag));
+    if (!checkpoint.runFolder.filename().empty())
+        parts.append(pathText(checkpoint.runFolder.filename()));
+    return parts.isEmpty() ? pathText(opened.filename()) : parts.join(u" – "_s);
+}
+
 } // namespace
 
 MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, QWidget* parent)
@@ -61,6 +72,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectActions();
     connectSession();
     connectPages();
+    QApplication::instance()->installEventFilter(this);
     m_focusRing = new FocusRing(m_theme, this);
     // Rebuilt widgets would come last in the tab order.
     connect(m_details, &DetailsPanel::shown, this, &MainWindow::orderPanes);
@@ -154,8 +166,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         m_start->clearMessages();
         setWindowTitle(tr("Shardscope"));
     } else {
-        setWindowTitle(tr("%1 – %2 – Shardscope")
-                           .arg(toText(checkpoint->tag), pathText(checkpoint->runFolder.filename())));
+        setWindowTitle(tr("%1 – Shardscope").arg(nameOf(*checkpoint, m_session.path())));
         rememberPlace();
         if (checkpoint->fullyRead && isVisible())
             qCInfo(windowLog, "shows %s %s", qUtf8Printable(pathText(checkpoint->runFolder.filename())),
@@ -171,6 +182,8 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 
 void MainWindow::showOpenError(const Error& error)
 {
+    m_pageWanted.clear(); // they were meant for what could not be opened
+    m_addressWanted.clear();
     if (m_session.checkpoint())
         m_messages->showError(error);
     else

@@ -113,8 +113,9 @@ void MainWindow::connectView()
             m_theme.setMode(static_cast<ThemeMode>(i));
         });
     m_actions.themes[static_cast<size_t>(m_theme.mode())]->setChecked(true);
-    connect(m_actions.fullScreen, &QAction::toggled, this,
-        [this](bool on) { on ? showFullScreen() : showNormal(); });
+    connect(m_actions.fullScreen, &QAction::toggled, this, [this](bool on) {
+        setWindowState(windowState().setFlag(Qt::WindowFullScreen, on)); // a maximised window stays one
+    });
     connect(m_actions.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
 }
 
@@ -313,14 +314,23 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
     }
 }
 
-void MainWindow::mousePressEvent(QMouseEvent* event)
+bool MainWindow::eventFilter(QObject* watched, QEvent* event)
 {
-    if (event->button() == Qt::BackButton)
-        m_history.back();
-    else if (event->button() == Qt::ForwardButton)
-        m_history.forward();
-    else
-        QMainWindow::mousePressEvent(event);
+    // The buttons for back and forward work over every widget; views would select what is below them.
+    const bool pressed = event->type() == QEvent::MouseButtonPress;
+    if (!pressed && event->type() != QEvent::MouseButtonRelease
+        && event->type() != QEvent::MouseButtonDblClick)
+        return QMainWindow::eventFilter(watched, event);
+    const auto button = static_cast<QMouseEvent*>(event)->button();
+    const auto* widget = qobject_cast<QWidget*>(watched);
+    if ((button != Qt::BackButton && button != Qt::ForwardButton) || widget == nullptr)
+        return QMainWindow::eventFilter(watched, event);
+    const QWidget* const top = widget->window();
+    if (top != this && !(isAncestorOf(top) && qobject_cast<const QDockWidget*>(top) != nullptr))
+        return QMainWindow::eventFilter(watched, event);
+    if (pressed || event->type() == QEvent::MouseButtonDblClick)
+        button == Qt::BackButton ? m_history.back() : m_history.forward();
+    return true;
 }
 
 void MainWindow::changeEvent(QEvent* event)

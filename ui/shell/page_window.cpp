@@ -97,8 +97,9 @@ void PageWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_page->showSession(m_session);
     m_checkpoint = checkpoint;
     m_selection.select(std::move(kept));
-    setWindowTitle(checkpoint ? tr("%1 – %2 – Shardscope").arg(m_title, toText(checkpoint->tag))
-                              : tr("%1 – Shardscope").arg(m_title));
+    setWindowTitle(checkpoint && !checkpoint->tag.empty()
+            ? tr("%1 – %2 – Shardscope").arg(m_title, toText(checkpoint->tag))
+            : tr("%1 – Shardscope").arg(m_title));
 }
 
 } // namespace shardscope::ui

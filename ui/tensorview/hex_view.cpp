@@ -5,6 +5,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
+#include <QtMath>
 
 #include <algorithm>
 
@@ -45,9 +46,9 @@ uint64_t HexView::perLine() const
 
 void HexView::measure()
 {
-    const QFontMetrics metrics(font());
-    m_rowHeight = metrics.height() + 4;
-    m_charWidth = metrics.horizontalAdvance(u'0');
+    const QFontMetricsF metrics(font());
+    m_rowHeight = qCeil(metrics.height()) + 4;
+    m_charWidth = qCeil(metrics.horizontalAdvance(u'0')); // a width cut to pixels would cut the last digit
     const uint64_t bytes = m_pages.source() ? m_pages.source()->bytes() : 0;
     const auto digits = static_cast<int>(QString::number(bytes, 16).size());
     m_offsetWidth = m_charWidth * std::max(digits, 4) + 2 * kPad;

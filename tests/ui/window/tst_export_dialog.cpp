@@ -89,8 +89,9 @@ private Q_SLOTS:
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
         auto* files = dialog->findChild<PlannedFiles*>(u"exportFiles"_s);
-        QCOMPARE(files->rowCount(), static_cast<int>(dialog->preview().plan->files().size()));
-        QVERIFY(!files->findItems(file, Qt::MatchExactly).isEmpty());
+        const QAbstractItemModel* listed = files->model();
+        QCOMPARE(listed->rowCount(), static_cast<int>(dialog->preview().plan->files().size()));
+        QVERIFY(!listed->match(listed->index(0, 0), Qt::DisplayRole, file, 1, Qt::MatchExactly).isEmpty());
         QVERIFY(dialog->findChild<QLabel*>(u"exportSummary"_s)->text().contains(u"free"_s));
         dialog->startButton()->click();
         QCOMPARE(ui.window().jobs().jobs().size(), 1);

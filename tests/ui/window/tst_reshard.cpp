@@ -209,7 +209,7 @@ private Q_SLOTS:
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
         QCOMPARE(dialog->preview().plan->worldSize(), static_cast<uint32_t>(ranks));
-        QCOMPARE(dialog->findChild<QTableWidget*>(u"reshardFiles"_s)->rowCount(),
+        QCOMPARE(dialog->findChild<QTableView*>(u"reshardFiles"_s)->model()->rowCount(),
             static_cast<int>(dialog->preview().plan->files().size()));
         QCOMPARE(dialog->preview().target->units.front().partition.ranks(), static_cast<uint32_t>(ranks));
         const QString command = dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text();

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the window keeps and what it drops: after failed opens, full screen, and clicks with other buttons.
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QDir>
+#include <QFile>
+#include <QMenuBar>
+#include <QRegularExpression>
+#include <QSignalSpy>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTest>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+/// A file with weights alone, without a checkpoint around it.
+QString loneWeights(WindowFixture& ui)
+{
+    const QString folder = ui.folder(u"weights"_s);
+    QDir().mkpath(folder);
+    QByteArray header = R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+    header.append(QByteArray((8 - header.size() % 8) % 8, ' '));
+    QByteArray bytes(8, '\0');
+    bytes[0] = static_cast<char>(header.size());
+    bytes += header + QByteArray(8, '\0');
+    QFile file(folder % u"/model.safetensors"_s);
+    return file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() ? file.fileName() : QString();
+}
+
+/// The letters that open the entries of a menu, in lower case.
+QString mnemonicsOf(const QList<QAction*>& actions)
+{
+    QString out;
+    for (const QAction* action : actions) {
+        QString text = action->text();
+        text.remove(u"&&"_s);
+        const qsizetype at = text.indexOf(u'&');
+        if (!action->isSeparator() && action->isVisible() && at >= 0)
+            out += text[at + 1].toLower();
+    }
+    return out;
+}
+
+} // namespace
+
+class TestWindowState : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void failedOpensAreNotRecent()
+    {
+        WindowFixture ui;
+        const QString weights = loneWeights(ui);
+        QVERIFY(!weights.isEmpty());
+        QVERIFY(ui.open(weights));
+        QVERIFY(ui.checkpoint() != nullptr);
+        const qsizetype before = ui.settings().recent().size();
+        QVERIFY(ui.open(ui.folder(u"not there"_s)));
+        QCOMPARE(ui.settings().recent().size(), before);
+        for (const RecentEntry& entry : ui.settings().recent())
+            QVERIFY2(!entry.path.contains(u"not there"_s), qUtf8Printable(entry.path));
+    }
+
+    void whatAFailedOpenWantedIsForgotten()
+    {
+        WindowFixture ui;
+        ui.window().openPath(ui.folder(u"not there"_s));
+        ui.window().showPageWhenOpen(u"files"_s);
+        ui.window().selectWhenOpen(u"rank:0"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint() == nullptr);
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentIndex(), 0);
+        QVERIFY(ui.window().selection().current().isEmpty());
+    }
+
+    void everyTitleNamesSomething()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QCOMPARE(ui.window().windowTitle(), u"global_step6 – zero2-w2 – Shardscope"_s);
+        QVERIFY(ui.open(loneWeights(ui)));
+        QVERIFY(ui.checkpoint() != nullptr);
+        QCOMPARE(ui.window().windowTitle(), u"model.safetensors – Shardscope"_s);
+    }
+
+    void theApplicationIsNamedLikeItsDesktopFile()
+    {
+        // Wayland finds name and icon of a window by it.
+        QFile source(QString::fromStdString(sourceFolder()) % u"/app/gui/main.cpp"_s);
+        QVERIFY(source.open(QIODevice::ReadOnly));
+        static const QRegularExpression call(u"setDesktopFileName\\(u\"([^\"]+)\""_s);
+        const auto match = call.match(QString::fromUtf8(source.readAll()));
+        QVERIFY(match.hasMatch());
+        QVERIFY(QFile::exists(QString::fromStdString(sourceFolder()) % u"/packaging/linux/"_s
+            % match.captured(1) % u".desktop"_s));
+    }
+
+    void fullScreenKeepsMaximised()
+    {
+        WindowFixture ui;
+        auto* fullScreen = ui.find<QAction>("actionFullScreen");
+        ui.window().showMaximized();
+        QVERIFY(ui.window().isMaximized());
+        fullScreen->trigger();
+        QVERIFY(ui.window().isFullScreen());
+        fullScreen->trigger();
+        QVERIFY(!ui.window().isFullScreen());
+        QVERIFY(ui.window().isMaximized());
+        ui.window().showNormal();
+        fullScreen->trigger();
+        fullScreen->trigger();
+        QVERIFY(!ui.window().isFullScreen());
+        QVERIFY(!ui.window().isMaximized());
+    }
+
+    void otherButtonsDoNotSelect()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ui.window().showPage(u"parameters"_s);
+        auto* table = ui.find<QTableView>("parameterTable");
+        const auto place = [&](int row) { return table->visualRect(table->model()->index(row, 0)).center(); };
+        QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, place(1));
+        QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, place(2));
+        QVERIFY(ui.settle());
+        QCOMPARE(table->currentIndex().row(), 2);
+        QTest::mouseClick(table->viewport(), Qt::BackButton, {}, place(0));
+        QVERIFY(ui.settle());
+        QCOMPARE(table->currentIndex().row(), 1);
+        QTest::mouseClick(table->viewport(), Qt::ForwardButton, {}, place(0));
+        QVERIFY(ui.settle());
+        QCOMPARE(table->currentIndex().row(), 2);
+    }
+
+    void mnemonicsOfAMenuDiffer()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QList<QList<QAction*>> menus{ui.window().menuBar()->actions()};
+        for (const QMenu* menu : ui.window().menuBar()->findChildren<QMenu*>())
+            menus.append(menu->actions());
+        QVERIFY(menus.size() > 5);
+        for (const QList<QAction*>& menu : menus) {
+            const QString letters = mnemonicsOf(menu);
+            const QSet<QChar> different(letters.begin(), letters.end());
+            QVERIFY2(different.size() == letters.size(),
+                qUtf8Printable(letters % u": "_s % (menu.isEmpty() ? QString() : menu.first()->text())));
+        }
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestWindowState, WithDisplay)
+#include "tst_window_state.moc"
