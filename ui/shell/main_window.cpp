@@ -152,6 +152,9 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_filter->setEnabled(checkpoint != nullptr);
     m_history.clear();
     if (!refined) {
+        const io::Path run = checkpoint ? checkpoint->runFolder : io::Path();
+        if (std::exchange(m_shownRun, run) != run && m_pageWanted != u"compare"_s)
+            m_compare->setOther({}); // it was for the former run
         m_filters.clear();
         m_filter->clear();
         m_filterCount->clear();

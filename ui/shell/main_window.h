@@ -175,6 +175,7 @@ private:
     QByteArray m_defaultDocks;
     QByteArray m_openDocks; ///< as they were when the start page came; empty while a checkpoint is open
     QHash<const Page*, QString> m_filters; ///< of the pages with one of their own
+    io::Path m_shownRun; ///< the run folder of what is shown
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;

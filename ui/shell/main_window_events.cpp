@@ -186,7 +186,7 @@ ReshardDialog* MainWindow::showReshardDialog()
     if (!m_actions.reshard->isEnabled())
         return nullptr;
     auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
-        m_settings.lastTarget(), m_theme, this);
+        m_settings.lastTarget(m_session.checkpoint()->runFolder), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ReshardDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
@@ -196,7 +196,7 @@ ReshardDialog* MainWindow::showReshardDialog()
             options.sourceRunFolder = run;
             options.verify = wish.verify;
             options.force = wish.force;
-            m_settings.setLastTarget(QString::fromStdString(wish.destination.parent_path().native()));
+            m_settings.setLastTarget(run, wish.destination.parent_path());
             m_jobs.add(makeReshardJob(m_session.files(), plan, options));
         });
     dialog->open();
@@ -208,7 +208,7 @@ ExportDialog* MainWindow::showExportDialog()
     if (!m_actions.exportWeights->isEnabled())
         return nullptr;
     auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
-        m_settings.lastTarget(), m_theme, this);
+        m_settings.lastTarget(m_session.checkpoint()->runFolder), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ExportDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
@@ -218,7 +218,7 @@ ExportDialog* MainWindow::showExportDialog()
             options.sourceRunFolder = run;
             options.verify = wish.verify;
             options.force = wish.force;
-            m_settings.setLastTarget(QString::fromStdString(wish.target.parent_path().native()));
+            m_settings.setLastTarget(run, wish.target.parent_path());
             m_jobs.add(makeExportJob(m_session.files(), preview.plan, options));
         });
     dialog->open();
@@ -230,7 +230,7 @@ void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, cons
     ExecuteOptions options;
     options.destination = toPath(folder);
     options.sourceRunFolder = plan->source()->runFolder;
-    m_settings.setLastTarget(QString::fromStdString(options.destination.parent_path().native()));
+    m_settings.setLastTarget(options.sourceRunFolder, options.destination.parent_path());
     m_jobs.add(makeRepairJob(m_session.files(), plan, options));
 }
 

@@ -66,14 +66,16 @@ void Settings::setWindow(const QByteArray& geometry, const QByteArray& docks)
     m_store.setValue(u"window/docks"_s, docks);
 }
 
-QString Settings::lastTarget() const
+QString Settings::lastTarget(const io::Path& run) const
 {
-    return m_store.value(u"reshard/target"_s).toString();
+    const bool same = m_store.value(u"reshard/run"_s).toString() == QString::fromStdString(run.native());
+    return same ? m_store.value(u"reshard/target"_s).toString() : QString();
 }
 
-void Settings::setLastTarget(const QString& folder)
+void Settings::setLastTarget(const io::Path& run, const io::Path& folder)
 {
-    m_store.setValue(u"reshard/target"_s, folder);
+    m_store.setValue(u"reshard/run"_s, QString::fromStdString(run.native()));
+    m_store.setValue(u"reshard/target"_s, QString::fromStdString(folder.native()));
 }
 
 QList<RecentEntry> Settings::recent() const

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/io/file_system.h"
 #include "ui/style/theme.h"
 
 #include <QByteArray>
@@ -38,8 +39,9 @@ public:
     [[nodiscard]] QByteArray geometry() const;
     [[nodiscard]] QByteArray docks() const;
     void setWindow(const QByteArray& geometry, const QByteArray& docks);
-    [[nodiscard]] QString lastTarget() const;
-    void setLastTarget(const QString& folder);
+    /// Where the last result of this run was written; empty for another run, whose place is elsewhere.
+    [[nodiscard]] QString lastTarget(const io::Path& run) const;
+    void setLastTarget(const io::Path& run, const io::Path& folder);
 
     /// Pinned ones first, then newest first.
     [[nodiscard]] QList<RecentEntry> recent() const;

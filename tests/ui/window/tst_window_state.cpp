@@ -2,9 +2,11 @@
 // What the window keeps and what it drops: after failed opens, full screen, and clicks with other buttons.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/reshard_dialog.h"
 
 #include <QDir>
 #include <QFile>
+#include <QLineEdit>
 #include <QMenuBar>
 #include <QRegularExpression>
 #include <QSignalSpy>
@@ -77,6 +79,36 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero2-w2")));
         QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentIndex(), 0);
         QVERIFY(ui.window().selection().current().isEmpty());
+    }
+
+    void whatIsComparedBelongsToARun()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* other = ui.find<QLineEdit>("compareOther");
+        ui.window().compareWith(samplePath("zero2-w2"), false);
+        QVERIFY(ui.open(samplePath("zero2-w2/global_step6")));
+        QCOMPARE(other->text(), samplePath("zero2-w2")); // the same run
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QCOMPARE(other->text(), QString());
+        ui.window().openPath(samplePath("zero1-w2"));
+        ui.window().compareWith(samplePath("zero2-w2"), false); // meant for what is being opened
+        QVERIFY(ui.settle());
+        QCOMPARE(other->text(), samplePath("zero2-w2"));
+    }
+
+    void theLastTargetIsOfTheSameRun()
+    {
+        WindowFixture ui;
+        ui.settings().setLastTarget(samplePath("zero2-w2").toStdString(), "/results");
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardTarget"_s)->text().startsWith(u"/results/"_s));
+        dialog->reject();
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        dialog = ui.window().showReshardDialog();
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardTarget"_s)->text().startsWith(samplePath("")));
+        dialog->reject();
     }
 
     void everyTitleNamesSomething()
