@@ -10,28 +10,74 @@
 #include <QClipboard>
 #include <QHBoxLayout>
 #include <QMenu>
+#include <QStyleOptionToolButton>
+#include <QStylePainter>
 #include <QToolButton>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+/// Shortens its text in the middle, to `least` letters where there is no room, and to a fixed number anyway.
+class NameButton final : public QToolButton
+{
+public:
+    NameButton(int least, QWidget* parent)
+        : QToolButton(parent)
+        , m_least(least)
+    {
+        setAutoRaise(true);
+        setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+        setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+    }
+
+    [[nodiscard]] QSize sizeHint() const override { return sizeFor(kMost); }
+    [[nodiscard]] QSize minimumSizeHint() const override { return sizeFor(m_least); }
+
+protected:
+    void paintEvent(QPaintEvent* /*event*/) override
+    {
+        QStylePainter painter(this);
+        QStyleOptionToolButton option;
+        initStyleOption(&option);
+        if (const int lacking = QToolButton::sizeHint().width() - width(); lacking > 0)
+            option.text = fontMetrics().elidedText(
+                text(), Qt::ElideMiddle, fontMetrics().horizontalAdvance(text()) - lacking);
+        painter.drawComplexControl(QStyle::CC_ToolButton, option);
+    }
+
+private:
+    static constexpr int kMost = 40;
+
+    [[nodiscard]] QSize sizeFor(int letters) const
+    {
+        const int room = fontMetrics().averageCharWidth() * letters;
+        QSize out = QToolButton::sizeHint();
+        out.rwidth() -= std::max(0, fontMetrics().horizontalAdvance(text()) - room);
+        return out;
+    }
+
+    int m_least;
+};
+
+} // namespace
+
 Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, QWidget* parent)
     : QWidget(parent)
     , m_theme(theme)
-    , m_folder(new QToolButton(this))
-    , m_tag(new QToolButton(this))
+    , m_folder(new NameButton(12, this))
+    , m_tag(new NameButton(20, this))
     , m_thing(new ElidedLabel(this))
 {
     setObjectName(u"breadcrumb"_s);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_folder->setObjectName(u"breadcrumbFolder"_s);
-    m_folder->setAutoRaise(true);
-    m_folder->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     m_folder->setIcon(themedIcon(theme, u"folder"_s, ThemeRole::MutedText));
     m_tag->setObjectName(u"breadcrumbTag"_s);
-    m_tag->setAutoRaise(true);
-    m_tag->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     m_tag->setIcon(themedIcon(theme, u"tag"_s, ThemeRole::MutedText));
     m_tag->setPopupMode(QToolButton::InstantPopup);
     m_tag->setMenu(new QMenu(m_tag));
@@ -52,6 +98,12 @@ Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, QWidget* parent)
         [this](const QAction* action) { Q_EMIT tagRequested(action->data().toString()); });
     connect(&selection, &Selection::changed, this, &Breadcrumb::follow);
     setCheckpoint(nullptr);
+}
+
+QSize Breadcrumb::sizeHint() const
+{
+    // A tool bar gives all widgets what they hint at before it stretches one, or hides the last.
+    return {minimumSizeHint().width(), QWidget::sizeHint().height()};
 }
 
 void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)

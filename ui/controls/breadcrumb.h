@@ -20,6 +20,7 @@ class Breadcrumb : public QWidget
 public:
     Breadcrumb(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
+    [[nodiscard]] QSize sizeHint() const override;
     void setCheckpoint(const CheckpointPtr& checkpoint);
 
 Q_SIGNALS:

@@ -13,6 +13,7 @@
 #include <QTabWidget>
 #include <QTableView>
 #include <QTest>
+#include <QToolBar>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -109,6 +110,26 @@ private Q_SLOTS:
         dialog = ui.window().showReshardDialog();
         QVERIFY(dialog->findChild<QLineEdit*>(u"reshardTarget"_s)->text().startsWith(samplePath("")));
         dialog->reject();
+    }
+
+    void aLongNameLeavesRoomForTheToolBar()
+    {
+        WindowFixture ui;
+        const QString copy = ui.folder(QString(120, u'r'));
+        copiedSample("zero2-w2", copy);
+        QVERIFY(ui.open(copy));
+        auto* bar = ui.find<QToolBar>("mainToolBar");
+        for (const int width : {1440, 900}) {
+            ui.window().resize(width, 700);
+            QVERIFY(ui.settle());
+            for (const char* const name :
+                {"actionCheckButton", "actionReshardButton", "actionExportButton"}) {
+                auto* button = bar->findChild<QWidget*>(QString::fromLatin1(name));
+                QVERIFY2(button != nullptr && button->isVisible(), name);
+                QVERIFY(bar->rect().contains(button->geometry()));
+            }
+            QVERIFY(ui.find<QWidget>("breadcrumbFolder")->geometry().right() <= ui.window().width());
+        }
     }
 
     void everyTitleNamesSomething()
