@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct I/O: the same bytes with it, without it, and where it applies to a part only.
 #include "core/io/file_system.h"
+#include "core/io/forwarding_file_system.h"
 #include "core/io/uncached_file.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -167,6 +168,34 @@ TEST_CASE("bytes are the same with direct I/O of a file that is not in the page 
             CHECK(past.error().code == ErrorCode::Damaged);
         }
     }
+}
+
+TEST_CASE("an error of the device reaches the reader of a file that is not in the page cache")
+{
+    class Broken final : public io::ForwardingReadFile
+    {
+    public:
+        using ForwardingReadFile::ForwardingReadFile;
+        Status readFromDevice(uint64_t /*offset*/, std::span<uint8_t> /*out*/) const override
+        {
+            return fail(ErrorCode::Unreadable, "broken", path().string());
+        }
+    };
+    const TemporaryFolder folder;
+    const io::Path path = folder / "file";
+    spill(path, randomText(size_t{1} << 20));
+    auto opened = io::realFileSystem().openRead(path);
+    REQUIRE(opened);
+    const auto file = io::readPastPageCache(
+        std::make_unique<Broken>(std::move(*opened)), std::make_shared<io::BlockBuffers>(266'240));
+    std::vector<uint8_t> out(size_t{1} << 19);
+    for (int again = 0; again < 2; ++again) { // the buffer returned to the pool
+        const Status read = file->readAt(7, out);
+        REQUIRE_FALSE(read);
+        CHECK(read.error().code == ErrorCode::Unreadable);
+        CHECK(read.error().path == path.string());
+    }
+    CHECK(file->readAt(7, std::span(out).first(100)));
 }
 
 TEST_CASE("direct reading suits large files on a disk that are not in the page cache")
