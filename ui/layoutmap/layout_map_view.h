@@ -2,7 +2,7 @@
 #pragma once
 
 // Room ui/layoutmap: the map as one widget with its canvas, rulers, legend, minimap, mouse and keys. It uses
-// ui/layoutmap/{tiles,geometry}, ui/{controls,models,text,style}, core/{layout,base}. Start with
+// ui/layoutmap/{tiles,geometry}, ui/{controls,models,widgets,text,style}, core/{layout,base}. Start with
 // LayoutMapView; others need no more than it, MapLegend and MapPicture.
 
 #include "ui/layoutmap/geometry/map_bookmarks.h"

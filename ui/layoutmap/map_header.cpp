@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "ui/layoutmap/geometry/map_text.h"
+#include "ui/widgets/flow_layout.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -14,19 +15,23 @@ namespace shardscope::ui {
 
 namespace {
 
-QComboBox* addChoice(QHBoxLayout* layout, const QString& label, const QString& objectName, const QString& tip)
+/// A caption and its box, which stay together when the header takes several lines.
+QComboBox* addChoice(FlowLayout* layout, const QString& label, const QString& objectName, const QString& tip)
 {
-    auto* caption = new QLabel(label, layout->parentWidget());
-    auto* box = new QComboBox(layout->parentWidget());
+    auto* pair = new QWidget(layout->parentWidget());
+    auto* caption = new QLabel(label, pair);
+    auto* box = new QComboBox(pair);
     box->setObjectName(objectName);
     box->setToolTip(tip);
     box->setAccessibleName(tip);
     box->setMaxVisibleItems(24);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     caption->setBuddy(box);
-    layout->addWidget(caption);
-    layout->addWidget(box);
-    layout->addSpacing(8);
+    auto* line = new QHBoxLayout(pair);
+    line->setContentsMargins(0, 0, 8, 0);
+    line->addWidget(caption);
+    line->addWidget(box);
+    layout->addWidget(pair);
     return box;
 }
 
@@ -36,7 +41,7 @@ MapHeader::MapHeader(QWidget* parent)
     : QWidget(parent)
 {
     setObjectName(QStringLiteral("mapHeader"));
-    auto* layout = new QHBoxLayout(this);
+    auto* layout = new FlowLayout(this);
     layout->setContentsMargins(8, 4, 8, 4);
     m_unit = addChoice(layout, tr("&Unit"), QStringLiteral("mapUnit"), tr("Flat group or sub-group to show"));
     m_unit->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -51,7 +56,6 @@ MapHeader::MapHeader(QWidget* parent)
     for (const auto mode : kMapColourModes) {
         m_mode->addItem(MapText::modeName(mode), static_cast<int>(mode));
     }
-    layout->addStretch(1);
     auto* fit = new QToolButton(this);
     fit->setObjectName(QStringLiteral("mapFit"));
     fit->setText(tr("Fit"));

@@ -96,6 +96,11 @@ QWidget* ChangeSetPanel::makeChoices()
     auto* line = new QHBoxLayout;
     rows->addLayout(line);
     rows->addWidget(m_values);
+    for (QComboBox* const box : {m_masters, m_moments}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        box->setMinimumContentsLength(14);
+        box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    }
     line->addWidget(m_masters);
     line->addWidget(m_moments);
     line->addWidget(m_donor, 1);

@@ -4,6 +4,7 @@
 #include "ui/models/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/flow_layout.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -93,14 +94,14 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(12, 8, 12, 6);
     rows->setSpacing(4);
-    auto* line = new QHBoxLayout;
-    rows->addLayout(line);
+    auto* controls = new QWidget(this);
+    auto* line = new FlowLayout(controls);
+    line->setContentsMargins(0, 0, 0, 0);
+    rows->addWidget(controls);
     rows->addWidget(m_facts);
-    line->setSpacing(8);
     line->addWidget(m_check);
     line->addWidget(m_depth);
     line->addWidget(m_stop);
-    line->addStretch(1);
     line->addWidget(makeChips(theme));
     line->addWidget(m_save);
     setFocusProxy(m_check);

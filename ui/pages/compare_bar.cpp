@@ -3,6 +3,7 @@
 
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/flow_layout.h"
 
 #include <QFileDialog>
 #include <QFileInfo>
@@ -81,27 +82,29 @@ CompareBar::CompareBar(Theme& theme, const Settings& settings, QWidget* parent)
 QWidget* CompareBar::makeOptions()
 {
     auto* options = new QWidget(this);
-    auto* flow = new QHBoxLayout(options);
+    auto* flow = new FlowLayout(options);
     flow->setContentsMargins(0, 0, 0, 0);
-    flow->setSpacing(6);
     m_stateButton = new QToolButton(options);
     m_stateButton->setObjectName(u"compareStates"_s);
     m_stateButton->setPopupMode(QToolButton::InstantPopup);
     m_stateButton->setMenu(m_states);
     m_stateButton->setToolTip(tr("Which states are compared"));
     flow->addWidget(m_stateButton);
-    flow->addSpacing(10);
     const auto addField = [&](const QString& name, const QString& title, const QString& tip) {
-        auto* label = new QLabel(title, options);
-        auto* field = new QLineEdit(options);
+        auto* pair = new QWidget(options);
+        auto* line = new QHBoxLayout(pair);
+        line->setContentsMargins(8, 0, 0, 0);
+        auto* label = new QLabel(title, pair);
+        auto* field = new QLineEdit(pair);
         field->setObjectName(name);
         field->setToolTip(tip);
         field->setAccessibleName(tip);
         field->setPlaceholderText(u"0"_s);
         field->setFixedWidth(field->fontMetrics().horizontalAdvance(u"0.000001000"_s));
         label->setBuddy(field);
-        flow->addWidget(label);
-        flow->addWidget(field);
+        line->addWidget(label);
+        line->addWidget(field);
+        flow->addWidget(pair);
         connect(field, &QLineEdit::textChanged, this, &CompareBar::showOptions);
         connect(field, &QLineEdit::returnPressed, m_start, &QPushButton::click);
         return field;
@@ -109,7 +112,6 @@ QWidget* CompareBar::makeOptions()
     m_relative = addField(u"compareRtol"_s, tr("&rtol"),
         tr("Relative tolerance: values are close up to atol + rtol × |right|"));
     m_absolute = addField(u"compareAtol"_s, tr("&atol"), tr("Absolute tolerance"));
-    flow->addSpacing(10);
     addPatterns(options);
     return options;
 }
@@ -124,15 +126,20 @@ void CompareBar::addPatterns(QWidget* options)
         tr("How to merge tensor slices where the two sides are sliced differently: a JSON object with the "
            "keys of “universal_checkpoint_info” and lists of regular expressions"));
     m_patterns->setClearButtonEnabled(true);
-    auto* label = new QLabel(tr("Patter&ns"), options);
+    m_patterns->setMinimumWidth(m_patterns->fontMetrics().averageCharWidth() * 30);
+    auto* group = new QWidget(options);
+    auto* line = new QHBoxLayout(group);
+    line->setContentsMargins(8, 0, 0, 0);
+    auto* label = new QLabel(tr("Patter&ns"), group);
     label->setBuddy(m_patterns);
-    auto* choose = new QPushButton(tr("Browse…"), options);
+    auto* choose = new QPushButton(tr("Browse…"), group);
     choose->setObjectName(u"comparePatternsBrowse"_s);
     choose->setAccessibleName(tr("Choose the file of patterns"));
     choose->setAutoDefault(false);
     for (QWidget* part :
         {static_cast<QWidget*>(label), static_cast<QWidget*>(m_patterns), static_cast<QWidget*>(choose)})
-        options->layout()->addWidget(part);
+        line->addWidget(part);
+    options->layout()->addWidget(group);
     connect(m_patterns, &QLineEdit::textChanged, this, &CompareBar::showOptions);
     connect(m_patterns, &QLineEdit::returnPressed, m_start, &QPushButton::click);
     connect(choose, &QPushButton::clicked, this, &CompareBar::browsePatterns);

@@ -44,7 +44,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     , m_fragmentModel(new FragmentTableModel(this))
 {
     setObjectName(u"detailsPanel"_s);
-    setMinimumWidth(240);
+    setMinimumWidth(200);
     m_kind->setObjectName(u"detailsKind"_s);
     m_fragmentTitle->setObjectName(u"fragmentTitle"_s);
     m_title->setObjectName(u"detailsTitle"_s);

@@ -21,7 +21,7 @@ ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent
     , m_model(new ExplorerModel(this))
 {
     setObjectName(u"explorerPanel"_s);
-    setMinimumWidth(220); // a smaller width leaves no space for names
+    setMinimumWidth(180); // a smaller width leaves no space for names
     prepareTree(m_tree, theme, u"explorerTree"_s, tr("Explorer: modules, ranks, files, groups"));
     m_tree->setModel(m_model);
     m_tree->header()->setStretchLastSection(false);

@@ -3,6 +3,7 @@
 
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QAction>
@@ -44,7 +45,7 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     , m_settings(settings)
     , m_messages(new MessageBar(theme, this))
     , m_dropArea(new QWidget(this))
-    , m_hint(new QLabel(this))
+    , m_hint(new ElidedLabel(this))
     , m_open(new QPushButton(themedIcon(theme, u"open"_s), tr("Open a Checkpoint…"), this))
     , m_recentTitle(new QLabel(tr("Recent"), this))
     , m_recent(new QListWidget(this))

@@ -16,6 +16,7 @@ class QPushButton;
 
 namespace shardscope::ui {
 
+class ElidedLabel;
 class MessageBar;
 
 /// The page without an open checkpoint: the drop area, recent checkpoints, and why opening failed.
@@ -50,7 +51,7 @@ private:
     Settings& m_settings;
     MessageBar* m_messages;
     QWidget* m_dropArea;
-    QLabel* m_hint;
+    ElidedLabel* m_hint;
     QPushButton* m_open;
     QLabel* m_recentTitle;
     QListWidget* m_recent;

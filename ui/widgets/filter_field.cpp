@@ -20,7 +20,7 @@ FilterField::FilterField(Theme& theme, QWidget* parent)
     setPlaceholderText(tr("Filter (Ctrl+F)"));
     setClearButtonEnabled(true);
     addAction(themedIcon(theme, u"search"_s, ThemeRole::MutedText), QLineEdit::LeadingPosition);
-    setMinimumWidth(220);
+    setMinimumWidth(140);
     setMaximumWidth(420);
     setProblem({});
 }

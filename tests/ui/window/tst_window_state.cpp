@@ -132,6 +132,35 @@ private Q_SLOTS:
         }
     }
 
+    void theWindowFitsASmallScreen()
+    {
+        WindowFixture ui;
+        const QString copy = ui.folder(QString(120, u'r'));
+        copiedSample("zero3-w4", copy);
+        QVERIFY(ui.open(copy));
+        QVERIFY2(ui.window().minimumSizeHint().width() <= 900,
+            qUtf8Printable(QString::number(ui.window().minimumSizeHint().width())));
+        QVERIFY(ui.window().minimumSizeHint().height() <= 600);
+        ui.window().resize(900, 600);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.find<QToolBar>("mainToolBar")->findChild<QWidget*>(u"actionExportButton"_s)->isVisible());
+        for (const auto& [page, names] : std::initializer_list<std::pair<QString, QList<const char*>>>{
+                 {u"map"_s, {"mapUnit", "mapState", "mapProjection", "mapColourMode", "mapFit"}},
+                 {u"findings"_s, {"checkStart", "checkDepth", "checkErrors", "checkNotes", "checkSave"}},
+                 {u"compare"_s, {"compareOther", "compareStart", "compareRtol", "comparePatternsBrowse"}}}) {
+            QVERIFY(ui.window().showPage(page));
+            QVERIFY(ui.settle());
+            QCOMPARE(ui.window().size(), QSize(900, 600));
+            for (const char* const name : names) {
+                const auto* widget = ui.find<QTabWidget>("pageTabs")
+                                         ->currentWidget()
+                                         ->findChild<QWidget*>(QString::fromLatin1(name));
+                QVERIFY2(widget != nullptr && widget->isVisible(), name);
+                QVERIFY2(widget->visibleRegion().boundingRect() == widget->rect(), name);
+            }
+        }
+    }
+
     void everyTitleNamesSomething()
     {
         WindowFixture ui;
