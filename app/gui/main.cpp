@@ -56,7 +56,7 @@ void declareOptions(QCommandLineParser& parser)
         {u"screenshot"_s, u"Save a picture of the window as PNG and exit; needs no display."_s, u"FILE"_s});
     parser.addOption({u"page"_s,
         u"Begin with this page: overview, map, parameters, tensor, files, compare, "
-        "findings, reshard, export."_s,
+        "findings, reshard, export, manual."_s,
         u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
     parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
@@ -103,8 +103,8 @@ int saveScreenshot(MainWindow& window, const QCommandLineParser& parser)
     wish.path = parser.positionalArguments().value(0);
     wish.against = parser.value(u"against"_s);
     wish.select = parser.value(u"select"_s);
-    if (parser.isSet(u"size"_s))
-        wish.size = window.size();
+    if (const auto size = sizeOf(parser.value(u"size"_s)))
+        wish.size = *size;
     return takeScreenshot(window, wish) ? 0 : 3;
 }
 

@@ -8,6 +8,7 @@
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QLabel>
 #include <QPlainTextEdit>
@@ -39,7 +40,7 @@ ExportDialog::ExportDialog(
     setObjectName(u"exportDialog"_s);
     setWindowTitle(tr("Export %1").arg(toText(m_source->tag)));
     addManualKey(this, u"exporting"_s);
-    resize(980, 620);
+    resizeWithinScreen(this, {980, 620});
     auto* title = new QLabel(titleText(*m_source), this);
     QFont font = title->font();
     font.setPointSizeF(font.pointSizeF() * 1.3);
@@ -49,14 +50,16 @@ ExportDialog::ExportDialog(
     left->addWidget(title);
     left->addWidget(m_form);
     left->addStretch();
-    auto* upper = new QHBoxLayout;
+    auto* content = new QWidget(this);
+    auto* upper = new QHBoxLayout(content);
+    upper->setContentsMargins(0, 0, 0, 0);
     upper->setSpacing(22);
     upper->addLayout(left, 1);
     upper->addWidget(makeFacts(), 1);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addLayout(upper, 1);
+    rows->addWidget(scrolled(content, this), 1);
     rows->addWidget(m_messages);
     m_foot = new PlanFoot(theme, u"export"_s, this);
     rows->addWidget(m_foot);

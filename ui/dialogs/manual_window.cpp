@@ -3,6 +3,7 @@
 
 #include "core/report/documents/manual.h"
 #include "ui/text/text.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QDesktopServices>
 #include <QListWidget>
@@ -105,7 +106,7 @@ ManualWindow::ManualWindow(QWidget* parent)
 {
     setObjectName(u"manualWindow"_s);
     setWindowTitle(tr("Manual"));
-    resize(940, 720);
+    resizeWithinScreen(this, {940, 720});
     m_topics->setObjectName(u"manualTopics"_s);
     m_topics->setAccessibleName(tr("Pages of the manual"));
     for (const ManualPage& page : manualPages()) {

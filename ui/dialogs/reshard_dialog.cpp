@@ -10,6 +10,7 @@
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QComboBox>
 #include <QGridLayout>
@@ -52,7 +53,7 @@ ReshardDialog::ReshardDialog(
     setObjectName(u"reshardDialog"_s);
     setWindowTitle(tr("Reshard %1").arg(toText(m_source->tag)));
     addManualKey(this, u"resharding"_s);
-    resize(1120, 760);
+    resizeWithinScreen(this, {1120, 760});
     auto* title = new QLabel(titleText(*m_source), this);
     QFont font = title->font();
     font.setPointSizeF(font.pointSizeF() * 1.3);
@@ -69,12 +70,17 @@ ReshardDialog::ReshardDialog(
     upper->setSpacing(22);
     upper->addLayout(left, 2);
     upper->addWidget(maps, 3);
+    auto* content = new QWidget(this);
+    auto* parts = new QVBoxLayout(content);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(12);
+    parts->addLayout(upper, 3);
+    parts->addWidget(makeFacts(), 2);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addLayout(upper, 3);
+    rows->addWidget(scrolled(content, this), 1);
     rows->addWidget(m_messages);
-    rows->addWidget(makeFacts(), 2);
     m_foot = new PlanFoot(theme, u"reshard"_s, this);
     rows->addWidget(m_foot);
 
@@ -107,7 +113,7 @@ QWidget* ReshardDialog::makeMaps()
     m_after->setObjectName(u"reshardMapAfter"_s);
     for (LayoutMapView* map : {m_before, m_after}) {
         map->setCompact(true);
-        map->setMinimumSize(220, 180);
+        map->setMinimumSize(190, 160);
     }
     auto* grid = new QGridLayout(maps);
     grid->setContentsMargins(0, 0, 0, 0);

@@ -15,6 +15,7 @@
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QApplication>
 #include <QDockWidget>
@@ -63,7 +64,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     setWindowTitle(tr("Shardscope"));
     setAcceptDrops(true);
     setDockNestingEnabled(true);
-    resize(1440, 900);
+    resizeWithinScreen(this, {1440, 900});
     makePages();
     makeDocks();
     makeToolBar();

@@ -95,9 +95,12 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
             u"there is no page named “%1”; use overview, map, parameters, tensor, files, compare, findings, "
             u"reshard, export or manual"_s.arg(wish.page));
     }
+    shown->resize(wish.size);
     (void)shown->grab(); // the first picture makes the map request its tiles
     if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))
         return complain(u"the picture was not ready in time"_s);
+    if (shown->size() != wish.size)
+        return complain(u"this page needs at least %1x%2"_s.arg(shown->width()).arg(shown->height()));
     if (!shown->grab().save(wish.file, "PNG"))
         return complain(u"cannot write %1"_s.arg(wish.file));
     return true;

@@ -78,14 +78,17 @@ private Q_SLOTS:
     void takesPictures()
     {
         const Program program;
-        for (const char* page : {"overview", "map", "parameters", "files", "findings"}) {
-            const QString file = program.file(QString::fromLatin1(page) + u".png"_s);
-            const ProcessResult result = program.run({"--screenshot", file.toStdString(), "--page", page,
-                "--size", "1440x900", sample("zero3-w4")});
-            QVERIFY2(result.exitCode == 0, result.err.c_str());
-            const QImage image(file);
-            QCOMPARE(image.size(), QSize(1440, 900));
-        }
+        const auto take = [&](const std::string& page, const std::string& size) {
+            const QString file = program.file(QString::fromStdString(page + size) + u".png"_s);
+            const ProcessResult result = program.run(
+                {"--screenshot", file.toStdString(), "--page", page, "--size", size, sample("zero3-w4")});
+            return result.exitCode == 0 ? QImage(file).size() : QSize();
+        };
+        for (const char* page : {"overview", "map", "parameters", "tensor", "files", "compare", "findings",
+                 "reshard", "export", "manual"})
+            QCOMPARE(take(page, "900x600"), QSize(900, 600));
+        for (const char* page : {"map", "reshard"})
+            QCOMPARE(take(page, "1440x900"), QSize(1440, 900));
     }
 
     void saysWhatIsWrong_data()
@@ -102,6 +105,9 @@ private Q_SLOTS:
         QTest::newRow("cannot write")
             << QStringList{picture, u"/no such folder/a.png"_s, samplePath("zero2-w2")} << 3
             << u"cannot write"_s;
+        QTest::newRow("too small") << QStringList{picture, u"a.png"_s, u"--size"_s, u"400x300"_s,
+            samplePath("zero2-w2")} << 3
+                                   << u"needs at least"_s;
         QTest::newRow("no theme") << QStringList{u"--theme"_s, u"pink"_s} << 2 << u"--theme"_s;
         QTest::newRow("no size") << QStringList{u"--size"_s, u"10x10"_s} << 2 << u"--size"_s;
         QTest::newRow("no option") << QStringList{u"--nonsense"_s} << 2 << u"nonsense"_s;

@@ -2,8 +2,10 @@
 // What the window keeps and what it drops: after failed opens, full screen, and clicks with other buttons.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 
+#include <QDialogButtonBox>
 #include <QDir>
 #include <QFile>
 #include <QLineEdit>
@@ -158,6 +160,26 @@ private Q_SLOTS:
                 QVERIFY2(widget != nullptr && widget->isVisible(), name);
                 QVERIFY2(widget->visibleRegion().boundingRect() == widget->rect(), name);
             }
+        }
+    }
+
+    void dialogsFitASmallScreen()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        for (QDialog* const dialog :
+            QList<QDialog*>{ui.window().showReshardDialog(), ui.window().showExportDialog()}) {
+            QVERIFY(dialog != nullptr);
+            QVERIFY2(dialog->minimumSizeHint().width() <= 900, qUtf8Printable(dialog->objectName()));
+            QVERIFY2(dialog->minimumSizeHint().height() <= 500, qUtf8Printable(dialog->objectName()));
+            // As on a screen of 1366 x 768 at 150 %.
+            dialog->resize(900, 480);
+            QCoreApplication::processEvents();
+            QCOMPARE(dialog->size(), QSize(900, 480));
+            const auto* start = dialog->findChild<QDialogButtonBox*>();
+            QVERIFY(start != nullptr
+                && dialog->rect().contains(QRect(start->mapTo(dialog, QPoint()), start->size())));
+            dialog->reject();
         }
     }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QSize>
+
+class QWidget;
+
+namespace shardscope::ui {
+
+/// `content` in a scroll area without a frame, so that its smallest size does not limit the window.
+QWidget* scrolled(QWidget* content, QWidget* parent);
+
+/// Resizes a window to `wanted`, or to what its screen has room for beside panels and the window's frame.
+void resizeWithinScreen(QWidget* window, QSize wanted);
+
+} // namespace shardscope::ui
