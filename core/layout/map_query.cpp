@@ -299,7 +299,7 @@ bool MapQuery::anyMissing(uint32_t rowBegin, uint32_t rowEnd) const
     return m_missingBefore[rowEnd] > m_missingBefore[rowBegin];
 }
 
-MapQuery::Sum MapQuery::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+MapQuery::Sum MapQuery::amounts(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
 {
     Sum out;
     const uint64_t itemBytes = itemSize(flat().states[m_state].dtype);
@@ -313,6 +313,12 @@ MapQuery::Sum MapQuery::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, 
             for (uint32_t rank = first; rank < last; ++rank)
                 out.bytes += presentIn(rank, from, to) * itemBytes;
         });
+    return out;
+}
+
+MapQuery::Sum MapQuery::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+{
+    Sum out = amounts(rowBegin, rowEnd, begin, end);
     if (m_projection == Projection::Unrolled)
         out.params = rowBegin < std::min(rowEnd, 1u) ? partition().paramsInUnrolled(begin, end) : 0;
     else

@@ -91,12 +91,17 @@ public:
     };
     /// The sums of a selection. Parameters are counted by binary search. Stored bytes cost O(ranks in it).
     [[nodiscard]] Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+    /// The same without the number of parameters, which costs most.
+    [[nodiscard]] Sum amounts(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     [[nodiscard]] UnitId unit() const { return m_unit; }
     [[nodiscard]] const FlatUnit& flat() const { return m_checkpoint->units[index(m_unit)]; }
     [[nodiscard]] Projection projection() const { return m_projection; }
     [[nodiscard]] uint32_t stateIndex() const { return m_state; }
+    [[nodiscard]] const ParamLooks& looks() const { return *m_looks; }
+    /// Param, Missing or NotYetRead: what is known of a rank's shard.
+    [[nodiscard]] CellKind kindOf(uint32_t rank) const { return m_rankKinds[rank]; }
 
 private:
     [[nodiscard]] const FlatPartition& partition() const { return flat().partition; }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace shardscope {
 
@@ -21,8 +22,6 @@ public:
         , m_state(m_unit.states[stateIndex])
         , m_out(out)
     {
-        for (uint32_t i = 0; i < checkpoint.files.size(); ++i)
-            m_fileByName.emplace(checkpoint.files[i].name, FileId{i});
     }
 
     void add(const Finding& finding)
@@ -37,8 +36,8 @@ public:
             markFlat(*flat);
         } else if (const FileAddress* bytes = where.bytes()) {
             markFileAddress(*bytes);
-        } else if (const auto file = m_fileByName.find(where.file()); file != m_fileByName.end()) {
-            markFile(file->second);
+        } else if (const auto file = fileOf(where.file())) {
+            markFile(*file);
         }
     }
 
@@ -119,6 +118,19 @@ private:
             markRun(*share, address.element, address.element + 1);
     }
 
+    /// Checkpoints may have a unit per parameter: the names are read when a finding is about a file.
+    [[nodiscard]] std::optional<FileId> fileOf(std::string_view name)
+    {
+        if (name.empty())
+            return std::nullopt;
+        const auto files
+            = static_cast<uint32_t>(std::exchange(m_filesNamed, true) ? 0 : m_checkpoint.files.size());
+        for (uint32_t i = 0; i < files; ++i)
+            m_fileByName.emplace(m_checkpoint.files[i].name, FileId{i});
+        const auto file = m_fileByName.find(name);
+        return file == m_fileByName.end() ? std::nullopt : std::optional(file->second);
+    }
+
     /// The rank of this unit with its shard, present or missing, in that file.
     [[nodiscard]] std::optional<uint32_t> rankIn(FileId id) const
     {
@@ -141,16 +153,16 @@ private:
 
     void markFileAddress(const FileAddress& address)
     {
-        const auto file = m_fileByName.find(address.path);
-        const auto rank = file == m_fileByName.end() ? std::nullopt : rankIn(file->second);
+        const auto file = fileOf(address.path);
+        const auto rank = file ? rankIn(*file) : std::nullopt;
         if (!rank)
             return;
-        const auto& content = m_checkpoint.file(file->second).content;
+        const auto& content = m_checkpoint.file(*file).content;
         const auto record
             = content && !address.record.empty() ? content->zip().find(address.record) : std::nullopt;
         if (record && address.record.starts_with("data/"))
             return markRecord(*rank, *record);
-        const bool marked = address.record.empty() && markByte(*rank, file->second, address.byte);
+        const bool marked = address.record.empty() && markByte(*rank, *file, address.byte);
         if (!marked) // a record that is unknown or has no tensor concerns everything
             markRank(*rank);
     }
@@ -194,6 +206,7 @@ private:
     SeverityIndex& m_out;
     SeverityIndex::Level* m_level = nullptr;
     std::unordered_map<std::string_view, FileId> m_fileByName;
+    bool m_filesNamed = false;
 };
 
 namespace {

@@ -108,13 +108,13 @@ void timeStage(int stage, uint32_t ranks, uint32_t params, const Theme& theme)
         "%-34s %7.2f ms\n", "  first picture (complete)", static_cast<double>(timer.nsecsElapsed()) / 1e6);
 
     // The whole picture drawn in one pass on one thread, without any cache.
-    const auto& geometry = view.viewport()->geometry();
-    MapRenderRequest request;
-    request.source = view.canvas()->source();
-    request.geometry = geometry;
+    const auto& layout = view.viewport()->layout();
+    MapStackRequest request;
+    request.stack = view.canvas()->stack();
+    request.layout = view.viewport()->sharedLayout();
     request.palette = std::make_shared<const MapPalette>(view.canvas()->mapPalette());
-    request.width = static_cast<int>(geometry.contentWidth());
-    request.height = static_cast<int>(geometry.contentHeight());
+    request.width = static_cast<int>(layout.contentWidth());
+    request.height = static_cast<int>(layout.contentHeight());
     timer.start();
     const QImage whole = renderMap(request);
     std::printf("%-34s %7.2f ms   (%d x %d)\n", "  complete redraw, one thread",

@@ -137,10 +137,12 @@ void Breadcrumb::follow(const SelectedThing& thing)
     if (m_checkpoint) {
         if (thing.param != kNoParam)
             text = toText(m_checkpoint->params[index(thing.param)].name);
+        else if (thing.isPadding && thing.rank)
+            text = tr("padding of %1").arg(rankLabel(*m_checkpoint, rankAt(*m_checkpoint, *thing.rank)));
         else if (thing.file != kNoFile)
             text = toText(m_checkpoint->file(thing.file).name);
         else if (thing.rank)
-            text = toText(rankText(rankAt(*m_checkpoint, *thing.rank)));
+            text = rankLabel(*m_checkpoint, rankAt(*m_checkpoint, *thing.rank));
         else if (thing.unit != kNoUnit)
             text = heldUnitText(*m_checkpoint, m_checkpoint->units[index(thing.unit)]);
     }

@@ -78,6 +78,8 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
         {u"F"_s, tr("Centre the selection; again: fit it")},
         {u"[   ]"_s, tr("Previous, next fragment of the parameter")},
         {u"N   Shift+N"_s, tr("Next, previous finding")},
+        {u"Z   Shift+Z"_s, tr("Next, previous padding")},
+        {u"H   Shift+H"_s, tr("Fold a section, or all")},
         {u"P"_s, tr("Pin the rank's row on top, unpin it")},
         {u"M   Shift+M"_s, tr("Set a mark, go to the next one")},
         {u"U"_s, tr("Ranks as rows, or all as one line")},

@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
+#include "ui/layoutmap/geometry/map_navigation.h"
+#include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_header.h"
 #include "ui/layoutmap/map_interaction.h"
+#include "ui/layoutmap/map_layer_strip.h"
 #include "ui/layoutmap/map_legend.h"
+#include "ui/layoutmap/map_menu.h"
 #include "ui/layoutmap/map_minimap.h"
 #include "ui/layoutmap/map_pinned_rows.h"
+#include "ui/layoutmap/map_rank_totals.h"
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/map_scroll_bar.h"
 #include "ui/layoutmap/map_selection_link.h"
 #include "ui/layoutmap/rank_gutter.h"
 #include "ui/style/theme.h"
 
+#include <QApplication>
+#include <QClipboard>
+#include <QEvent>
 #include <QGridLayout>
+#include <QMenu>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace shardscope::ui {
 
@@ -26,7 +39,7 @@ LayoutMapView::LayoutMapView(const Theme* theme, QWidget* parent)
     arrangeChildren();
     connectChildren();
     applyTheme();
-    showUnit(false);
+    showSections(false);
 }
 
 LayoutMapView::~LayoutMapView()
@@ -38,6 +51,7 @@ void LayoutMapView::makeChildren()
 {
     m_header = new MapHeader(this);
     m_minimap = new MapMinimap(m_viewport, this);
+    m_layers = new MapLayerStrip(m_viewport, this);
     m_ruler = new MapRuler(m_viewport, this);
     m_pinned = new MapPinnedRows(m_viewport, this);
     m_gutter = new RankGutter(m_viewport, this);
@@ -45,6 +59,7 @@ void LayoutMapView::makeChildren()
     m_canvas->setAccessibleName(tr("Partition map"));
     m_interaction = new MapInteraction(m_canvas, m_viewport);
     m_link = new MapSelectionLink(m_canvas, m_viewport, m_interaction, this);
+    m_totals = new MapRankTotals(m_viewport, this);
     m_rowBar = new MapScrollBar(Qt::Vertical, m_viewport, this);
     m_columnBar = new MapScrollBar(Qt::Horizontal, m_viewport, this);
     m_legend = new MapLegend(this);
@@ -56,16 +71,18 @@ void LayoutMapView::arrangeChildren()
     auto* layout = new QGridLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(m_header, 0, 0, 1, 3);
+    layout->addWidget(m_header, 0, 0, 1, 4);
     layout->addWidget(m_minimap, 1, 1);
-    layout->addWidget(m_ruler, 2, 1);
-    layout->addWidget(m_pinned, 3, 0, 1, 2);
-    layout->addWidget(m_gutter, 4, 0);
-    layout->addWidget(m_canvas, 4, 1);
-    layout->addWidget(m_rowBar, 4, 2);
-    layout->addWidget(m_columnBar, 5, 1);
-    layout->addWidget(m_legend, 6, 0, 1, 3);
-    layout->setRowStretch(4, 1);
+    layout->addWidget(m_layers, 2, 1);
+    layout->addWidget(m_ruler, 3, 1);
+    layout->addWidget(m_pinned, 4, 0, 1, 2);
+    layout->addWidget(m_gutter, 5, 0);
+    layout->addWidget(m_canvas, 5, 1);
+    layout->addWidget(m_totals, 5, 2);
+    layout->addWidget(m_rowBar, 5, 3);
+    layout->addWidget(m_columnBar, 6, 1);
+    layout->addWidget(m_legend, 7, 0, 1, 4);
+    layout->setRowStretch(5, 1);
     layout->setColumnStretch(1, 1);
 }
 
@@ -74,29 +91,37 @@ void LayoutMapView::connectChildren()
     connect(m_theme, &Theme::changed, this, &LayoutMapView::applyTheme);
     connect(m_header, &MapHeader::unitChosen, this, &LayoutMapView::setUnit);
     connect(m_header, &MapHeader::stateChosen, this,
-        [this](uint32_t state) { setState(static_cast<int>(state)); });
+        [this](const QString& state) { setState(std::string_view(state.toStdString())); });
     connect(m_header, &MapHeader::projectionChosen, this, &LayoutMapView::setProjection);
     connect(m_header, &MapHeader::modeChosen, this, &LayoutMapView::setColourMode);
     connect(m_header, &MapHeader::fitRequested, m_viewport, &MapViewport::fit);
     connect(m_legend, &MapLegend::classToggled, this, &LayoutMapView::toggleClass);
     connect(m_canvas, &MapCanvas::overviewChanged, m_minimap, &MapMinimap::setOverview);
     connect(m_interaction, &MapInteraction::hoveredChanged, this, [this](const auto& point) {
+        updateRuler();
         m_ruler->setHovered(point ? std::optional(point->element) : std::nullopt);
-        m_gutter->setHovered(point ? std::optional(point->row) : std::nullopt);
+        m_gutter->setHovered(point);
     });
+    connect(m_viewport, &MapViewport::changed, this, &LayoutMapView::updateRuler);
+    connect(m_interaction->cursor(), &MapCursor::pinnedChanged, this, &LayoutMapView::updateRuler);
     connect(m_interaction, &MapInteraction::activated, this, [this](const auto& point) {
         if (point && m_canvas->marks().param != kNoParam) {
             Q_EMIT parameterActivated(m_canvas->marks().param);
         }
     });
+    connect(m_interaction, &MapInteraction::menuWanted, this, &LayoutMapView::showMenu);
     connect(m_interaction, &MapInteraction::rowPinWanted, this, &LayoutMapView::pinRow);
     connect(m_interaction, &MapInteraction::markWanted, this, &LayoutMapView::toggleMark);
     connect(m_interaction, &MapInteraction::nextMarkWanted, this, &LayoutMapView::goToNextMark);
     connect(m_interaction, &MapInteraction::projectionSwitchWanted, this, [this] {
-        setProjection(m_projection == MapQuery::Projection::Partitions ? MapQuery::Projection::Unrolled
+        setProjection(projection() == MapQuery::Projection::Partitions ? MapQuery::Projection::Unrolled
                                                                        : MapQuery::Projection::Partitions);
     });
     connect(m_gutter, &RankGutter::rowClicked, m_link, &MapSelectionLink::selectRow);
+    connect(m_gutter, &RankGutter::headerClicked, this, [this](uint32_t section) {
+        m_viewport->setFolded(section, !m_viewport->layout().isFolded(section));
+    });
+    connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
     connect(m_link, &MapSelectionLink::unitWanted, this, &LayoutMapView::setUnit);
 }
 
@@ -104,7 +129,9 @@ void LayoutMapView::applyTheme()
 {
     const auto palette = std::make_shared<const MapPalette>(mapPaletteFrom(*m_theme));
     m_minimap->setMapPalette(palette);
+    m_layers->setMapPalette(palette);
     m_ruler->setMapPalette(palette);
+    m_totals->setMapPalette(palette);
     m_gutter->setMapPalette(palette);
     m_pinned->setMapPalette(palette);
     m_canvas->setMapPalette(palette);
@@ -118,23 +145,47 @@ void LayoutMapView::applyTheme()
 
 void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
 {
-    const bool known
-        = m_checkpoint && checkpoint && m_unit != kNoUnit && index(m_unit) < checkpoint->units.size();
-    const bool sameSize = known
-        && m_checkpoint->units[index(m_unit)].partition.partitionElements()
-            == checkpoint->units[index(m_unit)].partition.partitionElements();
+    const bool sameRun = m_checkpoint && checkpoint && m_checkpoint->runFolder == checkpoint->runFolder;
+    const bool sameUnit = sameRun && m_subject.unit != kNoUnit
+        && index(m_subject.unit) < std::min(m_checkpoint->units.size(), checkpoint->units.size())
+        && m_checkpoint->units[index(m_subject.unit)].partition.partitionElements()
+            == checkpoint->units[index(m_subject.unit)].partition.partitionElements();
     m_checkpoint = std::move(checkpoint);
     m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
+    m_names = m_checkpoint ? std::make_shared<const MapNames>(m_checkpoint) : nullptr;
     m_findings.clear();
-    if (!sameSize) {
-        m_bookmarks.clear();
+    if (!sameRun) {
+        useDefaults();
     }
-    if (!known) {
-        m_unit = m_checkpoint && !m_checkpoint->units.empty() ? UnitId{0} : kNoUnit;
-        m_state = 0;
+    if (!sameUnit) {
+        m_subject.unit = kNoUnit;
     }
     m_header->setCheckpoint(m_checkpoint);
-    showUnit(sameSize);
+    showSections(sameRun);
+}
+
+void LayoutMapView::useDefaults()
+{
+    m_subject = {};
+    m_bookmarks.clear();
+    const MapStyle before = std::exchange(m_style, {});
+    m_style.lit = before.lit;
+    m_style.differences = before.differences;
+    if (m_checkpoint) {
+        // Names that tell nothing would give one colour to everything.
+        uint64_t known = 0;
+        uint64_t all = 0;
+        for (size_t i = 0; i < m_checkpoint->params.size(); ++i) {
+            const uint64_t elements = m_checkpoint->params[i].elements;
+            all += elements / 2;
+            known += m_looks->classes[i] == ParamClass::Other ? 0 : elements;
+        }
+        m_style.mode = known < all ? MapColourMode::Parameter : MapColourMode::Kind;
+    }
+    if (before.mode == MapColourMode::Difference && m_style.differences) {
+        m_style.mode = before.mode;
+    }
+    applyStyle();
 }
 
 void LayoutMapView::setFindings(std::vector<Finding> findings)
@@ -142,31 +193,43 @@ void LayoutMapView::setFindings(std::vector<Finding> findings)
     if (findings.empty() && m_findings.empty())
         return;
     m_findings = std::move(findings);
-    showUnit(true);
+    showSections(true);
 }
 
 void LayoutMapView::setUnit(UnitId unit)
 {
-    if (m_checkpoint && unit != m_unit && index(unit) < m_checkpoint->units.size()) {
-        m_unit = unit;
-        showUnit(false);
+    const bool known = m_checkpoint && (unit == kNoUnit || index(unit) < m_checkpoint->units.size());
+    if (known && unit != m_subject.unit) {
+        m_subject.unit = unit;
+        showSections(false);
     }
 }
 
 void LayoutMapView::setState(int state)
 {
-    const uint32_t wanted = state < 0 ? 0 : static_cast<uint32_t>(state);
-    if (wanted != m_state) {
-        m_state = wanted;
-        showUnit(true);
+    if (!m_checkpoint) {
+        return;
+    }
+    const auto names = mapStates(*m_checkpoint);
+    const size_t wanted = state < 0 ? 0 : static_cast<size_t>(state);
+    if (!names.empty()) {
+        setState(std::string_view(names[wanted < names.size() ? wanted : 0]));
+    }
+}
+
+void LayoutMapView::setState(std::string_view state)
+{
+    if (state != m_subject.state) {
+        m_subject.state = state;
+        showSections(true);
     }
 }
 
 void LayoutMapView::setProjection(MapQuery::Projection projection)
 {
-    if (projection != m_projection) {
-        m_projection = projection;
-        showUnit(false);
+    if (projection != m_subject.projection) {
+        m_subject.projection = projection;
+        showSections(false);
     }
 }
 
@@ -174,7 +237,7 @@ void LayoutMapView::setColourMode(MapColourMode mode)
 {
     m_style.mode = mode;
     applyStyle();
-    m_header->show(m_unit, m_state, m_projection, m_style.mode);
+    m_header->show(m_subject, m_style.mode);
 }
 
 void LayoutMapView::setSelection(Selection* selection)
@@ -184,7 +247,10 @@ void LayoutMapView::setSelection(Selection* selection)
 
 void LayoutMapView::setCompact(bool compact)
 {
+    m_compact = compact;
     m_header->setHidden(compact);
+    m_totals->setHidden(compact);
+    m_layers->setHidden(compact || !hasLayers());
     m_minimap->setHidden(compact);
     m_legend->setHidden(compact);
 }
@@ -215,7 +281,7 @@ void LayoutMapView::setDifferences(DifferenceMarksPtr differences)
         m_style.mode = MapColourMode::Kind;
     }
     applyStyle();
-    m_header->show(m_unit, m_state, m_projection, m_style.mode);
+    m_header->show(m_subject, m_style.mode);
 }
 
 void LayoutMapView::applyStyle()
@@ -225,9 +291,9 @@ void LayoutMapView::applyStyle()
     m_legend->setMapStyle(m_style);
 }
 
-void LayoutMapView::pinRow(uint32_t row)
+void LayoutMapView::pinRow(MapSource::Point row)
 {
-    if (m_projection == MapQuery::Projection::Unrolled) {
+    if (projection() == MapQuery::Projection::Unrolled) {
         m_link->say(tr("All ranks are one line here. There is no row to pin."));
     } else if (!m_pinned->toggle(row)) {
         m_link->say(tr("No more than %1 rows can be pinned.").arg(MapPinnedRows::kMaxRows));
@@ -236,75 +302,153 @@ void LayoutMapView::pinRow(uint32_t row)
 
 void LayoutMapView::toggleMark(MapSource::Point point)
 {
-    m_bookmarks.toggle(*m_canvas->source(), point);
+    m_bookmarks.toggle(m_canvas->stack()->sourceAt(point), point);
     showMarks();
+}
+
+void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
+    const std::optional<uint32_t>& header, const QPoint& globalPosition)
+{
+    auto* menu = new QMenu(this);
+    menu->setObjectName(QStringLiteral("mapMenu"));
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    const auto section = point ? std::optional(point->section) : header;
+    if (point) {
+        const MapSource& source = m_canvas->stack()->sourceAt(*point);
+        const ParamId param = m_canvas->stack()->cellAt(*point).param;
+        if (param != kNoParam) {
+            menu->addAction(tr("&Open Parameter"), this, [this, param] { Q_EMIT parameterActivated(param); });
+            menu->addSeparator();
+        }
+        for (const MapCopy& copy : mapCopies(source, *point)) {
+            menu->addAction(
+                copy.title, this, [text = copy.text] { QApplication::clipboard()->setText(text); });
+        }
+        menu->addSeparator();
+        menu->addAction(tr("&Zoom to Cell"), this,
+            [this, block = cellBlock(source, *point)] { m_viewport->zoomTo(block); });
+        menu->addAction(tr("&Pin or Unpin Rank") + QStringLiteral("\tP"), this,
+            [this, place = *point] { pinRow(place); });
+        menu->addAction(tr("Set or Remove &Mark") + QStringLiteral("\tM"), this,
+            [this, place = *point] { toggleMark(place); });
+        menu->addSeparator();
+    }
+    if (section && m_canvas->stack()->count() > 1) {
+        const UnitId unit = m_canvas->stack()->source(*section).parts().front().unit();
+        menu->addAction(tr("Show &Only This Section"), this, [this, unit] { setUnit(unit); });
+        const bool folded = m_viewport->layout().isFolded(*section);
+        menu->addAction((folded ? tr("Un&fold Section") : tr("&Fold Section")) + QStringLiteral("\tH"), this,
+            [this, number = *section, folded] { m_viewport->setFolded(number, !folded); });
+    } else if (m_subject.unit != kNoUnit && !m_compact) {
+        menu->addAction(tr("Show &Everything"), this, [this] { setUnit(kNoUnit); });
+    }
+    menu->addAction(tr("F&it the Page") + QStringLiteral("\t0"), m_viewport, &MapViewport::fit);
+    menu->popup(globalPosition);
 }
 
 void LayoutMapView::goToNextMark()
 {
     auto* cursor = m_interaction->cursor();
-    cursor->goTo(m_bookmarks.next(*m_canvas->source(), cursor->place()), tr("No marks. Press M to set one."));
+    cursor->goTo(m_bookmarks.next(*m_canvas->stack(), cursor->place()), tr("No marks. Press M to set one."));
 }
 
 void LayoutMapView::showMarks()
 {
     auto marks = m_canvas->marks();
     marks.dropped
-        = m_canvas->source() ? m_bookmarks.pointsOf(*m_canvas->source()) : std::vector<MapSource::Point>{};
+        = m_canvas->stack() ? m_bookmarks.pointsOf(*m_canvas->stack()) : std::vector<MapSource::Point>{};
     m_canvas->setMarks(marks);
-    std::vector<uint64_t> elements;
-    for (const auto& point : marks.dropped) {
-        elements.push_back(point.element);
+    m_ruler->setMarked(std::move(marks.dropped));
+}
+
+void LayoutMapView::updateRuler()
+{
+    const MapStackPtr& stack = m_canvas->stack();
+    if (!stack || stack->count() == 0) {
+        return;
     }
-    m_ruler->setMarked(std::move(elements));
+    const MapMarks& marks = m_canvas->marks();
+    const auto isShown = [&](const std::optional<MapSource::Point>& point) {
+        return point && point->section < stack->count();
+    };
+    const MapSource::Point place = isShown(marks.hovered) ? *marks.hovered
+        : isShown(marks.pinned)                           ? *marks.pinned
+                                                          : m_interaction->cursor()->place();
+    const MapSource& source = stack->source(place.section);
+    m_layers->setRow(place);
+    m_ruler->setSection(source.number(), itemSize(source.state().dtype),
+        stack->count() > 1 ? MapText::sectionName(source) : QString());
+}
+
+bool LayoutMapView::hasLayers() const
+{
+    return m_names && m_names->hasLayers();
+}
+
+void LayoutMapView::updateMargins()
+{
+    const double ratio = devicePixelRatioF();
+    // Names of ranks stand below the line that has all of them.
+    const int below = projection() == MapQuery::Projection::Unrolled ? fontMetrics().height() + 8 : 0;
+    const bool titled = m_canvas->stack() && (!m_compact || m_canvas->stack()->count() > 1);
+    m_viewport->setMargins(titled ? MapSectionHeaders::heightFor(font(), ratio) : 0,
+        static_cast<int>(std::lround(below * ratio)));
 }
 
 void LayoutMapView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
+    updateMargins(); // the pixel ratio may be another one
 }
 
-void LayoutMapView::showUnit(bool keepZoom)
+void LayoutMapView::changeEvent(QEvent* event)
 {
-    if (!m_checkpoint || m_unit == kNoUnit) {
-        setSource(nullptr, false);
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::FontChange) {
+        updateMargins();
+    }
+}
+
+void LayoutMapView::showSections(bool keepZoom)
+{
+    if (!m_checkpoint || mapSections(*m_checkpoint).empty()) {
+        setStack(nullptr, false);
         return;
     }
-    const auto& states = m_checkpoint->units[index(m_unit)].states;
-    if (states.empty()) {
-        setSource(nullptr, false);
-        return;
+    const auto names = mapStates(*m_checkpoint);
+    if (std::find(names.begin(), names.end(), m_subject.state) == names.end()) {
+        m_subject.state = names.front();
     }
-    m_state = m_state < states.size() ? m_state : 0;
-    setSource(std::make_shared<const MapSource>(
-                  m_checkpoint, MapQuery::Subject{m_unit, m_projection, m_state}, m_looks, m_findings),
+    setStack(std::make_shared<const MapStack>(
+                 m_checkpoint, m_subject, MapSource::Shared{.looks = m_looks, .names = m_names}, m_findings),
         keepZoom);
 }
 
-void LayoutMapView::setSource(MapSourcePtr source, bool keepZoom)
+void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
 {
     const auto marks = m_canvas->marks();
-    m_canvas->setSource(source);
-    m_minimap->setSource(source);
-    m_gutter->setSource(source);
-    m_pinned->setSource(source);
+    const auto sizes = stack ? stack->sizes() : std::vector<MapLayout::Size>{};
+    const bool sameSizes = m_canvas->stack() && stack && m_canvas->stack()->sizes() == sizes;
+    m_canvas->setStack(stack);
+    m_minimap->setStack(stack);
+    m_gutter->setStack(stack);
+    m_layers->setStack(stack);
+    m_layers->setHidden(m_compact || !hasLayers());
+    m_totals->setStack(stack);
+    m_pinned->setStack(stack);
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
-    m_rowBar->setSource(source);
-    m_legend->setSource(source);
-    m_header->show(m_unit, m_state, m_projection, m_style.mode);
-    if (source) {
-        m_ruler->setItemBytes(itemSize(source->state().dtype));
-    }
-    const auto& geometry = m_viewport->geometry();
-    const uint64_t columns = source ? source->query().columns() : 0;
-    const uint32_t rows = source ? source->query().rows() : 0;
-    if (!keepZoom || geometry.columns() != columns || geometry.rows() != rows) {
-        m_viewport->setWhole(columns, rows);
+    m_rowBar->setStack(stack);
+    m_legend->setStack(stack);
+    m_header->show(m_subject, m_style.mode);
+    updateMargins();
+    if (!keepZoom || !sameSizes) {
+        m_viewport->setWhole(sizes);
         m_link->follow();
     } else {
         m_canvas->setMarks(marks);
     }
+    updateRuler();
     showMarks();
 }
 

@@ -14,9 +14,11 @@ namespace shardscope::ui {
 
 class MapHeader;
 class MapInteraction;
+class MapLayerStrip;
 class MapLegend;
 class MapMinimap;
 class MapPinnedRows;
+class MapRankTotals;
 class MapRuler;
 class MapScrollBar;
 class MapSelectionLink;
@@ -24,10 +26,10 @@ class RankGutter;
 class Selection;
 class Theme;
 
-/// The partition map: every element of a flat group over its ranks, from the whole down to single values.
+/// The partition map: every element of a checkpoint over its ranks, from the whole down to single values.
 ///
-/// Shows one unit and one state of a checkpoint. A click changes the shared Selection; a parameter selected
-/// in another view is highlighted here on all ranks. GUI thread.
+/// Shows one state of all units, or of one of them. A click changes the shared Selection; a parameter
+/// selected in another view is highlighted here on all ranks. GUI thread.
 class LayoutMapView : public QWidget
 {
     Q_OBJECT
@@ -35,12 +37,16 @@ public:
     explicit LayoutMapView(const Theme* theme, QWidget* parent = nullptr);
     ~LayoutMapView() override;
 
-    /// Null empties the view. Unit, state and zoom are kept where the new checkpoint has them too. `looks`
-    /// are the checkpoint's, best made on a worker; null: made here, once.
+    /// Null empties the view. What is shown and how is kept for another checkpoint of the same run; the zoom,
+    /// where its sections are of the same sizes. `looks` are the checkpoint's, best made on a worker; null:
+    /// made here, once.
     void setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks = nullptr);
+    /// Shows the section of this unit alone; kNoUnit: all sections.
     void setUnit(UnitId unit);
-    /// Position in the unit's list of states; beyond its end: the first.
+    /// Position in mapStates(); beyond its end: the first.
     void setState(int state);
+    /// A name that no unit has is the first one's.
+    void setState(std::string_view state);
     void setProjection(MapQuery::Projection projection);
     void setColourMode(MapColourMode mode);
     /// Findings of the check, besides those from opening the checkpoint.
@@ -51,12 +57,12 @@ public:
     void setDifferences(DifferenceMarksPtr differences);
     /// The selection shared with other views; null for a map without other views.
     void setSelection(Selection* selection);
-    /// Hides header, legend and minimap, for maps shown side by side.
+    /// Hides all but the ranks, the ruler and the cells, for maps shown side by side.
     void setCompact(bool compact);
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
-    [[nodiscard]] UnitId unit() const { return m_unit; }
-    [[nodiscard]] MapQuery::Projection projection() const { return m_projection; }
+    [[nodiscard]] UnitId unit() const { return m_subject.unit; }
+    [[nodiscard]] MapQuery::Projection projection() const { return m_subject.projection; }
     [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
     [[nodiscard]] MapCanvas* canvas() const { return m_canvas; }
     [[nodiscard]] const MapPinnedRows& pinnedRows() const { return *m_pinned; }
@@ -67,43 +73,54 @@ Q_SIGNALS:
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
+    void changeEvent(QEvent* event) override;
 
 private:
     void makeChildren();
     void arrangeChildren();
     void connectChildren();
     void applyTheme();
-    void showUnit(bool keepZoom);
-    void setSource(MapSourcePtr source, bool keepZoom);
+    void showSections(bool keepZoom);
+    void setStack(const MapStackPtr& stack, bool keepZoom);
+    void useDefaults();
+    void updateMargins();
+    [[nodiscard]] bool hasLayers() const;
+    /// The ruler is that of the section under the mouse, else of the focused cell, else of the first one
+    /// seen.
+    void updateRuler();
     void toggleClass(ParamClass paramClass);
     void applyStyle();
-    void pinRow(uint32_t row);
+    void pinRow(MapSource::Point row);
     void toggleMark(MapSource::Point point);
+    void showMenu(const std::optional<MapSource::Point>& point, const std::optional<uint32_t>& header,
+        const QPoint& globalPosition);
     void goToNextMark();
     void showMarks();
 
     const Theme* m_theme;
     CheckpointPtr m_checkpoint;
     ParamLooksPtr m_looks;
+    MapNamesPtr m_names;
     std::vector<Finding> m_findings;
-    UnitId m_unit = kNoUnit;
-    uint32_t m_state = 0;
-    MapQuery::Projection m_projection = MapQuery::Projection::Partitions;
+    MapSubject m_subject;
     MapStyle m_style;
     MapBookmarks m_bookmarks;
 
     MapViewport* m_viewport;
     MapHeader* m_header = nullptr;
     MapMinimap* m_minimap = nullptr;
+    MapLayerStrip* m_layers = nullptr;
     MapRuler* m_ruler = nullptr;
     MapPinnedRows* m_pinned = nullptr;
     RankGutter* m_gutter = nullptr;
     MapCanvas* m_canvas = nullptr;
     MapInteraction* m_interaction = nullptr;
     MapSelectionLink* m_link = nullptr;
+    MapRankTotals* m_totals = nullptr;
     MapScrollBar* m_rowBar = nullptr;
     MapScrollBar* m_columnBar = nullptr;
     MapLegend* m_legend = nullptr;
+    bool m_compact = false;
 };
 
 } // namespace shardscope::ui

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int kOverviewWidth = 1200;
 constexpr int kOverviewHeight = 48;
+/// Each section has at least one row of pixels in the overview; what is below this is left out.
+constexpr int kTallestOverview = 4096;
 /// Tiles fetched ahead together with the visible ones take at most about half of the cache.
 constexpr size_t kMaxTilesWanted = 240;
 constexpr size_t kMaxZoomsTried = 24;
@@ -30,6 +32,7 @@ int64_t floorTile(double pixel)
 MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
     : QWidget(parent)
     , m_viewport(viewport)
+    , m_headers(viewport)
     , m_palette(std::make_shared<MapPalette>())
 {
     setObjectName(QStringLiteral("mapCanvas"));
@@ -39,6 +42,10 @@ MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
     setProperty(kShowsFocusFrame, true);
     setMinimumSize(120, 60);
     connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
+    connect(viewport, &MapViewport::rearranged, this, [this] {
+        ++m_revision;
+        m_cache.clear();
+    });
     connect(viewport, &MapViewport::selectedChanged, this, qOverload<>(&QWidget::update));
     connect(&m_values, &MapValues::arrived, this, qOverload<>(&QWidget::update));
     connect(&m_loader, &MapTileLoader::tileReady, this, [this](const MapTileKey& key, const QImage& tile) {
@@ -52,14 +59,20 @@ MapCanvas::~MapCanvas()
     m_loader.stop();
 }
 
-void MapCanvas::setSource(MapSourcePtr source)
+MapSourcePtr MapCanvas::source() const
 {
-    m_source = std::move(source);
+    return m_stack && m_stack->count() > 0 ? m_stack->sourcePtr(0) : nullptr;
+}
+
+void MapCanvas::setStack(MapStackPtr stack)
+{
+    m_stack = std::move(stack);
+    m_headers.setStack(m_stack);
     m_marks.hovered.reset();
     m_marks.pinned.reset();
     ++m_revision;
     m_labels.clear();
-    m_values.setSource(m_source);
+    m_values.setStack(m_stack);
     m_cache.clear();
     makeOverview();
     update();
@@ -68,6 +81,7 @@ void MapCanvas::setSource(MapSourcePtr source)
 void MapCanvas::setMapPalette(std::shared_ptr<const MapPalette> palette)
 {
     m_palette = std::move(palette);
+    m_headers.setMapPalette(m_palette);
     ++m_theme;
     makeOverview();
     update();
@@ -98,35 +112,38 @@ void MapCanvas::setMarks(const MapMarks& marks)
 void MapCanvas::makeOverview()
 {
     m_overview = {};
-    if (m_source && m_source->query().columns() > 0 && m_source->query().rows() > 0) {
-        const auto& query = m_source->query();
-        m_overviewGeometry
-            = MapGeometry(query.columns(), query.rows(), MapScale::fitting(query.columns(), kOverviewWidth),
-                MapRowScale::fitting(query.rows(), kOverviewHeight, kOverviewHeight));
-        MapRenderRequest request{
-            .source = m_source, .geometry = m_overviewGeometry, .style = m_style, .palette = m_palette};
-        request.width = static_cast<int>(m_overviewGeometry.contentWidth());
-        request.height = static_cast<int>(m_overviewGeometry.contentHeight());
-        m_overview = renderMap(request);
+    if (m_stack && m_stack->count() > 0) {
+        m_overviewLayout = MapLayout(m_stack->sizes());
+        const auto rows = static_cast<uint32_t>(std::min<uint64_t>(m_overviewLayout.rows(), UINT32_MAX));
+        m_overviewLayout.setScale(MapScale::fitting(m_overviewLayout.columns(), kOverviewWidth));
+        m_overviewLayout.setRowScale(MapRowScale::fitting(rows, kOverviewHeight, kOverviewHeight));
+        MapStackRequest request{.stack = m_stack,
+            .layout = std::make_shared<const MapLayout>(m_overviewLayout),
+            .style = m_style,
+            .palette = m_palette};
+        request.width = static_cast<int>(m_overviewLayout.contentWidth());
+        request.height
+            = static_cast<int>(std::min<int64_t>(m_overviewLayout.contentHeight(), kTallestOverview));
+        if (request.width > 0 && request.height > 0)
+            m_overview = renderMap(request);
     }
     Q_EMIT overviewChanged(m_overview);
 }
 
 MapLayer MapCanvas::layer() const
 {
-    return {.unit = m_source->query().unit(),
-        .projection = m_source->projection(),
+    return {.projection = m_stack->projection(),
         .mode = m_style.mode,
-        .scale = m_viewport->geometry().scale(),
-        .rowScale = m_viewport->geometry().rowScale(),
+        .scale = m_viewport->layout().scale(),
+        .rowScale = m_viewport->layout().rowScale(),
         .theme = m_theme,
         .revision = m_revision};
 }
 
-MapRenderRequest MapCanvas::requestFor(const MapTileKey& key) const
+MapStackRequest MapCanvas::requestFor(const MapTileKey& key) const
 {
-    return {.source = m_source,
-        .geometry = m_viewport->geometry(),
+    return {.stack = m_stack,
+        .layout = m_viewport->sharedLayout(),
         .style = m_style,
         .palette = m_palette,
         .patternScale = std::max(1, static_cast<int>(std::lround(m_viewport->pixelRatio()))),
@@ -134,9 +151,9 @@ MapRenderRequest MapCanvas::requestFor(const MapTileKey& key) const
         .y = key.y * kTilePixels};
 }
 
-MapRenderRequest MapCanvas::requestFor(const ContentRect& rect) const
+MapStackRequest MapCanvas::requestFor(const ContentRect& rect) const
 {
-    MapRenderRequest request = requestFor(MapTileKey{});
+    MapStackRequest request = requestFor(MapTileKey{});
     request.x = rect.x;
     request.y = rect.y;
     request.width = static_cast<int>(rect.width);
@@ -154,7 +171,7 @@ void MapCanvas::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.fillRect(rect(), QColor(m_palette->background));
-    if (!m_source || m_viewport->visible().isEmpty()) {
+    if (!m_stack || m_viewport->isEmpty()) {
         return;
     }
     const double ratio = devicePixelRatioF();
@@ -173,10 +190,11 @@ void MapCanvas::paintOverlay(QPainter& painter)
     QFont font = this->font();
     font.setPixelSize(std::max(8, static_cast<int>(std::lround(QFontInfo(font).pixelSize() * 0.88 * ratio))));
     m_labels.setFont(font);
-    const MapPainter overlay(*m_source, *m_viewport, *m_palette, m_style);
+    const MapPainter overlay(*m_stack, *m_viewport, *m_palette, m_style);
     overlay.paintLabels(painter, m_labels);
     overlay.paintValues(painter, font, m_values);
     overlay.paintRankBorders(painter, font);
+    m_headers.paintTitles(painter, font, m_viewport->size().width());
     overlay.paintMarks(painter, m_marks);
 }
 
@@ -207,9 +225,6 @@ void MapCanvas::drawTiles(QPainter& painter)
 
 void MapCanvas::drawStretched(QPainter& painter, const MapLayer& wanted)
 {
-    const auto seen = m_viewport->visibleRect();
-    painter.save();
-    painter.setClipRect(QRect(0, 0, static_cast<int>(seen.width), static_cast<int>(seen.height)));
     // From below: the nearest zoom that covers everything, or the overview; then the nearest one, full of
     // holes or not.
     const auto others = m_cache.layersNear(wanted);
@@ -217,44 +232,70 @@ void MapCanvas::drawStretched(QPainter& painter, const MapLayer& wanted)
     const auto full = std::find_if(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(tried),
         [&](const MapLayer& other) { return coversView(other); });
     if (full == others.begin() + static_cast<std::ptrdiff_t>(tried)) {
-        const QPointF ratio = ratioTo(m_overviewGeometry.scale(), m_overviewGeometry.rowScale());
-        drawPart(painter, m_overview, {0, 0}, ratio);
+        drawOverview(painter);
     } else {
         drawLayer(painter, *full);
     }
     if (tried > 0 && full != others.begin()) {
         drawLayer(painter, others.front());
     }
-    painter.restore();
 }
 
-QPointF MapCanvas::ratioTo(MapScale scale, MapRowScale rowScale) const
+MapLayout MapCanvas::layoutOf(const MapLayer& other) const
 {
-    const auto& geometry = m_viewport->geometry();
-    return {scale.elementsPerPixel() / geometry.scale().elementsPerPixel(),
-        rowScale.rowsPerPixel() / geometry.rowScale().rowsPerPixel()};
+    MapLayout layout = m_viewport->layout();
+    layout.setScale(other.scale);
+    layout.setRowScale(other.rowScale);
+    return layout;
 }
 
-MapCanvas::TileSpan MapCanvas::tilesUnderView(const MapLayer& other) const
+std::optional<MapCanvas::Stretched> MapCanvas::stretchedOf(const MapLayout& other, uint32_t section) const
 {
-    const QPointF ratio = ratioTo(other.scale, other.rowScale);
-    const auto seen = m_viewport->visibleRect();
-    return {floorTile(static_cast<double>(seen.x) / ratio.x()),
-        floorTile(static_cast<double>(seen.y) / ratio.y()),
-        floorTile((static_cast<double>(seen.x + seen.width) - 0.01) / ratio.x()) + 1,
-        floorTile((static_cast<double>(seen.y + seen.height) - 0.01) / ratio.y()) + 1};
+    const MapLayout& layout = m_viewport->layout();
+    const auto top = static_cast<double>(layout.bodyTop(section) - m_viewport->y());
+    const QRectF body(0, top, static_cast<double>(m_viewport->size().width()),
+        static_cast<double>(layout.bodyHeight(section)));
+    Stretched out;
+    out.clip = body.intersected(QRectF(QPointF(0, 0), QSizeF(m_viewport->size())));
+    if (out.clip.isEmpty()) {
+        return std::nullopt;
+    }
+    out.ratio = {other.section(section).scale().elementsPerPixel()
+            / layout.section(section).scale().elementsPerPixel(),
+        other.rowScale().rowsPerPixel() / layout.rowScale().rowsPerPixel()};
+    out.origin = {static_cast<double>(-m_viewport->x()),
+        top - static_cast<double>(other.bodyTop(section)) * out.ratio.y()};
+    out.seen = QRectF((out.clip.left() - out.origin.x()) / out.ratio.x(),
+        (out.clip.top() - out.origin.y()) / out.ratio.y(), out.clip.width() / out.ratio.x(),
+        out.clip.height() / out.ratio.y());
+    // What there is of the section at the other zoom.
+    out.seen = out.seen.intersected(QRectF(0, static_cast<double>(other.bodyTop(section)),
+        static_cast<double>(other.section(section).contentWidth()),
+        static_cast<double>(other.bodyHeight(section))));
+    return out;
+}
+
+MapCanvas::TileSpan MapCanvas::tilesOf(const QRectF& seen)
+{
+    return {floorTile(seen.left()), floorTile(seen.top()), floorTile(seen.right() - 0.01) + 1,
+        floorTile(seen.bottom() - 0.01) + 1};
 }
 
 bool MapCanvas::coversView(const MapLayer& other) const
 {
-    const auto span = tilesUnderView(other);
-    if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
-        return false;
-    }
-    for (int64_t y = span.top; y < span.bottom; ++y) {
-        for (int64_t x = span.left; x < span.right; ++x) {
-            if (!m_cache.contains({other, x, y})) {
-                return false;
+    const MapLayout layout = layoutOf(other);
+    const MapRange sections = m_viewport->visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto part = stretchedOf(layout, static_cast<uint32_t>(section));
+        const TileSpan span = part ? tilesOf(part->seen) : TileSpan{};
+        if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
+            return false;
+        }
+        for (int64_t y = span.top; y < span.bottom; ++y) {
+            for (int64_t x = span.left; x < span.right; ++x) {
+                if (!m_cache.contains({other, x, y})) {
+                    return false;
+                }
             }
         }
     }
@@ -263,32 +304,45 @@ bool MapCanvas::coversView(const MapLayer& other) const
 
 void MapCanvas::drawLayer(QPainter& painter, const MapLayer& other)
 {
-    const auto span = tilesUnderView(other);
-    if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
-        return;
-    }
-    const QPointF ratio = ratioTo(other.scale, other.rowScale);
-    for (int64_t y = span.top; y < span.bottom; ++y) {
-        for (int64_t x = span.left; x < span.right; ++x) {
-            if (const auto* tile = m_cache.find({other, x, y})) {
-                drawPart(painter, *tile,
-                    {static_cast<double>(x * kTilePixels), static_cast<double>(y * kTilePixels)}, ratio);
+    const MapLayout layout = layoutOf(other);
+    const MapRange sections = m_viewport->visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto part = stretchedOf(layout, static_cast<uint32_t>(section));
+        const TileSpan span = part ? tilesOf(part->seen) : TileSpan{};
+        if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
+            continue;
+        }
+        for (int64_t y = span.top; y < span.bottom; ++y) {
+            for (int64_t x = span.left; x < span.right; ++x) {
+                if (const auto* tile = m_cache.find({other, x, y})) {
+                    drawPart(painter, *tile,
+                        {static_cast<double>(x * kTilePixels), static_cast<double>(y * kTilePixels)}, *part);
+                }
             }
         }
     }
 }
 
-void MapCanvas::drawPart(QPainter& painter, const QImage& image, QPointF origin, QPointF ratio) const
+void MapCanvas::drawOverview(QPainter& painter) const
 {
-    const QRectF place(origin.x() * ratio.x() - static_cast<double>(m_viewport->x()),
-        origin.y() * ratio.y() - static_cast<double>(m_viewport->y()), image.width() * ratio.x(),
-        image.height() * ratio.y());
-    const QRectF view(QPointF(0, 0), QSizeF(m_viewport->size()));
-    const QRectF seen = place.intersected(view);
-    if (!seen.isEmpty()) {
-        const QRectF part((seen.x() - place.x()) / ratio.x(), (seen.y() - place.y()) / ratio.y(),
-            seen.width() / ratio.x(), seen.height() / ratio.y());
-        painter.drawImage(seen, image, part);
+    const MapRange sections = m_viewport->visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        if (const auto part = stretchedOf(m_overviewLayout, static_cast<uint32_t>(section))) {
+            drawPart(painter, m_overview, {0, 0}, *part);
+        }
+    }
+}
+
+void MapCanvas::drawPart(
+    QPainter& painter, const QImage& image, QPointF origin, const Stretched& stretched) const
+{
+    // The part of the image that the section shows, and where.
+    const QRectF part = QRectF(origin, QSizeF(image.size())).intersected(stretched.seen);
+    if (!part.isEmpty()) {
+        const QRectF place(stretched.origin.x() + part.x() * stretched.ratio.x(),
+            stretched.origin.y() + part.y() * stretched.ratio.y(), part.width() * stretched.ratio.x(),
+            part.height() * stretched.ratio.y());
+        painter.drawImage(place, image, part.translated(-origin));
     }
 }
 
@@ -334,12 +388,7 @@ void MapCanvas::orderTiles(const MapLayer& wanted)
 
 std::optional<MapSource::Point> MapCanvas::pointAt(const QPointF& position) const
 {
-    const QPoint device = devicePosition(position);
-    if (!m_source || !m_viewport->isInside(device)) {
-        return std::nullopt;
-    }
-    return MapSource::Point{
-        static_cast<uint32_t>(m_viewport->rowUnder(device.y())), m_viewport->elementUnder(device.x())};
+    return m_stack ? m_viewport->pointUnder(devicePosition(position)) : std::nullopt;
 }
 
 QPoint MapCanvas::devicePosition(const QPointF& position) const

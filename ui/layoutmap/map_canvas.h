@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/layoutmap/map_section_headers.h"
 #include "ui/layoutmap/tiles/map_painter.h"
 #include "ui/layoutmap/tiles/map_tile_cache.h"
 #include "ui/layoutmap/tiles/map_tile_loader.h"
@@ -18,12 +19,15 @@ public:
     explicit MapCanvas(MapViewport* viewport, QWidget* parent = nullptr);
     ~MapCanvas() override;
 
-    void setSource(MapSourcePtr source);
+    /// Null: an empty map.
+    void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setMapStyle(MapStyle style);
     void setMarks(const MapMarks& marks);
 
-    [[nodiscard]] const MapSourcePtr& source() const { return m_source; }
+    [[nodiscard]] const MapStackPtr& stack() const { return m_stack; }
+    /// The first section; null if there is none.
+    [[nodiscard]] MapSourcePtr source() const;
     [[nodiscard]] const MapMarks& marks() const { return m_marks; }
     [[nodiscard]] MapStyle mapStyle() const { return m_style; }
     /// Result of the comparison while its colours are shown; else null.
@@ -37,7 +41,7 @@ public:
     [[nodiscard]] const QImage& overview() const { return m_overview; }
     [[nodiscard]] const MapPalette& mapPalette() const { return *m_palette; }
     /// The request that draws a part of the map as shown now.
-    [[nodiscard]] MapRenderRequest requestFor(const ContentRect& rect) const;
+    [[nodiscard]] MapStackRequest requestFor(const ContentRect& rect) const;
     /// Names, values, rank borders and marks, in device pixels.
     void paintOverlay(QPainter& painter);
     /// Tiles of the visible part that are still being drawn.
@@ -64,21 +68,32 @@ private:
         int64_t bottom = 0;
     };
     [[nodiscard]] MapLayer layer() const;
-    [[nodiscard]] MapRenderRequest requestFor(const MapTileKey& key) const;
+    [[nodiscard]] MapStackRequest requestFor(const MapTileKey& key) const;
     static TileSpan tilesOf(const ContentRect& rect);
     void drawTiles(QPainter& painter);
     /// Draws stretched tiles of other zooms in place of missing tiles.
     void drawStretched(QPainter& painter, const MapLayer& wanted);
     void drawLayer(QPainter& painter, const MapLayer& other);
-    void drawPart(QPainter& painter, const QImage& image, QPointF origin, QPointF ratio) const;
-    [[nodiscard]] QPointF ratioTo(MapScale scale, MapRowScale rowScale) const;
-    [[nodiscard]] TileSpan tilesUnderView(const MapLayer& other) const;
+    /// The layout of this map at another zoom.
+    [[nodiscard]] MapLayout layoutOf(const MapLayer& other) const;
+    /// Where `other` has what the view shows of a section.
+    struct Stretched {
+        QRectF seen; ///< content pixels of the other zoom
+        QPointF ratio; ///< from its pixels to the view's
+        QPointF origin; ///< where its left top corner would be in the view
+        QRectF clip; ///< the section's rows in the view
+    };
+    void drawPart(QPainter& painter, const QImage& image, QPointF origin, const Stretched& stretched) const;
+    [[nodiscard]] std::optional<Stretched> stretchedOf(const MapLayout& other, uint32_t section) const;
+    static TileSpan tilesOf(const QRectF& seen);
+    void drawOverview(QPainter& painter) const;
     [[nodiscard]] bool coversView(const MapLayer& other) const;
     void orderTiles(const MapLayer& wanted);
     void makeOverview();
 
     MapViewport* m_viewport;
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
+    MapSectionHeaders m_headers;
     std::shared_ptr<const MapPalette> m_palette;
     MapStyle m_style;
     MapMarks m_marks;
@@ -87,7 +102,7 @@ private:
     MapLabels m_labels;
     MapValues m_values;
     QImage m_overview; ///< the whole map, small: used while tiles are missing
-    MapGeometry m_overviewGeometry;
+    MapLayout m_overviewLayout;
     uint32_t m_theme = 0;
     uint32_t m_revision = 0;
     int m_missing = 0;

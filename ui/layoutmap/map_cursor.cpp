@@ -16,7 +16,7 @@ void MapCursor::pin(const std::optional<MapSource::Point>& point)
 {
     auto marks = m_canvas->marks();
     marks.pinned = point;
-    marks.param = point ? m_canvas->source()->query().cellAt(point->row, point->element).param : kNoParam;
+    marks.param = point ? m_canvas->stack()->cellAt(*point).param : kNoParam;
     m_canvas->setMarks(marks);
     Q_EMIT pinnedChanged(point);
 }
@@ -26,8 +26,19 @@ MapSource::Point MapCursor::place() const
     if (m_canvas->marks().pinned) {
         return *m_canvas->marks().pinned;
     }
-    const auto visible = m_viewport->visible();
-    return {static_cast<uint32_t>(visible.rows.begin), visible.elements.begin};
+    const MapRange sections = m_viewport->visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto visible = m_viewport->visible(static_cast<uint32_t>(section));
+        if (!visible.isEmpty()) {
+            return {static_cast<uint32_t>(visible.rows.begin), visible.elements.begin, visible.section};
+        }
+    }
+    return {};
+}
+
+IsShown MapCursor::unfolded() const
+{
+    return [this](uint32_t section) { return !m_viewport->layout().isFolded(section); };
 }
 
 void MapCursor::goTo(const std::optional<MapSource::Point>& point, const QString& otherwise)
@@ -37,47 +48,48 @@ void MapCursor::goTo(const std::optional<MapSource::Point>& point, const QString
         return;
     }
     pin(point);
-    m_viewport->reveal(cellBlock(*m_canvas->source(), *point));
+    m_viewport->reveal(cellBlock(m_canvas->stack()->sourceAt(*point), *point));
 }
 
 void MapCursor::stepNeighbour(MapStep step)
 {
-    goTo(isPinned() ? neighbour(*m_canvas->source(), place(), step) : place(), tr("This is the map's end."));
+    goTo(isPinned() ? neighbour(*m_canvas->stack(), place(), step, unfolded()) : place(),
+        tr("This is the map's end."));
 }
 
 void MapCursor::stepSibling(MapStep step)
 {
-    goTo(siblingFragment(*m_canvas->source(), place(), step),
+    goTo(siblingFragment(m_canvas->stack()->sourceAt(place()), place(), step),
         step == MapStep::Backward ? tr("This is the parameter's first fragment.")
                                   : tr("This is the parameter's last fragment."));
 }
 
 void MapCursor::stepFinding(MapStep step)
 {
-    goTo(nextFinding(*m_canvas->source(), place(), step),
+    goTo(nextFinding(*m_canvas->stack(), place(), step, [](uint32_t) { return true; }),
         step == MapStep::Backward ? tr("No finding before this place.") : tr("No finding after this place."));
+}
+
+void MapCursor::stepPadding(MapStep step)
+{
+    goTo(nextPadding(*m_canvas->stack(), place(), step, [](uint32_t) { return true; }),
+        step == MapStep::Backward ? tr("No padding before this place.") : tr("No padding after this place."));
 }
 
 void MapCursor::stepRank(int direction)
 {
-    const auto& source = *m_canvas->source();
-    auto point = place();
-    const auto place = source.placeOf(point.row, point.element);
-    const int64_t rank = int64_t{place.rank} + (isPinned() ? direction : 0);
-    if (rank < 0 || rank >= int64_t{source.ranks()}) {
-        Q_EMIT refused(direction < 0 ? tr("This is the first rank.") : tr("This is the last rank."));
-        return;
-    }
-    goTo(source.pointOf(static_cast<uint32_t>(rank), place.offset), {});
+    const auto step = direction < 0 ? MapStep::Backward : MapStep::Forward;
+    goTo(isPinned() ? nextRank(*m_canvas->stack(), place(), step, unfolded()) : place(),
+        direction < 0 ? tr("This is the first rank.") : tr("This is the last rank."));
 }
 
 void MapCursor::extend(MapStep step)
 {
-    const auto& source = *m_canvas->source();
+    const auto& source = m_canvas->stack()->sourceAt(place());
     const auto here = cellBlock(source, place());
     auto block = m_viewport->selected();
     const auto next = neighbour(source, place(), step);
-    if (block.isEmpty()) {
+    if (block.isEmpty() || block.section != here.section) {
         block = here;
     } else if (next && next->row == here.rows.begin) {
         const auto cell = cellBlock(source, *next);
@@ -91,8 +103,9 @@ void MapCursor::extend(MapStep step)
 void MapCursor::centreOrFit()
 {
     const auto block = !m_viewport->selected().isEmpty() ? m_viewport->selected()
-        : m_canvas->marks().pinned ? cellBlock(*m_canvas->source(), *m_canvas->marks().pinned)
-                                   : MapBlock{};
+        : m_canvas->marks().pinned
+        ? cellBlock(m_canvas->stack()->sourceAt(*m_canvas->marks().pinned), *m_canvas->marks().pinned)
+        : MapBlock{};
     if (block.isEmpty()) {
         m_viewport->fit();
         return;

@@ -30,12 +30,15 @@ public:
     void stepRank(int direction);
     void stepSibling(MapStep step);
     void stepFinding(MapStep step);
+    void stepPadding(MapStep step);
     /// Grows the selected range by the next cell of the row.
     void extend(MapStep step);
     /// Centres the selected range or the pinned cell; when it is centred already, fills the view with it.
     void centreOrFit();
     /// Clears the selected range first, the pin next; false when there was neither.
     bool stepBack();
+
+    [[nodiscard]] IsShown unfolded() const;
 
 Q_SIGNALS:
     void pinnedChanged(std::optional<shardscope::ui::MapSource::Point> point);

@@ -43,9 +43,10 @@ MapHeader::MapHeader(QWidget* parent)
     setObjectName(QStringLiteral("mapHeader"));
     auto* layout = new FlowLayout(this);
     layout->setContentsMargins(8, 4, 8, 4);
-    m_unit = addChoice(layout, tr("&Unit"), QStringLiteral("mapUnit"), tr("Flat group or sub-group to show"));
+    m_unit = addChoice(
+        layout, tr("&Show"), QStringLiteral("mapUnit"), tr("Everything, or one group or sub-group"));
     m_unit->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_unit->setMinimumContentsLength(30);
+    m_unit->setMinimumContentsLength(18);
     m_state = addChoice(
         layout, tr("S&tate"), QStringLiteral("mapState"), tr("Master weights or an optimizer state"));
     m_projection = addChoice(layout, tr("&Rows"), QStringLiteral("mapProjection"),
@@ -65,7 +66,7 @@ MapHeader::MapHeader(QWidget* parent)
     connect(m_unit, &QComboBox::activated, this,
         [this](int row) { Q_EMIT unitChosen(UnitId{m_unit->itemData(row).toUInt()}); });
     connect(m_state, &QComboBox::activated, this,
-        [this](int row) { Q_EMIT stateChosen(static_cast<uint32_t>(row)); });
+        [this](int row) { Q_EMIT stateChosen(m_state->itemText(row)); });
     connect(m_projection, &QComboBox::activated, this, [this](int row) {
         Q_EMIT projectionChosen(static_cast<MapQuery::Projection>(m_projection->itemData(row).toInt()));
     });
@@ -77,13 +78,19 @@ MapHeader::MapHeader(QWidget* parent)
 void MapHeader::setCheckpoint(const CheckpointPtr& checkpoint)
 {
     m_checkpoint = checkpoint;
-    const QSignalBlocker blocker(m_unit);
+    const QSignalBlocker unitBlocker(m_unit);
+    const QSignalBlocker stateBlocker(m_state);
     m_unit->clear();
     m_state->clear();
-    if (checkpoint) {
-        for (uint32_t i = 0; i < checkpoint->units.size(); ++i) {
-            m_unit->addItem(MapText::unitName(*checkpoint, UnitId{i}), i);
-        }
+    if (!checkpoint) {
+        return;
+    }
+    m_unit->addItem(tr("Everything"), index(kNoUnit));
+    for (const auto& units : mapSections(*checkpoint)) {
+        m_unit->addItem(MapText::sectionName(*checkpoint, units), index(units.front()));
+    }
+    for (const std::string& state : mapStates(*checkpoint)) {
+        m_state->addItem(QString::fromStdString(toValidUtf8(state)));
     }
 }
 
@@ -99,23 +106,11 @@ void MapHeader::setComparable(bool comparable)
     }
 }
 
-void MapHeader::fillStates(UnitId unit)
+void MapHeader::show(const MapSubject& subject, MapColourMode mode)
 {
-    const QSignalBlocker blocker(m_state);
-    m_state->clear();
-    for (const auto& state : m_checkpoint->units[index(unit)].states) {
-        m_state->addItem(QString::fromStdString(toValidUtf8(state.name)));
-    }
-}
-
-void MapHeader::show(UnitId unit, uint32_t state, MapQuery::Projection projection, MapColourMode mode)
-{
-    if (m_checkpoint && unit != kNoUnit) {
-        m_unit->setCurrentIndex(m_unit->findData(index(unit)));
-        fillStates(unit);
-        m_state->setCurrentIndex(static_cast<int>(state));
-    }
-    m_projection->setCurrentIndex(m_projection->findData(static_cast<int>(projection)));
+    m_unit->setCurrentIndex(m_unit->findData(index(subject.unit)));
+    m_state->setCurrentText(QString::fromStdString(toValidUtf8(subject.state)));
+    m_projection->setCurrentIndex(m_projection->findData(static_cast<int>(subject.projection)));
     m_mode->setCurrentIndex(m_mode->findData(static_cast<int>(mode)));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 
 #include <QWidget>
 
@@ -9,7 +9,7 @@ class QComboBox;
 
 namespace shardscope::ui {
 
-/// The line above the map: which unit and state, which projection, which colours, fit.
+/// The line above the map: which sections and state, which projection, which colours, fit.
 class MapHeader : public QWidget
 {
     Q_OBJECT
@@ -21,18 +21,17 @@ public:
     /// Whether a comparison exists, so that its colours can be chosen.
     void setComparable(bool comparable);
     /// Shows the map's current choices without emitting signals.
-    void show(UnitId unit, uint32_t state, MapQuery::Projection projection, MapColourMode mode);
+    void show(const MapSubject& subject, MapColourMode mode);
 
 Q_SIGNALS:
+    /// A unit of the chosen section; kNoUnit: all sections.
     void unitChosen(shardscope::UnitId unit);
-    void stateChosen(uint32_t state);
+    void stateChosen(const QString& state);
     void projectionChosen(shardscope::MapQuery::Projection projection);
     void modeChosen(shardscope::ui::MapColourMode mode);
     void fitRequested();
 
 private:
-    void fillStates(UnitId unit);
-
     CheckpointPtr m_checkpoint;
     QComboBox* m_unit;
     QComboBox* m_state;

@@ -4,6 +4,7 @@
 #include "ui/layoutmap/geometry/map_text.h"
 
 #include <QApplication>
+#include <QContextMenuEvent>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -11,6 +12,7 @@
 #include <QWheelEvent>
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardscope::ui {
 
@@ -33,7 +35,7 @@ MapInteraction::MapInteraction(MapCanvas* canvas, MapViewport* viewport)
 
 bool MapInteraction::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched != m_canvas || !m_canvas->source()) {
+    if (watched != m_canvas || !m_canvas->stack()) {
         return QObject::eventFilter(watched, event);
     }
     switch (event->type()) {
@@ -56,6 +58,8 @@ bool MapInteraction::eventFilter(QObject* watched, QEvent* event)
             m_canvas->unsetCursor();
         }
         return false;
+    case QEvent::ContextMenu:
+        return onContextMenu(static_cast<QContextMenuEvent*>(event));
     case QEvent::Leave:
     case QEvent::FocusOut:
         m_spaceHeld = m_spaceHeld && event->type() == QEvent::Leave;
@@ -65,7 +69,9 @@ bool MapInteraction::eventFilter(QObject* watched, QEvent* event)
         const auto* help = static_cast<QHelpEvent*>(event);
         const auto point = m_canvas->pointAt(help->pos());
         QToolTip::showText(help->globalPos(),
-            point ? MapText::tooltip(*m_canvas->source(), *point, m_canvas->shownDifferences()) : QString(),
+            point
+                ? MapText::tooltip(m_canvas->stack()->sourceAt(*point), *point, m_canvas->shownDifferences())
+                : QString(),
             m_canvas);
         return true;
     }
@@ -86,9 +92,12 @@ bool MapInteraction::onMousePress(QMouseEvent* event)
         return true;
     }
     if (event->button() == Qt::LeftButton) {
+        if (const auto section = m_viewport->headerUnder(m_pressedAt.y())) {
+            toggleFolded(*section);
+            return true;
+        }
         m_drag = Drag::Pressed;
-        m_pressedPoint = {static_cast<uint32_t>(m_viewport->rowUnder(m_pressedAt.y())),
-            m_viewport->elementUnder(m_pressedAt.x())};
+        m_pressedPoint = m_canvas->pointAt(event->position());
         return false;
     }
     return false;
@@ -116,18 +125,48 @@ bool MapInteraction::onMouseMove(QMouseEvent* event)
 
 void MapInteraction::selectDragged(const QPoint& device)
 {
-    const auto& geometry = m_viewport->geometry();
-    const auto rows
-        = geometry.rowsAt(std::clamp<int64_t>(m_viewport->y() + device.y(), 0, geometry.contentHeight() - 1));
+    if (!m_pressedPoint) {
+        return;
+    }
+    // A range stays inside the section where it began.
+    const uint32_t section = m_pressedPoint->section;
+    const auto& geometry = m_viewport->geometry(section);
+    const int64_t top = m_viewport->layout().bodyTop(section) - m_viewport->y();
+    const auto rowsAt = [&](int y) {
+        return geometry.rowsAt(std::clamp<int64_t>(y - top, 0, geometry.contentHeight() - 1));
+    };
+    const auto rows = rowsAt(device.y());
+    const auto pressedRows = rowsAt(m_pressedAt.y());
     const auto elements = geometry.elementsAt(
         std::clamp<int64_t>(m_viewport->x() + device.x(), 0, geometry.contentWidth() - 1));
-    const auto pressedRows = geometry.rowsAt(m_viewport->y() + m_pressedAt.y());
     MapBlock block;
-    block.rows = {std::min<uint64_t>({pressedRows.begin, m_pressedPoint.row, rows.begin}),
-        std::max<uint64_t>({pressedRows.end, m_pressedPoint.row + uint64_t{1}, rows.end})};
-    block.elements = {
-        std::min(m_pressedPoint.element, elements.begin), std::max(m_pressedPoint.element + 1, elements.end)};
+    block.section = section;
+    block.rows = {std::min<uint64_t>({pressedRows.begin, m_pressedPoint->row, rows.begin}),
+        std::max<uint64_t>({pressedRows.end, m_pressedPoint->row + uint64_t{1}, rows.end})};
+    block.elements = {std::min(m_pressedPoint->element, elements.begin),
+        std::max(m_pressedPoint->element + 1, elements.end)};
     m_viewport->setSelected(block);
+}
+
+void MapInteraction::toggleFolded(uint32_t section)
+{
+    hover(std::nullopt);
+    m_viewport->setFolded(section, !m_viewport->layout().isFolded(section));
+}
+
+void MapInteraction::toggleAllFolded()
+{
+    const MapLayout& layout = m_viewport->layout();
+    if (layout.headerHeight() == 0) {
+        return; // without headers, nothing would be left to click
+    }
+    bool anyFolded = false;
+    for (uint32_t section = 0; section < layout.count(); ++section) {
+        anyFolded = anyFolded || layout.isFolded(section);
+    }
+    for (uint32_t section = 0; section < m_viewport->layout().count(); ++section) {
+        m_viewport->setFolded(section, !anyFolded);
+    }
 }
 
 bool MapInteraction::onMouseRelease(QMouseEvent* event)
@@ -149,15 +188,43 @@ bool MapInteraction::onDoubleClick(QMouseEvent* event)
 {
     m_drag = Drag::None;
     const auto point = m_canvas->pointAt(event->position());
+    if (m_viewport->headerUnder(m_canvas->devicePosition(event->position()).y())) {
+        return true; // two clicks on a header
+    }
     if (!point) {
         m_viewport->fit();
         return true;
     }
-    const auto before = m_viewport->geometry().scale();
-    m_viewport->zoomTo(cellBlock(*m_canvas->source(), *point));
-    if (m_viewport->geometry().scale() == before) {
+    const auto before = m_viewport->layout().scale();
+    m_viewport->zoomTo(cellBlock(m_canvas->stack()->sourceAt(*point), *point));
+    if (m_viewport->layout().scale() == before) {
         m_viewport->fit();
     }
+    return true;
+}
+
+bool MapInteraction::onContextMenu(QContextMenuEvent* event)
+{
+    const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
+    const auto found = byKey ? m_canvas->marks().pinned : m_canvas->pointAt(event->pos());
+    const MapSource::Point point = found.value_or(MapSource::Point{});
+    const bool isShown = found && !m_viewport->layout().isFolded(point.section);
+    if (isShown && !byKey) {
+        m_cursor->pin(found); // the menu is about the cell, so it is shown which one
+    }
+    QPoint at = event->globalPos();
+    if (isShown && byKey) {
+        const auto rect = m_viewport->layout().rectOf(
+            {{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}, point.section});
+        const double ratio = m_canvas->devicePixelRatioF();
+        const auto inView = [ratio](int64_t pixel) {
+            return static_cast<int>(std::lround(static_cast<double>(pixel) / ratio));
+        };
+        at = m_canvas->mapToGlobal(
+            QPoint(inView(rect.x - m_viewport->x()), inView(rect.y + rect.height - m_viewport->y())));
+    }
+    const QPoint device = m_canvas->devicePosition(event->pos());
+    Q_EMIT menuWanted(isShown ? found : std::nullopt, m_viewport->headerUnder(device.y()), at);
     return true;
 }
 
@@ -193,7 +260,9 @@ void MapInteraction::hover(const std::optional<MapSource::Point>& point)
 {
     auto marks = m_canvas->marks();
     const bool same = marks.hovered.has_value() == point.has_value()
-        && (!point || (marks.hovered->row == point->row && marks.hovered->element == point->element));
+        && (!point
+            || (marks.hovered->row == point->row && marks.hovered->element == point->element
+                && marks.hovered->section == point->section));
     if (same) {
         return;
     }
@@ -222,17 +291,17 @@ bool MapInteraction::onKeyPress(QKeyEvent* event)
 bool MapInteraction::onMoveKey(int key, bool shift)
 {
     const auto& hovered = m_canvas->marks().hovered;
-    const auto& geometry = m_viewport->geometry();
     const QSize size = m_viewport->size();
     const int centreX = hovered
-        ? static_cast<int>(geometry.scale().pixelOf(hovered->element) - m_viewport->x())
+        ? static_cast<int>(
+            m_viewport->geometry(hovered->section).scale().pixelOf(hovered->element) - m_viewport->x())
         : size.width() / 2;
     switch (key) {
     case Qt::Key_W:
     case Qt::Key_S: {
         const int direction = key == Qt::Key_W ? 1 : -1;
         if (shift) {
-            m_viewport->zoomRows(direction, size.height() / 2);
+            m_viewport->zoomRows(2 * direction, size.height() / 2);
         } else {
             m_viewport->zoomColumns(direction * kStepsPerNotch, centreX);
         }
@@ -266,14 +335,13 @@ bool MapInteraction::onMoveKey(int key, bool shift)
 
 bool MapInteraction::onPlaceKey(int key, bool shift)
 {
-    const auto& source = *m_canvas->source();
-    if (source.query().columns() == 0 || source.query().rows() == 0) {
+    if (m_viewport->isEmpty()) {
         return false;
     }
     const auto place = m_cursor->place();
     switch (key) {
     case Qt::Key_P:
-        Q_EMIT rowPinWanted(place.row);
+        Q_EMIT rowPinWanted(place);
         return true;
     case Qt::Key_M:
         if (shift) {
@@ -285,6 +353,13 @@ bool MapInteraction::onPlaceKey(int key, bool shift)
     case Qt::Key_U:
         Q_EMIT projectionSwitchWanted();
         return true;
+    case Qt::Key_H:
+        if (shift) {
+            toggleAllFolded();
+        } else if (m_viewport->layout().headerHeight() > 0) {
+            toggleFolded(place.section);
+        }
+        return true;
     default:
         return false;
     }
@@ -292,8 +367,7 @@ bool MapInteraction::onPlaceKey(int key, bool shift)
 
 bool MapInteraction::onStepKey(int key, bool shift)
 {
-    const auto& query = m_canvas->source()->query();
-    if (query.columns() == 0 || query.rows() == 0) {
+    if (m_viewport->isEmpty()) {
         return false;
     }
     switch (key) {
@@ -321,6 +395,9 @@ bool MapInteraction::onStepKey(int key, bool shift)
         return true;
     case Qt::Key_N:
         m_cursor->stepFinding(shift ? MapStep::Backward : MapStep::Forward);
+        return true;
+    case Qt::Key_Z:
+        m_cursor->stepPadding(shift ? MapStep::Backward : MapStep::Forward);
         return true;
     case Qt::Key_F:
         m_cursor->centreOrFit();

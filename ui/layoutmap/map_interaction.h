@@ -8,6 +8,7 @@
 
 #include <optional>
 
+class QContextMenuEvent;
 class QHelpEvent;
 class QKeyEvent;
 class QMouseEvent;
@@ -19,8 +20,9 @@ namespace shardscope::ui {
 ///
 /// Wheel scrolls ranks (elements where all ranks fit), Shift+wheel elements, Ctrl+wheel zooms elements at the
 /// pointer, Ctrl+Shift+wheel rows. Drag selects a range, Space+drag or middle drag pans. W S A D zoom and
-/// move, arrows and , . step through cells, [ ] through fragments of one parameter, N through findings, F
-/// centres and then fits, 0 shows all, P pins a rank's row, M sets marks, U switches the projection.
+/// move, arrows and , . step through cells, [ ] through fragments of one parameter, N through findings, Z
+/// through padding, F centres and then fits, 0 shows all, P pins a rank's row, M sets marks, U switches the
+/// projection, H folds a section, as a click on its header does; Shift+H folds or unfolds all.
 class MapInteraction : public QObject
 {
     Q_OBJECT
@@ -34,10 +36,13 @@ Q_SIGNALS:
     /// Enter: open the pinned parameter.
     void activated(std::optional<shardscope::ui::MapSource::Point> point);
     /// P: pin this row on top, or unpin it.
-    void rowPinWanted(uint32_t row);
+    void rowPinWanted(shardscope::ui::MapSource::Point point);
     /// M: set a mark here, or remove it. Shift+M: the next mark.
     void markWanted(shardscope::ui::MapSource::Point point);
     void nextMarkWanted();
+    /// Right click or the menu key, on a cell, on the header of a section or outside the map.
+    void menuWanted(std::optional<shardscope::ui::MapSource::Point> point, std::optional<uint32_t> header,
+        QPoint globalPosition);
     /// U: ranks as rows, or all as one line.
     void projectionSwitchWanted();
 
@@ -51,11 +56,14 @@ private:
     bool onMouseMove(QMouseEvent* event);
     bool onMouseRelease(QMouseEvent* event);
     bool onDoubleClick(QMouseEvent* event);
+    bool onContextMenu(QContextMenuEvent* event);
     bool onWheel(QWheelEvent* event);
     bool onKeyPress(QKeyEvent* event);
     bool onMoveKey(int key, bool shift);
     bool onStepKey(int key, bool shift);
     bool onPlaceKey(int key, bool shift);
+    void toggleFolded(uint32_t section);
+    void toggleAllFolded();
     void hover(const std::optional<MapSource::Point>& point);
     void selectDragged(const QPoint& device);
 
@@ -66,7 +74,7 @@ private:
     bool m_spaceHeld = false;
     QPoint m_pressedAt;
     QPoint m_lastAt;
-    MapSource::Point m_pressedPoint;
+    std::optional<MapSource::Point> m_pressedPoint; ///< empty in a header or outside the map
     QPoint m_wheelRest;
 };
 

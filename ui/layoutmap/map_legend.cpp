@@ -57,9 +57,9 @@ MapLegend::MapLegend(QWidget* parent)
     setSizePolicy(policy);
 }
 
-void MapLegend::setSource(MapSourcePtr source)
+void MapLegend::setStack(MapStackPtr stack)
 {
-    m_source = std::move(source);
+    m_stack = std::move(stack);
     rebuild();
 }
 
@@ -79,7 +79,7 @@ void MapLegend::rebuild()
 {
     m_items.clear();
     m_current = 0;
-    if (m_source) {
+    if (m_stack) {
         addClasses();
         addStates();
     }
@@ -92,16 +92,12 @@ void MapLegend::addClasses()
     switch (m_style.mode) {
     case MapColourMode::Kind: {
         std::array<bool, 8> present{};
-        const auto& query = m_source->query();
-        const uint32_t rows = m_source->hasEqualRows() ? 1 : query.rows();
-        for (uint32_t row = 0; row < rows; ++row) {
-            query.forEachCell(row, 0, query.columns(), [&](const MapCell& cell) {
-                if (cell.param != kNoParam) {
-                    present[static_cast<size_t>(cell.paramClass)] = true;
-                }
-                return true;
-            });
-        }
+        anyUnit([&](const MapQuery& part) {
+            for (const ParamId param : part.flat().params) {
+                present[static_cast<size_t>(part.looks().classes[index(param)])] = true;
+            }
+            return false;
+        });
         for (size_t i = 0; i < present.size(); ++i) {
             if (present[i]) {
                 const auto paramClass = static_cast<ParamClass>(i);
@@ -117,7 +113,7 @@ void MapLegend::addClasses()
         m_items.push_back({Pattern::Ramp, 0, tr("one hue per rank"), {}});
         break;
     case MapColourMode::Layer:
-        m_items.push_back({Pattern::Ramp, 0, tr("layer 0 to %1").arg(m_source->highestLayer()), {}});
+        m_items.push_back({Pattern::Ramp, 0, tr("layer 0 to %1").arg(m_stack->highestLayer()), {}});
         m_items.push_back({Pattern::Plain, m_palette->padding, tr("outside the layers"), {}});
         break;
     case MapColourMode::Difference:
@@ -148,30 +144,34 @@ void MapLegend::addDifferences()
     add(DifferenceMark::NotCompared, left | right, Pattern::Plain, tr("not compared"));
 }
 
-void MapLegend::addStates()
+template <class Test>
+bool MapLegend::anyUnit(Test test) const
 {
-    const auto& checkpoint = m_source->checkpoint();
-    const auto& params = m_source->unit().params;
+    for (uint32_t section = 0; section < m_stack->count(); ++section) {
+        const auto& parts = m_stack->source(section).parts();
+        if (std::any_of(parts.begin(), parts.end(), test)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void MapLegend::addPadding()
+{
     bool stored = false;
     bool implied = false;
-    bool missing = false;
-    bool unread = false;
-    for (uint32_t rank = 0; rank < m_source->ranks(); ++rank) {
-        const auto point = m_source->pointOf(rank, 0);
-        const auto kind = m_source->query().columns() == 0
-            ? CellKind::Param
-            : m_source->query().cellAt(point.row, point.element).kind;
-        missing = missing || kind == CellKind::Missing;
-        unread = unread || kind == CellKind::NotYetRead;
-    }
-    // Padding of some rank decides; the last one has it if any does, where the file says how much is stored.
-    for (uint32_t rank = m_source->ranks(); rank-- > 0 && !(stored || implied);) {
-        const auto padding = paddingOf(m_source->unit(), m_source->state(), rank);
-        stored = padding.kind == PaddingKind::Stored;
-        implied = padding.kind == PaddingKind::Implied;
-    }
-    const auto any = [&](auto test) { return std::any_of(params.begin(), params.end(), test); };
-    const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
+    anyUnit([&](const MapQuery& part) {
+        const UnitState& state = part.flat().states[part.stateIndex()];
+        // The last rank has padding if any does, where its file says how much is stored.
+        bool found = false;
+        for (uint32_t rank = part.flat().partition.ranks(); rank-- > 0 && !found;) {
+            const auto padding = paddingOf(part.flat(), state, rank);
+            stored = stored || padding.kind == PaddingKind::Stored;
+            implied = implied || padding.kind == PaddingKind::Implied;
+            found = padding.kind == PaddingKind::Stored || padding.kind == PaddingKind::Implied;
+        }
+        return stored && implied;
+    });
     if (stored) {
         const bool differs = m_style.mode == MapColourMode::Difference && m_style.differences
             && m_style.differences->padding;
@@ -181,15 +181,36 @@ void MapLegend::addStates()
     if (implied) {
         m_items.push_back({Pattern::Dotted, m_palette->paddingOutline, tr("padding, in no file"), {}});
     }
-    if (any([&](ParamId id) { return checkpoint.params[index(id)].role == ParamRole::Frozen; })) {
+}
+
+void MapLegend::addStates()
+{
+    addPadding();
+    const auto& checkpoint = m_stack->checkpoint();
+    const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
+    if (anyUnit([&](const MapQuery& part) {
+            const auto& params = part.flat().params;
+            return std::any_of(params.begin(), params.end(),
+                [&](ParamId id) { return checkpoint.params[index(id)].role == ParamRole::Frozen; });
+        })) {
         m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
     }
     if (std::any_of(checkpoint.params.begin(), checkpoint.params.end(), [&](const Parameter& param) {
             return param.sharedWith != kNoParam
-                && checkpoint.params[index(param.sharedWith)].unit == m_source->query().unit();
+                && m_stack->sectionOf(checkpoint.params[index(param.sharedWith)].unit).has_value();
         })) {
         m_items.push_back({Pattern::DoubleEdge, sample, tr("shared"), {}});
     }
+    bool missing = false;
+    bool unread = false;
+    anyUnit([&](const MapQuery& part) {
+        const uint32_t ranks = part.flat().partition.ranks();
+        for (uint32_t rank = 0; rank < ranks; ++rank) {
+            missing = missing || part.kindOf(rank) == CellKind::Missing;
+            unread = unread || part.kindOf(rank) == CellKind::NotYetRead;
+        }
+        return missing && unread;
+    });
     if (missing) {
         m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});
     }
@@ -200,8 +221,7 @@ void MapLegend::addStates()
         m_items.push_back(
             {Pattern::Plain, blended(sample, m_palette->background, 200), tr("outside the filter"), {}});
     }
-    const int8_t worst
-        = m_source->query().worstSeverity(0, m_source->query().rows(), 0, m_source->query().columns());
+    const int8_t worst = m_stack->worstSeverity();
     if (worst >= 1) {
         m_items.push_back({Pattern::Outline, worst >= 2 ? m_palette->error : m_palette->warning,
             worst >= 2 ? tr("error") : tr("warning"), {}});

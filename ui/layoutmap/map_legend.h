@@ -3,6 +3,7 @@
 
 #include "ui/layoutmap/geometry/map_palette.h"
 #include "ui/layoutmap/geometry/map_row_sampler.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 
 #include <QWidget>
 
@@ -19,7 +20,7 @@ class MapLegend : public QWidget
 public:
     explicit MapLegend(QWidget* parent = nullptr);
 
-    void setSource(MapSourcePtr source);
+    void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setMapStyle(MapStyle style);
     [[nodiscard]] QSize sizeHint() const override;
@@ -64,12 +65,15 @@ private:
     void addClasses();
     void addDifferences();
     void addStates();
+    void addPadding();
+    template <class Test>
+    bool anyUnit(Test test) const;
     [[nodiscard]] std::vector<QRect> layoutItems(int width) const;
     void paintSwatch(QPainter& painter, const QRect& box, const Item& item) const;
     void paintRamp(QPainter& painter, const QRect& box) const;
     void toggle(const Item& item);
 
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
     std::shared_ptr<const MapPalette> m_palette;
     MapStyle m_style;
     std::vector<Item> m_items;

@@ -38,9 +38,9 @@ MapMinimap::MapMinimap(MapViewport* viewport, QWidget* parent)
     connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
 }
 
-void MapMinimap::setSource(MapSourcePtr source)
+void MapMinimap::setStack(MapStackPtr stack)
 {
-    m_source = std::move(source);
+    m_stack = std::move(stack);
     findTicks();
     update();
 }
@@ -69,44 +69,79 @@ QRectF MapMinimap::strip() const
 
 QRectF MapMinimap::viewportBox() const
 {
-    const auto visible = m_viewport->visible();
-    const auto whole = m_viewport->whole();
+    const MapLayout& layout = m_viewport->layout();
+    const ContentRect visible = m_viewport->visibleRect();
     const QRectF area = strip();
-    const auto part = [](uint64_t position, uint64_t total) {
+    const auto part = [](int64_t position, int64_t total) {
         return total == 0 ? 0.0 : static_cast<double>(position) / static_cast<double>(total);
     };
-    const double left = area.left() + part(visible.elements.begin, whole.elements.end) * area.width();
-    const double right = area.left() + part(visible.elements.end, whole.elements.end) * area.width();
-    const double top = area.top() + part(visible.rows.begin, whole.rows.end) * area.height();
-    const double bottom = area.top() + part(visible.rows.end, whole.rows.end) * area.height();
+    const double left = area.left() + part(visible.x, layout.contentWidth()) * area.width();
+    const double right = area.left() + part(visible.x + visible.width, layout.contentWidth()) * area.width();
+    const double top = area.top() + overviewY(visible.y) * area.height();
+    const double bottom = area.top() + overviewY(visible.y + visible.height) * area.height();
     // Wide enough to see and to drag.
     const double width = std::max(right - left, 5.0);
     const double height = std::max(bottom - top, 5.0);
     return {std::min(left, area.right() - width), std::min(top, area.bottom() - height), width, height};
 }
 
+double MapMinimap::overviewY(int64_t y) const
+{
+    // The overview shows rows only: without headers, and with folded sections.
+    const MapLayout& layout = m_viewport->layout();
+    uint64_t above = 0;
+    uint64_t all = 0;
+    for (uint32_t section = 0; section < layout.count(); ++section) {
+        const uint64_t rows = layout.section(section).rows();
+        const int64_t inBody = y - layout.bodyTop(section);
+        all += rows;
+        if (layout.isFolded(section) || inBody >= layout.bodyHeight(section)) {
+            above += inBody >= 0 ? rows : 0;
+        } else if (inBody > 0) {
+            above += std::min<uint64_t>(layout.rowScale().rowAt(inBody), rows);
+        }
+    }
+    return all == 0 ? 0.0 : static_cast<double>(above) / static_cast<double>(all);
+}
+
 void MapMinimap::findTicks()
 {
     m_columnTicks.clear();
     m_rowTicks.clear();
-    if (!m_source
-        || m_source->query().worstSeverity(0, m_source->query().rows(), 0, m_source->query().columns()) < 1) {
+    if (!m_stack || m_stack->worstSeverity() < 1) {
         return;
     }
-    const auto& query = m_source->query();
     const auto share = [](uint64_t total, int pixel, int pixels) {
         const auto at
             = [&](int p) { return static_cast<uint64_t>(static_cast<long double>(total) * p / pixels); };
         return MapRange{at(pixel), std::max(at(pixel + 1), at(pixel) + 1)};
     };
-    for (int x = 0; x < width(); ++x) {
-        const auto elements = share(query.columns(), x, width());
-        m_columnTicks.push_back(query.worstSeverity(0, query.rows(), elements.begin, elements.end));
+    m_columnTicks.assign(static_cast<size_t>(std::max(width(), 0)), -1);
+    m_rowTicks.assign(kStripHeight, -1);
+    uint64_t all = 0;
+    for (uint32_t section = 0; section < m_stack->count(); ++section) {
+        all += m_stack->source(section).rows();
     }
-    for (int y = 0; y < kStripHeight; ++y) {
-        const auto rows = share(query.rows(), y, kStripHeight);
-        m_rowTicks.push_back(query.worstSeverity(
-            static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end), 0, query.columns()));
+    uint64_t above = 0;
+    for (uint32_t section = 0; section < m_stack->count(); ++section) {
+        const MapSource& source = m_stack->source(section);
+        for (int x = 0; x < width(); ++x) {
+            const auto elements = share(source.columns(), x, width());
+            int8_t& tick = m_columnTicks[static_cast<size_t>(x)];
+            tick = std::max(tick, source.worstSeverity(0, source.rows(), elements.begin, elements.end));
+        }
+        for (int y = 0; y < kStripHeight; ++y) {
+            const auto rows = share(all, y, kStripHeight);
+            const uint64_t begin = std::max(rows.begin, above) - above;
+            const uint64_t end = std::min<uint64_t>(rows.end - std::min(rows.end, above), source.rows());
+            if (begin < end) {
+                int8_t& tick = m_rowTicks[static_cast<size_t>(y)];
+                tick = std::max(tick,
+                    source.worstSeverity(
+                        static_cast<uint32_t>(begin), static_cast<uint32_t>(end), 0, source.columns()));
+            }
+        }
+        above += source.rows();
     }
     keepWhatStandsOut(m_columnTicks);
     keepWhatStandsOut(m_rowTicks);
@@ -116,7 +151,7 @@ void MapMinimap::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.fillRect(rect(), QColor(m_palette->background));
-    if (!m_source || m_overview.isNull()) {
+    if (!m_stack || m_overview.isNull()) {
         return;
     }
     const QRectF area = strip();
@@ -170,12 +205,12 @@ void MapMinimap::mouseMoveEvent(QMouseEvent* event)
 void MapMinimap::moveTo(const QPointF& position)
 {
     const QRectF area = strip();
-    const auto& geometry = m_viewport->geometry();
+    const MapLayout& layout = m_viewport->layout();
     const double x = (position.x() - area.left()) / std::max(area.width(), 1.0);
     const double y = (position.y() - area.top()) / std::max(area.height(), 1.0);
     m_viewport->scrollTo(
-        std::llround(x * static_cast<double>(geometry.contentWidth())) - m_viewport->size().width() / 2,
-        std::llround(y * static_cast<double>(geometry.contentHeight())) - m_viewport->size().height() / 2);
+        std::llround(x * static_cast<double>(layout.contentWidth())) - m_viewport->size().width() / 2,
+        std::llround(y * static_cast<double>(layout.contentHeight())) - m_viewport->size().height() / 2);
 }
 
 } // namespace shardscope::ui

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/layoutmap/geometry/map_palette.h"
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 #include "ui/layoutmap/geometry/map_viewport.h"
 
 #include <QImage>
@@ -22,7 +22,7 @@ class MapMinimap : public QWidget
 public:
     explicit MapMinimap(MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setSource(MapSourcePtr source);
+    void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setOverview(const QImage& overview);
     [[nodiscard]] QSize sizeHint() const override;
@@ -36,11 +36,13 @@ protected:
 private:
     [[nodiscard]] QRectF strip() const;
     [[nodiscard]] QRectF viewportBox() const;
+    /// The part of all rows above a content pixel, from 0 to 1.
+    [[nodiscard]] double overviewY(int64_t y) const;
     void findTicks();
     void moveTo(const QPointF& position);
 
     MapViewport* m_viewport;
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
     std::shared_ptr<const MapPalette> m_palette;
     QImage m_overview;
     std::vector<int8_t> m_columnTicks; ///< worst finding per pixel of the strip

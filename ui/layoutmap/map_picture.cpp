@@ -88,11 +88,9 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
     picture.ratio = viewport.pixelRatio();
     const ContentRect visible = viewport.visibleRect();
     picture.cells = canvas.requestFor(visible);
-    // As high as the shown rows, not as the window; rank borders extend a little below them.
-    const int below
-        = view.projection() == MapQuery::Projection::Unrolled ? canvas.fontMetrics().height() + 8 : 0;
-    const int height = std::min(canvas.height(),
-        static_cast<int>(std::ceil(static_cast<double>(visible.height) / picture.ratio)) + below);
+    // As high as the shown rows, not as the window.
+    const int height = std::min(
+        canvas.height(), static_cast<int>(std::ceil(static_cast<double>(visible.height) / picture.ratio)));
     int y = captionHeight();
     const int left = kMargin + gutter->width();
     picture.parts.push_back(partOf(ruler, {left, y}, ruler->size()));

@@ -23,7 +23,7 @@ struct MapPicture {
     double ratio = 1; ///< device pixels per logical pixel
     std::vector<Part> parts; ///< ruler, ranks, pinned rows, legend
     QPoint cellsAt; ///< position of the map itself
-    MapRenderRequest cells; ///< the map itself, in device pixels
+    MapStackRequest cells; ///< the map itself, in device pixels
     QPicture overlay; ///< names, values, marks; in device pixels
 };
 

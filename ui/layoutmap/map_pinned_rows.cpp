@@ -28,11 +28,11 @@ MapPinnedRows::MapPinnedRows(MapViewport* viewport, QWidget* parent)
     hide();
 }
 
-void MapPinnedRows::setSource(MapSourcePtr source)
+void MapPinnedRows::setStack(MapStackPtr stack)
 {
-    const bool sameRows = m_source && source && m_source->projection() == source->projection()
-        && m_source->ranks() == source->ranks();
-    m_source = std::move(source);
+    const bool sameRows = m_stack && stack && m_stack->projection() == stack->projection()
+        && m_stack->sizes() == stack->sizes();
+    m_stack = std::move(stack);
     if (!sameRows) {
         m_rows.clear();
     }
@@ -57,9 +57,11 @@ void MapPinnedRows::setLeftEdge(int x)
     update();
 }
 
-bool MapPinnedRows::toggle(uint32_t row)
+bool MapPinnedRows::toggle(MapSource::Point row)
 {
-    const auto found = std::find(m_rows.begin(), m_rows.end(), row);
+    const auto found = std::find_if(m_rows.begin(), m_rows.end(), [&](const MapSource::Point& pinned) {
+        return pinned.row == row.row && pinned.section == row.section;
+    });
     if (found != m_rows.end()) {
         m_rows.erase(found);
     } else if (m_rows.size() < kMaxRows) {
@@ -74,7 +76,7 @@ bool MapPinnedRows::toggle(uint32_t row)
 void MapPinnedRows::reportHeight()
 {
     QStringList names;
-    for (const uint32_t row : m_rows) {
+    for (const MapSource::Point& row : m_rows) {
         names.append(labelOf(row));
     }
     setAccessibleName(tr("Pinned ranks: %1").arg(names.join(QStringLiteral(", "))));
@@ -83,9 +85,9 @@ void MapPinnedRows::reportHeight()
     update();
 }
 
-QString MapPinnedRows::labelOf(uint32_t row) const
+QString MapPinnedRows::labelOf(MapSource::Point row) const
 {
-    return QStringLiteral("dp %1").arg(m_source ? m_source->query().flat().dpRankOf(row) : row);
+    return m_stack ? QStringLiteral("dp %1").arg(m_stack->sourceAt(row).unit().dpRankOf(row.row)) : QString();
 }
 
 int MapPinnedRows::rowHeight() const
@@ -98,16 +100,17 @@ QSize MapPinnedRows::sizeHint() const
     return {200, static_cast<int>(m_rows.size()) * (rowHeight() + kGap) + kEdge};
 }
 
-QImage MapPinnedRows::picture(uint32_t row, int width, int height) const
+QImage MapPinnedRows::picture(MapSource::Point row, int width, int height) const
 {
     // The map's own scale sideways; upwards as much as one row needs.
-    const auto& geometry = m_viewport->geometry();
+    const auto& geometry = m_viewport->geometry(row.section);
     const auto fitting = MapRowScale::fitting(1, height, height);
     const MapGeometry own(geometry.columns(), geometry.rows(), geometry.scale(), fitting);
-    MapRenderRequest request{.source = m_source, .geometry = own, .style = m_style, .palette = m_palette};
+    MapRenderRequest request{
+        .source = m_stack->sourcePtr(row.section), .geometry = own, .style = m_style, .palette = m_palette};
     request.patternScale = std::max(1, static_cast<int>(std::lround(m_viewport->pixelRatio())));
     request.x = m_viewport->x();
-    request.y = own.rowScale().topEdge(row);
+    request.y = own.rowScale().topEdge(row.row);
     request.width = static_cast<int>(
         std::clamp<int64_t>(geometry.contentWidth() - m_viewport->x(), 1, std::max(width, 1)));
     request.height = std::min(height, own.rowScale().rowHeight());
@@ -118,13 +121,13 @@ void MapPinnedRows::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.fillRect(rect(), QColor(m_palette->background));
-    if (!m_source || m_viewport->visible().isEmpty()) {
+    if (!m_stack || m_viewport->isEmpty()) {
         return;
     }
     const double ratio = devicePixelRatioF();
     const int height = rowHeight();
     int y = 0;
-    for (const uint32_t row : m_rows) {
+    for (const MapSource::Point& row : m_rows) {
         painter.setPen(QColor(m_palette->text));
         painter.drawText(QRect(8, y, m_left - 12, height), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
             labelOf(row));

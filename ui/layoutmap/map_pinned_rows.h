@@ -23,15 +23,15 @@ public:
     explicit MapPinnedRows(MapViewport* viewport, QWidget* parent = nullptr);
 
     /// Another map clears the pins; the same rows of another snapshot or state keep them.
-    void setSource(MapSourcePtr source);
+    void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setMapStyle(MapStyle style);
     /// Where the map itself begins. The ranks' names are left of it.
     void setLeftEdge(int x);
 
     /// Pins or unpins the row; false if there is no space for another.
-    bool toggle(uint32_t row);
-    [[nodiscard]] const std::vector<uint32_t>& rows() const { return m_rows; }
+    bool toggle(MapSource::Point row);
+    [[nodiscard]] const std::vector<MapSource::Point>& rows() const { return m_rows; }
     [[nodiscard]] QSize sizeHint() const override;
 
 protected:
@@ -40,15 +40,15 @@ protected:
 
 private:
     void reportHeight();
-    [[nodiscard]] QString labelOf(uint32_t row) const;
+    [[nodiscard]] QString labelOf(MapSource::Point row) const;
     [[nodiscard]] int rowHeight() const;
-    [[nodiscard]] QImage picture(uint32_t row, int width, int height) const;
+    [[nodiscard]] QImage picture(MapSource::Point row, int width, int height) const;
 
     MapViewport* m_viewport;
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
     std::shared_ptr<const MapPalette> m_palette;
     MapStyle m_style;
-    std::vector<uint32_t> m_rows;
+    std::vector<MapSource::Point> m_rows;
     int m_left = 0;
 };
 

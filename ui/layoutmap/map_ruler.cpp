@@ -69,10 +69,14 @@ void MapRuler::setMapPalette(std::shared_ptr<const MapPalette> palette)
     update();
 }
 
-void MapRuler::setItemBytes(uint32_t bytes)
+void MapRuler::setSection(uint32_t section, uint32_t itemBytes, const QString& title)
 {
-    m_itemBytes = bytes;
-    update();
+    if (section != m_section || itemBytes != m_itemBytes || title != m_title) {
+        m_section = section;
+        m_itemBytes = itemBytes;
+        m_title = title;
+        update();
+    }
 }
 
 void MapRuler::setUnit(RulerUnit unit)
@@ -89,9 +93,9 @@ void MapRuler::setHovered(std::optional<uint64_t> element)
     }
 }
 
-void MapRuler::setMarked(std::vector<uint64_t> elements)
+void MapRuler::setMarked(std::vector<MapSource::Point> places)
 {
-    m_marked = std::move(elements);
+    m_marked = std::move(places);
     update();
 }
 
@@ -113,12 +117,13 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.fillRect(rect(), QColor(m_palette->background));
-    if (m_viewport->geometry().columns() == 0) {
+    const auto& geometry = m_viewport->geometry(m_section);
+    if (geometry.columns() == 0) {
         return;
     }
     const double ratio = devicePixelRatioF();
-    const auto& scale = m_viewport->geometry().scale();
-    const auto visible = m_viewport->visible().elements;
+    const auto& scale = geometry.scale();
+    const auto visible = m_viewport->visible(m_section).elements;
     const auto toX = [&](uint64_t element) {
         return static_cast<double>(scale.leftEdge(element) - m_viewport->x()) / ratio;
     };
@@ -126,6 +131,8 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
         = static_cast<int>(fontMetrics().horizontalAdvance(QStringLiteral("0,000,000,000")) * ratio);
     const auto marks = rulerMarks(visible, scale, apart, m_unit, m_itemBytes);
     const int base = height() - 1;
+    // The name of the section stands at the right end, over the axis.
+    const int named = m_title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(m_title) + 16;
     painter.setPen(QColor(m_palette->grid));
     painter.drawLine(0, base, width(), base);
     for (const uint64_t position : marks.positions) {
@@ -133,7 +140,7 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
         painter.setPen(QColor(m_palette->mutedText));
         painter.drawLine(QPointF(x, base - 8), QPointF(x, base));
         const QString label = labelOf(position, marks.step);
-        if (x >= 0 && x + 4 + fontMetrics().horizontalAdvance(label) <= width()) {
+        if (x >= 0 && x + 4 + fontMetrics().horizontalAdvance(label) <= width() - named) {
             painter.drawText(QPointF(x + 4, fontMetrics().ascent() + 3), label);
         }
         painter.setPen(QColor(m_palette->grid));
@@ -142,11 +149,14 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
             painter.drawLine(QPointF(small, base - 4), QPointF(small, base));
         }
     }
+    painter.setPen(QColor(m_palette->mutedText));
+    painter.drawText(QRect(width() - named, 0, named - 8, height() - 8),
+        static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), m_title);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
     painter.setBrush(QColor(m_palette->selection));
-    for (const uint64_t element : m_marked) {
-        if (visible.contains(element)) {
+    for (const auto& [row, element, section] : m_marked) {
+        if (section == m_section && visible.contains(element)) {
             const double x = toX(element);
             painter.drawPolygon(
                 QPolygonF({QPointF(x - 5, base - 7), QPointF(x + 5, base - 7), QPointF(x, base)}));

@@ -26,7 +26,8 @@ struct RulerMarks {
 RulerMarks rulerMarks(
     const MapRange& visible, MapScale scale, int apartPixels, RulerUnit unit, uint32_t itemBytes);
 
-/// The axis above the map, in elements or bytes of a rank's flat buffer; a click switches between the two.
+/// The axis above the map, in elements or bytes of a rank's flat buffer; a click switches between the two. It
+/// is that of one section: the one under the mouse, or else the selected one.
 class MapRuler : public QWidget
 {
     Q_OBJECT
@@ -34,12 +35,14 @@ public:
     explicit MapRuler(MapViewport* viewport, QWidget* parent = nullptr);
 
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
-    void setItemBytes(uint32_t bytes);
+    /// Whose axis is shown, and the size of its elements. `title` names it where a map has several sections.
+    void setSection(uint32_t section, uint32_t itemBytes, const QString& title);
+    [[nodiscard]] uint32_t section() const { return m_section; }
     void setUnit(RulerUnit unit);
     [[nodiscard]] RulerUnit unit() const { return m_unit; }
+    /// Places that the user marked; those of the section shown are seen.
+    void setMarked(std::vector<MapSource::Point> places);
     /// The element under the mouse, marked on the axis.
-    /// Places that the user marked.
-    void setMarked(std::vector<uint64_t> elements);
     void setHovered(std::optional<uint64_t> element);
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -55,7 +58,9 @@ private:
     uint32_t m_itemBytes = 4;
     RulerUnit m_unit = RulerUnit::Elements;
     std::optional<uint64_t> m_hovered;
-    std::vector<uint64_t> m_marked;
+    std::vector<MapSource::Point> m_marked;
+    uint32_t m_section = 0;
+    QString m_title;
 };
 
 } // namespace shardscope::ui

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_scroll_bar.h"
 
+#include "ui/layoutmap/rank_gutter.h"
+
 #include <QPainter>
 
 #include <algorithm>
@@ -31,9 +33,10 @@ MapScrollBar::MapScrollBar(Qt::Orientation orientation, MapViewport* viewport, Q
     connect(this, &QScrollBar::valueChanged, this, &MapScrollBar::scrollViewport);
 }
 
-void MapScrollBar::setSource(MapSourcePtr source)
+void MapScrollBar::setStack(MapStackPtr stack)
 {
-    m_source = std::move(source);
+    m_stack = std::move(stack);
+    m_commonSeverity = m_stack ? commonSeverity(*m_stack) : int8_t{-1};
     update();
 }
 
@@ -73,34 +76,46 @@ void MapScrollBar::scrollViewport(int value)
 void MapScrollBar::paintEvent(QPaintEvent* event)
 {
     QScrollBar::paintEvent(event);
-    if (orientation() != Qt::Vertical || !m_source || m_source->query().rows() < 2) {
-        return;
-    }
-    const auto& query = m_source->query();
-    if (query.worstSeverity(0, query.rows(), 0, query.columns()) < 1) {
+    if (orientation() != Qt::Vertical || !m_stack || m_viewport->layout().rows() < 2
+        || m_stack->worstSeverity() < 1) {
         return;
     }
     QPainter painter(this);
-    // A problem on every rank has no marks.
-    int8_t common = 2;
-    for (uint32_t row = 0; row < query.rows() && common > 0; ++row) {
-        common = std::min(common, query.worstSeverity(row, row + 1, 0, query.columns()));
-    }
     // Next to the rows if all of them are visible, else over the whole length.
-    const double seen = static_cast<double>(m_viewport->geometry().contentHeight()) / devicePixelRatioF();
+    const MapLayout& layout = m_viewport->layout();
+    const double seen = static_cast<double>(layout.contentHeight()) / devicePixelRatioF();
     const int pixels
         = m_viewport->maximumY() == 0 ? std::clamp(static_cast<int>(seen), 1, height()) : height();
+    const auto contentAt = [&](int y) {
+        return static_cast<int64_t>(static_cast<double>(layout.contentHeight()) * y / pixels);
+    };
     for (int y = 0; y < pixels; ++y) {
-        const auto begin = static_cast<uint32_t>(
-            uint64_t{query.rows()} * static_cast<uint64_t>(y) / static_cast<uint64_t>(pixels));
-        const auto end = static_cast<uint32_t>(
-            uint64_t{query.rows()} * static_cast<uint64_t>(y + 1) / static_cast<uint64_t>(pixels));
-        const int8_t worst = query.worstSeverity(begin, std::max(end, begin + 1), 0, query.columns());
-        if (worst >= 1 && worst > common) {
+        const int8_t worst = worstIn(contentAt(y), std::max(contentAt(y + 1), contentAt(y) + 1));
+        if (worst >= 1 && worst > m_commonSeverity) {
             painter.fillRect(
                 width() - 5, y, 4, 2, QColor(worst >= 2 ? m_palette->error : m_palette->warning));
         }
     }
+}
+
+int8_t MapScrollBar::worstIn(int64_t begin, int64_t end) const
+{
+    const MapLayout& layout = m_viewport->layout();
+    const auto first = layout.sectionAt(begin);
+    const auto last = layout.sectionAt(end - 1);
+    int8_t worst = -1;
+    for (uint32_t section = first.value_or(1); first && section <= last.value_or(*first); ++section) {
+        const MapSource& source = m_stack->source(section);
+        const auto rows = layout.rowsIn(section, begin, end);
+        // A folded section has its marks on its header.
+        const MapRange asked = layout.isFolded(section) ? MapRange{0, source.rows()} : rows;
+        if (!asked.isEmpty()) {
+            worst = std::max(worst,
+                source.worstSeverity(static_cast<uint32_t>(asked.begin), static_cast<uint32_t>(asked.end), 0,
+                    source.columns()));
+        }
+    }
+    return worst;
 }
 
 } // namespace shardscope::ui

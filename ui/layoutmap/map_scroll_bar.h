@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/layoutmap/geometry/map_palette.h"
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 #include "ui/layoutmap/geometry/map_viewport.h"
 
 #include <QScrollBar>
@@ -20,7 +20,7 @@ class MapScrollBar : public QScrollBar
 public:
     MapScrollBar(Qt::Orientation orientation, MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setSource(MapSourcePtr source);
+    void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
 
 protected:
@@ -29,10 +29,12 @@ protected:
 private:
     void follow();
     void scrollViewport(int value);
+    [[nodiscard]] int8_t worstIn(int64_t begin, int64_t end) const; ///< content pixels
 
     MapViewport* m_viewport;
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
     std::shared_ptr<const MapPalette> m_palette;
+    int8_t m_commonSeverity = -1; ///< a problem on every rank has no marks
     bool m_following = false;
 };
 

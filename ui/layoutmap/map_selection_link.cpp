@@ -9,20 +9,22 @@ namespace shardscope::ui {
 
 SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
 {
-    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto cell = source.cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
+    const UnitState& state = source.stateAt(cell.begin);
     SelectedThing thing;
     thing.param = cell.param;
-    thing.state = source.state().name;
-    thing.rank = rankOfRow(source.checkpoint(), source.query().flat(), place.rank);
-    thing.unit = source.query().unit();
+    thing.state = state.name;
+    thing.rank = rankOfRow(source.checkpoint(), source.unitAt(cell.begin), place.rank);
+    thing.unit = source.parts()[place.part].unit();
     thing.block = FlatBlock{place.rank, place.rank + 1, place.offset, place.offset + (cell.end - cell.begin)};
+    thing.isPadding = cell.kind == CellKind::PaddingStored || cell.kind == CellKind::PaddingImplied;
     const bool inFile = cell.kind == CellKind::Param || cell.kind == CellKind::PaddingStored;
     if (inFile) {
         const auto [run, offset] = source.storedAt(cell, place);
         thing.file = run.file;
         thing.record = run.record;
-        thing.byte = run.byteOffset + offset * itemSize(source.state().dtype);
+        thing.byte = run.byteOffset + offset * itemSize(state.dtype);
     }
     return thing;
 }
@@ -58,11 +60,11 @@ void MapSelectionLink::follow()
     }
 }
 
-void MapSelectionLink::selectRow(uint32_t row)
+void MapSelectionLink::selectRow(MapSource::Point place)
 {
-    if (m_selection && m_canvas->source()->projection() == MapQuery::Projection::Partitions) {
-        const auto& source = *m_canvas->source();
-        m_selection->selectRank(rankOfRow(source.checkpoint(), source.query().flat(), row));
+    const MapSource& source = m_canvas->stack()->sourceAt(place);
+    if (m_selection && source.projection() == MapQuery::Projection::Partitions) {
+        m_selection->selectRank(rankOfRow(source.checkpoint(), source.unit(), place.row));
     }
 }
 
@@ -75,7 +77,7 @@ void MapSelectionLink::say(const QString& sentence)
 
 QString MapSelectionLink::sentenceAt(MapSource::Point point) const
 {
-    return MapText::sentence(*m_canvas->source(), point, m_canvas->shownDifferences());
+    return MapText::sentence(m_canvas->stack()->sourceAt(point), point, m_canvas->shownDifferences());
 }
 
 void MapSelectionLink::onHovered(const std::optional<MapSource::Point>& point)
@@ -94,13 +96,14 @@ void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
     }
     m_selection->setHoverText(words); // the target of a key is reported like the place under the mouse
     m_isPublishing = true;
-    m_selection->select(point ? selectedThingAt(*m_canvas->source(), *point) : SelectedThing{});
+    m_selection->select(
+        point ? selectedThingAt(m_canvas->stack()->sourceAt(*point), *point) : SelectedThing{});
     m_isPublishing = false;
     QString sum;
     if (point) {
-        const auto elements = cellBlock(*m_canvas->source(), *point).elements;
-        sum = MapText::sum(
-            m_canvas->source()->query().sum(point->row, point->row + 1, elements.begin, elements.end));
+        const MapSource& source = m_canvas->stack()->sourceAt(*point);
+        const auto elements = cellBlock(source, *point).elements;
+        sum = MapText::sum(source.sum(point->row, point->row + 1, elements.begin, elements.end));
     }
     m_selection->setSumText(sum);
 }
@@ -110,8 +113,9 @@ void MapSelectionLink::onRangeSelected()
     const auto& block = m_viewport->selected();
     auto marks = m_canvas->marks();
     marks.sumText.clear();
-    if (!block.isEmpty() && m_canvas->source()) {
-        marks.sumText = MapText::sum(m_canvas->source()->query().sum(static_cast<uint32_t>(block.rows.begin),
+    if (!block.isEmpty() && m_canvas->stack() && block.section < m_canvas->stack()->count()) {
+        const MapSource& source = m_canvas->stack()->source(block.section);
+        marks.sumText = MapText::sum(source.sum(static_cast<uint32_t>(block.rows.begin),
             static_cast<uint32_t>(block.rows.end), block.elements.begin, block.elements.end));
         m_canvas->setAccessibleDescription(tr("Selected: %1").arg(marks.sumText));
     }
@@ -123,42 +127,49 @@ void MapSelectionLink::onRangeSelected()
 
 void MapSelectionLink::onSelection(const SelectedThing& thing)
 {
-    if (m_isPublishing || !m_canvas->source()) {
+    if (!m_canvas->stack()) {
         return;
     }
-    const auto& params = m_canvas->source()->checkpoint().params;
+    markRank(thing.rank);
+    if (m_isPublishing) {
+        return;
+    }
+    const auto& params = m_canvas->stack()->checkpoint().params;
     // A selection may be older than the checkpoint shown.
     auto param = index(thing.param) < params.size() ? thing.param : kNoParam;
     if (param != kNoParam && params[index(param)].sharedWith != kNoParam) {
         param = params[index(param)].sharedWith;
     }
     if (param == kNoParam || params[index(param)].unit == kNoUnit) {
-        showNothing(rowOf(thing));
+        showNothing(thing);
         return;
     }
-    if (params[index(param)].unit != m_canvas->source()->query().unit()) {
-        Q_EMIT unitWanted(params[index(param)].unit);
+    if (const auto section = m_canvas->stack()->sectionOf(params[index(param)].unit)) {
+        showParam(m_canvas->stack()->source(*section), param, thing.rank);
     } else {
-        showParam(param, rowOf(thing));
+        Q_EMIT unitWanted(params[index(param)].unit);
     }
 }
 
-std::optional<uint32_t> MapSelectionLink::rowOf(const SelectedThing& thing) const
+void MapSelectionLink::markRank(const std::optional<uint32_t>& rank)
 {
-    const auto& source = *m_canvas->source();
-    return thing.rank ? rowOfRank(source.checkpoint(), source.query().flat(), *thing.rank) : std::nullopt;
+    auto marks = m_canvas->marks();
+    marks.rank = rank;
+    m_canvas->setMarks(marks);
+    Q_EMIT rankSelected(rank);
 }
 
-void MapSelectionLink::showParam(ParamId param, const std::optional<uint32_t>& rank)
+void MapSelectionLink::showParam(const MapSource& source, ParamId param, const std::optional<uint32_t>& rank)
 {
-    const auto& source = *m_canvas->source();
     auto marks = m_canvas->marks();
     marks.param = param;
     marks.pinned = firstFragment(source, param);
-    if (rank && *rank < source.ranks() && source.projection() == MapQuery::Projection::Partitions) {
-        const auto blocks = fragmentBlocks(source, param, {*rank, *rank + uint64_t{1}}, 1);
+    const FlatUnit& unit = source.checkpoint().units[index(source.checkpoint().params[index(param)].unit)];
+    const auto row = rank ? rowOfRank(source.checkpoint(), unit, *rank) : std::nullopt;
+    if (row && source.projection() == MapQuery::Projection::Partitions) {
+        const auto blocks = fragmentBlocks(source, param, {*row, *row + uint64_t{1}}, 1);
         if (!blocks.empty()) {
-            marks.pinned = MapSource::Point{*rank, blocks[0].elements.begin};
+            marks.pinned = MapSource::Point{*row, blocks[0].elements.begin, source.number()};
         }
     }
     m_canvas->setMarks(marks);
@@ -168,15 +179,22 @@ void MapSelectionLink::showParam(ParamId param, const std::optional<uint32_t>& r
     }
 }
 
-void MapSelectionLink::showNothing(const std::optional<uint32_t>& rank)
+void MapSelectionLink::showNothing(const SelectedThing& thing)
 {
     auto marks = m_canvas->marks();
     marks.param = kNoParam;
     marks.pinned.reset();
     m_canvas->setMarks(marks);
-    if (rank && *rank < m_canvas->source()->ranks()) {
-        const auto point = m_canvas->source()->pointOf(*rank, 0);
-        m_viewport->reveal({{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}});
+    const MapStack& stack = *m_canvas->stack();
+    const auto wanted = thing.unit == kNoUnit ? std::nullopt : stack.sectionOf(thing.unit);
+    for (uint32_t section = wanted.value_or(0); thing.rank && section < stack.count(); ++section) {
+        const MapSource& source = stack.source(section);
+        if (const auto row = rowOfRank(source.checkpoint(), source.unit(), *thing.rank)) {
+            const auto point = source.pointOf(*row, 0);
+            m_viewport->reveal(
+                {{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}, point.section});
+            return;
+        }
     }
 }
 

@@ -22,11 +22,14 @@ public:
     void setSelection(Selection* selection);
     /// Shows the shared selection once more, after the map has changed.
     void follow();
-    void selectRow(uint32_t row);
+    /// Selects the rank of a row.
+    void selectRow(MapSource::Point place);
     /// A sentence for the status bar.
     void say(const QString& sentence);
 
 Q_SIGNALS:
+    /// Number of the selected rank (rank_list.h).
+    void rankSelected(std::optional<uint32_t> rank);
     /// The new selection is in another unit than the one shown.
     void unitWanted(shardscope::UnitId unit);
 
@@ -36,10 +39,9 @@ private:
     void onPinned(const std::optional<MapSource::Point>& point);
     void onRangeSelected();
     void onSelection(const SelectedThing& thing);
-    void showParam(ParamId param, const std::optional<uint32_t>& rank);
-    /// The map's row of the selected rank, where its unit has one.
-    [[nodiscard]] std::optional<uint32_t> rowOf(const SelectedThing& thing) const;
-    void showNothing(const std::optional<uint32_t>& rank);
+    void markRank(const std::optional<uint32_t>& rank);
+    void showParam(const MapSource& source, ParamId param, const std::optional<uint32_t>& rank);
+    void showNothing(const SelectedThing& thing);
 
     MapCanvas* m_canvas;
     MapViewport* m_viewport;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_palette.h"
-#include "ui/layoutmap/geometry/map_source.h"
-#include "ui/layoutmap/geometry/map_viewport.h"
+#include "ui/layoutmap/map_section_headers.h"
 
 #include <QWidget>
 
@@ -15,21 +13,29 @@ namespace shardscope::ui {
 /// Number of rows per label: a power of two, so that labels stay when rows grow.
 uint64_t rankLabelStep(double rowHeight, double lineHeight);
 
-/// The fixed column left of the map: rank coordinates, a health dot per rank, the file's name on hover.
+/// The worst severity that every row of a map has; marks show what is worse.
+int8_t commonSeverity(const MapStack& stack);
+
+/// The fixed column left of the map: rank coordinates, a health dot per rank, the file's name on hover, and
+/// the signs that fold sections.
 class RankGutter : public QWidget
 {
     Q_OBJECT
 public:
     explicit RankGutter(MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setSource(MapSourcePtr source);
+    void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
-    void setHovered(std::optional<uint32_t> row);
+    void setHovered(std::optional<MapSource::Point> row);
+    /// Number of the rank whose rows are highlighted (rank_list.h).
+    void setSelectedRank(std::optional<uint32_t> rank);
     [[nodiscard]] QSize sizeHint() const override;
 
 Q_SIGNALS:
     /// A rank was clicked.
-    void rowClicked(uint32_t row);
+    void rowClicked(shardscope::ui::MapSource::Point row);
+    /// A section's header was clicked.
+    void headerClicked(uint32_t section);
 
 protected:
     bool event(QEvent* event) override;
@@ -37,15 +43,20 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
 
 private:
-    [[nodiscard]] QString labelOf(uint64_t row) const;
-    [[nodiscard]] QString tooltipFor(uint32_t row) const;
-    [[nodiscard]] std::optional<uint32_t> rowAt(const QPointF& position) const;
-    void paintHealth(QPainter& painter, const MapRange& rows, double top, double height) const;
+    [[nodiscard]] static QString labelOf(const MapSource& source, uint64_t row);
+    [[nodiscard]] QString tooltipFor(MapSource::Point row) const;
+    [[nodiscard]] std::optional<MapSource::Point> rowAt(const QPointF& position) const;
+    void paintLabels(QPainter& painter, const MapSource& source) const;
+    void paintDots(QPainter& painter, const MapSource& source) const;
+    void paintHealth(
+        QPainter& painter, const MapSource& source, const MapRange& rows, double top, double height) const;
 
     MapViewport* m_viewport;
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
+    MapSectionHeaders m_headers;
     std::shared_ptr<const MapPalette> m_palette;
-    std::optional<uint32_t> m_hovered;
+    std::optional<MapSource::Point> m_hovered;
+    std::optional<uint32_t> m_selectedRank;
     int8_t m_commonSeverity = -1; ///< of the healthiest rank
 };
 

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/layout/address.h"
 #include "core/layout/map_query.h"
+#include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
@@ -123,7 +124,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     details.kind = Words::tr("Rank");
     const RankCoordinate coordinate = rankAt(checkpoint, rank);
     const Checkpoint& part = partOfRank(checkpoint, rank);
-    details.title = toText(rankText(coordinate));
+    details.title = rankLabel(checkpoint, coordinate);
     DetailSection files{Words::tr("Files"), {}};
     if (coordinate.dp < part.optimFiles.size())
         addFile(files, checkpoint, part.optimFiles[coordinate.dp], Words::tr("Optimizer"));
@@ -174,7 +175,7 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     section.facts.append({Words::tr("Status"), fileStatusText(checkpoint, thing.file), false});
     section.facts.append({Words::tr("Size"), exactBytesText(file.identity.bytes), false});
     if (file.rank)
-        section.facts.append({Words::tr("Rank"), toText(rankText(*file.rank)), false});
+        section.facts.append({Words::tr("Rank"), rankLabel(checkpoint, *file.rank), false});
     if (file.recordCount > 0)
         section.facts.append({Words::tr("Records"), countText(file.recordCount), false});
     section.facts.append({Words::tr("Path"), pathText(file.path), true});
@@ -195,6 +196,46 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         details.sections.append(place);
     }
     return details;
+}
+
+Details paddingDetails(const Checkpoint& checkpoint, const SelectedThing& thing, const PaddingRun& run)
+{
+    Details details;
+    details.kind = Words::tr("Padding");
+    details.title = Words::tr("Padding of %1").arg(rankLabel(checkpoint, rankAt(checkpoint, *thing.rank)));
+    const FlatPartition& partition = run.unit.partition;
+    DetailSection section{{}, {}};
+    section.facts.append({Words::tr("Why"), paddingReason(checkpoint, run), false});
+    section.facts.append({Words::tr("Stored"), paddingStorage(run), false});
+    section.facts.append({Words::tr("Share"), paddingShare(checkpoint, run), false});
+    if (run.unit.isFlat())
+        section.facts.append({Words::tr("Address"),
+            toText(formatAddress(flatAddressOf(checkpoint, run.unit, run.share, run.offset, run.state.name))),
+            true});
+    if (thing.file != kNoFile && thing.byte)
+        section.facts.append({Words::tr("Byte"),
+            toText(formatAddress(FileAddress{checkpoint.file(thing.file).name, {}, *thing.byte})), true});
+    details.sections.append(section);
+    DetailSection sums{heldUnitText(checkpoint, run.unit), {}};
+    sums.facts.append({Words::tr("On this rank"), countText(partition.paddingOn(run.share)), false});
+    sums.facts.append({Words::tr("On all ranks"),
+        countText(partition.partitionElements() * partition.ranks() - partition.payloadElements()), false});
+    details.sections.append(sums);
+    return details;
+}
+
+/// The padding that is selected, if the selection fits the checkpoint.
+std::optional<PaddingRun> selectedPadding(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    if (!thing.isPadding || !thing.block || !thing.rank || thing.unit == kNoUnit
+        || index(thing.unit) >= checkpoint.units.size())
+        return std::nullopt;
+    const FlatUnit& unit = checkpoint.units[index(thing.unit)];
+    for (const UnitState& state : unit.states) {
+        if (state.name == thing.state)
+            return paddingAt(unit, state, thing.block->rankBegin, thing.block->begin);
+    }
+    return std::nullopt;
 }
 
 Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
@@ -241,6 +282,8 @@ Details detailsOf(
         });
         return details;
     }
+    if (const auto padding = selectedPadding(checkpoint, thing))
+        return paddingDetails(checkpoint, thing, *padding);
     if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size()) {
         Details details = fileDetails(checkpoint, thing);
         addFindings(details, findings,

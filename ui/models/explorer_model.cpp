@@ -109,7 +109,7 @@ QString ExplorerModel::labelOf(const ExplorerNode& node) const
         return holder.isEmpty() ? text : text % u" · "_s % holder;
     }
     case ExplorerKind::Rank:
-        return toText(rankText(rankAt(*m_checkpoint, node.id)));
+        return rankLabel(*m_checkpoint, rankAt(*m_checkpoint, node.id));
     default:
         return node.label.empty() ? tr("(no name)") : toText(node.label);
     }

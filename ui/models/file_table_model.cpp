@@ -2,6 +2,7 @@
 #include "ui/models/file_table_model.h"
 
 #include "ui/models/model_roles.h"
+#include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
@@ -125,7 +126,7 @@ QString FileTableModel::textOf(FileId id, int column) const
     case Role:
         return roleText(file.role);
     case Rank:
-        return file.rank ? toText(rankText(*file.rank)) : u"–"_s;
+        return file.rank ? rankLabel(*m_checkpoint, *file.rank) : u"–"_s;
     case Bytes:
         return missing ? u"–"_s : bytesText(file.identity.bytes);
     case Records:

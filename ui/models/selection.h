@@ -29,6 +29,7 @@ struct SelectedThing {
     std::optional<uint32_t> rank; ///< its number in the list of all ranks (rank_list.h)
     UnitId unit = kNoUnit;
     std::optional<FlatBlock> block; ///< inside `unit`
+    bool isPadding = false; ///< the block is padding of a rank's buffer
     FileId file = kNoFile;
     std::optional<uint32_t> record; ///< index into the file's zip records
     std::optional<uint64_t> byte; ///< from the start of the file

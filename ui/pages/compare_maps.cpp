@@ -15,18 +15,6 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Shows the state of that name, where the map's unit has it.
-void showState(LayoutMapView* map, const Checkpoint& checkpoint, std::string_view state)
-{
-    if (map->unit() == kNoUnit)
-        return;
-    const auto& states = checkpoint.units[index(map->unit())].states;
-    for (size_t i = 0; i < states.size(); ++i) {
-        if (states[i].name == state)
-            map->setState(static_cast<int>(i));
-    }
-}
-
 QString sideTitle(const QString& side, const Checkpoint& checkpoint)
 {
     return side.arg(
@@ -113,7 +101,7 @@ void CompareMaps::updateLegend()
 {
     m_legend->setMapPalette(std::make_shared<const MapPalette>(mapPaletteFrom(m_theme)));
     m_legend->setMapStyle(m_left->canvas()->mapStyle());
-    m_legend->setSource(m_left->canvas()->source());
+    m_legend->setStack(m_left->canvas()->stack());
 }
 
 void CompareMaps::showParam(ParamId left, ParamId right, std::string_view state)
@@ -133,8 +121,8 @@ void CompareMaps::showParam(ParamId left, ParamId right, std::string_view state)
         : sameParameter(*judged.right, right, *m_outcome->right);
     m_other.select(thing);
     m_following = false;
-    showState(m_left, *m_outcome->left, state);
-    showState(m_right, *m_outcome->right, state);
+    m_left->setState(state);
+    m_right->setState(state);
     updateLegend();
 }
 

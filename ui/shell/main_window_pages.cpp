@@ -137,9 +137,11 @@ void MainWindow::saveMapPicture(const QString& path)
         return;
     }
     const Checkpoint& checkpoint = *m_session.checkpoint();
+    const MapStack& stack = *map->canvas()->stack();
+    const QString shown
+        = stack.count() == 1 ? MapText::sectionName(stack.source(0)) : tr("%1 sections").arg(stack.count());
     const QString caption = pathText(checkpoint.runFolder.filename() / checkpoint.tag) % u" · "_s
-        % titleText(checkpoint) % u" · "_s % MapText::unitName(checkpoint, map->unit()) % u" · "_s
-        % toText(map->canvas()->source()->state().name);
+        % titleText(checkpoint) % u" · "_s % shown % u" · "_s % toText(map->canvas()->source()->state().name);
     m_pictureWriter.run<QString>(
         [picture = takeMapPicture(*map, caption), path](const std::stop_token&,
             const std::function<void(QString)>& deliver) { deliver(ui::saveMapPicture(picture, path)); },

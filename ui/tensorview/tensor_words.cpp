@@ -4,6 +4,7 @@
 #include "core/layout/address.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/tensorview/number_format.h"
+#include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
@@ -74,7 +75,7 @@ QString placeWords(const TensorSource& source, uint64_t element)
         ParamAddress{source.checkpoint->params[index(source.param)].name, source.state,
             std::pair(element, element + 1)});
     if (place && place->flat)
-        facts.append(QString::fromStdString(rankText(place->flat->rank)));
+        facts.append(rankLabel(*source.checkpoint, place->flat->rank));
     if (place && place->file)
         facts.append(Words::tr("%1, byte %2").arg(toText(place->file->path), countText(place->fileByte)));
     return facts.join(u" · "_s);

@@ -56,14 +56,14 @@ bool flipLastBit(const Checkpoint& checkpoint, const QString& copy, const char* 
     return file.seek(at) && file.write(&byte, 1) == 1;
 }
 
-/// A pixel of the marked parameter in a row. Not (0, 0), which Qt Test takes for the centre.
-std::optional<QPoint> pixelOfMarked(const MapCanvas& canvas, uint32_t row)
+/// A pixel of the marked parameter in the row of a place. Not (0, 0), which Qt Test takes for the centre.
+std::optional<QPoint> pixelOfMarked(const MapCanvas& canvas, MapSource::Point row)
 {
     for (int y = 0; y < canvas.height(); ++y) {
         for (int x = 0; x < canvas.width(); ++x) {
             const auto at = canvas.pointAt(QPointF(x, y));
-            if (at && at->row == row && (x > 0 || y > 0)
-                && canvas.source()->query().cellAt(at->row, at->element).param == canvas.marks().param)
+            if (at && at->row == row.row && at->section == row.section && (x > 0 || y > 0)
+                && canvas.stack()->cellAt(*at).param == canvas.marks().param)
                 return QPoint(x, y);
         }
     }
@@ -121,11 +121,12 @@ private Q_SLOTS:
             QVERIFY2(canvas->accessibleDescription().startsWith(words, Qt::CaseInsensitive),
                 qPrintable(canvas->accessibleDescription()));
             // Under the mouse.
-            const auto over = pixelOfMarked(*canvas, pinned->row);
+            const auto over = pixelOfMarked(*canvas, *pinned);
             QVERIFY(over.has_value());
             QTest::mouseMove(canvas, *over);
             QTRY_VERIFY2(hover->text().startsWith(words, Qt::CaseInsensitive), qPrintable(hover->text()));
-            const QString tip = MapText::tooltip(*canvas->source(), *pinned, canvas->shownDifferences());
+            const QString tip
+                = MapText::tooltip(canvas->stack()->sourceAt(*pinned), *pinned, canvas->shownDifferences());
             QVERIFY2(tip.contains(words, Qt::CaseInsensitive), qPrintable(tip));
             QTest::mouseMove(canvas, QPoint(-40, -40));
             // At the keyboard's cursor, forward and back.

@@ -43,9 +43,8 @@ void TestMapTiles::cacheForgetsTheOldest()
 void TestMapTiles::cacheFindsNearZooms()
 {
     MapTileCache cache;
-    const auto layer = [](int step, uint32_t revision) {
-        return MapLayer{.unit = UnitId{0}, .scale = MapScale(step), .revision = revision};
-    };
+    const auto layer
+        = [](int step, uint32_t revision) { return MapLayer{.scale = MapScale(step), .revision = revision}; };
     for (const int step : {0, 8, 40}) {
         cache.insert({layer(step, 1), 0, 0}, QImage(4, 4, QImage::Format_RGB32));
     }
@@ -59,12 +58,13 @@ void TestMapTiles::cacheFindsNearZooms()
 
 void TestMapTiles::loaderDeliversWhatWasWanted()
 {
-    MapRenderRequest request;
-    request.source
-        = std::make_shared<const MapSource>(test::makeSyntheticCheckpoint({.stage = 3, .ranks = 4}),
-            MapQuery::Subject{UnitId{0}, MapQuery::Projection::Partitions, 0});
+    MapStackRequest request;
+    request.stack = std::make_shared<const MapStack>(
+        test::makeSyntheticCheckpoint({.stage = 3, .ranks = 4}), MapSubject{}, MapSource::Shared{});
     request.palette = std::make_shared<const MapPalette>();
-    request.geometry = MapGeometry(request.source->query().columns(), 4, MapScale(0), MapRowScale(10));
+    MapLayout layout(request.stack->sizes());
+    layout.setRowScale(MapRowScale(10));
+    request.layout = std::make_shared<const MapLayout>(layout);
     MapTileLoader loader;
     QHash<qint64, QImage> got;
     connect(&loader, &MapTileLoader::tileReady, this,

@@ -261,10 +261,14 @@ void TestMapView::unitsAndProjectionsCanBeChosen()
     show({.stage = 3, .ranks = 3, .params = 30, .groups = 2, .frozen = 1});
     auto* units = m_view->findChild<QComboBox*>(QStringLiteral("mapUnit"));
     QVERIFY(units != nullptr);
-    QCOMPARE(units->count(), static_cast<int>(canvas()->source()->checkpoint().units.size()));
-    for (int i = 0; i < units->count(); ++i) {
-        m_view->setUnit(UnitId{static_cast<uint32_t>(i)});
-        QCOMPARE(units->currentIndex(), i);
+    const auto sections = mapSections(canvas()->source()->checkpoint());
+    QCOMPARE(units->count(), static_cast<int>(sections.size()) + 1);
+    QCOMPARE(canvas()->stack()->count(), static_cast<uint32_t>(sections.size()));
+    QCOMPARE(units->currentIndex(), 0);
+    for (int i = 0; i < static_cast<int>(sections.size()); ++i) {
+        m_view->setUnit(sections[static_cast<size_t>(i)].back());
+        QCOMPARE(units->currentIndex(), i + 1);
+        QCOMPARE(canvas()->stack()->count(), 1U);
         for (const auto projection : {MapQuery::Projection::Unrolled, MapQuery::Projection::Partitions}) {
             m_view->setProjection(projection);
             QCOMPARE(canvas()->source()->projection(), projection);
@@ -314,7 +318,7 @@ void TestMapView::textsNameEverything()
     const auto tip = MapText::tooltip(source, {2, 3});
     const auto& run = source.state().perRank[2];
     const auto fileName = QString::fromStdString(source.checkpoint().file(run.file).name);
-    for (const QString& part : {QStringLiteral("embed.weight"), QStringLiteral("dp2"), fileName,
+    for (const QString& part : {QStringLiteral("embed.weight"), QStringLiteral("dp 2"), fileName,
              QStringLiteral("float32"), MapText::count(run.byteOffset)}) {
         QVERIFY2(tip.contains(part), qPrintable(tip));
     }

@@ -222,7 +222,7 @@ private Q_SLOTS:
         const std::vector<float> values = floatsOf(*ui.checkpoint(), "layers.0.attention.wq.weight", "fp32");
         const QString where = ui.find<ElidedLabel>("tensorWhere")->text();
         QVERIFY(ui.find<ElidedLabel>("tensorValue")->text().startsWith(u"[1, 2] = "_s));
-        QVERIFY2(where.contains(u"dp0.tp0.pp0"_s) && where.contains(u"byte "_s), qPrintable(where));
+        QVERIFY2(where.contains(u"dp 0"_s) && where.contains(u"byte "_s), qPrintable(where));
         QTest::keyClick(grid, Qt::Key_Right, Qt::ShiftModifier);
         QTest::keyClick(grid, Qt::Key_Down, Qt::ShiftModifier);
         QCOMPARE(ui.find<QLabel>("tensorSelected")->text(), u"2 × 2 selected"_s);

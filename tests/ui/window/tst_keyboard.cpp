@@ -272,7 +272,7 @@ private Q_SLOTS:
         const auto first = *map->canvas()->marks().pinned;
         QCOMPARE(first.row, 1U);
         press(Qt::Key_P);
-        QCOMPARE(map->pinnedRows().rows(), std::vector<uint32_t>{1});
+        QCOMPARE(map->pinnedRows().rows(), (std::vector<MapSource::Point>{{1, 0, 0}}));
         QVERIFY(map->pinnedRows().isVisible());
         press(Qt::Key_M);
         QCOMPARE(map->canvas()->marks().dropped.size(), 1U);

@@ -143,10 +143,11 @@ private Q_SLOTS:
         const QImage image = bar->grab().toImage();
         const QRgb mark = m_theme->colour(ThemeRole::Error).rgb();
         const int row = map.viewport()->geometry().rowScale().rowHeight();
+        const int top = map.viewport()->layout().headerHeight();
         int marked = 0;
         for (int y = 0; y < image.height(); ++y)
             if (image.pixel(image.width() - 3, y) == mark) {
-                QVERIFY2(y >= row - 2 && y <= 2 * row + 2, qPrintable(QString::number(y)));
+                QVERIFY2(y >= top + row - 2 && y <= top + 2 * row + 2, qPrintable(QString::number(y)));
                 ++marked;
             }
         QVERIFY(marked >= row - 4);

@@ -145,7 +145,7 @@ private Q_SLOTS:
         tree->setCurrentIndex(model->indexOf(ExplorerKind::Rank, 2));
         QVERIFY(ui.settle());
         QVERIFY(ui.window().selection().current().rank == 2U);
-        QVERIFY(ui.find<DetailsPanel>("detailsPanel")->title().startsWith(u"dp2"_s));
+        QVERIFY(ui.find<DetailsPanel>("detailsPanel")->title().startsWith(u"dp 2"_s));
         tree->setCurrentIndex(model->indexOf(ExplorerKind::File, 0));
         QVERIFY(ui.settle());
         QCOMPARE(ui.find<QTableView>("fileTable")->currentIndex().data().toString(),

@@ -4,14 +4,24 @@
 #include "ui/layoutmap/geometry/map_navigation.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace shardscope::ui {
 
+namespace {
+
+bool isBefore(const MapSource::Point& left, const MapSource::Point& right)
+{
+    return std::tie(left.section, left.row, left.element) < std::tie(right.section, right.row, right.element);
+}
+
+} // namespace
+
 void MapBookmarks::toggle(const MapSource& source, MapSource::Point point)
 {
-    auto& places = m_places[source.query().unit()];
     const auto cell = cellBlock(source, point).elements;
     const auto begin = source.placeOf(point.row, cell.begin);
+    auto& places = m_places[source.parts()[begin.part].unit()];
     const Place first{begin.rank, begin.offset};
     const auto at = std::lower_bound(places.begin(), places.end(), first);
     if (at != places.end() && at->first == begin.rank && at->second < begin.offset + cell.size()) {
@@ -21,30 +31,35 @@ void MapBookmarks::toggle(const MapSource& source, MapSource::Point point)
     }
 }
 
-std::vector<MapSource::Point> MapBookmarks::pointsOf(const MapSource& source) const
+std::vector<MapSource::Point> MapBookmarks::pointsOf(const MapStack& stack) const
 {
     std::vector<MapSource::Point> points;
-    const auto found = m_places.find(source.query().unit());
-    if (found == m_places.end()) {
-        return points;
-    }
-    for (const auto& [rank, offset] : found->second) {
-        if (rank < source.ranks() && offset < source.partition().partitionElements()) {
-            points.push_back(source.pointOf(rank, offset));
+    for (const auto& [unit, places] : m_places) {
+        const auto section = stack.sectionOf(unit);
+        if (!section) {
+            continue;
+        }
+        const MapSource& source = stack.source(*section);
+        const size_t part = *source.partOf(unit);
+        const FlatPartition& partition = source.parts()[part].flat().partition;
+        for (const auto& [rank, offset] : places) {
+            if (rank < partition.ranks() && offset < partition.partitionElements()) {
+                points.push_back(source.pointOf(rank, offset, part));
+            }
         }
     }
+    std::sort(points.begin(), points.end(), isBefore);
     return points;
 }
 
-std::optional<MapSource::Point> MapBookmarks::next(const MapSource& source, MapSource::Point point) const
+std::optional<MapSource::Point> MapBookmarks::next(const MapStack& stack, MapSource::Point point) const
 {
-    const auto points = pointsOf(source);
+    const auto points = pointsOf(stack);
     if (points.empty()) {
         return std::nullopt;
     }
-    const auto after = std::find_if(points.begin(), points.end(), [&](const MapSource::Point& mark) {
-        return std::pair(mark.row, mark.element) > std::pair(point.row, point.element);
-    });
+    const auto after = std::find_if(
+        points.begin(), points.end(), [&](const MapSource::Point& mark) { return isBefore(point, mark); });
     return after == points.end() ? points.front() : *after;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 
 #include <map>
 #include <optional>
@@ -20,10 +20,10 @@ public:
     void toggle(const MapSource& source, MapSource::Point point);
     void clear() { m_places.clear(); }
 
-    /// In the order of the map: by rank, then offset.
-    [[nodiscard]] std::vector<MapSource::Point> pointsOf(const MapSource& source) const;
+    /// In the order of the map: by section, row, then element.
+    [[nodiscard]] std::vector<MapSource::Point> pointsOf(const MapStack& stack) const;
     /// The first mark after `point`, or the first of all; empty if there are no marks.
-    [[nodiscard]] std::optional<MapSource::Point> next(const MapSource& source, MapSource::Point point) const;
+    [[nodiscard]] std::optional<MapSource::Point> next(const MapStack& stack, MapSource::Point point) const;
 
 private:
     using Place = std::pair<uint32_t, uint64_t>; ///< rank, offset

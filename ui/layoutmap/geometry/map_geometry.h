@@ -18,10 +18,11 @@ struct MapRange {
     bool operator==(const MapRange&) const = default;
 };
 
-/// Rows × elements: what a selection, a tile or a viewport covers.
+/// Rows × elements of one section: what a selection or a viewport covers.
 struct MapBlock {
     MapRange rows;
     MapRange elements;
+    uint32_t section = 0;
 
     [[nodiscard]] bool isEmpty() const { return rows.isEmpty() || elements.isEmpty(); }
     [[nodiscard]] bool contains(uint64_t row, uint64_t element) const
@@ -40,7 +41,8 @@ struct ContentRect {
     bool operator==(const ContentRect&) const = default;
 };
 
-/// The mapping between rows × elements and content pixels at one zoom. Pure and exact: no state, no rounding.
+/// The mapping between rows × elements of one section and its pixels at one zoom. Pure and exact: no state,
+/// no rounding. MapLayout places the sections of a map.
 ///
 /// All pixels are device pixels. Content pixel (x, y) shows the element at its left edge; where several rows
 /// share a pixel row, it shows the band rowsAt(y).

@@ -14,18 +14,18 @@ constexpr int kLongestWalk = 4096;
 
 MapBlock blockOf(Point point, uint64_t elements)
 {
-    return {{point.row, point.row + uint64_t{1}}, {point.element, point.element + elements}};
+    return {{point.row, point.row + uint64_t{1}}, {point.element, point.element + elements}, point.section};
 }
 
 /// The first element of [begin, end) of one row with a finding, by halving.
-std::optional<uint64_t> firstFindingIn(const MapQuery& query, uint32_t row, uint64_t begin, uint64_t end)
+std::optional<uint64_t> firstFindingIn(const MapSource& source, uint32_t row, uint64_t begin, uint64_t end)
 {
-    if (begin >= end || query.worstSeverity(row, row + 1, begin, end) < 0) {
+    if (begin >= end || source.worstSeverity(row, row + 1, begin, end) < 0) {
         return std::nullopt;
     }
     while (end - begin > 1) {
         const uint64_t middle = begin + (end - begin) / 2;
-        if (query.worstSeverity(row, row + 1, begin, middle) >= 0) {
+        if (source.worstSeverity(row, row + 1, begin, middle) >= 0) {
             end = middle;
         } else {
             begin = middle;
@@ -34,37 +34,29 @@ std::optional<uint64_t> firstFindingIn(const MapQuery& query, uint32_t row, uint
     return begin;
 }
 
-std::optional<uint64_t> lastFindingIn(const MapQuery& query, uint32_t row, uint64_t begin, uint64_t end)
+std::optional<uint64_t> lastFindingIn(const MapSource& source, uint32_t row, uint64_t begin, uint64_t end)
 {
-    if (begin >= end || query.worstSeverity(row, row + 1, begin, end) < 0) {
+    if (begin >= end || source.worstSeverity(row, row + 1, begin, end) < 0) {
         return std::nullopt;
     }
     while (end - begin > 1) {
         const uint64_t middle = begin + (end - begin) / 2;
-        if (query.worstSeverity(row, row + 1, middle, end) >= 0) {
+        if (source.worstSeverity(row, row + 1, middle, end) >= 0) {
             begin = middle;
         } else {
             end = middle;
         }
     }
     return begin;
-}
-
-/// The elements of one rank inside its row.
-MapRange rankRange(const MapSource& source, uint32_t rank)
-{
-    const uint64_t length = source.partition().partitionElements();
-    const auto begin = source.pointOf(rank, 0).element;
-    return {begin, begin + length};
 }
 
 /// Goes back over a run of flagged cells to its first one.
 uint64_t runBegin(const MapSource& source, uint32_t row, uint64_t element, uint64_t lowest)
 {
     for (int walked = 0; walked < kLongestWalk; ++walked) {
-        const auto cell = source.query().cellAt(row, element);
+        const auto cell = source.cellAt(row, element);
         element = std::max(cell.begin, lowest);
-        if (element <= lowest || source.query().worstSeverity(row, row + 1, element - 1, element) < 0) {
+        if (element <= lowest || source.worstSeverity(row, row + 1, element - 1, element) < 0) {
             return element;
         }
         --element;
@@ -75,7 +67,7 @@ uint64_t runBegin(const MapSource& source, uint32_t row, uint64_t element, uint6
 uint64_t runEnd(const MapSource& source, uint32_t row, uint64_t element, uint64_t highest)
 {
     for (int walked = 0; walked < kLongestWalk && element < highest; ++walked) {
-        const auto cell = source.query().cellAt(row, element);
+        const auto cell = source.cellAt(row, element);
         if (cell.severity < 0) {
             return element;
         }
@@ -84,31 +76,130 @@ uint64_t runEnd(const MapSource& source, uint32_t row, uint64_t element, uint64_
     return highest;
 }
 
+/// The elements of the row that belong to the same rank: a run of findings ends with its rank.
+MapRange rankRange(const MapSource& source, uint32_t row, uint64_t element)
+{
+    if (source.projection() == MapQuery::Projection::Partitions) {
+        return {0, source.columns()};
+    }
+    const auto place = source.placeOf(row, element);
+    const uint64_t begin = source.pointOf(place.rank, 0, place.part).element;
+    return {begin, begin + source.parts()[place.part].flat().partition.partitionElements()};
+}
+
+/// The first finding at or after an element, in the order of rows.
+std::optional<Point> firstFinding(const MapSource& source, uint32_t row, uint64_t element)
+{
+    for (; row < source.rows(); ++row, element = 0) {
+        while (element < source.columns()) {
+            const uint64_t end = std::max(rankRange(source, row, element).end, element + 1);
+            if (const auto found = firstFindingIn(source, row, element, end)) {
+                return Point{row, *found, source.number()};
+            }
+            element = end;
+        }
+    }
+    return std::nullopt;
+}
+
+/// The beginning of the last run of findings before an element.
+std::optional<Point> lastFinding(const MapSource& source, uint32_t row, uint64_t element)
+{
+    for (;; element = source.columns()) {
+        while (element > 0) {
+            const uint64_t begin = rankRange(source, row, element - 1).begin;
+            if (const auto found = lastFindingIn(source, row, begin, element)) {
+                return Point{row, runBegin(source, row, *found, begin), source.number()};
+            }
+            element = begin;
+        }
+        if (row-- == 0) {
+            return std::nullopt;
+        }
+    }
+}
+
+bool hasPadding(const MapSource& source, uint32_t row, uint64_t begin, uint64_t end)
+{
+    return begin < end && source.amounts(row, begin, end).padding > 0;
+}
+
+/// The first padding at or after an element, in the order of rows; by halving.
+std::optional<Point> firstPadding(const MapSource& source, uint32_t row, uint64_t begin)
+{
+    for (; row < source.rows(); ++row, begin = 0) {
+        uint64_t end = source.columns();
+        if (!hasPadding(source, row, begin, end)) {
+            continue;
+        }
+        while (end - begin > 1) {
+            const uint64_t middle = begin + (end - begin) / 2;
+            (hasPadding(source, row, begin, middle) ? end : begin) = middle;
+        }
+        return Point{row, source.cellAt(row, begin).begin, source.number()};
+    }
+    return std::nullopt;
+}
+
+/// The last run of padding before an element.
+std::optional<Point> lastPadding(const MapSource& source, uint32_t row, uint64_t end)
+{
+    for (;; end = source.columns()) {
+        uint64_t begin = 0;
+        if (hasPadding(source, row, begin, end)) {
+            while (end - begin > 1) {
+                const uint64_t middle = begin + (end - begin) / 2;
+                (hasPadding(source, row, middle, end) ? begin : end) = middle;
+            }
+            return Point{row, source.cellAt(row, begin).begin, source.number()};
+        }
+        if (row-- == 0) {
+            return std::nullopt;
+        }
+    }
+}
+
+/// The next section that has cells.
+std::optional<uint32_t> nextSection(
+    const MapStack& stack, uint32_t section, MapStep step, const IsShown& isShown)
+{
+    while (step == MapStep::Forward ? section + 1 < stack.count() : section > 0) {
+        section = step == MapStep::Forward ? section + 1 : section - 1;
+        const MapSource& source = stack.source(section);
+        if (isShown(section) && source.rows() > 0 && source.columns() > 0) {
+            return section;
+        }
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 MapBlock cellBlock(const MapSource& source, MapSource::Point point)
 {
-    const auto cell = source.query().cellAt(point.row, point.element);
-    return {{point.row, point.row + uint64_t{1}}, {cell.begin, cell.end}};
+    const auto cell = source.cellAt(point.row, point.element);
+    return {{point.row, point.row + uint64_t{1}}, {cell.begin, cell.end}, source.number()};
 }
 
 std::vector<MapBlock> fragmentBlocks(const MapSource& source, ParamId param, MapRange rows, size_t limit)
 {
     std::vector<MapBlock> blocks;
     const auto& info = source.checkpoint().params[index(param)];
-    if (info.unit != source.query().unit() || info.elements == 0) {
+    const auto part = source.partOf(info.unit);
+    if (!part || info.elements == 0) {
         return blocks;
     }
+    const FlatPartition& partition = source.parts()[*part].flat().partition;
     uint64_t begin = 0;
     uint64_t end = info.elements;
     if (source.hasEqualRows()) {
         // Rank r holds elements [r·slice, (r+1)·slice): only the requested rows are searched.
-        const uint64_t slice = source.partition().sliceElements(info.indexInUnit);
+        const uint64_t slice = partition.sliceElements(info.indexInUnit);
         begin = std::min(end, slice * rows.begin);
         end = rows.end >= source.ranks() ? end : std::min(end, slice * rows.end);
     }
-    source.partition().forEachFragment(info.indexInUnit, begin, end, [&](const FlatPiece& piece) {
-        const auto point = source.pointOf(piece.rank, piece.flatOffset);
+    partition.forEachFragment(info.indexInUnit, begin, end, [&](const FlatPiece& piece) {
+        const auto point = source.pointOf(piece.rank, piece.flatOffset, *part);
         if (rows.contains(point.row)) {
             blocks.push_back(blockOf(point, piece.elements));
         }
@@ -119,26 +210,26 @@ std::vector<MapBlock> fragmentBlocks(const MapSource& source, ParamId param, Map
 
 std::optional<Point> neighbour(const MapSource& source, Point from, MapStep step)
 {
-    const auto& query = source.query();
-    const auto cell = query.cellAt(from.row, from.element);
+    const auto cell = source.cellAt(from.row, from.element);
     if (step == MapStep::Forward) {
-        if (cell.end < query.columns()) {
-            return Point{from.row, cell.end};
+        if (cell.end < source.columns()) {
+            return Point{from.row, cell.end, source.number()};
         }
-        return from.row + 1 < query.rows() ? std::optional(Point{from.row + 1, 0}) : std::nullopt;
+        return from.row + 1 < source.rows() ? std::optional(Point{from.row + 1, 0, source.number()})
+                                            : std::nullopt;
     }
     if (cell.begin > 0) {
-        return Point{from.row, query.cellAt(from.row, cell.begin - 1).begin};
+        return Point{from.row, source.cellAt(from.row, cell.begin - 1).begin, source.number()};
     }
-    if (from.row == 0 || query.columns() == 0) {
+    if (from.row == 0 || source.columns() == 0) {
         return std::nullopt;
     }
-    return Point{from.row - 1, query.cellAt(from.row - 1, query.columns() - 1).begin};
+    return Point{from.row - 1, source.cellAt(from.row - 1, source.columns() - 1).begin, source.number()};
 }
 
 std::optional<Point> siblingFragment(const MapSource& source, Point from, MapStep step)
 {
-    const auto cell = source.query().cellAt(from.row, from.element);
+    const auto cell = source.cellAt(from.row, from.element);
     if (cell.param == kNoParam) {
         return std::nullopt;
     }
@@ -148,53 +239,97 @@ std::optional<Point> siblingFragment(const MapSource& source, Point from, MapSte
     if (forward ? next >= info.elements : cell.paramOffset == 0) {
         return std::nullopt;
     }
-    const auto place = source.partition().positionOf(info.indexInUnit, forward ? next : cell.paramOffset - 1);
-    const auto point = source.pointOf(place.rank, place.flatOffset);
-    return Point{point.row, source.query().cellAt(point.row, point.element).begin};
+    const auto part = source.partOf(info.unit);
+    if (!part) {
+        return std::nullopt;
+    }
+    const FlatPartition& partition = source.parts()[*part].flat().partition;
+    const auto place = partition.positionOf(info.indexInUnit, forward ? next : cell.paramOffset - 1);
+    const auto point = source.pointOf(place.rank, place.flatOffset, *part);
+    return Point{point.row, source.cellAt(point.row, point.element).begin, source.number()};
 }
 
 std::optional<Point> firstFragment(const MapSource& source, ParamId param)
 {
     const auto& info = source.checkpoint().params[index(param)];
-    if (info.unit != source.query().unit() || info.elements == 0) {
+    const auto part = source.partOf(info.unit);
+    if (!part || info.elements == 0) {
         return std::nullopt;
     }
-    const auto place = source.partition().positionOf(info.indexInUnit, 0);
-    return source.pointOf(place.rank, place.flatOffset);
+    const auto place = source.parts()[*part].flat().partition.positionOf(info.indexInUnit, 0);
+    return source.pointOf(place.rank, place.flatOffset, *part);
 }
 
 std::optional<Point> nextFinding(const MapSource& source, Point from, MapStep step)
 {
-    const auto& query = source.query();
-    const uint32_t rank = source.placeOf(from.row, from.element).rank;
-    const auto here = rankRange(source, rank);
+    const auto here = rankRange(source, from.row, from.element);
     if (step == MapStep::Forward) {
-        const uint64_t after = runEnd(source, from.row, from.element, here.end);
-        if (const auto found = firstFindingIn(query, from.row, after, here.end)) {
-            return Point{from.row, *found};
-        }
-        for (uint32_t next = rank + 1; next < source.ranks(); ++next) {
-            const uint32_t row = source.pointOf(next, 0).row;
-            const auto range = rankRange(source, next);
-            if (const auto found = firstFindingIn(query, row, range.begin, range.end)) {
-                return Point{row, *found};
-            }
-        }
+        return firstFinding(source, from.row, runEnd(source, from.row, from.element, here.end));
+    }
+    const bool inRun = source.cellAt(from.row, from.element).severity >= 0;
+    return lastFinding(
+        source, from.row, inRun ? runBegin(source, from.row, from.element, here.begin) : from.element);
+}
+
+std::optional<Point> nextPadding(const MapSource& source, Point from, MapStep step)
+{
+    const auto cell = source.cellAt(from.row, from.element);
+    const bool inPadding = cell.param == kNoParam;
+    return step == MapStep::Forward ? firstPadding(source, from.row, inPadding ? cell.end : from.element)
+                                    : lastPadding(source, from.row, cell.begin);
+}
+
+std::optional<Point> nextPadding(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
+{
+    auto found = nextPadding(stack.sourceAt(from), from, step);
+    for (auto next = nextSection(stack, from.section, step, isShown); !found && next;
+         next = nextSection(stack, *next, step, isShown)) {
+        const MapSource& source = stack.source(*next);
+        found = step == MapStep::Forward ? firstPadding(source, 0, 0)
+                                         : lastPadding(source, source.rows() - 1, source.columns());
+    }
+    return found;
+}
+
+std::optional<Point> neighbour(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
+{
+    if (const auto inside = neighbour(stack.sourceAt(from), from, step)) {
+        return inside;
+    }
+    const auto next = nextSection(stack, from.section, step, isShown);
+    if (!next || step == MapStep::Forward) {
+        return next ? std::optional(Point{0, 0, *next}) : std::nullopt;
+    }
+    const MapSource& source = stack.source(*next);
+    const uint32_t row = source.rows() - 1;
+    return Point{row, source.cellAt(row, source.columns() - 1).begin, *next};
+}
+
+std::optional<Point> nextFinding(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
+{
+    auto found = nextFinding(stack.sourceAt(from), from, step);
+    for (auto next = nextSection(stack, from.section, step, isShown); !found && next;
+         next = nextSection(stack, *next, step, isShown)) {
+        const MapSource& source = stack.source(*next);
+        found = step == MapStep::Forward ? firstFinding(source, 0, 0)
+                                         : lastFinding(source, source.rows() - 1, source.columns());
+    }
+    return found;
+}
+
+std::optional<Point> nextRank(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
+{
+    const MapSource& source = stack.sourceAt(from);
+    const auto place = source.placeOf(from.row, from.element);
+    const bool forward = step == MapStep::Forward;
+    if (forward ? place.rank + 1 < source.ranks() : place.rank > 0) {
+        return source.pointOf(forward ? place.rank + 1 : place.rank - 1, place.offset, place.part);
+    }
+    const auto next = nextSection(stack, from.section, step, isShown);
+    if (!next) {
         return std::nullopt;
     }
-    const bool inRun = query.cellAt(from.row, from.element).severity >= 0;
-    const uint64_t before = inRun ? runBegin(source, from.row, from.element, here.begin) : from.element;
-    if (const auto found = lastFindingIn(query, from.row, here.begin, before)) {
-        return Point{from.row, runBegin(source, from.row, *found, here.begin)};
-    }
-    for (uint32_t next = rank; next-- > 0;) {
-        const uint32_t row = source.pointOf(next, 0).row;
-        const auto range = rankRange(source, next);
-        if (const auto found = lastFindingIn(query, row, range.begin, range.end)) {
-            return Point{row, runBegin(source, row, *found, range.begin)};
-        }
-    }
-    return std::nullopt;
+    return stack.source(*next).pointOf(forward ? 0 : stack.source(*next).ranks() - 1, 0);
 }
 
 } // namespace shardscope::ui

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace shardscope::ui {
 
 /// Steps through a map by meaning instead of by pixels. Pure functions; their cost does not grow with the
-/// map.
+/// map. Those with a MapSource stay inside this section; those with a MapStack go on in the next one.
 
 enum class MapStep { Backward, Forward };
 
@@ -31,5 +31,20 @@ std::optional<MapSource::Point> firstFragment(const MapSource& source, ParamId p
 
 /// The beginning of the next or previous run of findings after the one at `from`; empty if there is none.
 std::optional<MapSource::Point> nextFinding(const MapSource& source, MapSource::Point from, MapStep step);
+
+/// The beginning of the next or previous run of padding; empty if there is none.
+std::optional<MapSource::Point> nextPadding(const MapSource& source, MapSource::Point from, MapStep step);
+
+/// The same over all sections. Those that `isShown` is false for are left out.
+using IsShown = std::function<bool(uint32_t section)>;
+std::optional<MapSource::Point> neighbour(
+    const MapStack& stack, MapSource::Point from, MapStep step, const IsShown& isShown);
+std::optional<MapSource::Point> nextFinding(
+    const MapStack& stack, MapSource::Point from, MapStep step, const IsShown& isShown);
+std::optional<MapSource::Point> nextPadding(
+    const MapStack& stack, MapSource::Point from, MapStep step, const IsShown& isShown);
+/// The same offset on the next or previous rank; the first or last rank of the next section after the last.
+std::optional<MapSource::Point> nextRank(
+    const MapStack& stack, MapSource::Point from, MapStep step, const IsShown& isShown);
 
 } // namespace shardscope::ui

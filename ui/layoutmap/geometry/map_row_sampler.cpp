@@ -41,18 +41,17 @@ std::span<const MapPixel> MapRowSampler::sample(const MapRange& rows)
 
 uint32_t MapRowSampler::chooseRow(const MapRange& rows) const
 {
-    const auto& query = m_source.query();
     const auto middle = static_cast<uint32_t>(rows.begin + rows.size() / 2);
     if (rows.size() == 1
-        || !query.anyMissing(static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end))) {
+        || !m_source.anyMissing(static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end))) {
         return middle;
     }
     // A missing rank must not be hidden by its neighbours; it has priority over one that is not read yet.
     uint32_t chosen = middle;
     for (auto row = static_cast<uint32_t>(rows.begin); row < rows.end; ++row) {
-        if (query.anyMissing(row, row + 1)) {
+        if (m_source.anyMissing(row, row + 1)) {
             chosen = row;
-            if (query.cellAt(row, m_geometry.elementAt(m_x)).kind == CellKind::Missing) {
+            if (m_source.cellAt(row, m_geometry.elementAt(m_x)).kind == CellKind::Missing) {
                 break;
             }
         }
@@ -114,7 +113,7 @@ void MapRowSampler::findColumns()
     for (int64_t pixel = m_x; pixel < end;) {
         // Rank 0 holds no padding: its cell is the whole slice.
         Column column;
-        column.cell = m_source.query().cellAt(0, m_geometry.elementAt(pixel));
+        column.cell = m_source.cellAt(0, m_geometry.elementAt(pixel));
         if (column.cell.param == kNoParam) {
             m_columns.clear();
             return;
@@ -128,10 +127,9 @@ void MapRowSampler::findColumns()
 
 void MapRowSampler::sampleColumns(uint32_t row)
 {
-    const auto& query = m_source.query();
     CellKind whole = CellKind::Param;
-    if (query.anyMissing(row, row + 1)) {
-        whole = query.cellAt(row, m_geometry.elementAt(m_x)).kind;
+    if (m_source.anyMissing(row, row + 1)) {
+        whole = m_source.cellAt(row, m_geometry.elementAt(m_x)).kind;
         if (whole == CellKind::Missing) {
             paintRun({.kind = whole, .begin = 0, .end = m_geometry.columns()}, m_palette.missing);
             return;
@@ -165,7 +163,7 @@ void MapRowSampler::sampleCells(uint32_t row)
 {
     const int64_t end = m_x + static_cast<int64_t>(m_pixels.size());
     for (int64_t pixel = m_x; pixel < end;) {
-        const auto cell = m_source.query().cellAt(row, m_geometry.elementAt(pixel));
+        const auto cell = m_source.cellAt(row, m_geometry.elementAt(pixel));
         const auto rank = m_source.placeOf(row, cell.begin).rank;
         paintRun(cell, fillOf(cell, rank));
         pixel = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);
@@ -208,7 +206,7 @@ void MapRowSampler::paintRun(const MapCell& cell, QRgb fill)
 int8_t MapRowSampler::severityOf(const MapRange& rows, int begin, int end) const
 {
     const auto elements = m_geometry.elementsIn(m_x + begin, m_x + end);
-    return m_source.query().worstSeverity(
+    return m_source.worstSeverity(
         static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end), elements.begin, elements.end);
 }
 

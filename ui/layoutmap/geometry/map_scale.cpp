@@ -17,8 +17,10 @@ constexpr std::array<uint64_t, MapScale::kStepsPerOctave> kMantissas
         1480, 1512, 1545, 1579, 1614, 1649, 1685, 1722, 1760, 1798, 1838, 1878, 1919, 1961, 2004};
 /// Rows sharing a pixel need fewer rungs than elements do: eight per octave.
 constexpr int kStepsPerRowLevel = MapScale::kStepsPerOctave / 8;
-constexpr std::array<int, 22> kRowHeights
-    = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128};
+/// Fine enough that rows which fit a page leave less than a tenth of it.
+constexpr std::array<int, 54> kRowHeights = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+    32, 36, 40, 44, 48, 52, 56, 60, 64, 70, 76, 82, 88, 96, 104, 112, 120, 128, 140, 152, 164, 176, 192, 208,
+    224, 240, 256, 280, 304, 328, 352, 384, 416, 448, 480, 512};
 
 struct Ratio {
     uint64_t elements;

@@ -7,80 +7,169 @@
 
 namespace shardscope::ui {
 
-namespace {
-
-uint8_t hueFromName(std::string_view name)
+MapSource::MapSource(CheckpointPtr checkpoint, const std::vector<MapQuery::Subject>& parts, Shared shared,
+    std::span<const Finding> more)
+    : m_names(shared.names ? std::move(shared.names) : std::make_shared<const MapNames>(checkpoint))
+    , m_number(shared.number)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char character : name) {
-        hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
+    if (!shared.looks) {
+        shared.looks = paramLooks(*checkpoint);
     }
-    return static_cast<uint8_t>((hash >> 32) % MapSource::kHues);
-}
-
-uint32_t layerFromName(std::string_view name)
-{
-    while (!name.empty()) {
-        const auto dot = name.find('.');
-        const auto part = name.substr(0, dot);
-        const bool number = !part.empty() && part.size() <= 6
-            && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-        if (number) {
-            uint32_t value = 0;
-            for (const char digit : part) {
-                value = value * 10 + static_cast<uint32_t>(digit - '0');
-            }
-            return value;
+    m_parts.reserve(parts.size());
+    m_begins.push_back(0);
+    for (const MapQuery::Subject& part : parts) {
+        m_parts.emplace_back(checkpoint, part, shared.looks, more);
+        m_begins.push_back(m_begins.back() + m_parts.back().columns());
+    }
+    if (m_parts.size() > 1) {
+        m_missingRows.resize(rows());
+        for (uint32_t row = 0; row < rows(); ++row) {
+            m_missingRows[row] = std::any_of(m_parts.begin(), m_parts.end(),
+                [row](const MapQuery& part) { return part.anyMissing(row, row + 1); });
         }
-        name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
     }
-    return MapSource::kNoLayer;
 }
-
-} // namespace
 
 MapSource::MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks,
     std::span<const Finding> more)
-    : m_query(std::move(checkpoint), subject, std::move(looks), more)
+    : MapSource(std::move(checkpoint), std::vector{subject}, Shared{.looks = std::move(looks)}, more)
 {
 }
 
-void MapSource::readNames() const
+size_t MapSource::partAt(uint64_t element) const
 {
-    const auto& params = unit().params;
-    m_hues.reserve(params.size());
-    m_layers.reserve(params.size());
-    for (const ParamId param : params) {
-        const auto& name = checkpoint().params[index(param)].name;
-        auto hue = hueFromName(name);
-        if (!m_hues.empty() && m_hues.back() == hue) {
-            hue = static_cast<uint8_t>((hue + 5) % kHues);
-        }
-        m_hues.push_back(hue);
-        m_layers.push_back(layerFromName(name));
-        if (m_layers.back() != kNoLayer) {
-            m_highestLayer = std::max(m_highestLayer, m_layers.back());
-        }
+    if (m_parts.size() == 1) {
+        return 0;
+    }
+    const auto after = std::upper_bound(m_begins.begin(), m_begins.end() - 1, element);
+    return static_cast<size_t>(after - m_begins.begin()) - 1;
+}
+
+std::optional<size_t> MapSource::partOf(UnitId unit) const
+{
+    const auto found = std::lower_bound(m_parts.begin(), m_parts.end(), unit,
+        [](const MapQuery& part, UnitId wanted) { return index(part.unit()) < index(wanted); });
+    if (found == m_parts.end() || found->unit() != unit) {
+        return std::nullopt;
+    }
+    return static_cast<size_t>(found - m_parts.begin());
+}
+
+const UnitState& MapSource::stateAt(uint64_t element) const
+{
+    const MapQuery& part = m_parts[partAt(element)];
+    return part.flat().states[part.stateIndex()];
+}
+
+MapCell MapSource::cellAt(uint32_t row, uint64_t x) const
+{
+    if (row >= rows() || x >= columns()) {
+        return {.begin = x, .end = x};
+    }
+    const size_t part = partAt(x);
+    MapCell cell = m_parts[part].cellAt(row, x - m_begins[part]);
+    cell.begin += m_begins[part];
+    cell.end += m_begins[part];
+    return cell;
+}
+
+void MapSource::forEachCell(
+    uint32_t row, uint64_t begin, uint64_t end, const std::function<bool(const MapCell&)>& visit) const
+{
+    end = std::min(end, columns());
+    bool goOn = begin < end;
+    for (size_t part = goOn ? partAt(begin) : 0; goOn && part < m_parts.size() && m_begins[part] < end;
+         ++part) {
+        const uint64_t shift = m_begins[part];
+        m_parts[part].forEachCell(
+            row, std::max(begin, shift) - shift, end - shift, [&](const MapCell& found) {
+                MapCell cell = found;
+                cell.begin += shift;
+                cell.end += shift;
+                return goOn = visit(cell);
+            });
     }
 }
 
-const FlatUnit& MapSource::unit() const
+int8_t MapSource::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
 {
-    return checkpoint().units[index(m_query.unit())];
+    end = std::min(end, columns());
+    int8_t worst = -1;
+    if (begin >= end) {
+        return worst;
+    }
+    for (size_t part = partAt(begin); part < m_parts.size() && m_begins[part] < end; ++part) {
+        const uint64_t shift = m_begins[part];
+        worst = std::max(worst,
+            m_parts[part].worstSeverity(rowBegin, rowEnd, std::max(begin, shift) - shift, end - shift));
+    }
+    return worst;
+}
+
+int8_t MapSource::worstSeverity(uint32_t row) const
+{
+    return worstSeverity(row, row + 1, 0, columns());
+}
+
+bool MapSource::anyMissing(uint32_t rowBegin, uint32_t rowEnd) const
+{
+    if (m_parts.size() == 1) {
+        return m_parts.front().anyMissing(rowBegin, rowEnd);
+    }
+    const auto begin = m_missingRows.begin();
+    const auto at = [&](uint32_t row) { return begin + std::min(row, rows()); };
+    return std::find(at(rowBegin), at(rowEnd), true) != at(rowEnd);
+}
+
+template <class Add>
+MapQuery::Sum MapSource::sumOfParts(uint64_t begin, uint64_t end, Add add) const
+{
+    MapQuery::Sum all;
+    end = std::min(end, columns());
+    for (size_t part = begin < end ? partAt(begin) : m_parts.size();
+         part < m_parts.size() && m_begins[part] < end; ++part) {
+        const uint64_t shift = m_begins[part];
+        const MapQuery::Sum one = add(m_parts[part], std::max(begin, shift) - shift, end - shift);
+        all.elements += one.elements;
+        all.padding += one.padding;
+        all.bytes += one.bytes;
+        all.params += one.params;
+        // Parts share their ranks, and the files of these.
+        all.ranks = std::max(all.ranks, one.ranks);
+        all.files = std::max(all.files, one.files);
+    }
+    return all;
+}
+
+MapQuery::Sum MapSource::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+{
+    return sumOfParts(begin, end, [&](const MapQuery& part, uint64_t from, uint64_t to) {
+        return part.sum(rowBegin, rowEnd, from, to);
+    });
+}
+
+MapQuery::Sum MapSource::amounts(uint32_t row, uint64_t begin, uint64_t end) const
+{
+    return sumOfParts(begin, end, [&](const MapQuery& part, uint64_t from, uint64_t to) {
+        return part.amounts(row, row + 1, from, to);
+    });
 }
 
 bool MapSource::hasEqualRows() const
 {
-    return projection() == MapQuery::Projection::Partitions && partition().rule() == PartitionRule::Sliced;
+    return m_parts.size() == 1 && projection() == MapQuery::Projection::Partitions
+        && partition().rule() == PartitionRule::Sliced;
 }
 
 MapSource::Place MapSource::placeOf(uint32_t row, uint64_t element) const
 {
+    const size_t part = partAt(element);
+    element -= m_begins[part];
     if (projection() == MapQuery::Projection::Partitions) {
-        return {row, element};
+        return {row, element, part};
     }
-    const uint64_t length = std::max<uint64_t>(partition().partitionElements(), 1);
-    return {static_cast<uint32_t>(element / length), element % length};
+    const uint64_t length = std::max<uint64_t>(m_parts[part].flat().partition.partitionElements(), 1);
+    return {static_cast<uint32_t>(element / length), element % length, part};
 }
 
 MapSource::Stored MapSource::storedAt(const MapCell& cell, Place place) const
@@ -90,48 +179,33 @@ MapSource::Stored MapSource::storedAt(const MapCell& cell, Place place) const
     if (cell.param != kNoParam)
         piece.param = checkpoint().params[index(cell.param)].indexInUnit;
     Stored out;
-    state().visitPiece(piece, [&out](const StoredPiece& stored) {
+    const MapQuery& part = m_parts[place.part];
+    part.flat().states[part.stateIndex()].visitPiece(piece, [&out](const StoredPiece& stored) {
         out = {stored.run, stored.runOffset};
         return false;
     });
     return out;
 }
 
-MapSource::Point MapSource::pointOf(uint32_t rank, uint64_t offset) const
+MapSource::Point MapSource::pointOf(uint32_t rank, uint64_t offset, size_t part) const
 {
     if (projection() == MapQuery::Projection::Partitions) {
-        return {rank, offset};
+        return {rank, m_begins[part] + offset, m_number};
     }
-    return {0, rank * partition().partitionElements() + offset};
-}
-
-uint32_t MapSource::positionInUnit(ParamId param) const
-{
-    return checkpoint().params[index(param)].indexInUnit;
-}
-
-uint8_t MapSource::hueOf(ParamId param) const
-{
-    std::call_once(m_namesRead, [this] { readNames(); });
-    return m_hues[positionInUnit(param)];
-}
-
-uint32_t MapSource::layerOf(ParamId param) const
-{
-    std::call_once(m_namesRead, [this] { readNames(); });
-    return m_layers[positionInUnit(param)];
-}
-
-uint32_t MapSource::highestLayer() const
-{
-    std::call_once(m_namesRead, [this] { readNames(); });
-    return m_highestLayer;
+    return {0, m_begins[part] + rank * m_parts[part].flat().partition.partitionElements() + offset, m_number};
 }
 
 QString MapSource::nameOf(ParamId param) const
 {
     const auto text = toValidUtf8(checkpoint().params[index(param)].name);
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+QString MapSource::labelOf(ParamId param) const
+{
+    const QString name = nameOf(param);
+    const qsizetype colon = checkpoint().parts.empty() ? -1 : name.lastIndexOf(u':');
+    return colon > 0 ? name.left(colon) : name;
 }
 
 } // namespace shardscope::ui

@@ -2,17 +2,17 @@
 #pragma once
 
 // Room ui/layoutmap/geometry: positions, zoom, colours and words of the map; it paints nothing. It uses
-// ui/{models,jobs,text,style}, core/layout and lower rooms. Start with MapSource, then MapGeometry and
-// MapViewport.
+// ui/{models,jobs,text,style}, core/layout and lower rooms. Start with MapStack, MapSource, then MapLayout,
+// MapGeometry and MapViewport.
 
 #include "core/layout/map_query.h"
 #include "ui/layoutmap/geometry/map_geometry.h"
+#include "ui/layoutmap/geometry/map_names.h"
 
 #include <QString>
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace shardscope::ui {
@@ -23,26 +23,60 @@ enum class MapColourMode : uint8_t { Kind, Parameter, Layer, Rank, Difference };
 inline constexpr std::array<MapColourMode, 4> kMapColourModes
     = {MapColourMode::Kind, MapColourMode::Parameter, MapColourMode::Layer, MapColourMode::Rank};
 
-/// One flat unit and state, ready to be painted: the layout's answers plus hues and layer numbers per
-/// parameter.
+/// One section of the map, ready to be painted: one flat unit and state, or several with the same ranks one
+/// after another (frozen parameters, and tensors of distributed checkpoints, are a unit each), with hues and
+/// layer numbers per parameter.
 ///
 /// Immutable after construction, shared by the GUI thread and the tile workers.
 class MapSource
 {
 public:
-    static constexpr uint8_t kHues = 12;
-    static constexpr uint32_t kNoLayer = 0xFFFFFFFFu;
+    static constexpr uint8_t kHues = MapNames::kHues;
+    static constexpr uint32_t kNoLayer = MapNames::kNoLayer;
 
+    /// What sections of one checkpoint share; each is made here where it is null.
+    struct Shared {
+        ParamLooksPtr looks = nullptr;
+        MapNamesPtr names = nullptr;
+        uint32_t number = 0; ///< of this section in its map
+    };
+    /// `parts` are units with the same number of ranks, in the same projection; not empty.
+    MapSource(CheckpointPtr checkpoint, const std::vector<MapQuery::Subject>& parts, Shared shared,
+        std::span<const Finding> more = {});
     MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
 
-    [[nodiscard]] const MapQuery& query() const { return m_query; }
-    [[nodiscard]] const Checkpoint& checkpoint() const { return *m_query.checkpoint(); }
-    [[nodiscard]] const FlatUnit& unit() const;
+    [[nodiscard]] uint32_t number() const { return m_number; }
+    [[nodiscard]] const Checkpoint& checkpoint() const { return *m_parts.front().checkpoint(); }
+    [[nodiscard]] MapQuery::Projection projection() const { return m_parts.front().projection(); }
+    [[nodiscard]] uint32_t ranks() const { return unit().partition.ranks(); }
+    [[nodiscard]] uint32_t rows() const { return m_parts.front().rows(); }
+    [[nodiscard]] uint64_t columns() const { return m_begins.back(); }
+
+    /// Its units. Most sections have one; these describe the first.
+    [[nodiscard]] const std::vector<MapQuery>& parts() const { return m_parts; }
+    [[nodiscard]] uint64_t beginOf(size_t part) const { return m_begins[part]; }
+    [[nodiscard]] size_t partAt(uint64_t element) const;
+    [[nodiscard]] std::optional<size_t> partOf(UnitId unit) const;
+    [[nodiscard]] const FlatUnit& unitAt(uint64_t element) const { return m_parts[partAt(element)].flat(); }
+    [[nodiscard]] const UnitState& stateAt(uint64_t element) const;
+    [[nodiscard]] const MapQuery& query() const { return m_parts.front(); }
+    [[nodiscard]] const FlatUnit& unit() const { return m_parts.front().flat(); }
     [[nodiscard]] const FlatPartition& partition() const { return unit().partition; }
-    [[nodiscard]] const UnitState& state() const { return unit().states[m_query.stateIndex()]; }
-    [[nodiscard]] MapQuery::Projection projection() const { return m_query.projection(); }
-    [[nodiscard]] uint32_t ranks() const { return partition().ranks(); }
+    [[nodiscard]] const UnitState& state() const { return unit().states[m_parts.front().stateIndex()]; }
+
+    /// As of MapQuery, over all parts.
+    [[nodiscard]] MapCell cellAt(uint32_t row, uint64_t x) const;
+    void forEachCell(
+        uint32_t row, uint64_t begin, uint64_t end, const std::function<bool(const MapCell&)>& visit) const;
+    [[nodiscard]] int8_t worstSeverity(
+        uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+    /// Of a whole row.
+    [[nodiscard]] int8_t worstSeverity(uint32_t row) const;
+    [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
+    [[nodiscard]] MapQuery::Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+    /// Of a part of one row; parameters are not counted.
+    [[nodiscard]] MapQuery::Sum amounts(uint32_t row, uint64_t begin, uint64_t end) const;
 
     /// Rows that all have the same parameter at the same offset: ZeRO-3 as partitions.
     [[nodiscard]] bool hasEqualRows() const;
@@ -51,6 +85,7 @@ public:
     struct Place {
         uint32_t rank = 0;
         uint64_t offset = 0;
+        size_t part = 0;
     };
     [[nodiscard]] Place placeOf(uint32_t row, uint64_t element) const;
     struct Stored {
@@ -59,31 +94,34 @@ public:
     };
     /// What stores the first element of the cell at `place`.
     [[nodiscard]] Stored storedAt(const MapCell& cell, Place place) const;
+    /// A place of the map: a row and an element of one of its sections.
     struct Point {
         uint32_t row = 0;
         uint64_t element = 0;
+        uint32_t section = 0;
+        bool operator==(const Point&) const = default;
     };
-    [[nodiscard]] Point pointOf(uint32_t rank, uint64_t offset) const;
+    [[nodiscard]] Point pointOf(uint32_t rank, uint64_t offset, size_t part = 0) const;
 
-    /// 0 … kHues−1, from the name; neighbours in the flat order differ.
-    [[nodiscard]] uint8_t hueOf(ParamId param) const;
-    /// The first number in the dotted name, kNoLayer when there is none; and the highest of them.
-    [[nodiscard]] uint32_t layerOf(ParamId param) const;
-    [[nodiscard]] uint32_t highestLayer() const;
+    [[nodiscard]] uint8_t hueOf(ParamId param) const { return m_names->hueOf(param); }
+    [[nodiscard]] uint32_t layerOf(ParamId param) const { return m_names->layerOf(param); }
+    [[nodiscard]] uint32_t highestLayer() const { return m_names->highestLayer(); }
 
     /// The name as display text; invalid bytes replaced.
     [[nodiscard]] QString nameOf(ParamId param) const;
+    /// The name without the suffix that tells slices of the same name apart: the section says which one it
+    /// is.
+    [[nodiscard]] QString labelOf(ParamId param) const;
 
 private:
-    [[nodiscard]] uint32_t positionInUnit(ParamId param) const;
-    void readNames() const;
+    template <class Add>
+    [[nodiscard]] MapQuery::Sum sumOfParts(uint64_t begin, uint64_t end, Add add) const;
 
-    MapQuery m_query;
-    /// Only some colour modes use names; they are read when the first such mode is shown.
-    mutable std::once_flag m_namesRead;
-    mutable std::vector<uint8_t> m_hues;
-    mutable std::vector<uint32_t> m_layers;
-    mutable uint32_t m_highestLayer = 0;
+    std::vector<MapQuery> m_parts;
+    std::vector<uint64_t> m_begins; ///< first element of each part, and the number of all
+    std::vector<bool> m_missingRows; ///< of several parts
+    MapNamesPtr m_names;
+    uint32_t m_number;
 };
 
 using MapSourcePtr = std::shared_ptr<const MapSource>;

@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 #include "ui/jobs/difference_list.h"
+#include "ui/text/padding_text.h"
+#include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
@@ -16,6 +18,15 @@ QString fromText(std::string_view text)
 {
     const auto valid = toValidUtf8(text);
     return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
+}
+
+std::optional<PaddingRun> paddingRun(
+    const MapSource& source, const MapCell& cell, const MapSource::Place& place)
+{
+    if (cell.kind != CellKind::PaddingStored && cell.kind != CellKind::PaddingImplied) {
+        return std::nullopt;
+    }
+    return paddingAt(source.unitAt(cell.begin), source.stateAt(cell.begin), place.rank, place.offset);
 }
 
 } // namespace
@@ -76,24 +87,50 @@ QString MapText::modeName(MapColourMode mode)
     return {};
 }
 
-QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
+QString MapText::sectionName(const MapSource& source)
 {
-    const auto& unit = checkpoint.units[index(unitId)];
-    const auto holder = holderText(checkpoint, unit);
-    const auto count = tr("%1 elements").arg(shortCountText(unit.partition.payloadElements()));
-    const auto elements = holder.isEmpty() ? count : holder + QStringLiteral(" · ") + count;
-    if (unit.kind == UnitKind::Frozen) {
-        const auto name
-            = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
-        return tr("Frozen %1 · %2").arg(name, elements);
+    return sectionName(source.checkpoint(), {source.parts().front().unit()});
+}
+
+QString MapText::sectionName(const Checkpoint& checkpoint, const std::vector<UnitId>& units)
+{
+    const FlatUnit& unit = checkpoint.units[index(units.front())];
+    QString name;
+    switch (unit.kind) {
+    case UnitKind::Frozen:
+        name = tr("Frozen parameters");
+        break;
+    case UnitKind::Whole:
+        name = tr("Group %1, whole tensors").arg(unit.group);
+        break;
+    case UnitKind::SubGroup:
+    case UnitKind::Group:
+        name = unit.subgroup ? tr("Group %1, sub-group %2").arg(unit.group).arg(*unit.subgroup)
+                             : tr("Group %1").arg(unit.group);
+        break;
     }
-    if (unit.kind == UnitKind::Whole) {
-        return tr("Group %1, whole tensors · %2").arg(unit.group).arg(elements);
+    const QString holder = holderText(checkpoint, unit);
+    return holder.isEmpty() ? name : name + QStringLiteral(" · ") + holder;
+}
+
+QString MapText::sectionFacts(const MapSource& source)
+{
+    const MapQuery::Sum all = source.sum(0, source.rows(), 0, source.columns());
+    QStringList facts;
+    facts << QString::fromStdString(source.state().name) + QLatin1Char(' ')
+            + fromText(dtypeName(source.state().dtype))
+          << (all.params == 1 ? tr("1 parameter") : tr("%1 parameters").arg(count(all.params)))
+          << (all.elements == 1 ? tr("1 element") : tr("%1 elements").arg(shortCountText(all.elements)))
+          << bytesText(all.bytes);
+    facts << (all.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(all.ranks)));
+    if (all.padding > 0) {
+        facts << tr("%1 padding (%2 %)")
+                     .arg(count(all.padding),
+                         QString::number(100.0 * static_cast<double>(all.padding)
+                                 / static_cast<double>(all.padding + all.elements),
+                             'g', 2));
     }
-    if (unit.subgroup) {
-        return tr("Group %1, sub-group %2 · %3").arg(unit.group).arg(*unit.subgroup).arg(elements);
-    }
-    return tr("Group %1 · %2").arg(unit.group).arg(elements);
+    return facts.join(QStringLiteral(" · "));
 }
 
 QString MapText::headline(const MapSource& source, const MapCell& cell, uint32_t rank)
@@ -102,8 +139,8 @@ QString MapText::headline(const MapSource& source, const MapCell& cell, uint32_t
     if (cell.kind == CellKind::Param) {
         return name;
     }
-    const bool unreadable
-        = cell.kind == CellKind::Missing && isUnreadable(source.checkpoint(), source.query().flat(), rank);
+    const bool unreadable = cell.kind == CellKind::Missing
+        && isUnreadable(source.checkpoint(), source.unitAt(cell.begin), rank);
     const QString kind = unreadable ? tr("unreadable") : kindName(cell.kind);
     return name.isEmpty() ? kind : tr("%1 (%2)").arg(name, kind);
 }
@@ -116,11 +153,11 @@ QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource
     }
     if (!run.isPresent()) {
         return cell.kind == CellKind::NotYetRead ? tr("file not yet read")
-            : isUnreadable(source.checkpoint(), source.query().flat(), place.rank)
+            : isUnreadable(source.checkpoint(), source.unitAt(cell.begin), place.rank)
             ? tr("the file of this rank is unreadable")
             : tr("no file holds it");
     }
-    const uint64_t size = itemSize(source.state().dtype);
+    const uint64_t size = itemSize(source.stateAt(cell.begin).dtype);
     if (run.record == StoredRun::kNoRecord) {
         return tr("%1 · %2").arg(
             fromText(source.checkpoint().file(run.file).name), bytesText((cell.end - cell.begin) * size));
@@ -140,7 +177,7 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
     if (cell.param == kNoParam || cell.kind != CellKind::Param) {
         return {};
     }
-    const auto* marks = differences.ofState(source.state().name);
+    const auto* marks = differences.ofState(source.stateAt(cell.begin).name);
     switch (marks != nullptr && index(cell.param) < marks->size() ? (*marks)[index(cell.param)]
                                                                   : DifferenceMark::NotCompared) {
     case DifferenceMark::Equal:
@@ -158,7 +195,7 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
     case DifferenceMark::Values:
         break;
     }
-    const StateDifference* found = differences.valuesOf(cell.param, source.state().name);
+    const StateDifference* found = differences.valuesOf(cell.param, source.stateAt(cell.begin).name);
     if (found == nullptr) {
         return tr("differs");
     }
@@ -175,7 +212,7 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
 
 QString MapText::tooltip(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
 {
-    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto cell = source.cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
     QStringList lines;
@@ -205,12 +242,17 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
             lines << marks.join(QStringLiteral(", "));
         }
     }
-    const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);
-    lines << tr("rank %1 · flat %2 to %3, here %4")
-                 .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length),
+    if (const auto run = paddingRun(source, cell, place)) {
+        lines << paddingReason(source.checkpoint(), *run).toHtmlEscaped()
+              << paddingShare(source.checkpoint(), *run);
+    }
+    const RankCoordinate rank = source.checkpoint().rankOf(source.unitAt(cell.begin), place.rank);
+    lines << tr("%1 · flat %2 to %3, here %4")
+                 .arg(rankLabel(source.checkpoint(), rank), count(place.offset), count(place.offset + length),
                      count(place.offset + (point.element - cell.begin)));
     lines << tr("%1, %2 · %3")
-                 .arg(fromText(source.state().name), fromText(dtypeName(source.state().dtype)),
+                 .arg(fromText(source.stateAt(cell.begin).name),
+                     fromText(dtypeName(source.stateAt(cell.begin).dtype)),
                      storage(source, cell, place).toHtmlEscaped());
     if (cell.severity >= 1) {
         lines << (cell.severity >= 2 ? tr("<b>error here</b>: see Findings")
@@ -221,7 +263,7 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
 
 QString MapText::sentence(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
 {
-    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto cell = source.cellAt(point.row, point.element);
     const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
     const auto where = place(source, point, cell);
     return words.isEmpty() ? where : tr("%1 · %2").arg(words, where);
@@ -231,9 +273,13 @@ QString MapText::place(const MapSource& source, MapSource::Point point, const Ma
 {
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
-    const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);
-    const auto where = tr("rank %1, flat %2 to %3")
-                           .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length));
+    const RankCoordinate rank = source.checkpoint().rankOf(source.unitAt(cell.begin), place.rank);
+    const auto where
+        = tr("%1, flat %2 to %3")
+              .arg(rankLabel(source.checkpoint(), rank), count(place.offset), count(place.offset + length));
+    if (const auto run = paddingRun(source, cell, place)) {
+        return tr("padding: %1 · %2").arg(paddingText(source.checkpoint(), *run), where);
+    }
     if (cell.param == kNoParam || cell.kind != CellKind::Param) {
         return tr("%1: %2, %3").arg(headline(source, cell, place.rank), where, storage(source, cell, place));
     }

@@ -26,8 +26,12 @@ public:
         const MapSource& source, const MapCell& cell, const DifferenceMarks& differences);
     /// "1,024 elements · 4.0 KiB · 3 parameters · 2 ranks · 2 files".
     static QString sum(const MapQuery::Sum& sum);
-    /// "group 0 · 1,234,567 elements", "group 1, sub-group 3 · …", "frozen model.norm.weight · …".
-    static QString unitName(const Checkpoint& checkpoint, UnitId unit);
+    /// "Group 1, sub-group 3", "Frozen parameters": the title of a section.
+    static QString sectionName(const Checkpoint& checkpoint, const std::vector<UnitId>& units);
+    static QString sectionName(const MapSource& source);
+    /// "fp32 float32 · 12 parameters · 1.2 B elements · 4.5 GiB · 64 ranks · 12 padding (0.01 %)". Costs
+    /// O(ranks).
+    static QString sectionFacts(const MapSource& source);
     static QString kindName(CellKind kind);
     static QString modeName(MapColourMode mode);
     /// "1.2 B", "34.5 M", "1,234": short forms for rulers and labels.

@@ -11,12 +11,11 @@ namespace shardscope::ui {
 namespace {
 
 /// Reads at most one chunk, of elements by their stored numbers; an empty list when it cannot be read.
-QList<double> readChunk(const MapSource& source, ParamId param, uint64_t begin, uint64_t end)
+QList<double> readChunk(
+    const Checkpoint& checkpoint, const UnitState& state, ParamId param, uint64_t begin, uint64_t end)
 {
-    const auto& state = source.state();
     const uint32_t size = itemSize(state.dtype);
     std::vector<uint8_t> bytes((end - begin) * size);
-    const Checkpoint& checkpoint = source.checkpoint();
     const auto order = checkpoint.transposedOrder(param);
     Status status;
     if (!order) {
@@ -51,10 +50,10 @@ MapValues::~MapValues()
     m_pool.waitForDone();
 }
 
-void MapValues::setSource(MapSourcePtr source)
+void MapValues::setStack(MapStackPtr stack)
 {
     m_pool.clear();
-    m_source = std::move(source);
+    m_stack = std::move(stack);
     m_chunks.clear();
     m_pending.clear();
     ++m_generation;
@@ -63,7 +62,7 @@ void MapValues::setSource(MapSourcePtr source)
 double MapValues::valueOf(ParamId param, uint64_t element, bool* known)
 {
     *known = false;
-    if (!m_source || m_source->state().dtype == DType::Unknown) {
+    if (!m_stack) {
         return 0;
     }
     const Chunk key{index(param), element / kChunkElements};
@@ -81,12 +80,22 @@ double MapValues::valueOf(ParamId param, uint64_t element, bool* known)
 
 void MapValues::read(ParamId param, const Chunk& key)
 {
-    const uint64_t elements = m_source->checkpoint().params[index(param)].elements;
+    const Parameter& info = m_stack->checkpoint().params[index(param)];
+    const auto section = m_stack->sectionOf(info.unit);
+    if (!section) {
+        return;
+    }
+    const MapQuery& part = m_stack->source(*section).parts()[*m_stack->source(*section).partOf(info.unit)];
+    const UnitState& state = part.flat().states[part.stateIndex()]; // lives as long as the stack
+    if (state.dtype == DType::Unknown) {
+        return;
+    }
+    const uint64_t elements = info.elements;
     const uint64_t begin = key.second * kChunkElements;
     const uint64_t end = std::min(begin + kChunkElements, elements);
     m_pending.insert(key);
-    m_pool.start([this, source = m_source, generation = m_generation, param, begin, end, key] {
-        auto values = readChunk(*source, param, begin, end);
+    m_pool.start([this, stack = m_stack, &state, generation = m_generation, param, begin, end, key] {
+        auto values = readChunk(stack->checkpoint(), state, param, begin, end);
         QMetaObject::invokeMethod(
             this,
             [this, generation, key, values = std::move(values)] {

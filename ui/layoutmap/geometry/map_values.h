@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 
 #include <QHash>
 #include <QObject>
@@ -25,7 +25,7 @@ public:
     ~MapValues() override;
 
     /// Clears everything; running reads are dropped.
-    void setSource(MapSourcePtr source);
+    void setStack(MapStackPtr stack);
     /// The element's value once `known`, by its stored number (Checkpoint::transposedOrder); requesting one
     /// that is not starts its read.
     [[nodiscard]] double valueOf(ParamId param, uint64_t element, bool* known);
@@ -40,7 +40,7 @@ private:
 
     void read(ParamId param, const Chunk& key);
 
-    MapSourcePtr m_source;
+    MapStackPtr m_stack;
     QHash<Chunk, QList<double>> m_chunks;
     QSet<Chunk> m_pending;
     uint64_t m_generation = 0;

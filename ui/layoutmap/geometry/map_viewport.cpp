@@ -8,9 +8,12 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Maximum height of a fitted row, in logical pixels, for maps of few ranks.
-constexpr int kFittedRowHeight = 64;
-constexpr int kFittedSingleRowHeight = 128;
+/// Maximum height of the rows of a fitted map, in logical pixels: it fills the page where it has few of them.
+constexpr int kFittedRowHeight = 256;
+/// Of rows around which a block is shown.
+constexpr int kZoomedRowHeight = 64;
+/// The part of the page that rows of a fitted map take at least, if the headers leave no more: 1 / this.
+constexpr int kLeastPartForRows = 2;
 
 int64_t rescaled(int64_t position, int anchor, double ratio)
 {
@@ -30,9 +33,19 @@ MapViewport::MapViewport(QObject* parent)
 {
 }
 
-void MapViewport::setWhole(uint64_t columns, uint32_t rows)
+template <class Change>
+void MapViewport::change(Change make)
 {
-    m_geometry = MapGeometry(columns, rows, {}, {});
+    auto next = std::make_shared<MapLayout>(*m_layout);
+    make(*next);
+    m_layout = std::move(next);
+}
+
+void MapViewport::setWhole(const std::vector<MapLayout::Size>& sections)
+{
+    MapLayout layout(sections);
+    layout.setMargins(m_layout->headerHeight(), m_layout->footerHeight());
+    m_layout = std::make_shared<const MapLayout>(std::move(layout));
     m_x = 0;
     m_y = 0;
     setSelected({});
@@ -53,38 +66,84 @@ void MapViewport::setSize(const QSize& devicePixels, double pixelRatio)
     clampAndTell();
 }
 
+void MapViewport::setMargins(int header, int footer)
+{
+    if (header == m_layout->headerHeight() && footer == m_layout->footerHeight()) {
+        return;
+    }
+    change([&](MapLayout& layout) { layout.setMargins(header, footer); });
+    Q_EMIT rearranged();
+    if (m_fitted) {
+        applyFit();
+    }
+    clampAndTell();
+}
+
+void MapViewport::setFolded(uint32_t section, bool folded)
+{
+    if (section >= m_layout->count() || m_layout->isFolded(section) == folded) {
+        return;
+    }
+    change([&](MapLayout& layout) { layout.setFolded(section, folded); });
+    Q_EMIT rearranged();
+    if (m_fitted) {
+        applyFit();
+    }
+    clampAndTell();
+}
+
+const MapGeometry& MapViewport::geometry(uint32_t section) const
+{
+    static const MapGeometry kNothing;
+    return section < m_layout->count() ? m_layout->section(section) : kNothing;
+}
+
 int64_t MapViewport::maximumX() const
 {
-    return std::max<int64_t>(m_geometry.contentWidth() - m_size.width(), 0);
+    return std::max<int64_t>(m_layout->contentWidth() - m_size.width(), 0);
 }
 
 int64_t MapViewport::maximumY() const
 {
-    return std::max<int64_t>(m_geometry.contentHeight() - m_size.height(), 0);
+    return std::max<int64_t>(m_layout->contentHeight() - m_size.height(), 0);
 }
 
-MapBlock MapViewport::whole() const
+MapBlock MapViewport::whole(uint32_t section) const
 {
-    return {{0, m_geometry.rows()}, {0, m_geometry.columns()}};
+    return {{0, geometry(section).rows()}, {0, geometry(section).columns()}, section};
 }
 
-MapBlock MapViewport::visible() const
+MapBlock MapViewport::visible(uint32_t section) const
 {
-    return {m_geometry.rowsIn(m_y, m_y + m_size.height()), m_geometry.elementsIn(m_x, m_x + m_size.width())};
+    if (section >= m_layout->count()) {
+        return {};
+    }
+    return {m_layout->rowsIn(section, m_y, m_y + m_size.height()),
+        geometry(section).elementsIn(m_x, m_x + m_size.width()), section};
+}
+
+MapRange MapViewport::visibleSections() const
+{
+    const auto first = m_layout->sectionAt(m_y);
+    if (!first) {
+        return {};
+    }
+    const auto last = m_layout->sectionAt(std::min(m_y + m_size.height(), m_layout->contentHeight()) - 1);
+    return {*first, last.value_or(*first) + uint64_t{1}};
 }
 
 ContentRect MapViewport::visibleRect() const
 {
-    return {m_x, m_y, std::min<int64_t>(m_size.width(), m_geometry.contentWidth() - m_x),
-        std::min<int64_t>(m_size.height(), m_geometry.contentHeight() - m_y)};
+    return {m_x, m_y, std::min<int64_t>(m_size.width(), m_layout->contentWidth() - m_x),
+        std::min<int64_t>(m_size.height(), m_layout->contentHeight() - m_y)};
 }
 
 ContentRect MapViewport::loadedRect() const
 {
     const int64_t left = std::max<int64_t>(m_x - m_size.width(), 0);
     const int64_t top = std::max<int64_t>(m_y - m_size.height(), 0);
-    const int64_t right = std::min<int64_t>(m_x + 2 * int64_t{m_size.width()}, m_geometry.contentWidth());
-    const int64_t bottom = std::min<int64_t>(m_y + 2 * int64_t{m_size.height()}, m_geometry.contentHeight());
+    const int64_t right = std::min<int64_t>(m_x + 2 * int64_t{m_size.width()}, m_layout->contentWidth());
+    const int64_t bottom = std::min<int64_t>(m_y + 2 * int64_t{m_size.height()}, m_layout->contentHeight());
     return {left, top, right - left, bottom - top};
 }
 
@@ -111,13 +170,13 @@ void MapViewport::scrollTo(int64_t x, int64_t y)
 
 void MapViewport::zoomColumns(int steps, int anchor)
 {
-    const auto before = m_geometry.scale();
-    const auto fitted = MapScale::fitting(m_geometry.columns(), m_size.width());
+    const auto before = m_layout->scale();
+    const auto fitted = MapScale::fitting(m_layout->columns(), m_size.width());
     const MapScale after(std::min(before.step() - steps, fitted.step()));
-    if (after == before || m_geometry.columns() == 0) {
+    if (after == before || m_layout->columns() == 0) {
         return;
     }
-    m_geometry.setScale(after);
+    change([after](MapLayout& layout) { layout.setScale(after); });
     m_x = rescaled(m_x, anchor, before.elementsPerPixel() / after.elementsPerPixel());
     m_fitted = false;
     clampAndTell();
@@ -125,14 +184,19 @@ void MapViewport::zoomColumns(int steps, int anchor)
 
 void MapViewport::zoomRows(int levels, int anchor)
 {
-    const auto before = m_geometry.rowScale();
-    const auto fitted = MapRowScale::fitting(m_geometry.rows(), m_size.height(), 1);
-    const MapRowScale after(std::max(before.level() + levels, fitted.level()));
-    if (after == before || m_geometry.rows() == 0) {
+    const auto before = m_layout->rowScale();
+    const MapRowScale after(std::max(before.level() + levels, fittedRows(1).level()));
+    if (after == before || m_layout->rows() == 0) {
         return;
     }
-    m_geometry.setRowScale(after);
-    m_y = rescaled(m_y, anchor, before.rowsPerPixel() / after.rowsPerPixel());
+    // Headers and footers keep their height; only rows grow.
+    const int64_t at = std::clamp<int64_t>(m_y + anchor, 0, m_layout->contentHeight() - 1);
+    const uint32_t section = m_layout->sectionAt(at).value_or(0);
+    const int64_t inBody = std::max<int64_t>(at - m_layout->bodyTop(section), 0);
+    const int64_t above = at - inBody - m_layout->headerTop(section);
+    change([after](MapLayout& layout) { layout.setRowScale(after); });
+    m_y = m_layout->headerTop(section) + above
+        + rescaled(inBody, 0, before.rowsPerPixel() / after.rowsPerPixel()) - anchor;
     m_fitted = false;
     clampAndTell();
 }
@@ -144,30 +208,53 @@ void MapViewport::fit()
     clampAndTell();
 }
 
+int64_t MapViewport::rowsHeight() const
+{
+    int64_t height = 0;
+    for (uint32_t section = 0; section < m_layout->count(); ++section) {
+        height += m_layout->bodyHeight(section);
+    }
+    return height;
+}
+
+MapRowScale MapViewport::fittedRows(int tallest) const
+{
+    const int64_t headers = m_layout->contentHeight() - rowsHeight();
+    const int64_t space = std::max<int64_t>(m_size.height() - headers, m_size.height() / kLeastPartForRows);
+    return MapRowScale::fitting(
+        static_cast<uint32_t>(std::min<uint64_t>(m_layout->rows(), UINT32_MAX)), space, std::max(tallest, 1));
+}
+
 void MapViewport::applyFit()
 {
-    const int tallest = m_geometry.rows() == 1 ? kFittedSingleRowHeight : kFittedRowHeight;
-    m_geometry.setScale(MapScale::fitting(m_geometry.columns(), m_size.width()));
-    m_geometry.setRowScale(MapRowScale::fitting(
-        m_geometry.rows(), m_size.height(), static_cast<int>(std::lround(tallest * m_pixelRatio))));
+    const auto scale = MapScale::fitting(m_layout->columns(), m_size.width());
+    const auto rows = fittedRows(static_cast<int>(std::lround(kFittedRowHeight * m_pixelRatio)));
+    change([&](MapLayout& layout) {
+        layout.setScale(scale);
+        layout.setRowScale(rows);
+    });
     m_x = 0;
     m_y = 0;
 }
 
 void MapViewport::zoomTo(const MapBlock& block)
 {
-    if (block.isEmpty()) {
+    if (block.isEmpty() || block.section >= m_layout->count()) {
         return;
     }
     // A part of the neighbours stays visible for orientation.
     const int64_t target = std::max<int64_t>(m_size.width() * int64_t{9} / 10, 1);
-    m_geometry.setScale(MapScale::fitting(block.elements.size(), target));
+    const auto scale = m_layout->scaleFitting(block.section, block.elements.size(), target);
     const auto rowsFit = MapRowScale::fitting(static_cast<uint32_t>(block.rows.size()), m_size.height(),
-        static_cast<int>(std::lround(kFittedRowHeight * m_pixelRatio)));
-    if (m_geometry.rowScale().level() > rowsFit.level()) {
-        m_geometry.setRowScale(rowsFit);
-    }
-    const auto rect = m_geometry.rectOf(block);
+        static_cast<int>(std::lround(kZoomedRowHeight * m_pixelRatio)));
+    setFolded(block.section, false);
+    change([&](MapLayout& layout) {
+        layout.setScale(scale);
+        if (layout.rowScale().level() > rowsFit.level()) {
+            layout.setRowScale(rowsFit);
+        }
+    });
+    const auto rect = m_layout->rectOf(block);
     m_x = centred(rect.x, rect.width, m_size.width());
     m_y = centred(rect.y, rect.height, m_size.height());
     m_fitted = false;
@@ -177,7 +264,7 @@ void MapViewport::zoomTo(const MapBlock& block)
 void MapViewport::centre(const MapBlock& block)
 {
     if (!block.isEmpty()) {
-        const auto rect = m_geometry.rectOf(block);
+        const auto rect = m_layout->rectOf(block);
         scrollTo(
             rect.x + rect.width / 2 - m_size.width() / 2, rect.y + rect.height / 2 - m_size.height() / 2);
     }
@@ -185,10 +272,11 @@ void MapViewport::centre(const MapBlock& block)
 
 void MapViewport::reveal(const MapBlock& block)
 {
-    if (block.isEmpty()) {
+    if (block.isEmpty() || block.section >= m_layout->count()) {
         return;
     }
-    const auto rect = m_geometry.rectOf(block);
+    setFolded(block.section, false);
+    const auto rect = m_layout->rectOf(block);
     const int64_t width = m_size.width();
     const int64_t height = m_size.height();
     const bool seenX = rect.x < m_x + width && rect.x + std::min(rect.width, width) > m_x
@@ -198,20 +286,35 @@ void MapViewport::reveal(const MapBlock& block)
         seenX ? m_x : centred(rect.x, rect.width, width), seenY ? m_y : centred(rect.y, rect.height, height));
 }
 
-uint64_t MapViewport::rowUnder(int viewY) const
+uint64_t MapViewport::elementUnder(int viewX, uint32_t section) const
 {
-    const auto rows = m_geometry.rowsAt(m_y + viewY);
-    if (m_geometry.rows() == 0) {
-        return 0;
-    }
-    return std::min<uint64_t>(rows.begin + rows.size() / 2, m_geometry.rows() - 1);
+    return geometry(section).elementAt(m_x + viewX);
 }
 
-bool MapViewport::isInside(const QPoint& viewPosition) const
+uint64_t MapViewport::rowUnder(int viewY) const
 {
-    return viewPosition.x() >= 0 && viewPosition.y() >= 0
-        && m_x + viewPosition.x() < m_geometry.contentWidth()
-        && m_y + viewPosition.y() < m_geometry.contentHeight();
+    const auto band = m_layout->bandAt(std::min(m_y + viewY, m_layout->contentHeight() - 1));
+    if (!band) {
+        return 0;
+    }
+    return band->rows.begin + band->rows.size() / 2;
+}
+
+std::optional<MapSource::Point> MapViewport::pointUnder(const QPoint& viewPosition) const
+{
+    const auto band = m_layout->bandAt(m_y + viewPosition.y());
+    if (viewPosition.y() < 0 || viewPosition.x() < 0 || !band
+        || m_x + viewPosition.x() >= geometry(band->section).contentWidth()) {
+        return std::nullopt;
+    }
+    return MapSource::Point{static_cast<uint32_t>(band->rows.begin + band->rows.size() / 2),
+        elementUnder(viewPosition.x(), band->section), band->section};
+}
+
+std::optional<uint32_t> MapViewport::headerUnder(int viewY) const
+{
+    const auto section = viewY < 0 ? std::nullopt : m_layout->sectionAt(m_y + viewY);
+    return section && m_y + viewY < m_layout->bodyTop(*section) ? section : std::nullopt;
 }
 
 void MapViewport::clampAndTell()

@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_geometry.h"
+#include "ui/layoutmap/geometry/map_layout.h"
+#include "ui/layoutmap/geometry/map_source.h"
 
 #include <QObject>
 #include <QPoint>
 #include <QSize>
 
+#include <memory>
+
 namespace shardscope::ui {
 
 /// What part of the map is on screen: whole ⊇ loaded ⊇ visible, and the selected block.
 ///
-/// Owns the zoom and the scroll position for every child of the map view. Lives on the GUI
-/// thread.
+/// Owns the zoom, the scroll position and which sections are folded, for every child of the map view. Lives
+/// on the GUI thread.
 class MapViewport : public QObject
 {
     Q_OBJECT
 public:
     explicit MapViewport(QObject* parent = nullptr);
 
-    /// A new map: fits it and forgets the selection.
-    void setWhole(uint64_t columns, uint32_t rows);
+    /// A new map: fits it, unfolds its sections and forgets the selection.
+    void setWhole(const std::vector<MapLayout::Size>& sections);
+    void setWhole(uint64_t columns, uint32_t rows) { setWhole({{columns, rows}}); }
     /// The size of the visible part, in device pixels. A fitted map stays fitted.
     void setSize(const QSize& devicePixels, double pixelRatio);
+    /// Device pixels above and below the rows of each section.
+    void setMargins(int header, int footer);
+    void setFolded(uint32_t section, bool folded);
 
-    [[nodiscard]] const MapGeometry& geometry() const { return m_geometry; }
+    [[nodiscard]] const MapLayout& layout() const { return *m_layout; }
+    /// The same for other threads; it does not change.
+    [[nodiscard]] std::shared_ptr<const MapLayout> sharedLayout() const { return m_layout; }
+    [[nodiscard]] const MapGeometry& geometry(uint32_t section = 0) const;
     [[nodiscard]] QSize size() const { return m_size; }
     [[nodiscard]] double pixelRatio() const { return m_pixelRatio; }
     [[nodiscard]] int64_t x() const { return m_x; }
@@ -32,8 +42,12 @@ public:
     [[nodiscard]] int64_t maximumX() const;
     [[nodiscard]] int64_t maximumY() const;
 
-    [[nodiscard]] MapBlock whole() const;
-    [[nodiscard]] MapBlock visible() const;
+    [[nodiscard]] MapBlock whole(uint32_t section = 0) const;
+    /// The part of a section that is on screen; without rows if none of them is.
+    [[nodiscard]] MapBlock visible(uint32_t section = 0) const;
+    /// The sections whose header or rows are on screen.
+    [[nodiscard]] MapRange visibleSections() const;
+    [[nodiscard]] bool isEmpty() const { return m_layout->contentHeight() == 0 || m_layout->columns() == 0; }
     /// The visible content pixels, and the same with one viewport around it, which is fetched ahead.
     [[nodiscard]] ContentRect visibleRect() const;
     [[nodiscard]] ContentRect loadedRect() const;
@@ -53,23 +67,35 @@ public:
     /// Scrolls, without zooming, so that the block's middle is the view's.
     void centre(const MapBlock& block);
     /// Scrolls, without zooming, so that the block's beginning is seen; centred when it was off screen.
+    /// Unfolds its section.
     void reveal(const MapBlock& block);
 
     /// Device pixels of the view ↔ content.
-    [[nodiscard]] uint64_t elementUnder(int viewX) const { return m_geometry.elementAt(m_x + viewX); }
+    [[nodiscard]] uint64_t elementUnder(int viewX, uint32_t section = 0) const;
+    /// The row at a pixel, inside its section; the last one below the content.
     [[nodiscard]] uint64_t rowUnder(int viewY) const;
-    [[nodiscard]] bool isInside(const QPoint& viewPosition) const;
+    /// The element at a pixel of the view; empty in headers and outside the map.
+    [[nodiscard]] std::optional<MapSource::Point> pointUnder(const QPoint& viewPosition) const;
+    /// The section whose header is at a pixel of the view.
+    [[nodiscard]] std::optional<uint32_t> headerUnder(int viewY) const;
 
 Q_SIGNALS:
-    /// Zoom, scroll position or size changed.
+    /// Zoom, scroll position, size or folding changed.
     void changed();
+    /// Sections were folded or unfolded, or their margins changed: pictures of the content are out of date.
+    void rearranged();
     void selectedChanged();
 
 private:
+    template <class Change>
+    void change(Change make);
     void applyFit();
+    /// Pixels of all rows, without headers and footers.
+    [[nodiscard]] int64_t rowsHeight() const;
+    [[nodiscard]] MapRowScale fittedRows(int tallest) const;
     void clampAndTell();
 
-    MapGeometry m_geometry;
+    std::shared_ptr<const MapLayout> m_layout = std::make_shared<const MapLayout>();
     QSize m_size{1, 1};
     double m_pixelRatio = 1.0;
     int64_t m_x = 0;

@@ -33,7 +33,7 @@ std::vector<Shape> shapesOf(const MapRenderRequest& request)
         const double top = static_cast<double>(geometry.rowScale().topEdge(row) - request.y);
         for (int64_t pixel = request.x; pixel < right;) {
             Shape shape;
-            shape.cell = request.source->query().cellAt(number, geometry.elementAt(pixel));
+            shape.cell = request.source->cellAt(number, geometry.elementAt(pixel));
             const int64_t end = std::max(geometry.scale().leftEdge(shape.cell.end), pixel + 1);
             shape.box = QRectF(static_cast<double>(pixel - request.x), top,
                 static_cast<double>(std::min(end, right) - pixel), height - rowGap(height));
@@ -136,6 +136,20 @@ void paintHatch(QPainter& painter, const QRectF& box, double apart, bool falling
         const double first = falling ? box.top() + (from - at) : box.bottom() - (from - at);
         const double last = falling ? box.top() + (to - at) : box.bottom() - (to - at);
         painter.drawLine(QPointF(from, first), QPointF(to, last));
+    }
+}
+
+void paintCellShapes(QPainter& painter, const MapStackRequest& request)
+{
+    const MapRange sections = request.sections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto piece = request.pieceOf(static_cast<uint32_t>(section));
+        if (piece.request.height > 0) {
+            painter.save();
+            painter.translate(0, piece.top);
+            paintCellShapes(painter, piece.request);
+            painter.restore();
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
 #include "ui/text/unreadable.h"
 
+#include <QStringList>
+
 #include <algorithm>
 
 namespace shardscope::ui {
@@ -22,12 +24,42 @@ constexpr int kTallRowLines = 2;
 
 QRect viewBox(const MapViewport& viewport, const MapBlock& block)
 {
-    const auto rect = viewport.geometry().rectOf(block);
+    const auto rect = viewport.layout().rectOf(block);
     const int64_t left = std::max<int64_t>(rect.x - viewport.x(), 0);
     const int64_t right = std::min<int64_t>(rect.x + rect.width - viewport.x(), viewport.size().width());
-    const int body = static_cast<int>(rect.height) - rowGap(viewport.geometry().rowScale().rowHeight());
+    const int body = static_cast<int>(rect.height) - rowGap(viewport.layout().rowScale().rowHeight());
     return {static_cast<int>(left), static_cast<int>(rect.y - viewport.y()), static_cast<int>(right - left),
         body};
+}
+
+} // namespace
+
+namespace {
+
+/// Forms of a name in a layer, without "weight" at the end, each shorter than the one before.
+QStringList layerForms(const QString& name)
+{
+    QStringList parts = name.split(u'.');
+    if (parts.size() > 2 && parts.last() == QLatin1String("weight")) {
+        parts.removeLast();
+    }
+    const auto number = std::find_if(parts.begin(), parts.end(), [](const QString& part) {
+        return !part.isEmpty()
+            && std::all_of(part.begin(), part.end(), [](QChar c) { return c >= u'0' && c <= u'9'; });
+    });
+    QStringList forms;
+    if (number == parts.end() || number + 1 == parts.end()) {
+        return forms;
+    }
+    const QString layer = *number + QStringLiteral(" · ");
+    parts.erase(parts.begin(), number + 1);
+    const qsizetype least = parts.last() == QLatin1String("bias") ? 2 : 1;
+    for (;; parts.removeFirst()) {
+        forms << layer + parts.join(u'.');
+        if (parts.size() <= least) {
+            return forms;
+        }
+    }
 }
 
 } // namespace
@@ -37,10 +69,16 @@ QString shortenedName(const QString& name, int width, const QFontMetrics& metric
     if (metrics.horizontalAdvance(name) <= width) {
         return name;
     }
+    for (const QString& form : layerForms(name)) {
+        if (metrics.horizontalAdvance(form) <= width) {
+            return form;
+        }
+    }
     const qsizetype last = name.lastIndexOf(u'.');
     const QString leaf = name.mid(last + 1);
-    // Nearly every leaf is "weight", so the label needs its owner.
-    const bool plainLeaf = leaf == QLatin1String("weight");
+    // Nearly every leaf is "weight" or "bias", so the label needs its owner.
+    const bool isBias = leaf == QLatin1String("bias");
+    const bool plainLeaf = isBias || leaf == QLatin1String("weight");
     for (qsizetype dot = name.indexOf(u'.'); dot >= 0 && !(plainLeaf && dot == last);
          dot = name.indexOf(u'.', dot + 1)) {
         const QString tail = QStringLiteral("…") + name.mid(dot + 1);
@@ -51,7 +89,7 @@ QString shortenedName(const QString& name, int width, const QFontMetrics& metric
     QString shortest = leaf;
     if (plainLeaf && last > 0) {
         const qsizetype before = name.lastIndexOf(u'.', last - 1);
-        shortest = name.mid(before + 1, last - before - 1);
+        shortest = name.mid(before + 1, isBias ? -1 : last - before - 1);
     }
     const QString elided = metrics.elidedText(shortest, Qt::ElideMiddle, width);
     return elided == shortest || elided.size() >= 5 ? elided : QString();
@@ -72,15 +110,26 @@ int MapLabels::narrowest() const
     return 6 * m_metrics.averageCharWidth() + 2 * kPaddingAround;
 }
 
-std::vector<MapLabel> MapLabels::layout(const MapSource& source, const MapViewport& viewport)
+std::vector<MapLabel> MapLabels::layout(const MapStack& stack, const MapViewport& viewport)
 {
     std::vector<MapLabel> labels;
-    m_merged.reset();
-    const int height = viewport.geometry().rowScale().rowHeight();
-    if (height - rowGap(height) < m_metrics.height() - 2 || viewport.visible().isEmpty()) {
+    const int height = viewport.layout().rowScale().rowHeight();
+    if (height - rowGap(height) < m_metrics.height() - 2) {
         return labels;
     }
-    const auto rows = viewport.visible().rows;
+    const MapRange sections = viewport.visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        layoutSection(stack.source(static_cast<uint32_t>(section)), viewport, labels);
+    }
+    return labels;
+}
+
+void MapLabels::layoutSection(
+    const MapSource& source, const MapViewport& viewport, std::vector<MapLabel>& labels)
+{
+    m_merged.reset();
+    const auto rows = viewport.visible(source.number()).rows;
+    const int height = viewport.layout().rowScale().rowHeight();
     uint64_t stride = 1;
     if (source.hasEqualRows() && rows.size() > kFewRows && height < kTallRowLines * m_metrics.height()) {
         stride
@@ -89,27 +138,28 @@ std::vector<MapLabel> MapLabels::layout(const MapSource& source, const MapViewpo
     for (uint64_t row = rows.begin; row < rows.end && labels.size() < kMaxLabels; ++row) {
         const auto number = static_cast<uint32_t>(row);
         // Counted from row 0, so that labels stay with their rows while scrolling.
-        const bool wanted = row % stride == 0 || source.query().anyMissing(number, number + 1);
+        const bool wanted = row % stride == 0 || source.anyMissing(number, number + 1);
         if (wanted) {
             layoutRow(source, viewport, number, labels);
         }
     }
-    return labels;
 }
 
 void MapLabels::layoutRow(
     const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels)
 {
-    const auto& geometry = viewport.geometry();
-    const int64_t end = viewport.x() + viewport.visibleRect().width;
+    const auto& geometry = viewport.geometry(source.number());
+    const int64_t end = std::min(viewport.x() + viewport.visibleRect().width, geometry.contentWidth());
     const int probe = std::max(narrowest() - 1, 8);
     bool merged = false;
     for (int64_t pixel = viewport.x(); pixel < end && labels.size() < kMaxLabels;) {
-        auto cell = source.query().cellAt(row, geometry.elementAt(pixel));
+        auto cell = source.cellAt(row, geometry.elementAt(pixel));
         const uint32_t rank = source.placeOf(row, cell.begin).rank;
         if (cell.kind == CellKind::Missing) {
             // One word for all that is missing of this rank.
-            cell.end = source.pointOf(rank, 0).element + source.partition().partitionElements();
+            const size_t part = source.partAt(cell.begin);
+            cell.end = source.pointOf(rank, 0, part).element
+                + source.parts()[part].flat().partition.partitionElements();
         }
         const int64_t right = geometry.scale().leftEdge(cell.end);
         const int64_t width = right - geometry.scale().leftEdge(cell.begin);
@@ -119,15 +169,17 @@ void MapLabels::layoutRow(
             continue;
         }
         pixel = std::max(right, pixel + 1);
-        const QRect box = viewBox(viewport, {{row, row + uint64_t{1}}, {cell.begin, cell.end}});
+        const QRect box
+            = viewBox(viewport, {{row, row + uint64_t{1}}, {cell.begin, cell.end}, source.number()});
         auto label = labelFor(source, cell, rank, box.width() - 2 * kPaddingAround);
         if (!label.text.isEmpty()) {
             label.box = box;
             label.rank = rank;
+            label.section = source.number();
             labels.push_back(std::move(label));
         }
     }
-    if (merged && (source.hasEqualRows() || viewport.visible().rows.size() <= 2 * kFewRows)) {
+    if (merged && (source.hasEqualRows() || viewport.visible(source.number()).rows.size() <= 2 * kFewRows)) {
         addMerged(source, viewport, row, labels);
     }
 }
@@ -145,7 +197,7 @@ MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, uint3
         return label;
     case CellKind::Missing:
         label.role = MapLabel::Role::Missing;
-        label.text = isUnreadable(source.checkpoint(), source.query().flat(), rank)
+        label.text = isUnreadable(source.checkpoint(), source.unitAt(cell.begin), rank)
             ? QCoreApplication::translate("shardscope::ui::MapLabels", "unreadable")
             : MapText::kindName(cell.kind);
         break;
@@ -165,8 +217,9 @@ std::vector<MapLabels::Merged> MapLabels::findMerged(
     const MapSource& source, const MapViewport& viewport, uint32_t row)
 {
     std::vector<Merged> runs;
-    const auto& scale = viewport.geometry().scale();
-    const int64_t end = viewport.x() + viewport.visibleRect().width;
+    const auto& geometry = viewport.geometry(source.number());
+    const auto& scale = geometry.scale();
+    const int64_t end = std::min(viewport.x() + viewport.visibleRect().width, geometry.contentWidth());
     std::optional<Merged> run;
     const auto close = [&] {
         if (run && run->first.param != run->last.param) {
@@ -175,7 +228,7 @@ std::vector<MapLabels::Merged> MapLabels::findMerged(
         run.reset();
     };
     for (int64_t pixel = viewport.x(); pixel < end;) {
-        const auto cell = source.query().cellAt(row, viewport.geometry().elementAt(pixel));
+        const auto cell = source.cellAt(row, geometry.elementAt(pixel));
         const int64_t right = scale.leftEdge(cell.end);
         if (right - scale.leftEdge(cell.begin) >= kNarrowestFragment) {
             close();
@@ -196,14 +249,21 @@ void MapLabels::addMerged(
     }
     const auto& params = source.checkpoint().params;
     for (const auto& [first, last] : *m_merged) {
-        const uint64_t count
-            = uint64_t{params[index(last.param)].indexInUnit} - params[index(first.param)].indexInUnit + 1;
+        const auto position = [&](const MapCell& cell) {
+            uint64_t before = params[index(cell.param)].indexInUnit;
+            for (size_t part = 0; part < source.partAt(cell.begin); ++part) {
+                before += source.parts()[part].flat().params.size();
+            }
+            return before;
+        };
+        const uint64_t count = position(last) - position(first) + 1;
         MapLabel label{.role = MapLabel::Role::MergedCount,
-            .box = viewBox(viewport, {{row, row + uint64_t{1}}, {first.begin, last.end}}),
+            .box = viewBox(viewport, {{row, row + uint64_t{1}}, {first.begin, last.end}, source.number()}),
             .text = QCoreApplication::translate("shardscope::ui::MapLabels", "%1 parameters")
                         .arg(MapText::count(count)),
             .cell = first,
-            .rank = source.placeOf(row, first.begin).rank};
+            .rank = source.placeOf(row, first.begin).rank,
+            .section = source.number()};
         if (m_metrics.horizontalAdvance(label.text) + 4 * kPaddingAround <= label.box.width()) {
             labels.push_back(std::move(label));
         }
@@ -223,7 +283,7 @@ QString MapLabels::nameFor(const MapSource& source, ParamId param, int width)
     if (m_names.size() > kMaxNames) {
         m_names.clear();
     }
-    return *m_names.insert(key, shortenedName(source.nameOf(param), width, m_metrics));
+    return *m_names.insert(key, shortenedName(source.labelOf(param), width, m_metrics));
 }
 
 } // namespace shardscope::ui

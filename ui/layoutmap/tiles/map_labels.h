@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 #include "ui/layoutmap/geometry/map_viewport.h"
 
 #include <QFontMetrics>
@@ -22,10 +22,12 @@ struct MapLabel {
     QString text{}; ///< already short enough for the box
     MapCell cell{};
     uint32_t rank = 0;
+    uint32_t section = 0;
 };
 
-/// Shortens a dotted name until it fits. Leading parts are removed first, because the tail distinguishes the
-/// tensors of one layer. Empty if even the shortest form does not fit.
+/// Shortens a dotted name until it fits: "15 · mlp.gate_proj" and "15 · gate_proj" of
+/// "model.layers.15.mlp.gate_proj.weight". In names without a layer, leading parts are removed first, because
+/// the tail distinguishes tensors. Empty if even the shortest form does not fit.
 QString shortenedName(const QString& name, int width, const QFontMetrics& metrics);
 
 /// Finds places with space for a name on screen. The cost depends on the screen's width, not on the number of
@@ -38,10 +40,11 @@ public:
     /// Clears shortened names; call it when the source changes.
     void clear() { m_names.clear(); }
 
-    [[nodiscard]] std::vector<MapLabel> layout(const MapSource& source, const MapViewport& viewport);
+    [[nodiscard]] std::vector<MapLabel> layout(const MapStack& stack, const MapViewport& viewport);
 
 private:
     [[nodiscard]] int narrowest() const;
+    void layoutSection(const MapSource& source, const MapViewport& viewport, std::vector<MapLabel>& labels);
     void layoutRow(
         const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
     /// A range of fragments too narrow to distinguish.

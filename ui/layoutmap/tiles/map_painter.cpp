@@ -4,6 +4,7 @@
 #include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
+#include "ui/text/rank_list.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,8 +40,8 @@ QString valueText(double value, int width, const QFontMetrics& metrics)
 } // namespace
 
 MapPainter::MapPainter(
-    const MapSource& source, const MapViewport& viewport, const MapPalette& palette, MapStyle style)
-    : m_source(source)
+    const MapStack& stack, const MapViewport& viewport, const MapPalette& palette, MapStyle style)
+    : m_stack(stack)
     , m_viewport(viewport)
     , m_palette(palette)
     , m_style(std::move(style))
@@ -48,9 +49,21 @@ MapPainter::MapPainter(
 {
 }
 
+template <class Paint>
+void MapPainter::forEachVisible(Paint paint) const
+{
+    const MapRange sections = m_viewport.visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto number = static_cast<uint32_t>(section);
+        if (!m_viewport.visible(number).isEmpty()) {
+            paint(m_stack.source(number));
+        }
+    }
+}
+
 QRectF MapPainter::viewRect(const MapBlock& block) const
 {
-    const auto rect = m_viewport.geometry().rectOf(block);
+    const auto rect = m_viewport.layout().rectOf(block);
     // Coordinates far outside are clamped to small numbers for the painter.
     const double margin = 16 * m_unit;
     const double left = std::max(static_cast<double>(rect.x - m_viewport.x()), -margin);
@@ -59,7 +72,7 @@ QRectF MapPainter::viewRect(const MapBlock& block) const
     const double top = std::max(static_cast<double>(rect.y - m_viewport.y()), -margin);
     double bottom = std::min(
         static_cast<double>(rect.y + rect.height - m_viewport.y()), m_viewport.size().height() + margin);
-    bottom -= rowGap(m_viewport.geometry().rowScale().rowHeight());
+    bottom -= rowGap(m_viewport.layout().rowScale().rowHeight());
     return {left, top, std::max(right - left, 1.0), std::max(bottom - top, 1.0)};
 }
 
@@ -82,28 +95,45 @@ void MapPainter::outline(QPainter& painter, const QRectF& rect, QRgb colour, dou
 
 void MapPainter::paintRankBorders(QPainter& painter, const QFont& font) const
 {
-    if (m_source.projection() != MapQuery::Projection::Unrolled || m_source.ranks() == 0) {
+    if (m_stack.projection() != MapQuery::Projection::Unrolled) {
         return;
     }
-    const QFontMetrics metrics(font);
-    const auto& geometry = m_viewport.geometry();
-    const uint64_t length = m_source.partition().partitionElements();
+    painter.setFont(font);
+    forEachVisible([&](const MapSource& source) {
+        // Between units in one row, borders of ranks would hide everything.
+        if (source.parts().size() == 1 && source.ranks() > 0) {
+            paintRankBorders(painter, source);
+        }
+    });
+}
+
+void MapPainter::paintRankBorders(QPainter& painter, const MapSource& source) const
+{
+    const QFontMetrics metrics(painter.font());
+    const auto& layout = m_viewport.layout();
+    const auto& geometry = m_viewport.geometry(source.number());
+    const uint64_t length = source.partition().partitionElements();
+    const auto nameOf = [&](uint64_t rank) {
+        return rankLabel(
+            source.checkpoint(), source.checkpoint().rankOf(source.unit(), static_cast<uint32_t>(rank)));
+    };
     const double apart = static_cast<double>(length) * geometry.scale().pixelsPerElement();
-    const auto room = static_cast<double>(metrics.horizontalAdvance(QStringLiteral("dp 0000"))) + 12 * m_unit;
+    const auto room
+        = static_cast<double>(metrics.horizontalAdvance(nameOf(source.ranks() - 1))) + 16 * m_unit;
     // Powers of two: labels that stay do not move when zooming adds others between them.
     uint64_t labelled = 1;
-    while (static_cast<double>(labelled) * apart < room && labelled < m_source.ranks()) {
+    while (static_cast<double>(labelled) * apart < room && labelled < source.ranks()) {
         labelled *= 2;
     }
     const uint64_t step = apart >= 4 * m_unit ? 1 : labelled;
-    const auto first = m_source.placeOf(0, m_viewport.visible().elements.begin).rank / labelled * labelled;
-    const int top = static_cast<int>(-m_viewport.y());
-    const int bottom = static_cast<int>(geometry.contentHeight() - m_viewport.y())
+    const auto first
+        = source.placeOf(0, m_viewport.visible(source.number()).elements.begin).rank / labelled * labelled;
+    const int top = static_cast<int>(layout.bodyTop(source.number()) - m_viewport.y());
+    const int bottom = top + static_cast<int>(layout.bodyHeight(source.number()))
         - rowGap(geometry.rowScale().rowHeight());
     const int tick = static_cast<int>(std::lround(5 * m_unit));
     const int width = std::max(1, static_cast<int>(std::lround(m_unit)));
-    painter.setFont(font);
-    for (uint64_t rank = first; rank < m_source.ranks(); rank += step) {
+    for (uint64_t rank = first; rank < source.ranks(); rank += step) {
         const int64_t x = geometry.scale().leftEdge(rank * length) - m_viewport.x();
         if (x >= m_viewport.size().width()) {
             break;
@@ -116,22 +146,52 @@ void MapPainter::paintRankBorders(QPainter& painter, const QFont& font) const
             painter.setPen(QColor(m_palette.mutedText));
             painter.drawText(
                 QPointF(static_cast<double>(x) + 5 * m_unit, bottom + metrics.ascent() + 2 * m_unit),
-                QStringLiteral("dp %1").arg(m_source.query().flat().dpRankOf(static_cast<uint32_t>(rank))));
+                nameOf(rank));
         }
     }
 }
 
+int MapPainter::bodyHeight() const
+{
+    const int height = m_viewport.layout().rowScale().rowHeight();
+    return height - rowGap(height);
+}
+
+bool MapPainter::showsValues(uint32_t section, const QFontMetrics& metrics) const
+{
+    return m_viewport.geometry(section).scale().pixelsPerElement() >= kNarrowestElementWithValue * m_unit
+        && bodyHeight() >= metrics.height();
+}
+
+bool MapPainter::hasRoomForBoth(const QFontMetrics& metrics) const
+{
+    return bodyHeight() >= 2 * metrics.height() + 2;
+}
+
 void MapPainter::paintLabels(QPainter& painter, MapLabels& labels) const
 {
-    const MapRowSampler sampler(m_source, m_viewport.geometry(), m_palette, m_style, {});
+    std::optional<MapRowSampler> sampler;
+    uint32_t sampled = 0;
     const QFontMetrics metrics(labels.font());
     const int gap = static_cast<int>(std::lround(4 * m_unit));
     painter.setFont(labels.font());
-    for (const auto& label : labels.layout(m_source, m_viewport)) {
+    for (const auto& label : labels.layout(m_stack, m_viewport)) {
+        if (!sampler || sampled != label.section) {
+            sampled = label.section;
+            sampler.emplace(
+                m_stack.source(sampled), m_viewport.geometry(sampled), m_palette, m_style, MapColumns{});
+        }
+        const bool onlyValues = showsValues(label.section, metrics) && !hasRoomForBoth(metrics);
+        if (onlyValues && label.role == MapLabel::Role::Name) {
+            continue; // the tool tip names the parameter
+        }
         QRect box = label.box.adjusted(gap, 0, -gap, 0);
+        if (showsValues(label.section, metrics)) {
+            box.setHeight(box.height() / 2); // values stand in the lower half
+        }
         auto alignment = Qt::AlignLeft | Qt::AlignVCenter;
         if (label.role == MapLabel::Role::Name) {
-            painter.setPen(QColor(readableOn(sampler.fillOf(label.cell, label.rank))));
+            painter.setPen(QColor(readableOn(sampler->fillOf(label.cell, label.rank))));
         } else if (label.role == MapLabel::Role::NotYetRead) {
             painter.setPen(QColor(m_palette.text));
         } else {
@@ -153,32 +213,34 @@ void MapPainter::paintLabels(QPainter& painter, MapLabels& labels) const
 
 void MapPainter::paintValues(QPainter& painter, const QFont& font, MapValues& values) const
 {
-    const auto& geometry = m_viewport.geometry();
-    const QFontMetrics metrics(font);
-    const int height = geometry.rowScale().rowHeight() - rowGap(geometry.rowScale().rowHeight());
-    if (geometry.scale().pixelsPerElement() < kNarrowestElementWithValue * m_unit
-        || height < metrics.height()) {
+    painter.setFont(font);
+    forEachVisible([&](const MapSource& source) { paintValues(painter, source, values); });
+}
+
+void MapPainter::paintValues(QPainter& painter, const MapSource& source, MapValues& values) const
+{
+    const auto& geometry = m_viewport.geometry(source.number());
+    const QFontMetrics metrics(painter.font());
+    if (!showsValues(source.number(), metrics)) {
         return;
     }
-    const MapRowSampler sampler(m_source, geometry, m_palette, m_style, {});
-    const bool shared = height >= 2 * metrics.height() + 2;
-    const auto visible = m_viewport.visible();
-    painter.setFont(font);
+    const MapRowSampler sampler(source, geometry, m_palette, m_style, {});
+    const bool shared = hasRoomForBoth(metrics);
+    const auto visible = m_viewport.visible(source.number());
     for (uint64_t row = visible.rows.begin; row < visible.rows.end; ++row) {
         const auto number = static_cast<uint32_t>(row);
         const auto visit = [&](const MapCell& cell) {
             if (cell.kind != CellKind::Param) {
                 return true;
             }
-            painter.setPen(
-                QColor(readableOn(sampler.fillOf(cell, m_source.placeOf(number, cell.begin).rank))));
+            painter.setPen(QColor(readableOn(sampler.fillOf(cell, source.placeOf(number, cell.begin).rank))));
             for (uint64_t element = cell.begin; element < cell.end; ++element) {
-                const QRectF box = viewRect({{row, row + 1}, {element, element + 1}});
+                const QRectF box = viewRect({{row, row + 1}, {element, element + 1}, source.number()});
                 const uint64_t inParam = cell.paramOffset + (element - cell.begin);
                 bool known = false;
                 const double value = values.valueOf(cell.param, inParam, &known);
                 const int room = static_cast<int>(box.width() - 7 * m_unit);
-                const auto order = m_source.checkpoint().transposedOrder(cell.param);
+                const auto order = source.checkpoint().transposedOrder(cell.param);
                 const QString text = known
                     ? valueText(value, room, metrics)
                     : metrics.elidedText(
@@ -191,27 +253,28 @@ void MapPainter::paintValues(QPainter& painter, const QFont& font, MapValues& va
             }
             return true;
         };
-        m_source.query().forEachCell(number, visible.elements.begin, visible.elements.end, visit);
+        source.forEachCell(number, visible.elements.begin, visible.elements.end, visit);
     }
 }
 
-void MapPainter::paintTwins(QPainter& painter, ParamId param) const
+void MapPainter::paintTwins(QPainter& painter, const MapSource& source, ParamId param) const
 {
-    const auto visible = m_viewport.visible();
-    const int height = m_viewport.geometry().rowScale().rowHeight();
-    if (height < kThinRow * m_unit && m_source.hasEqualRows()) {
+    const uint32_t section = source.number();
+    const auto visible = m_viewport.visible(section);
+    const int height = m_viewport.layout().rowScale().rowHeight();
+    if (height < kThinRow * m_unit && source.hasEqualRows()) {
         // One column through all rows says the same as thousands of specks.
-        const auto first = firstFragment(m_source, param);
+        const auto first = firstFragment(source, param);
         if (first) {
             const uint64_t slice
-                = m_source.partition().sliceElements(m_source.checkpoint().params[index(param)].indexInUnit);
-            const QRectF column = viewRect({visible.rows, {first->element, first->element + slice}});
+                = source.partition().sliceElements(source.checkpoint().params[index(param)].indexInUnit);
+            const QRectF column = viewRect({visible.rows, {first->element, first->element + slice}, section});
             painter.fillRect(column, withAlpha(m_palette.selection, 50));
             outline(painter, column, m_palette.selection, 2, false);
         }
         return;
     }
-    for (const auto& block : fragmentBlocks(m_source, param, visible.rows, kMaxTwins)) {
+    for (const auto& block : fragmentBlocks(source, param, visible.rows, kMaxTwins)) {
         const bool seen
             = block.elements.begin < visible.elements.end && block.elements.end > visible.elements.begin;
         if (seen) {
@@ -222,6 +285,18 @@ void MapPainter::paintTwins(QPainter& painter, ParamId param) const
                 outline(painter, rect, m_palette.selection, 1, false);
             }
         }
+    }
+}
+
+void MapPainter::paintRank(QPainter& painter, const MapSource& source, uint32_t rank) const
+{
+    const auto share = rowOfRank(source.checkpoint(), source.unit(), rank);
+    if (!share || source.columns() == 0 || source.projection() != MapQuery::Projection::Partitions) {
+        return;
+    }
+    const MapBlock row{{*share, *share + uint64_t{1}}, {0, source.columns()}, source.number()};
+    if (m_viewport.visible(source.number()).rows.contains(*share)) {
+        outline(painter, viewRect(row), m_palette.selection, 1, false);
     }
 }
 
@@ -256,7 +331,8 @@ void MapPainter::paintSum(QPainter& painter, const QRectF& selected, const QStri
 
 void MapPainter::paintDropped(QPainter& painter, const MapSource::Point& point) const
 {
-    const QRectF cell = viewRect({{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}});
+    const QRectF cell
+        = viewRect({{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}, point.section});
     // Inside the outline that the focused cell has, so that both are seen.
     const double inset = std::min(7 * m_unit, cell.height() / 4);
     const double pole = std::max(1.0, std::round(2 * m_unit));
@@ -275,26 +351,36 @@ void MapPainter::paintDropped(QPainter& painter, const MapSource::Point& point) 
 
 void MapPainter::paintMarks(QPainter& painter, const MapMarks& marks) const
 {
-    if (marks.param != kNoParam) {
-        paintTwins(painter, marks.param);
-    }
-    if (!m_viewport.selected().isEmpty()) {
-        const QRectF rect = viewRect(m_viewport.selected());
+    const auto isShown = [&](const MapSource::Point& point) {
+        return point.section < m_stack.count() && !m_viewport.layout().isFolded(point.section);
+    };
+    forEachVisible([&](const MapSource& source) {
+        if (marks.rank) {
+            paintRank(painter, source, *marks.rank);
+        }
+        if (marks.param != kNoParam) {
+            paintTwins(painter, source, marks.param);
+        }
+    });
+    const MapBlock& selected = m_viewport.selected();
+    if (!selected.isEmpty() && !m_viewport.layout().isFolded(selected.section)) {
+        const QRectF rect = viewRect(selected);
         painter.fillRect(rect, withAlpha(m_palette.selection, 60));
         outline(painter, rect, m_palette.selection, 2, false);
         paintSum(painter, rect, marks.sumText);
     }
-    if (marks.pinned) {
-        outline(painter, viewRect(cellBlock(m_source, *marks.pinned)), m_palette.selection,
-            marks.hasFocus ? 3 : 2, true);
+    if (marks.pinned && isShown(*marks.pinned)) {
+        outline(painter, viewRect(cellBlock(m_stack.sourceAt(*marks.pinned), *marks.pinned)),
+            m_palette.selection, marks.hasFocus ? 3 : 2, true);
     }
     for (const auto& point : marks.dropped) {
-        if (m_viewport.visible().contains(point.row, point.element)) {
+        if (isShown(point) && m_viewport.visible(point.section).contains(point.row, point.element)) {
             paintDropped(painter, point);
         }
     }
-    if (marks.hovered) {
-        outline(painter, viewRect(cellBlock(m_source, *marks.hovered)), m_palette.text, 1, false);
+    if (marks.hovered && isShown(*marks.hovered)) {
+        outline(painter, viewRect(cellBlock(m_stack.sourceAt(*marks.hovered), *marks.hovered)),
+            m_palette.text, 1, false);
     }
 }
 

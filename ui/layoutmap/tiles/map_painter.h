@@ -17,6 +17,7 @@ struct MapMarks {
     std::optional<MapSource::Point> hovered;
     std::optional<MapSource::Point> pinned; ///< the focused cell
     ParamId param = kNoParam; ///< highlighted on all ranks
+    std::optional<uint32_t> rank; ///< number of the rank whose rows are highlighted (rank_list.h)
     std::vector<MapSource::Point> dropped; ///< marks that the user set
     QString sumText; ///< sum of the selected range
     bool hasFocus = false;
@@ -28,8 +29,7 @@ struct MapMarks {
 class MapPainter
 {
 public:
-    MapPainter(
-        const MapSource& source, const MapViewport& viewport, const MapPalette& palette, MapStyle style);
+    MapPainter(const MapStack& stack, const MapViewport& viewport, const MapPalette& palette, MapStyle style);
 
     void paintRankBorders(QPainter& painter, const QFont& font) const;
     void paintLabels(QPainter& painter, MapLabels& labels) const;
@@ -37,13 +37,22 @@ public:
     void paintMarks(QPainter& painter, const MapMarks& marks) const;
 
 private:
+    [[nodiscard]] int bodyHeight() const; ///< of a row, without the gap below it
+    /// Elements are wide enough for their values; then names stand above them, if rows are high enough.
+    [[nodiscard]] bool showsValues(uint32_t section, const QFontMetrics& metrics) const;
+    [[nodiscard]] bool hasRoomForBoth(const QFontMetrics& metrics) const;
     [[nodiscard]] QRectF viewRect(const MapBlock& block) const;
     void outline(QPainter& painter, const QRectF& rect, QRgb colour, double width, bool halo) const;
-    void paintTwins(QPainter& painter, ParamId param) const;
+    void paintRankBorders(QPainter& painter, const MapSource& source) const;
+    void paintValues(QPainter& painter, const MapSource& source, MapValues& values) const;
+    void paintTwins(QPainter& painter, const MapSource& source, ParamId param) const;
+    void paintRank(QPainter& painter, const MapSource& source, uint32_t rank) const;
+    template <class Paint>
+    void forEachVisible(Paint paint) const;
     void paintDropped(QPainter& painter, const MapSource::Point& point) const;
     void paintSum(QPainter& painter, const QRectF& selected, const QString& text) const;
 
-    const MapSource& m_source;
+    const MapStack& m_stack;
     const MapViewport& m_viewport;
     const MapPalette& m_palette;
     MapStyle m_style;

@@ -14,19 +14,19 @@ inline constexpr int kTilePixels = 256;
 
 /// Everything that determines a map's picture at one zoom, except the place in it.
 struct MapLayer {
-    UnitId unit = kNoUnit;
     MapQuery::Projection projection = MapQuery::Projection::Partitions;
     MapColourMode mode = MapColourMode::Kind;
     MapScale scale;
     MapRowScale rowScale;
     uint32_t theme = 0; ///< changes with the palette and the pixel ratio
-    uint32_t revision = 0; ///< changes with the data, the state shown and the classes dimmed
+    uint32_t revision
+        = 0; ///< changes with the sections and their data, the state shown and the classes dimmed
 
     /// The same picture at another zoom?
     [[nodiscard]] bool isSamePicture(const MapLayer& other) const
     {
-        return unit == other.unit && projection == other.projection && mode == other.mode
-            && theme == other.theme && revision == other.revision;
+        return projection == other.projection && mode == other.mode && theme == other.theme
+            && revision == other.revision;
     }
     bool operator==(const MapLayer&) const = default;
 };
@@ -48,7 +48,6 @@ struct MapTileKeyHash {
         };
         mix(static_cast<uint64_t>(key.x));
         mix(static_cast<uint64_t>(key.y));
-        mix(index(key.layer.unit));
         mix(static_cast<uint64_t>(key.layer.scale.step() + 4096));
         mix(static_cast<uint64_t>(key.layer.rowScale.level() + 4096));
         mix(static_cast<uint64_t>(key.layer.projection) << 8 | static_cast<uint64_t>(key.layer.mode));

@@ -21,7 +21,7 @@ class MapTileLoader : public QObject
 public:
     struct Order {
         MapTileKey key;
-        MapRenderRequest request;
+        MapStackRequest request;
     };
 
     explicit MapTileLoader(QObject* parent = nullptr);

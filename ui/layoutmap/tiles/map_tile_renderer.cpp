@@ -200,21 +200,9 @@ std::vector<int> elementEdges(const MapRenderRequest& request)
     return edges;
 }
 
-} // namespace
-
-int rowGap(int rowHeight)
-{
-    if (rowHeight < 5) {
-        return 0;
-    }
-    return rowHeight < 16 ? 1 : 2;
-}
-
-QImage renderMap(const MapRenderRequest& request)
+void renderInto(const MapRenderRequest& request, QImage& image, int top)
 {
     const auto& palette = *request.palette;
-    QImage image(request.width, request.height, QImage::Format_RGB32);
-    image.fill(palette.background);
     MapRowSampler sampler(
         *request.source, request.geometry, palette, request.style, {request.x, request.width});
     const auto edges = elementEdges(request);
@@ -234,10 +222,68 @@ QImage renderMap(const MapRenderRequest& request)
             continue;
         }
         const ScanLine line{request.x, y, yInRow, body, request.patternScale, palette};
-        auto* target = reinterpret_cast<QRgb*>(image.scanLine(static_cast<int>(y - request.y)));
+        auto* target = reinterpret_cast<QRgb*>(image.scanLine(top + static_cast<int>(y - request.y)));
         drawLine(line, pixels, target);
         for (const int x : edges) {
             target[x] = blended(target[x], palette.background, 120);
+        }
+    }
+}
+
+} // namespace
+
+MapStackRequest::Piece MapStackRequest::pieceOf(uint32_t section) const
+{
+    const int64_t bodyTop = layout->bodyTop(section);
+    const int64_t from = std::max(y, bodyTop);
+    const int64_t to = std::min(y + height, bodyTop + layout->bodyHeight(section));
+    Piece piece;
+    piece.top = static_cast<int>(from - y);
+    piece.request = {.source = stack->sourcePtr(section),
+        .geometry = layout->section(section),
+        .style = style,
+        .palette = palette,
+        .patternScale = patternScale,
+        .x = x,
+        .y = from - bodyTop,
+        .width = width,
+        .height = static_cast<int>(std::max<int64_t>(to - from, 0))};
+    return piece;
+}
+
+MapRange MapStackRequest::sections() const
+{
+    const int64_t last = std::min(y + height, layout->contentHeight()) - 1;
+    const auto first = layout->sectionAt(y);
+    return first && last >= y ? MapRange{*first, layout->sectionAt(last).value_or(*first) + uint64_t{1}}
+                              : MapRange{};
+}
+
+int rowGap(int rowHeight)
+{
+    if (rowHeight < 5) {
+        return 0;
+    }
+    return rowHeight < 16 ? 1 : 2;
+}
+
+QImage renderMap(const MapRenderRequest& request)
+{
+    QImage image(request.width, request.height, QImage::Format_RGB32);
+    image.fill(request.palette->background);
+    renderInto(request, image, 0);
+    return image;
+}
+
+QImage renderMap(const MapStackRequest& request)
+{
+    QImage image(request.width, request.height, QImage::Format_RGB32);
+    image.fill(request.palette->background);
+    const MapRange sections = request.sections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto piece = request.pieceOf(static_cast<uint32_t>(section));
+        if (piece.request.height > 0) {
+            renderInto(piece.request, image, piece.top);
         }
     }
     return image;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Steps by which a section's scale is finer than that of the widest one. Rounded so that a section is never
+/// wider than the widest one.
+int stepsFiner(uint64_t columns, uint64_t widest)
+{
+    if (columns == 0 || columns >= widest)
+        return 0;
+    const double octaves = std::log2(static_cast<double>(widest) / static_cast<double>(columns));
+    return static_cast<int>(std::floor(octaves * MapScale::kStepsPerOctave));
+}
+
+} // namespace
+
+MapLayout::MapLayout(const std::vector<Size>& sections)
+{
+    for (const Size& size : sections)
+        m_columns = std::max(m_columns, size.columns);
+    m_sections.reserve(sections.size());
+    for (const Size& size : sections) {
+        m_sections.push_back({.geometry = MapGeometry(size.columns, size.rows, {}, {}),
+            .finer = stepsFiner(size.columns, m_columns)});
+    }
+    setScale({});
+    place();
+}
+
+uint64_t MapLayout::rows() const
+{
+    uint64_t rows = 0;
+    for (const Section& section : m_sections)
+        rows += section.folded ? 0 : section.geometry.rows();
+    return rows;
+}
+
+void MapLayout::setScale(MapScale scale)
+{
+    m_scale = scale;
+    for (Section& section : m_sections)
+        section.geometry.setScale(section.finer == 0 ? scale : MapScale(scale.step() - section.finer));
+}
+
+void MapLayout::setRowScale(MapRowScale scale)
+{
+    m_rowScale = scale;
+    for (Section& section : m_sections)
+        section.geometry.setRowScale(scale);
+    place();
+}
+
+void MapLayout::setFolded(uint32_t section, bool folded)
+{
+    m_sections[section].folded = folded;
+    place();
+}
+
+void MapLayout::setMargins(int header, int footer)
+{
+    m_headerHeight = header;
+    m_footerHeight = footer;
+    place();
+}
+
+void MapLayout::place()
+{
+    m_height = 0;
+    for (uint32_t i = 0; i < count(); ++i) {
+        m_sections[i].top = m_height;
+        m_height += m_headerHeight + bodyHeight(i) + (isFolded(i) ? 0 : m_footerHeight);
+    }
+}
+
+int64_t MapLayout::contentWidth() const
+{
+    int64_t width = 0;
+    for (const Section& section : m_sections)
+        width = std::max(width, section.geometry.contentWidth());
+    return width;
+}
+
+int64_t MapLayout::bodyHeight(uint32_t section) const
+{
+    return isFolded(section) ? 0 : m_sections[section].geometry.contentHeight();
+}
+
+std::optional<uint32_t> MapLayout::sectionAt(int64_t y) const
+{
+    if (y < 0 || y >= m_height)
+        return std::nullopt;
+    const auto after = std::upper_bound(m_sections.begin(), m_sections.end(), y,
+        [](int64_t at, const Section& section) { return at < section.top; });
+    // Sections without rows and headers have no pixel; the one before has it.
+    return static_cast<uint32_t>(after - m_sections.begin()) - 1;
+}
+
+std::optional<MapLayout::Band> MapLayout::bandAt(int64_t y) const
+{
+    const auto section = sectionAt(y);
+    if (!section || isFolded(*section) || y < bodyTop(*section))
+        return std::nullopt;
+    const MapRange rows = this->section(*section).rowsAt(y - bodyTop(*section));
+    return rows.isEmpty() ? std::nullopt : std::optional(Band{*section, rows});
+}
+
+MapRange MapLayout::rowsIn(uint32_t section, int64_t begin, int64_t end) const
+{
+    if (isFolded(section))
+        return {};
+    const int64_t top = bodyTop(section);
+    return this->section(section).rowsIn(std::max<int64_t>(begin - top, 0), end - top);
+}
+
+MapScale MapLayout::scaleFitting(uint32_t section, uint64_t elements, int64_t pixels) const
+{
+    return MapScale(MapScale::fitting(elements, pixels).step() + m_sections[section].finer);
+}
+
+ContentRect MapLayout::rectOf(const MapBlock& block) const
+{
+    if (block.section >= count() || isFolded(block.section))
+        return {};
+    ContentRect rect = section(block.section).rectOf(block);
+    if (!block.isEmpty())
+        rect.y += bodyTop(block.section);
+    return rect;
+}
+
+} // namespace shardscope::ui

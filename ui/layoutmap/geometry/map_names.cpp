@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_names.h"
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+namespace {
+
+uint8_t hueFromName(std::string_view name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char character : name) {
+        hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
+    }
+    return static_cast<uint8_t>((hash >> 32) % MapNames::kHues);
+}
+
+uint32_t layerFromName(std::string_view name)
+{
+    while (!name.empty()) {
+        const auto dot = name.find('.');
+        const auto part = name.substr(0, dot);
+        const bool number = !part.empty() && part.size() <= 6
+            && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+        if (number) {
+            uint32_t value = 0;
+            for (const char digit : part) {
+                value = value * 10 + static_cast<uint32_t>(digit - '0');
+            }
+            return value;
+        }
+        name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
+    }
+    return MapNames::kNoLayer;
+}
+
+} // namespace
+
+MapNames::MapNames(CheckpointPtr checkpoint)
+    : m_checkpoint(std::move(checkpoint))
+{
+}
+
+void MapNames::read() const
+{
+    const std::vector<Parameter>& params = m_checkpoint->params;
+    m_hues.resize(params.size());
+    m_layers.resize(params.size(), kNoLayer);
+    for (size_t i = 0; i < params.size(); ++i) {
+        m_hues[i] = hueFromName(params[i].name);
+        m_layers[i] = layerFromName(params[i].name);
+        if (m_layers[i] != kNoLayer) {
+            m_highestLayer = std::max(m_highestLayer, m_layers[i]);
+        }
+    }
+    uint8_t previous = kHues;
+    for (const FlatUnit& unit : m_checkpoint->units) {
+        for (const ParamId param : unit.params) {
+            uint8_t& hue = m_hues[index(param)];
+            hue = hue == previous ? static_cast<uint8_t>((hue + 5) % kHues) : hue;
+            previous = hue;
+        }
+    }
+}
+
+uint8_t MapNames::hueOf(ParamId param) const
+{
+    std::call_once(m_read, [this] { read(); });
+    return m_hues[index(param)];
+}
+
+uint32_t MapNames::layerOf(ParamId param) const
+{
+    std::call_once(m_read, [this] { read(); });
+    return m_layers[index(param)];
+}
+
+uint32_t MapNames::highestLayer() const
+{
+    std::call_once(m_read, [this] { read(); });
+    return m_highestLayer;
+}
+
+bool MapNames::hasLayers() const
+{
+    return std::any_of(m_checkpoint->params.begin(), m_checkpoint->params.end(),
+        [](const Parameter& param) { return layerFromName(param.name) != kNoLayer; });
+}
+
+} // namespace shardscope::ui

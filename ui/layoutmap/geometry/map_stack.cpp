@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_stack.h"
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Whether two units, one after the other, are drawn in one row.
+bool shareSection(const FlatUnit& first, const FlatUnit& second)
+{
+    const bool joins = first.kind == UnitKind::Frozen || first.kind == UnitKind::Whole;
+    return joins && first.kind == second.kind && first.part == second.part && first.group == second.group
+        && first.firstRank == second.firstRank && first.rankStride == second.rankStride
+        && first.partition.ranks() == second.partition.ranks();
+}
+
+uint32_t positionOf(const FlatUnit& unit, std::string_view state)
+{
+    for (uint32_t i = 0; i < unit.states.size(); ++i) {
+        if (unit.states[i].name == state)
+            return i;
+    }
+    return 0;
+}
+
+} // namespace
+
+std::vector<std::vector<UnitId>> mapSections(const Checkpoint& checkpoint)
+{
+    std::vector<std::vector<UnitId>> sections;
+    const FlatUnit* last = nullptr;
+    for (uint32_t i = 0; i < checkpoint.units.size(); ++i) {
+        const FlatUnit& unit = checkpoint.units[i];
+        if (unit.states.empty())
+            continue;
+        if (last == nullptr || !shareSection(*last, unit))
+            sections.emplace_back();
+        sections.back().push_back(UnitId{i});
+        last = &unit;
+    }
+    return sections;
+}
+
+std::vector<std::string> mapStates(const Checkpoint& checkpoint)
+{
+    std::vector<std::string> names;
+    for (const FlatUnit& unit : checkpoint.units) {
+        for (const UnitState& state : unit.states) {
+            if (std::find(names.begin(), names.end(), state.name) == names.end())
+                names.push_back(state.name);
+        }
+    }
+    return names;
+}
+
+MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSource::Shared shared,
+    std::span<const Finding> more)
+    : m_checkpoint(std::move(checkpoint))
+    , m_projection(subject.projection)
+{
+    if (!shared.looks)
+        shared.looks = paramLooks(*m_checkpoint);
+    if (!shared.names)
+        shared.names = std::make_shared<const MapNames>(m_checkpoint);
+    for (const auto& units : mapSections(*m_checkpoint)) {
+        if (subject.unit != kNoUnit && std::find(units.begin(), units.end(), subject.unit) == units.end())
+            continue;
+        std::vector<MapQuery::Subject> parts;
+        for (const UnitId unit : units)
+            parts.push_back(
+                {unit, m_projection, positionOf(m_checkpoint->units[index(unit)], subject.state)});
+        shared.number = count();
+        m_sections.push_back(std::make_shared<const MapSource>(m_checkpoint, parts, shared, more));
+    }
+}
+
+std::optional<uint32_t> MapStack::sectionOf(UnitId unit) const
+{
+    for (uint32_t i = 0; i < count(); ++i) {
+        if (source(i).partOf(unit))
+            return i;
+    }
+    return std::nullopt;
+}
+
+std::vector<MapLayout::Size> MapStack::sizes() const
+{
+    std::vector<MapLayout::Size> sizes;
+    for (const MapSourcePtr& section : m_sections)
+        sizes.push_back({section->columns(), section->rows()});
+    return sizes;
+}
+
+int8_t MapStack::worstSeverity() const
+{
+    int8_t worst = -1;
+    for (const MapSourcePtr& section : m_sections)
+        worst = std::max(worst, section->worstSeverity(0, section->rows(), 0, section->columns()));
+    return worst;
+}
+
+uint32_t MapStack::highestLayer() const
+{
+    return m_sections.empty() ? 0 : m_sections.front()->highestLayer();
+}
+
+} // namespace shardscope::ui

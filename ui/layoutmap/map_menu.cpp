@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_menu.h"
+
+#include "core/layout/address.h"
+#include "ui/text/text.h"
+
+#include <QCoreApplication>
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapMenu)
+};
+
+} // namespace
+
+QList<MapCopy> mapCopies(const MapSource& source, MapSource::Point point)
+{
+    QList<MapCopy> copies;
+    const Checkpoint& checkpoint = source.checkpoint();
+    const MapCell cell = source.cellAt(point.row, point.element);
+    const auto place = source.placeOf(point.row, cell.begin);
+    const FlatUnit& unit = source.unitAt(cell.begin);
+    const UnitState& state = source.stateAt(cell.begin);
+    if (cell.param != kNoParam) {
+        const Parameter& param = checkpoint.params[index(cell.param)];
+        copies.append({Words::tr("Copy &Name"), toText(param.name)});
+        copies.append({Words::tr("Copy &Shape"), QString::fromStdString(shapeText(param.shape))});
+        if (!checkpoint.transposedOrder(cell.param)) { // else the cell is not a range of elements
+            const std::pair range{cell.paramOffset, cell.paramOffset + (cell.end - cell.begin)};
+            copies.append({Words::tr("Copy &Address of Parameter"),
+                toText(formatAddress(ParamAddress{param.name, state.name, range}))});
+        }
+    }
+    if (unit.isFlat()) {
+        copies.append({Words::tr("Copy Address on &Rank"),
+            toText(formatAddress(flatAddressOf(checkpoint, unit, place.rank, place.offset, state.name)))});
+    }
+    if (cell.kind == CellKind::Param || cell.kind == CellKind::PaddingStored) {
+        const auto [run, offset] = source.storedAt(cell, place);
+        if (run.isPresent() && run.record != StoredRun::kNoRecord) {
+            copies.append({Words::tr("Copy File and &Byte"),
+                toText(formatAddress(FileAddress{
+                    checkpoint.file(run.file).name, {}, run.byteOffset + offset * itemSize(state.dtype)}))});
+        }
+    }
+    return copies;
+}
+
+} // namespace shardscope::ui

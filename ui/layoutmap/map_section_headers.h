@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/geometry/map_palette.h"
+#include "ui/layoutmap/geometry/map_stack.h"
+#include "ui/layoutmap/geometry/map_viewport.h"
+
+#include <QFont>
+
+#include <vector>
+
+class QPainter;
+
+namespace shardscope::ui {
+
+/// The strips above the sections of a map: title and facts over the cells, the sign for folding in the column
+/// of the ranks. GUI thread.
+class MapSectionHeaders
+{
+public:
+    explicit MapSectionHeaders(const MapViewport* viewport);
+
+    void setStack(MapStackPtr stack);
+    void setMapPalette(std::shared_ptr<const MapPalette> palette) { m_palette = std::move(palette); }
+    /// Device pixels that a strip needs with this font.
+    [[nodiscard]] static int heightFor(const QFont& font, double pixelRatio);
+
+    /// Title and facts; the painter counts device pixels from the left top corner of the cells.
+    void paintTitles(QPainter& painter, const QFont& font, int width);
+    /// Only the strips, `width` device pixels wide; with the signs.
+    void paintStrips(QPainter& painter, int width) const;
+    void paintSigns(QPainter& painter, int width) const;
+
+private:
+    template <class Paint>
+    void forEachStrip(Paint paint) const;
+    void fillStrip(QPainter& painter, const QRect& strip) const;
+
+    const MapViewport* m_viewport;
+    MapStackPtr m_stack;
+    std::shared_ptr<const MapPalette> m_palette;
+    std::vector<QString> m_facts; ///< per section; empty until it is painted
+};
+
+} // namespace shardscope::ui
