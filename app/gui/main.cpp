@@ -60,7 +60,7 @@ void declareOptions(QCommandLineParser& parser)
         u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
     parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
-    parser.addOption({u"theme"_s, u"system, light or dark."_s, u"THEME"_s});
+    parser.addOption({u"theme"_s, u"system, light, dark or high-contrast."_s, u"THEME"_s});
     parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
     parser.addOption({u"tag"_s, u"Open this tag of the run."_s, u"TAG"_s});
     parser.addPositionalArgument(u"PATH"_s, u"Run folder, tag folder or state file."_s, u"[PATH…]"_s);
@@ -82,6 +82,8 @@ std::optional<ThemeMode> themeOf(const QCommandLineParser& parser, const Setting
         return ThemeMode::Dark;
     if (name == "light"_L1)
         return ThemeMode::Light;
+    if (name == "high-contrast"_L1)
+        return ThemeMode::HighContrast;
     return name == "system"_L1 ? std::optional(ThemeMode::System) : std::nullopt;
 }
 
@@ -151,7 +153,7 @@ int main(int argc, char** argv)
     Theme theme;
     const auto mode = themeOf(parser, settings);
     if (!mode)
-        return usageError(u"--theme is system, light or dark"_s);
+        return usageError(u"--theme is system, light, dark or high-contrast"_s);
     theme.setMode(*mode);
     MainWindow window(shardscope::realFilesAndSkeletons(), theme, settings);
     if (parser.isSet(u"size"_s)) {

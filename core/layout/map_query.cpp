@@ -50,6 +50,20 @@ MapQuery::MapQuery(
     findMissing();
 }
 
+MapQuery::MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> tensor, Projection projection,
+    ParamLooksPtr looks, std::span<const Finding> more)
+    : m_checkpoint(std::move(checkpoint))
+    , m_tensor(std::move(tensor))
+    , m_unit(kNoUnit)
+    , m_projection(projection)
+    , m_state(0)
+    , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
+    , m_severity(*m_checkpoint, *m_tensor, more)
+{
+    lookAtRanks();
+    findMissing();
+}
+
 void MapQuery::findMissing()
 {
     const UnitState& state = flat().states[m_state];
@@ -90,7 +104,8 @@ void MapQuery::lookAtRanks()
     m_missingBefore.resize(ranks + size_t{1}, 0);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
         const uint32_t holder = unit.dpRankOf(rank);
-        const bool pending = holder < files.size() && index(files[holder]) < m_checkpoint->files.size()
+        const bool pending = !m_tensor && holder < files.size()
+            && index(files[holder]) < m_checkpoint->files.size()
             && m_checkpoint->file(files[holder]).status == FileStatus::NotYetRead;
         const auto& runs = unit.states[m_state].perRank;
         // Whole units are in separate files.
@@ -153,7 +168,9 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     cell.paramOffset = piece.paramOffset;
     cell.paramClass = m_looks->classes[index(cell.param)];
     cell.shared = m_looks->shared[index(cell.param)] != 0;
-    cell.frozen = flat().kind == UnitKind::Frozen;
+    // Weights alone are not frozen in any run.
+    cell.frozen
+        = m_checkpoint->params[index(cell.param)].role == ParamRole::Frozen && !isWeights(m_checkpoint->kind);
     return cell;
 }
 
@@ -311,8 +328,9 @@ MapQuery::Sum MapQuery::amounts(uint32_t rowBegin, uint32_t rowEnd, uint64_t beg
             out.ranks += last - first;
             out.files += last - first - (m_missingBefore[last] - m_missingBefore[first]);
             for (uint32_t rank = first; rank < last; ++rank)
-                out.bytes += presentIn(rank, from, to) * itemBytes;
+                out.stored += presentIn(rank, from, to);
         });
+    out.bytes = out.stored * itemBytes;
     return out;
 }
 

@@ -64,6 +64,10 @@ public:
     MapQuery(CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
 
+    /// Of a unit that is not in the checkpoint: one tensor (whole_units.h). unit() is kNoUnit.
+    MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> tensor, Projection projection,
+        ParamLooksPtr looks = nullptr, std::span<const Finding> more = {});
+
     [[nodiscard]] uint32_t rows() const;
     /// Elements of a row, padding included.
     [[nodiscard]] uint64_t columns() const;
@@ -83,7 +87,8 @@ public:
     struct Sum {
         uint64_t elements = 0; ///< payload, including that of missing shards
         uint64_t padding = 0;
-        uint64_t bytes = 0; ///< stored bytes of the chosen state
+        uint64_t stored = 0; ///< elements of the chosen state that are in files, padding included
+        uint64_t bytes = 0; ///< of those
         uint64_t params = 0;
         uint32_t ranks = 0;
         uint32_t files = 0; ///< with the shards of those ranks
@@ -96,7 +101,10 @@ public:
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     [[nodiscard]] UnitId unit() const { return m_unit; }
-    [[nodiscard]] const FlatUnit& flat() const { return m_checkpoint->units[index(m_unit)]; }
+    [[nodiscard]] const FlatUnit& flat() const
+    {
+        return m_tensor ? *m_tensor : m_checkpoint->units[index(m_unit)];
+    }
     [[nodiscard]] Projection projection() const { return m_projection; }
     [[nodiscard]] uint32_t stateIndex() const { return m_state; }
     [[nodiscard]] const ParamLooks& looks() const { return *m_looks; }
@@ -125,6 +133,7 @@ private:
     void forEachBlock(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end, Visit visit) const;
 
     CheckpointPtr m_checkpoint;
+    std::shared_ptr<const FlatUnit> m_tensor; ///< if it is not in the checkpoint
     UnitId m_unit;
     Projection m_projection;
     uint32_t m_state;

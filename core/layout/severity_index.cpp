@@ -15,10 +15,12 @@ namespace shardscope {
 class SeverityIndexBuilder
 {
 public:
-    SeverityIndexBuilder(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, SeverityIndex& out)
+    /// `id` is kNoUnit for a tensor that is not in a unit of the checkpoint.
+    SeverityIndexBuilder(const Checkpoint& checkpoint, const FlatUnit& unit, UnitId id, uint32_t stateIndex,
+        SeverityIndex& out)
         : m_checkpoint(checkpoint)
-        , m_unitId(unit)
-        , m_unit(checkpoint.units[index(unit)])
+        , m_unitId(id)
+        , m_unit(unit)
         , m_state(m_unit.states[stateIndex])
         , m_out(out)
     {
@@ -89,10 +91,10 @@ private:
 
     void markParam(ParamId id, std::optional<std::pair<uint64_t, uint64_t>> range)
     {
-        const Parameter* param = &m_checkpoint.params[index(id)];
-        if (index(param->sharedWith) < m_checkpoint.params.size())
-            param = &m_checkpoint.params[index(param->sharedWith)];
-        if (param->unit != m_unitId)
+        const ParamId shared = m_checkpoint.params[index(id)].sharedWith;
+        const ParamId owner = index(shared) < m_checkpoint.params.size() ? shared : id;
+        const Parameter* param = &m_checkpoint.params[index(owner)];
+        if (param->unit != m_unitId || (m_unitId == kNoUnit && m_unit.params.front() != owner))
             return;
         const uint64_t begin = range ? std::min(range->first, param->elements) : 0;
         const uint64_t end = range ? std::min(range->second, param->elements) : param->elements;
@@ -134,6 +136,8 @@ private:
     /// The rank of this unit with its shard, present or missing, in that file.
     [[nodiscard]] std::optional<uint32_t> rankIn(FileId id) const
     {
+        if (m_unitId == kNoUnit)
+            return m_state.perRank.front().file == id ? std::optional(0U) : std::nullopt;
         const CheckpointFile& file = m_checkpoint.file(id);
         const bool frozen = m_unit.kind == UnitKind::Frozen;
         if (!file.rank || file.role != (frozen ? FileRole::ModelStates : FileRole::OptimStates))
@@ -247,9 +251,18 @@ bool touchesBlock(const std::vector<Run>& runs, uint64_t width, const Block& blo
 SeverityIndex::SeverityIndex(
     const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more)
 {
-    if (checkpoint.findings.empty() && more.empty())
-        return;
-    SeverityIndexBuilder builder(checkpoint, unit, stateIndex, *this);
+    add({checkpoint, checkpoint.units[index(unit)], unit, stateIndex, *this}, checkpoint, more);
+}
+
+SeverityIndex::SeverityIndex(
+    const Checkpoint& checkpoint, const FlatUnit& tensor, std::span<const Finding> more)
+{
+    add({checkpoint, tensor, kNoUnit, 0, *this}, checkpoint, more);
+}
+
+void SeverityIndex::add(
+    SeverityIndexBuilder builder, const Checkpoint& checkpoint, std::span<const Finding> more)
+{
     for (const Finding& finding : checkpoint.findings)
         builder.add(finding);
     for (const Finding& finding : more)

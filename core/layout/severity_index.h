@@ -10,6 +10,8 @@
 
 namespace shardscope {
 
+class SeverityIndexBuilder;
+
 /// The places of a checkpoint's findings in one state of one flat unit, for the worst severity in a block.
 ///
 /// A finding is placed by its `where`: a parameter's name or address marks these elements on every rank that
@@ -24,6 +26,8 @@ public:
     /// `more`: findings besides the checkpoint's own, for example the doctor's.
     SeverityIndex(
         const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more = {});
+    /// The same of a unit that is not in the checkpoint: one tensor (whole_units.h).
+    SeverityIndex(const Checkpoint& checkpoint, const FlatUnit& tensor, std::span<const Finding> more = {});
 
     [[nodiscard]] bool isEmpty() const { return m_empty; }
     /// Worst severity over ranks [rankBegin, rankEnd) × flat offsets [begin, end), exact: −1 none, 0 info, 1
@@ -33,6 +37,7 @@ public:
 
 private:
     friend class SeverityIndexBuilder;
+    void add(SeverityIndexBuilder builder, const Checkpoint& checkpoint, std::span<const Finding> more);
 
     /// Elements rank · partition + offset: whole ranks, single elements, and all parameters of Contiguous
     /// units.

@@ -89,7 +89,7 @@ void LayoutMapView::arrangeChildren()
 void LayoutMapView::connectChildren()
 {
     connect(m_theme, &Theme::changed, this, &LayoutMapView::applyTheme);
-    connect(m_header, &MapHeader::unitChosen, this, &LayoutMapView::setUnit);
+    connect(m_header, &MapHeader::sectionChosen, this, &LayoutMapView::setSection);
     connect(m_header, &MapHeader::stateChosen, this,
         [this](const QString& state) { setState(std::string_view(state.toStdString())); });
     connect(m_header, &MapHeader::projectionChosen, this, &LayoutMapView::setProjection);
@@ -146,10 +146,7 @@ void LayoutMapView::applyTheme()
 void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
 {
     const bool sameRun = m_checkpoint && checkpoint && m_checkpoint->runFolder == checkpoint->runFolder;
-    const bool sameUnit = sameRun && m_subject.unit != kNoUnit
-        && index(m_subject.unit) < std::min(m_checkpoint->units.size(), checkpoint->units.size())
-        && m_checkpoint->units[index(m_subject.unit)].partition.partitionElements()
-            == checkpoint->units[index(m_subject.unit)].partition.partitionElements();
+    const size_t sectionsBefore = m_checkpoint ? mapSections(*m_checkpoint).size() : 0;
     m_checkpoint = std::move(checkpoint);
     m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
     m_names = m_checkpoint ? std::make_shared<const MapNames>(m_checkpoint) : nullptr;
@@ -157,8 +154,8 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
     if (!sameRun) {
         useDefaults();
     }
-    if (!sameUnit) {
-        m_subject.unit = kNoUnit;
+    if (m_checkpoint && mapSections(*m_checkpoint).size() != sectionsBefore) {
+        m_subject.section.reset();
     }
     m_header->setCheckpoint(m_checkpoint);
     showSections(sameRun);
@@ -196,12 +193,23 @@ void LayoutMapView::setFindings(std::vector<Finding> findings)
     showSections(true);
 }
 
+void LayoutMapView::setSection(std::optional<uint32_t> section)
+{
+    const bool known = m_checkpoint && (!section || *section < mapSections(*m_checkpoint).size());
+    if (known && section != m_subject.section) {
+        m_subject.section = section;
+        showSections(false);
+    }
+}
+
 void LayoutMapView::setUnit(UnitId unit)
 {
-    const bool known = m_checkpoint && (unit == kNoUnit || index(unit) < m_checkpoint->units.size());
-    if (known && unit != m_subject.unit) {
-        m_subject.unit = unit;
-        showSections(false);
+    const auto sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
+    for (uint32_t section = 0; section < sections.size(); ++section) {
+        const auto& units = sections[section].units;
+        if (std::find(units.begin(), units.end(), unit) != units.end()) {
+            setSection(section);
+        }
     }
 }
 
@@ -249,7 +257,7 @@ void LayoutMapView::setCompact(bool compact)
 {
     m_compact = compact;
     m_header->setHidden(compact);
-    m_totals->setHidden(compact);
+    updateTotals();
     m_layers->setHidden(compact || !hasLayers());
     m_minimap->setHidden(compact);
     m_legend->setHidden(compact);
@@ -334,13 +342,13 @@ void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
         menu->addSeparator();
     }
     if (section && m_canvas->stack()->count() > 1) {
-        const UnitId unit = m_canvas->stack()->source(*section).parts().front().unit();
-        menu->addAction(tr("Show &Only This Section"), this, [this, unit] { setUnit(unit); });
+        menu->addAction(
+            tr("Show &Only This Section"), this, [this, number = *section] { setSection(number); });
         const bool folded = m_viewport->layout().isFolded(*section);
         menu->addAction((folded ? tr("Un&fold Section") : tr("&Fold Section")) + QStringLiteral("\tH"), this,
             [this, number = *section, folded] { m_viewport->setFolded(number, !folded); });
-    } else if (m_subject.unit != kNoUnit && !m_compact) {
-        menu->addAction(tr("Show &Everything"), this, [this] { setUnit(kNoUnit); });
+    } else if (m_subject.section && !m_compact) {
+        menu->addAction(tr("Show &Everything"), this, [this] { setSection(std::nullopt); });
     }
     menu->addAction(tr("F&it the Page") + QStringLiteral("\t0"), m_viewport, &MapViewport::fit);
     menu->popup(globalPosition);
@@ -395,11 +403,20 @@ void LayoutMapView::updateMargins()
         static_cast<int>(std::lround(below * ratio)));
 }
 
+void LayoutMapView::updateTotals()
+{
+    // In narrow windows the cells need the room more.
+    constexpr int kLeastForCells = 300;
+    const int rest = width() - m_gutter->sizeHint().width() - m_totals->sizeHint().width();
+    m_totals->setHidden(m_compact || rest < kLeastForCells);
+}
+
 void LayoutMapView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
     updateMargins(); // the pixel ratio may be another one
+    updateTotals();
 }
 
 void LayoutMapView::changeEvent(QEvent* event)

@@ -41,7 +41,9 @@ public:
     /// where its sections are of the same sizes. `looks` are the checkpoint's, best made on a worker; null:
     /// made here, once.
     void setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks = nullptr);
-    /// Shows the section of this unit alone; kNoUnit: all sections.
+    /// Shows one of mapSections() alone; unset: all of them.
+    void setSection(std::optional<uint32_t> section);
+    /// Shows the section of this unit alone.
     void setUnit(UnitId unit);
     /// Position in mapStates(); beyond its end: the first.
     void setState(int state);
@@ -61,7 +63,7 @@ public:
     void setCompact(bool compact);
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
-    [[nodiscard]] UnitId unit() const { return m_subject.unit; }
+    [[nodiscard]] std::optional<uint32_t> section() const { return m_subject.section; }
     [[nodiscard]] MapQuery::Projection projection() const { return m_subject.projection; }
     [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
     [[nodiscard]] MapCanvas* canvas() const { return m_canvas; }
@@ -84,6 +86,7 @@ private:
     void setStack(const MapStackPtr& stack, bool keepZoom);
     void useDefaults();
     void updateMargins();
+    void updateTotals();
     [[nodiscard]] bool hasLayers() const;
     /// The ruler is that of the section under the mouse, else of the focused cell, else of the first one
     /// seen.

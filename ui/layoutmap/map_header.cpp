@@ -63,8 +63,9 @@ MapHeader::MapHeader(QWidget* parent)
     fit->setToolTip(tr("Show the whole map (0)"));
     layout->addWidget(fit);
 
-    connect(m_unit, &QComboBox::activated, this,
-        [this](int row) { Q_EMIT unitChosen(UnitId{m_unit->itemData(row).toUInt()}); });
+    connect(m_unit, &QComboBox::activated, this, [this](int row) {
+        Q_EMIT sectionChosen(row == 0 ? std::nullopt : std::optional(static_cast<uint32_t>(row - 1)));
+    });
     connect(m_state, &QComboBox::activated, this,
         [this](int row) { Q_EMIT stateChosen(m_state->itemText(row)); });
     connect(m_projection, &QComboBox::activated, this, [this](int row) {
@@ -85,9 +86,9 @@ void MapHeader::setCheckpoint(const CheckpointPtr& checkpoint)
     if (!checkpoint) {
         return;
     }
-    m_unit->addItem(tr("Everything"), index(kNoUnit));
-    for (const auto& units : mapSections(*checkpoint)) {
-        m_unit->addItem(MapText::sectionName(*checkpoint, units), index(units.front()));
+    m_unit->addItem(tr("Everything"));
+    for (const MapSectionContent& content : mapSections(*checkpoint)) {
+        m_unit->addItem(MapText::sectionName(*checkpoint, content));
     }
     for (const std::string& state : mapStates(*checkpoint)) {
         m_state->addItem(QString::fromStdString(toValidUtf8(state)));
@@ -108,7 +109,7 @@ void MapHeader::setComparable(bool comparable)
 
 void MapHeader::show(const MapSubject& subject, MapColourMode mode)
 {
-    m_unit->setCurrentIndex(m_unit->findData(index(subject.unit)));
+    m_unit->setCurrentIndex(subject.section ? static_cast<int>(*subject.section) + 1 : 0);
     m_state->setCurrentText(QString::fromStdString(toValidUtf8(subject.state)));
     m_projection->setCurrentIndex(m_projection->findData(static_cast<int>(subject.projection)));
     m_mode->setCurrentIndex(m_mode->findData(static_cast<int>(mode)));

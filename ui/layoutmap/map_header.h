@@ -24,8 +24,8 @@ public:
     void show(const MapSubject& subject, MapColourMode mode);
 
 Q_SIGNALS:
-    /// A unit of the chosen section; kNoUnit: all sections.
-    void unitChosen(shardscope::UnitId unit);
+    /// One of mapSections(); unset: all of them.
+    void sectionChosen(std::optional<uint32_t> section);
     void stateChosen(const QString& state);
     void projectionChosen(shardscope::MapQuery::Projection projection);
     void modeChosen(shardscope::ui::MapColourMode mode);

@@ -188,7 +188,7 @@ void MapLegend::addStates()
     addPadding();
     const auto& checkpoint = m_stack->checkpoint();
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
-    if (anyUnit([&](const MapQuery& part) {
+    if (!isWeights(checkpoint.kind) && anyUnit([&](const MapQuery& part) {
             const auto& params = part.flat().params;
             return std::any_of(params.begin(), params.end(),
                 [&](ParamId id) { return checkpoint.params[index(id)].role == ParamRole::Frozen; });
@@ -196,8 +196,7 @@ void MapLegend::addStates()
         m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
     }
     if (std::any_of(checkpoint.params.begin(), checkpoint.params.end(), [&](const Parameter& param) {
-            return param.sharedWith != kNoParam
-                && m_stack->sectionOf(checkpoint.params[index(param.sharedWith)].unit).has_value();
+            return param.sharedWith != kNoParam && m_stack->sectionOf(param.sharedWith).has_value();
         })) {
         m_items.push_back({Pattern::DoubleEdge, sample, tr("shared"), {}});
     }

@@ -102,12 +102,10 @@ void MapRankTotals::paintTitles(QPainter& painter) const
     }
 }
 
-void MapRankTotals::paintBar(
-    QPainter& painter, const QRectF& box, const MapSource& source, const MapQuery::Sum& sum) const
+void MapRankTotals::paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum) const
 {
     const double all = static_cast<double>(std::max<uint64_t>(sum.elements + sum.padding, 1));
-    const double size = static_cast<double>(std::max<uint64_t>(itemSize(source.state().dtype), 1));
-    const double stored = std::min(static_cast<double>(sum.bytes) / size, static_cast<double>(sum.elements));
+    const auto stored = static_cast<double>(sum.stored);
     painter.fillRect(box, QColor(blended(m_palette->background, m_palette->text, 24)));
     QRectF part = box;
     part.setWidth(box.width() * stored / all);
@@ -147,7 +145,7 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
             static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), bytesText(sum.bytes));
         if (hasBar) {
             const double middle = box.center().y() + line / 2 + 1;
-            paintBar(painter, QRectF(box.left(), middle, box.width(), kBarHeight), source, sum);
+            paintBar(painter, QRectF(box.left(), middle, box.width(), kBarHeight), sum);
         }
     }
 }

@@ -29,8 +29,7 @@ private:
     [[nodiscard]] int paddingWidth() const;
     void paintTitles(QPainter& painter) const;
     void paintSection(QPainter& painter, const MapSource& source) const;
-    void paintBar(
-        QPainter& painter, const QRectF& box, const MapSource& source, const MapQuery::Sum& sum) const;
+    void paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum) const;
     [[nodiscard]] static QString tooltipFor(const MapSource& source, uint32_t row);
 
     MapViewport* m_viewport;

@@ -132,7 +132,8 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
     const auto marks = rulerMarks(visible, scale, apart, m_unit, m_itemBytes);
     const int base = height() - 1;
     // The name of the section stands at the right end, over the axis.
-    const int named = m_title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(m_title) + 16;
+    const int wanted = m_title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(m_title) + 16;
+    const int named = wanted > width() / 2 ? 0 : wanted;
     painter.setPen(QColor(m_palette->grid));
     painter.drawLine(0, base, width(), base);
     for (const uint64_t position : marks.positions) {
@@ -149,9 +150,11 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
             painter.drawLine(QPointF(small, base - 4), QPointF(small, base));
         }
     }
-    painter.setPen(QColor(m_palette->mutedText));
-    painter.drawText(QRect(width() - named, 0, named - 8, height() - 8),
-        static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), m_title);
+    if (named > 0) {
+        painter.setPen(QColor(m_palette->mutedText));
+        painter.drawText(QRect(width() - named, 0, named - 8, height() - 8),
+            static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), m_title);
+    }
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
     painter.setBrush(QColor(m_palette->selection));

@@ -15,7 +15,9 @@ SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
     SelectedThing thing;
     thing.param = cell.param;
     thing.state = state.name;
-    thing.rank = rankOfRow(source.checkpoint(), source.unitAt(cell.begin), place.rank);
+    if (source.unit().kind != UnitKind::Whole) { // else every rank has it, or none
+        thing.rank = rankOfRow(source.checkpoint(), source.unitAt(cell.begin), place.rank);
+    }
     thing.unit = source.parts()[place.part].unit();
     thing.block = FlatBlock{place.rank, place.rank + 1, place.offset, place.offset + (cell.end - cell.begin)};
     thing.isPadding = cell.kind == CellKind::PaddingStored || cell.kind == CellKind::PaddingImplied;
@@ -63,7 +65,8 @@ void MapSelectionLink::follow()
 void MapSelectionLink::selectRow(MapSource::Point place)
 {
     const MapSource& source = m_canvas->stack()->sourceAt(place);
-    if (m_selection && source.projection() == MapQuery::Projection::Partitions) {
+    if (m_selection && source.projection() == MapQuery::Projection::Partitions
+        && source.unit().kind != UnitKind::Whole) {
         m_selection->selectRank(rankOfRow(source.checkpoint(), source.unit(), place.row));
     }
 }
@@ -140,14 +143,14 @@ void MapSelectionLink::onSelection(const SelectedThing& thing)
     if (param != kNoParam && params[index(param)].sharedWith != kNoParam) {
         param = params[index(param)].sharedWith;
     }
-    if (param == kNoParam || params[index(param)].unit == kNoUnit) {
+    if (param == kNoParam) {
         showNothing(thing);
-        return;
-    }
-    if (const auto section = m_canvas->stack()->sectionOf(params[index(param)].unit)) {
+    } else if (const auto section = m_canvas->stack()->sectionOf(param)) {
         showParam(m_canvas->stack()->source(*section), param, thing.rank);
-    } else {
+    } else if (params[index(param)].unit != kNoUnit) {
         Q_EMIT unitWanted(params[index(param)].unit);
+    } else {
+        showNothing(thing);
     }
 }
 
@@ -164,7 +167,7 @@ void MapSelectionLink::showParam(const MapSource& source, ParamId param, const s
     auto marks = m_canvas->marks();
     marks.param = param;
     marks.pinned = firstFragment(source, param);
-    const FlatUnit& unit = source.checkpoint().units[index(source.checkpoint().params[index(param)].unit)];
+    const FlatUnit& unit = source.parts()[source.partOf(param).value_or(0)].flat();
     const auto row = rank ? rowOfRank(source.checkpoint(), unit, *rank) : std::nullopt;
     if (row && source.projection() == MapQuery::Projection::Partitions) {
         const auto blocks = fragmentBlocks(source, param, {*row, *row + uint64_t{1}}, 1);

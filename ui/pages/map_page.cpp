@@ -58,16 +58,16 @@ void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr
 {
     m_checkpoint = checkpoint;
     m_marked.reset(); // the map forgets them
-    const bool hasUnits = checkpoint && !checkpoint->units.empty();
-    m_map->setCheckpoint(hasUnits ? checkpoint : nullptr, hasUnits ? looks : nullptr);
-    m_map->setVisible(hasUnits);
-    m_empty->setVisible(!hasUnits);
+    const bool hasSections = checkpoint && !mapSections(*checkpoint).empty();
+    m_map->setCheckpoint(hasSections ? checkpoint : nullptr, hasSections ? looks : nullptr);
+    m_map->setVisible(hasSections);
+    m_empty->setVisible(!hasSections);
     if (!checkpoint)
         m_empty->setText(tr("Open a checkpoint to see where its elements are stored."));
     else if (checkpoint->modelError)
         m_empty->setText(tr("There is no layout to draw.\n%1").arg(errorText(*checkpoint->modelError)));
     else
-        m_empty->setText(tr("Nothing in this checkpoint is partitioned."));
+        m_empty->setText(tr("This checkpoint has no tensors to draw."));
     showFindings();
 }
 

@@ -155,8 +155,9 @@ void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
     bar->setObjectName(u"stateSizes"_s);
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    card.addText(padding == 0
-            ? Words::tr("There is no padding.")
+    card.addText(padding == 0 ? Words::tr("There is no padding.")
+            : padding == 1
+            ? Words::tr("Padding is not counted: 1 element on all ranks together.")
             : Words::tr("Padding is not counted: %1 elements on all ranks together.").arg(countText(padding)),
         true);
 }

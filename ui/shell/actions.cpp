@@ -99,13 +99,20 @@ void addPageActions(Actions& actions, const Maker& make)
 void addViewActions(Actions& actions, const Maker& make)
 {
     actions.themeGroup = new QActionGroup(make.parent);
-    const std::array themeNames = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s};
-    const std::array themeTexts = {Words::tr("Like the D&esktop"), Words::tr("&Light"), Words::tr("&Dark")};
+    const std::array themeNames
+        = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s, u"actionThemeHighContrast"_s};
+    const std::array themeTexts = {
+        Words::tr("Like the D&esktop"), Words::tr("&Light"), Words::tr("&Dark"), Words::tr("&High Contrast")};
     for (size_t i = 0; i < actions.themes.size(); ++i) {
         actions.themes[i] = make(themeNames[i], themeTexts[i], {});
         actions.themes[i]->setCheckable(true);
         actions.themeGroup->addAction(actions.themes[i]);
     }
+    actions.largerText = make(
+        u"actionLargerText"_s, Words::tr("Lar&ger Text"), {QKeySequence::ZoomIn, Qt::CTRL | Qt::Key_Equal});
+    actions.smallerText = make(u"actionSmallerText"_s, Words::tr("&Smaller Text"), {QKeySequence::ZoomOut});
+    actions.normalText
+        = make(u"actionNormalText"_s, Words::tr("Te&xt of Normal Size"), {Qt::CTRL | Qt::Key_0});
     actions.fullScreen = make(u"actionFullScreen"_s, Words::tr("F&ull Screen"), {Qt::Key_F11});
     actions.fullScreen->setCheckable(true);
     actions.resetLayout = make(u"actionResetLayout"_s, Words::tr("Reset &Layout"), {});

@@ -39,8 +39,11 @@ struct Actions {
     QAction* reshard = nullptr;
     QAction* exportWeights = nullptr;
     QList<QAction*> pages; ///< in the order of the tabs
-    std::array<QAction*, 3> themes{}; ///< by ThemeMode
+    std::array<QAction*, 4> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
+    QAction* largerText = nullptr;
+    QAction* smallerText = nullptr;
+    QAction* normalText = nullptr;
     QAction* fullScreen = nullptr;
     QAction* resetLayout = nullptr;
     QAction* manual = nullptr;

@@ -21,6 +21,7 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
@@ -113,6 +114,16 @@ void MainWindow::connectView()
             m_theme.setMode(static_cast<ThemeMode>(i));
         });
     m_actions.themes[static_cast<size_t>(m_theme.mode())]->setChecked(true);
+    const auto resizeText = [this](int percent) {
+        m_settings.setTextSize(percent);
+        applyTextSize(percent);
+    };
+    connect(m_actions.largerText, &QAction::triggered, this,
+        [this, resizeText] { resizeText(nextTextSize(m_settings.textSize(), 1)); });
+    connect(m_actions.smallerText, &QAction::triggered, this,
+        [this, resizeText] { resizeText(nextTextSize(m_settings.textSize(), -1)); });
+    connect(m_actions.normalText, &QAction::triggered, this, [resizeText] { resizeText(100); });
+    applyTextSize(m_settings.textSize());
     connect(m_actions.fullScreen, &QAction::toggled, this, [this](bool on) {
         setWindowState(windowState().setFlag(Qt::WindowFullScreen, on)); // a maximised window stays one
     });

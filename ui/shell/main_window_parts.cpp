@@ -156,6 +156,7 @@ void MainWindow::makeMenus()
     QMenu* themes = view->addMenu(tr("&Theme"));
     themes->setObjectName(u"themeMenu"_s);
     themes->addActions(m_actions.themeGroup->actions());
+    view->addActions({m_actions.largerText, m_actions.smallerText, m_actions.normalText});
     view->addAction(m_actions.fullScreen);
     view->addAction(m_actions.resetLayout);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));

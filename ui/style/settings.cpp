@@ -39,15 +39,28 @@ Settings::Settings(const QString& folder, QObject* parent)
 ThemeMode Settings::themeMode() const
 {
     const QString mode = m_store.value(u"theme"_s).toString();
+    if (mode == "high-contrast"_L1)
+        return ThemeMode::HighContrast;
     return mode == "light"_L1 ? ThemeMode::Light : mode == "dark"_L1 ? ThemeMode::Dark : ThemeMode::System;
+}
+
+int Settings::textSize() const
+{
+    return m_store.value(u"textSize"_s, 100).toInt();
+}
+
+void Settings::setTextSize(int percent)
+{
+    m_store.setValue(u"textSize"_s, percent);
 }
 
 void Settings::setThemeMode(ThemeMode mode)
 {
     m_store.setValue(u"theme"_s,
-        mode == ThemeMode::Light      ? u"light"_s
-            : mode == ThemeMode::Dark ? u"dark"_s
-                                      : u"system"_s);
+        mode == ThemeMode::Light              ? u"light"_s
+            : mode == ThemeMode::Dark         ? u"dark"_s
+            : mode == ThemeMode::HighContrast ? u"high-contrast"_s
+                                              : u"system"_s);
 }
 
 QByteArray Settings::geometry() const

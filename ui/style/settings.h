@@ -36,6 +36,9 @@ public:
 
     [[nodiscard]] ThemeMode themeMode() const;
     void setThemeMode(ThemeMode mode);
+    /// In percent of the desktop's (text_size.h).
+    [[nodiscard]] int textSize() const;
+    void setTextSize(int percent);
     [[nodiscard]] QByteArray geometry() const;
     [[nodiscard]] QByteArray docks() const;
     void setWindow(const QByteArray& geometry, const QByteArray& docks);

@@ -58,7 +58,7 @@ void Theme::setMode(ThemeMode mode)
         m_applying = false;
         followPalette();
     } else {
-        load(mode == ThemeMode::Dark);
+        load(mode);
         QApplication::setPalette(ownPalette());
         m_applying = false;
     }
@@ -78,14 +78,16 @@ bool Theme::eventFilter(QObject* watched, QEvent* event)
 void Theme::followPalette()
 {
     const QPalette palette = QApplication::palette();
-    load(isDarkPalette(palette));
+    load(isDarkPalette(palette) ? ThemeMode::Dark : ThemeMode::Light);
     takeSystemColours(palette);
 }
 
-void Theme::load(bool dark)
+void Theme::load(ThemeMode mode)
 {
-    m_dark = dark;
-    QFile file(dark ? u":/themes/dark.json"_s : u":/themes/light.json"_s);
+    m_dark = mode != ThemeMode::Light;
+    QFile file(mode == ThemeMode::HighContrast ? u":/themes/high-contrast.json"_s
+            : mode == ThemeMode::Dark          ? u":/themes/dark.json"_s
+                                               : u":/themes/light.json"_s);
     if (!file.open(QIODevice::ReadOnly))
         qFatal("the theme file %s is not built in", qPrintable(file.fileName()));
     const QJsonObject root = QJsonDocument::fromJson(file.readAll()).object();

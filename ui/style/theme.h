@@ -44,12 +44,12 @@ enum class ThemeRole : uint8_t {
     Count
 };
 
-enum class ThemeMode : uint8_t { System, Light, Dark };
+enum class ThemeMode : uint8_t { System, Light, Dark, HighContrast };
 
-/// The application's colours, from resources/themes/light.json or dark.json.
+/// The application's colours, from a file in resources/themes.
 ///
-/// In System mode it follows the lightness of the desktop's palette and leaves that palette alone; Light and
-/// Dark install one of their own. One per process, made after QApplication and before any widget; GUI thread
+/// In System mode it follows the lightness of the desktop's palette and leaves that palette alone; the others
+/// install one of their own. One per process, made after QApplication and before any widget; GUI thread
 /// only (worker threads get copies of the colours they need).
 class Theme : public QObject
 {
@@ -83,7 +83,7 @@ protected:
 
 private:
     void followPalette();
-    void load(bool dark);
+    void load(ThemeMode mode);
     void takeSystemColours(const QPalette& palette);
     [[nodiscard]] QPalette ownPalette() const;
 

@@ -123,6 +123,7 @@ TEST_CASE("map: severity and sums of blocks")
                     const Slot& slot = slotAt(query, grid, row, x);
                     worst = std::max(worst, slot.severity);
                     ++(slot.param == kNoParam ? sum.padding : sum.elements);
+                    sum.stored += slot.stored ? 1 : 0;
                     sum.bytes += slot.stored ? grid.itemBytes : 0;
                     if (slot.param != kNoParam)
                         params.insert(slot.param);
@@ -144,6 +145,7 @@ TEST_CASE("map: severity and sums of blocks")
             const MapQuery::Sum got = query.sum(first, last, begin, end);
             REQUIRE(got.elements == sum.elements);
             REQUIRE(got.padding == sum.padding);
+            REQUIRE(got.stored == sum.stored);
             REQUIRE(got.bytes == sum.bytes);
             REQUIRE(got.params == sum.params);
             REQUIRE(got.ranks == sum.ranks);

@@ -89,6 +89,45 @@ private Q_SLOTS:
         }
     }
 
+    void tensorsOutsideUnitsHaveSections_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<int>("tensors");
+        // Counted by `shardscope params`: parameters that no unit has, without aliases and empty ones.
+        QTest::newRow("ZeRO-2") << u"zero2-w2"_s << 4;
+        QTest::newRow("ZeRO-3") << u"zero3-w4"_s << 4;
+    }
+    void tensorsOutsideUnitsHaveSections()
+    {
+        QFETCH(QString, sample);
+        QFETCH(int, tensors);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        const MapStack stack(ui.checkpoint(), {}, {});
+        int seen = 0;
+        for (uint32_t section = 0; section < stack.count(); ++section) {
+            const MapSource& source = stack.source(section);
+            if (!source.isOutsideUnits())
+                continue;
+            QCOMPARE(source.rows(), 1U);
+            source.forEachCell(0, 0, source.columns(), [&](const MapCell& cell) {
+                ++seen;
+                const auto [run, offset] = source.storedAt(cell, source.placeOf(0, cell.begin));
+                return run.isPresent() && cell.kind == CellKind::Param
+                    && stack.sectionOf(cell.param) == std::optional(section)
+                    && firstFragment(source, cell.param)->element == cell.begin;
+            });
+        }
+        QCOMPARE(seen, tensors);
+        // Selecting one in another view shows it.
+        ui.window().showPage(u"map"_s);
+        auto* map = ui.find<LayoutMapView>("layoutMap");
+        const ParamId param = stack.source(stack.count() - 1).unit().params.front();
+        ui.window().selection().selectParam(param);
+        QCOMPARE(map->canvas()->marks().param, param);
+        QCOMPARE(map->canvas()->marks().pinned->section, stack.count() - 1);
+    }
+
     void layoutPlacesSections()
     {
         const MapStack stack(severalSections(), {}, {});
@@ -354,7 +393,7 @@ private Q_SLOTS:
         map->setState(std::string_view("exp_avg"));
         map->setProjection(MapQuery::Projection::Unrolled);
         QVERIFY(ui.open(samplePath("zero2-w2")));
-        QCOMPARE(map->unit(), kNoUnit);
+        QVERIFY(!map->section().has_value());
         QCOMPARE(map->colourMode(), MapColourMode::Kind);
         QCOMPARE(map->projection(), MapQuery::Projection::Partitions);
         QCOMPARE(map->canvas()->source()->state().name, std::string("fp32"));

@@ -266,7 +266,7 @@ void TestMapView::unitsAndProjectionsCanBeChosen()
     QCOMPARE(canvas()->stack()->count(), static_cast<uint32_t>(sections.size()));
     QCOMPARE(units->currentIndex(), 0);
     for (int i = 0; i < static_cast<int>(sections.size()); ++i) {
-        m_view->setUnit(sections[static_cast<size_t>(i)].back());
+        m_view->setUnit(sections[static_cast<size_t>(i)].units.back());
         QCOMPARE(units->currentIndex(), i + 1);
         QCOMPARE(canvas()->stack()->count(), 1U);
         for (const auto projection : {MapQuery::Projection::Unrolled, MapQuery::Projection::Partitions}) {

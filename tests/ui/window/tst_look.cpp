@@ -72,17 +72,20 @@ private Q_SLOTS:
 
     void themesNameEveryRole_data()
     {
-        QTest::addColumn<bool>("dark");
-        QTest::newRow("light") << false;
-        QTest::newRow("dark") << true;
+        QTest::addColumn<ThemeMode>("mode");
+        QTest::addColumn<double>("least");
+        QTest::newRow("light") << ThemeMode::Light << 4.5;
+        QTest::newRow("dark") << ThemeMode::Dark << 4.5;
+        QTest::newRow("high contrast") << ThemeMode::HighContrast << 7.0;
     }
 
     void themesNameEveryRole()
     {
-        QFETCH(bool, dark);
+        QFETCH(ThemeMode, mode);
+        QFETCH(double, least);
         Theme theme;
-        theme.setMode(dark ? ThemeMode::Dark : ThemeMode::Light);
-        QCOMPARE(theme.isDark(), dark);
+        theme.setMode(mode);
+        QCOMPARE(theme.isDark(), mode != ThemeMode::Light);
         for (int role = 0; role < static_cast<int>(ThemeRole::Count); ++role)
             QVERIFY2(theme.colour(static_cast<ThemeRole>(role)).isValid(),
                 qPrintable(Theme::roleName(static_cast<ThemeRole>(role))));
@@ -94,7 +97,7 @@ private Q_SLOTS:
             const double value = contrast(theme.colour(text), theme.colour(ground));
             const QString where
                 = u"%1 on %2: %3"_s.arg(Theme::roleName(text), Theme::roleName(ground)).arg(value);
-            QVERIFY2(value >= 4.5, qPrintable(where));
+            QVERIFY2(value >= least, qPrintable(where));
         };
         for (const ThemeRole text : {ThemeRole::Text, ThemeRole::MutedText})
             for (const ThemeRole ground :

@@ -4,6 +4,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
+#include "ui/layoutmap/layout_map_view.h"
 
 #include <QDialogButtonBox>
 #include <QDir>
@@ -240,6 +241,30 @@ private Q_SLOTS:
         QTest::mouseClick(table->viewport(), Qt::ForwardButton, {}, place(0));
         QVERIFY(ui.settle());
         QCOMPARE(table->currentIndex().row(), 2);
+    }
+
+    void textSizeFollowsTheKeys()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ui.window().showPage(u"map"_s);
+        auto* gutter = ui.find<QWidget>("rankGutter");
+        auto* title = ui.find<QWidget>("detailsTitle"); // bold, of the same size as all text
+        const double before = gutter->fontInfo().pointSizeF();
+        const int rowsBefore = ui.find<LayoutMapView>("layoutMap")->viewport()->layout().headerHeight();
+        QTest::keyClick(&ui.window(), Qt::Key_Plus, Qt::ControlModifier);
+        QTest::keyClick(&ui.window(), Qt::Key_Plus, Qt::ControlModifier);
+        QCOMPARE(ui.settings().textSize(), 125);
+        QVERIFY2(std::abs(gutter->fontInfo().pointSizeF() - 1.25 * before) < 0.3,
+            qPrintable(u"%1 was %2"_s.arg(gutter->fontInfo().pointSizeF()).arg(before)));
+        QVERIFY(std::abs(title->fontInfo().pointSizeF() - gutter->fontInfo().pointSizeF()) < 0.3);
+        QVERIFY(ui.find<LayoutMapView>("layoutMap")->viewport()->layout().headerHeight() > rowsBefore);
+        for (int i = 0; i < 12; ++i)
+            QTest::keyClick(&ui.window(), Qt::Key_Minus, Qt::ControlModifier);
+        QCOMPARE(ui.settings().textSize(), 70);
+        QTest::keyClick(&ui.window(), Qt::Key_0, Qt::ControlModifier);
+        QCOMPARE(ui.settings().textSize(), 100);
+        QVERIFY(std::abs(gutter->fontInfo().pointSizeF() - before) < 0.1);
     }
 
     void mnemonicsOfAMenuDiffer()

@@ -21,7 +21,11 @@ void MapBookmarks::toggle(const MapSource& source, MapSource::Point point)
 {
     const auto cell = cellBlock(source, point).elements;
     const auto begin = source.placeOf(point.row, cell.begin);
-    auto& places = m_places[source.parts()[begin.part].unit()];
+    const auto& params = source.parts()[begin.part].flat().params;
+    if (params.empty()) {
+        return;
+    }
+    auto& places = m_places[params.front()];
     const Place first{begin.rank, begin.offset};
     const auto at = std::lower_bound(places.begin(), places.end(), first);
     if (at != places.end() && at->first == begin.rank && at->second < begin.offset + cell.size()) {
@@ -34,13 +38,14 @@ void MapBookmarks::toggle(const MapSource& source, MapSource::Point point)
 std::vector<MapSource::Point> MapBookmarks::pointsOf(const MapStack& stack) const
 {
     std::vector<MapSource::Point> points;
-    for (const auto& [unit, places] : m_places) {
-        const auto section = stack.sectionOf(unit);
+    for (const auto& [param, places] : m_places) {
+        const bool known = index(param) < stack.checkpoint().params.size();
+        const auto section = known ? stack.sectionOf(param) : std::nullopt;
         if (!section) {
             continue;
         }
         const MapSource& source = stack.source(*section);
-        const size_t part = *source.partOf(unit);
+        const size_t part = *source.partOf(param);
         const FlatPartition& partition = source.parts()[part].flat().partition;
         for (const auto& [rank, offset] : places) {
             if (rank < partition.ranks() && offset < partition.partitionElements()) {

@@ -27,7 +27,7 @@ public:
 
 private:
     using Place = std::pair<uint32_t, uint64_t>; ///< rank, offset
-    std::map<UnitId, std::vector<Place>> m_places; ///< ascending
+    std::map<ParamId, std::vector<Place>> m_places; ///< by the first parameter of the unit; ascending
 };
 
 } // namespace shardscope::ui

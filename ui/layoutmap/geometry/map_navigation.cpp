@@ -185,7 +185,7 @@ std::vector<MapBlock> fragmentBlocks(const MapSource& source, ParamId param, Map
 {
     std::vector<MapBlock> blocks;
     const auto& info = source.checkpoint().params[index(param)];
-    const auto part = source.partOf(info.unit);
+    const auto part = source.partOf(param);
     if (!part || info.elements == 0) {
         return blocks;
     }
@@ -239,7 +239,7 @@ std::optional<Point> siblingFragment(const MapSource& source, Point from, MapSte
     if (forward ? next >= info.elements : cell.paramOffset == 0) {
         return std::nullopt;
     }
-    const auto part = source.partOf(info.unit);
+    const auto part = source.partOf(cell.param);
     if (!part) {
         return std::nullopt;
     }
@@ -252,7 +252,7 @@ std::optional<Point> siblingFragment(const MapSource& source, Point from, MapSte
 std::optional<Point> firstFragment(const MapSource& source, ParamId param)
 {
     const auto& info = source.checkpoint().params[index(param)];
-    const auto part = source.partOf(info.unit);
+    const auto part = source.partOf(param);
     if (!part || info.elements == 0) {
         return std::nullopt;
     }

@@ -7,19 +7,15 @@
 
 namespace shardscope::ui {
 
-MapSource::MapSource(CheckpointPtr checkpoint, const std::vector<MapQuery::Subject>& parts, Shared shared,
-    std::span<const Finding> more)
-    : m_names(shared.names ? std::move(shared.names) : std::make_shared<const MapNames>(checkpoint))
+MapSource::MapSource(std::vector<MapQuery> parts, Shared shared)
+    : m_parts(std::move(parts))
+    , m_names(shared.names ? std::move(shared.names)
+                           : std::make_shared<const MapNames>(m_parts.front().checkpoint()))
     , m_number(shared.number)
 {
-    if (!shared.looks) {
-        shared.looks = paramLooks(*checkpoint);
-    }
-    m_parts.reserve(parts.size());
     m_begins.push_back(0);
-    for (const MapQuery::Subject& part : parts) {
-        m_parts.emplace_back(checkpoint, part, shared.looks, more);
-        m_begins.push_back(m_begins.back() + m_parts.back().columns());
+    for (const MapQuery& part : m_parts) {
+        m_begins.push_back(m_begins.back() + part.columns());
     }
     if (m_parts.size() > 1) {
         m_missingRows.resize(rows());
@@ -32,7 +28,7 @@ MapSource::MapSource(CheckpointPtr checkpoint, const std::vector<MapQuery::Subje
 
 MapSource::MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks,
     std::span<const Finding> more)
-    : MapSource(std::move(checkpoint), std::vector{subject}, Shared{.looks = std::move(looks)}, more)
+    : MapSource({MapQuery(std::move(checkpoint), subject, std::move(looks), more)}, Shared{})
 {
 }
 
@@ -49,10 +45,22 @@ std::optional<size_t> MapSource::partOf(UnitId unit) const
 {
     const auto found = std::lower_bound(m_parts.begin(), m_parts.end(), unit,
         [](const MapQuery& part, UnitId wanted) { return index(part.unit()) < index(wanted); });
-    if (found == m_parts.end() || found->unit() != unit) {
+    if (unit == kNoUnit || found == m_parts.end() || found->unit() != unit) {
         return std::nullopt;
     }
     return static_cast<size_t>(found - m_parts.begin());
+}
+
+std::optional<size_t> MapSource::partOf(ParamId param) const
+{
+    const UnitId unit = checkpoint().params[index(param)].unit;
+    if (unit != kNoUnit) {
+        return partOf(unit);
+    }
+    const auto found = std::lower_bound(m_parts.begin(), m_parts.end(), param,
+        [](const MapQuery& part, ParamId wanted) { return part.flat().params.front() < wanted; });
+    const bool isHere = isOutsideUnits() && found != m_parts.end() && found->flat().params.front() == param;
+    return isHere ? std::optional(static_cast<size_t>(found - m_parts.begin())) : std::nullopt;
 }
 
 const UnitState& MapSource::stateAt(uint64_t element) const
@@ -132,6 +140,7 @@ MapQuery::Sum MapSource::sumOfParts(uint64_t begin, uint64_t end, Add add) const
         const MapQuery::Sum one = add(m_parts[part], std::max(begin, shift) - shift, end - shift);
         all.elements += one.elements;
         all.padding += one.padding;
+        all.stored += one.stored;
         all.bytes += one.bytes;
         all.params += one.params;
         // Parts share their ranks, and the files of these.
@@ -204,7 +213,7 @@ QString MapSource::nameOf(ParamId param) const
 QString MapSource::labelOf(ParamId param) const
 {
     const QString name = nameOf(param);
-    const qsizetype colon = checkpoint().parts.empty() ? -1 : name.lastIndexOf(u':');
+    const qsizetype colon = checkpoint().parts.empty() || isOutsideUnits() ? -1 : name.lastIndexOf(u':');
     return colon > 0 ? name.left(colon) : name;
 }
 

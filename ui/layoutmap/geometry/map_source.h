@@ -40,9 +40,9 @@ public:
         MapNamesPtr names = nullptr;
         uint32_t number = 0; ///< of this section in its map
     };
-    /// `parts` are units with the same number of ranks, in the same projection; not empty.
-    MapSource(CheckpointPtr checkpoint, const std::vector<MapQuery::Subject>& parts, Shared shared,
-        std::span<const Finding> more = {});
+    /// `parts` are units with the same number of ranks, in the same projection, ascending by unit or by
+    /// parameter; not empty.
+    MapSource(std::vector<MapQuery> parts, Shared shared);
     MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
 
@@ -58,6 +58,10 @@ public:
     [[nodiscard]] uint64_t beginOf(size_t part) const { return m_begins[part]; }
     [[nodiscard]] size_t partAt(uint64_t element) const;
     [[nodiscard]] std::optional<size_t> partOf(UnitId unit) const;
+    /// The part that has a parameter.
+    [[nodiscard]] std::optional<size_t> partOf(ParamId param) const;
+    /// Whether its parts are tensors that no unit of the checkpoint has.
+    [[nodiscard]] bool isOutsideUnits() const { return m_parts.front().unit() == kNoUnit; }
     [[nodiscard]] const FlatUnit& unitAt(uint64_t element) const { return m_parts[partAt(element)].flat(); }
     [[nodiscard]] const UnitState& stateAt(uint64_t element) const;
     [[nodiscard]] const MapQuery& query() const { return m_parts.front(); }

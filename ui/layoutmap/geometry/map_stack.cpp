@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_stack.h"
 
+#include "core/layout/whole_units.h"
+
 #include <algorithm>
 
 namespace shardscope::ui {
@@ -27,9 +29,9 @@ uint32_t positionOf(const FlatUnit& unit, std::string_view state)
 
 } // namespace
 
-std::vector<std::vector<UnitId>> mapSections(const Checkpoint& checkpoint)
+std::vector<MapSectionContent> mapSections(const Checkpoint& checkpoint)
 {
-    std::vector<std::vector<UnitId>> sections;
+    std::vector<MapSectionContent> sections;
     const FlatUnit* last = nullptr;
     for (uint32_t i = 0; i < checkpoint.units.size(); ++i) {
         const FlatUnit& unit = checkpoint.units[i];
@@ -37,8 +39,13 @@ std::vector<std::vector<UnitId>> mapSections(const Checkpoint& checkpoint)
             continue;
         if (last == nullptr || !shareSection(*last, unit))
             sections.emplace_back();
-        sections.back().push_back(UnitId{i});
+        sections.back().units.push_back(UnitId{i});
         last = &unit;
+    }
+    for (const ParamRole role : {ParamRole::Trainable, ParamRole::Frozen, ParamRole::Buffer}) {
+        auto tensors = tensorsOutsideUnits(checkpoint, role);
+        if (!tensors.empty())
+            sections.push_back({.units = {}, .tensors = std::move(tensors)});
     }
     return sections;
 }
@@ -46,11 +53,17 @@ std::vector<std::vector<UnitId>> mapSections(const Checkpoint& checkpoint)
 std::vector<std::string> mapStates(const Checkpoint& checkpoint)
 {
     std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            names.push_back(name);
+    };
     for (const FlatUnit& unit : checkpoint.units) {
-        for (const UnitState& state : unit.states) {
-            if (std::find(names.begin(), names.end(), state.name) == names.end())
-                names.push_back(state.name);
-        }
+        for (const UnitState& state : unit.states)
+            add(state.name);
+    }
+    for (const ParamRole role : {ParamRole::Trainable, ParamRole::Frozen, ParamRole::Buffer}) {
+        for (const WholeTensor* tensor : tensorsOutsideUnits(checkpoint, role))
+            add(tensor->state);
     }
     return names;
 }
@@ -64,16 +77,31 @@ MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSourc
         shared.looks = paramLooks(*m_checkpoint);
     if (!shared.names)
         shared.names = std::make_shared<const MapNames>(m_checkpoint);
-    for (const auto& units : mapSections(*m_checkpoint)) {
-        if (subject.unit != kNoUnit && std::find(units.begin(), units.end(), subject.unit) == units.end())
+    const auto sections = mapSections(*m_checkpoint);
+    for (uint32_t number = 0; number < sections.size(); ++number) {
+        if (subject.section && *subject.section != number)
             continue;
-        std::vector<MapQuery::Subject> parts;
-        for (const UnitId unit : units)
-            parts.push_back(
-                {unit, m_projection, positionOf(m_checkpoint->units[index(unit)], subject.state)});
+        std::vector<MapQuery> parts;
+        for (const UnitId unit : sections[number].units) {
+            const uint32_t state = positionOf(m_checkpoint->units[index(unit)], subject.state);
+            parts.emplace_back(
+                m_checkpoint, MapQuery::Subject{unit, m_projection, state}, shared.looks, more);
+        }
+        for (const WholeTensor* tensor : sections[number].tensors)
+            parts.emplace_back(
+                m_checkpoint, unitOf(*m_checkpoint, *tensor), m_projection, shared.looks, more);
         shared.number = count();
-        m_sections.push_back(std::make_shared<const MapSource>(m_checkpoint, parts, shared, more));
+        m_sections.push_back(std::make_shared<const MapSource>(std::move(parts), shared));
     }
+}
+
+std::optional<uint32_t> MapStack::sectionOf(ParamId param) const
+{
+    for (uint32_t i = 0; i < count(); ++i) {
+        if (source(i).partOf(param))
+            return i;
+    }
+    return std::nullopt;
 }
 
 std::optional<uint32_t> MapStack::sectionOf(UnitId unit) const

@@ -11,19 +11,29 @@
 
 namespace shardscope::ui {
 
+/// What one section of a map has: units, or tensors that no unit has.
+struct MapSectionContent {
+    std::vector<UnitId> units;
+    std::vector<const WholeTensor*> tensors; ///< of the checkpoint
+};
+/// The sections of a checkpoint, from top to bottom.
+///
+/// A group and a sub-group have a section each, in every tensor slice and stage. The frozen parameters of a
+/// part share one, and so do the tensors of a group that are a unit each (distributed checkpoints). Frozen
+/// parameters and buffers that are stored whole, and weights alone, come last, with a section for each kind.
+std::vector<MapSectionContent> mapSections(const Checkpoint& checkpoint);
+/// Names of the states that sections have, in order of first use.
+std::vector<std::string> mapStates(const Checkpoint& checkpoint);
+
 /// What a map shows of a checkpoint.
 struct MapSubject {
-    UnitId unit = kNoUnit; ///< only the section of this unit; kNoUnit: all
+    std::optional<uint32_t> section; ///< only this one of mapSections(); unset: all
     std::string state; ///< where a unit has no such state, its first one is shown
     MapQuery::Projection projection = MapQuery::Projection::Partitions;
     bool operator==(const MapSubject&) const = default;
 };
 
-/// All sections of a map, from top to bottom, in the order of the checkpoint's units. Immutable; shared by
-/// the GUI thread and the tile workers.
-///
-/// A group and a sub-group have a section each, in every tensor slice and stage. The frozen parameters of a
-/// part share one, and so do the tensors of a group that are a unit each (distributed checkpoints).
+/// All sections of a map, from top to bottom. Immutable; shared by the GUI thread and the tile workers.
 class MapStack
 {
 public:
@@ -39,6 +49,7 @@ public:
     [[nodiscard]] const Checkpoint& checkpoint() const { return *m_checkpoint; }
     [[nodiscard]] MapQuery::Projection projection() const { return m_projection; }
     [[nodiscard]] std::optional<uint32_t> sectionOf(UnitId unit) const;
+    [[nodiscard]] std::optional<uint32_t> sectionOf(ParamId param) const;
     [[nodiscard]] std::vector<MapLayout::Size> sizes() const;
     [[nodiscard]] int8_t worstSeverity() const; ///< of everything
     [[nodiscard]] MapCell cellAt(Point point) const
@@ -53,10 +64,5 @@ private:
     std::vector<MapSourcePtr> m_sections;
 };
 using MapStackPtr = std::shared_ptr<const MapStack>;
-
-/// The units of each section, in their order.
-std::vector<std::vector<UnitId>> mapSections(const Checkpoint& checkpoint);
-/// Names of the states that units have, in order of first use.
-std::vector<std::string> mapStates(const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui

@@ -2,6 +2,7 @@
 #include "ui/layoutmap/geometry/map_text.h"
 
 #include "core/base/text.h"
+#include "core/layout/whole_units.h"
 #include "ui/jobs/difference_list.h"
 #include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
@@ -9,6 +10,8 @@
 #include "ui/text/unreadable.h"
 
 #include <QStringList>
+
+#include <algorithm>
 
 namespace shardscope::ui {
 
@@ -18,6 +21,15 @@ QString fromText(std::string_view text)
 {
     const auto valid = toValidUtf8(text);
     return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
+}
+
+/// "dp 3", or how it is stored if no rank has it.
+QString holderOf(const MapSource& source, const MapCell& cell, const MapSource::Place& place)
+{
+    const FlatUnit& unit = source.unitAt(cell.begin);
+    return unit.kind == UnitKind::Whole
+        ? MapText::tr("whole tensors")
+        : rankLabel(source.checkpoint(), source.checkpoint().rankOf(unit, place.rank));
 }
 
 std::optional<PaddingRun> paddingRun(
@@ -89,12 +101,27 @@ QString MapText::modeName(MapColourMode mode)
 
 QString MapText::sectionName(const MapSource& source)
 {
-    return sectionName(source.checkpoint(), {source.parts().front().unit()});
+    return sectionName(source.checkpoint(), source.unit());
 }
 
-QString MapText::sectionName(const Checkpoint& checkpoint, const std::vector<UnitId>& units)
+QString MapText::sectionName(const Checkpoint& checkpoint, const MapSectionContent& content)
 {
-    const FlatUnit& unit = checkpoint.units[index(units.front())];
+    return content.units.empty() ? sectionName(checkpoint, *unitOf(checkpoint, *content.tensors.front()))
+                                 : sectionName(checkpoint, checkpoint.units[index(content.units.front())]);
+}
+
+QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    if (unit.kind == UnitKind::Whole && unit.group < 0) {
+        switch (checkpoint.params[index(unit.params.front())].role) {
+        case ParamRole::Buffer:
+            return tr("Buffers, stored whole");
+        case ParamRole::Frozen:
+            return isWeights(checkpoint.kind) ? tr("Weights") : tr("Frozen parameters, stored whole");
+        case ParamRole::Trainable:
+            return tr("Weights, stored whole");
+        }
+    }
     QString name;
     switch (unit.kind) {
     case UnitKind::Frozen:
@@ -117,12 +144,17 @@ QString MapText::sectionFacts(const MapSource& source)
 {
     const MapQuery::Sum all = source.sum(0, source.rows(), 0, source.columns());
     QStringList facts;
+    const bool oneType = std::all_of(source.parts().begin(), source.parts().end(), [&](const MapQuery& part) {
+        return part.flat().states[part.stateIndex()].dtype == source.state().dtype;
+    });
     facts << QString::fromStdString(source.state().name) + QLatin1Char(' ')
-            + fromText(dtypeName(source.state().dtype))
+            + (oneType ? fromText(dtypeName(source.state().dtype)) : tr("of several types"))
           << (all.params == 1 ? tr("1 parameter") : tr("%1 parameters").arg(count(all.params)))
           << (all.elements == 1 ? tr("1 element") : tr("%1 elements").arg(shortCountText(all.elements)))
           << bytesText(all.bytes);
-    facts << (all.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(all.ranks)));
+    if (source.unit().kind != UnitKind::Whole) {
+        facts << (all.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(all.ranks)));
+    }
     if (all.padding > 0) {
         facts << tr("%1 padding (%2 %)")
                      .arg(count(all.padding),
@@ -246,9 +278,9 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
         lines << paddingReason(source.checkpoint(), *run).toHtmlEscaped()
               << paddingShare(source.checkpoint(), *run);
     }
-    const RankCoordinate rank = source.checkpoint().rankOf(source.unitAt(cell.begin), place.rank);
+    const QString holder = holderOf(source, cell, place);
     lines << tr("%1 · flat %2 to %3, here %4")
-                 .arg(rankLabel(source.checkpoint(), rank), count(place.offset), count(place.offset + length),
+                 .arg(holder, count(place.offset), count(place.offset + length),
                      count(place.offset + (point.element - cell.begin)));
     lines << tr("%1, %2 · %3")
                  .arg(fromText(source.stateAt(cell.begin).name),
@@ -273,10 +305,8 @@ QString MapText::place(const MapSource& source, MapSource::Point point, const Ma
 {
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
-    const RankCoordinate rank = source.checkpoint().rankOf(source.unitAt(cell.begin), place.rank);
-    const auto where
-        = tr("%1, flat %2 to %3")
-              .arg(rankLabel(source.checkpoint(), rank), count(place.offset), count(place.offset + length));
+    const QString holder = holderOf(source, cell, place);
+    const auto where = tr("%1, flat %2 to %3").arg(holder, count(place.offset), count(place.offset + length));
     if (const auto run = paddingRun(source, cell, place)) {
         return tr("padding: %1 · %2").arg(paddingText(source.checkpoint(), *run), where);
     }

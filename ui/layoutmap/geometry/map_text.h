@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/jobs/difference_marks.h"
-#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_stack.h"
 
 #include <QCoreApplication>
 #include <QString>
@@ -27,7 +27,7 @@ public:
     /// "1,024 elements · 4.0 KiB · 3 parameters · 2 ranks · 2 files".
     static QString sum(const MapQuery::Sum& sum);
     /// "Group 1, sub-group 3", "Frozen parameters": the title of a section.
-    static QString sectionName(const Checkpoint& checkpoint, const std::vector<UnitId>& units);
+    static QString sectionName(const Checkpoint& checkpoint, const MapSectionContent& content);
     static QString sectionName(const MapSource& source);
     /// "fp32 float32 · 12 parameters · 1.2 B elements · 4.5 GiB · 64 ranks · 12 padding (0.01 %)". Costs
     /// O(ranks).
@@ -39,6 +39,7 @@ public:
     static QString count(uint64_t count);
 
 private:
+    static QString sectionName(const Checkpoint& checkpoint, const FlatUnit& unit);
     static QString place(const MapSource& source, MapSource::Point point, const MapCell& cell);
     static QString headline(const MapSource& source, const MapCell& cell, uint32_t rank);
     static QString storage(const MapSource& source, const MapCell& cell, MapSource::Place place);

@@ -81,11 +81,11 @@ double MapValues::valueOf(ParamId param, uint64_t element, bool* known)
 void MapValues::read(ParamId param, const Chunk& key)
 {
     const Parameter& info = m_stack->checkpoint().params[index(param)];
-    const auto section = m_stack->sectionOf(info.unit);
+    const auto section = m_stack->sectionOf(param);
     if (!section) {
         return;
     }
-    const MapQuery& part = m_stack->source(*section).parts()[*m_stack->source(*section).partOf(info.unit)];
+    const MapQuery& part = m_stack->source(*section).parts()[*m_stack->source(*section).partOf(param)];
     const UnitState& state = part.flat().states[part.stateIndex()]; // lives as long as the stack
     if (state.dtype == DType::Unknown) {
         return;

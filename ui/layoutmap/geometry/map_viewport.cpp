@@ -9,7 +9,7 @@ namespace shardscope::ui {
 namespace {
 
 /// Maximum height of the rows of a fitted map, in logical pixels: it fills the page where it has few of them.
-constexpr int kFittedRowHeight = 256;
+constexpr int kFittedRowHeight = 512;
 /// Of rows around which a block is shown.
 constexpr int kZoomedRowHeight = 64;
 /// The part of the page that rows of a fitted map take at least, if the headers leave no more: 1 / this.
