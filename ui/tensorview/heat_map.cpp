@@ -55,11 +55,14 @@ void HeatMap::setSlice(TensorSourcePtr source, const TensorSlice& slice)
 {
     m_source = std::move(source);
     m_slice = slice;
+    m_isCurrent = false;
     m_reader.cancel();
     if (!m_source) {
         m_samples = {};
         return rescale();
     }
+    report();
+    update();
     m_reader.run<HeatSamples>(
         [&files = m_files, source = m_source, slice](
             const std::stop_token& token, const std::function<void(HeatSamples)>& deliver) {
@@ -67,6 +70,7 @@ void HeatMap::setSlice(TensorSourcePtr source, const TensorSlice& slice)
         },
         [this](HeatSamples samples) {
             m_samples = std::move(samples);
+            m_isCurrent = true;
             rescale();
             Q_EMIT arrived();
         });
@@ -127,6 +131,14 @@ void HeatMap::paintEvent(QPaintEvent* /*event*/)
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
         painter.drawText(
             rect(), Qt::AlignCenter, m_reader.isRunning() ? tr("Reading…") : tr("No values to draw."));
+        return;
+    }
+    if (!m_isCurrent) {
+        painter.setOpacity(0.25);
+        painter.drawImage(area, m_image);
+        painter.setOpacity(1);
+        painter.setPen(m_theme.colour(ThemeRole::Text));
+        painter.drawText(area, static_cast<int>(Qt::AlignCenter), tr("Reading…"));
         return;
     }
     painter.drawImage(area, m_image);
@@ -214,6 +226,10 @@ void HeatMap::setCursorText(const QString& text)
 
 void HeatMap::report()
 {
+    if (m_source && !m_isCurrent) {
+        setAccessibleDescription(tr("Reading…"));
+        return;
+    }
     QString text = m_cursorText;
     const uint64_t elements = m_slice.rows() * m_slice.columns();
     const uint64_t cells = static_cast<uint64_t>(m_samples.width) * static_cast<uint64_t>(m_samples.height);
@@ -231,7 +247,7 @@ void HeatMap::report()
 std::optional<QPoint> HeatMap::cursorCell() const
 {
     const auto cell = m_slice.cellOf(m_cursor.element());
-    if (!cell || m_image.isNull())
+    if (!cell || !m_isCurrent || m_image.isNull())
         return {};
     const auto part = [](uint64_t position, uint64_t of, int cells) { // distributed as in HeatSamples
         return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * cells);
@@ -307,7 +323,7 @@ void HeatMap::focusOutEvent(QFocusEvent* event)
 void HeatMap::pick(const QPoint& point)
 {
     const QRect area = imageArea();
-    if (m_slice.isEmpty() || m_image.isNull() || !area.contains(point))
+    if (m_slice.isEmpty() || !m_isCurrent || m_image.isNull() || !area.contains(point))
         return;
     const auto at = [](int offset, int pixels, uint64_t of) {
         return std::min(

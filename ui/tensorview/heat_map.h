@@ -24,7 +24,8 @@ class HeatMap : public QWidget
 public:
     HeatMap(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWidget* parent = nullptr);
 
-    /// Reads the slice on a worker; null: no slice.
+    /// Reads the slice on a worker; null: no slice. Until it was read, the picture of the slice before is
+    /// shown, pale, without cursor and range, and cannot be clicked.
     void setSlice(TensorSourcePtr source, const TensorSlice& slice);
     void setSymmetric(bool symmetric);
     void setLogarithmic(bool logarithmic);
@@ -73,6 +74,7 @@ private:
     TensorSourcePtr m_source;
     TensorSlice m_slice;
     HeatSamples m_samples;
+    bool m_isCurrent = false; ///< the samples are of m_slice
     ValueScale m_scale;
     std::optional<std::pair<double, double>> m_range;
     bool m_symmetric = true;

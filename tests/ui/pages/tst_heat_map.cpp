@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heat map by keyboard, and the compute device of the statistics next to it.
 #include "core/layout/fragments.h"
+#include "tests/support/waiting_file_system.h"
 #include "tests/ui/pages/tensor_fixture.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
@@ -118,6 +119,35 @@ private Q_SLOTS:
         page.findChild<QTabWidget*>(u"tensorViews"_s)->setCurrentIndex(1);
         QTest::keyClick(heat, Qt::Key_Enter);
         QVERIFY(page.grid()->isVisible());
+    }
+
+    void anotherTensorsPictureIsNotMixed()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        test::WaitingFileSystem slow(std::chrono::milliseconds(150));
+        Selection selection;
+        TensorPage page(slow, ui.theme(), selection);
+        page.resize(900, 700);
+        page.show();
+        page.setCheckpoint(ui.checkpoint());
+        auto* heat = page.findChild<HeatMap*>(u"heatMap"_s);
+        selection.selectParam(*ui.checkpoint()->findParam("layers.0.attention.wq.weight"));
+        QTRY_VERIFY_WITH_TIMEOUT(heat->samples().width > 0 && !page.isBusy(), 60'000);
+        const auto pixel = [&] { return heat->grab().toImage().pixel(20, 20); };
+        const QRgb before = pixel();
+        const QPoint middle(heat->width() / 3, heat->height() / 2);
+        QTest::mouseClick(heat, Qt::LeftButton, {}, middle);
+        QVERIFY(page.cursor().element() > 0);
+        selection.selectParam(*ui.checkpoint()->findParam("layers.0.mlp.up.weight"));
+        QTRY_VERIFY(heat->accessibleDescription() == u"Reading…"_s);
+        QVERIFY(pixel() != before); // the old picture is pale
+        QTest::mouseClick(heat, Qt::LeftButton, {}, middle);
+        QTest::keyClick(heat, Qt::Key_Down);
+        QCOMPARE(page.cursor().element(), uint64_t{0});
+        QTRY_VERIFY_WITH_TIMEOUT(!page.isBusy(), 60'000);
+        QTest::mouseClick(heat, Qt::LeftButton, {}, middle);
+        QVERIFY(page.cursor().element() > 0);
     }
 
     void saysWhatComputed()
