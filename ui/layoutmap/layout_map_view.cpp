@@ -122,6 +122,12 @@ void LayoutMapView::connectChildren()
         m_viewport->setFolded(section, !m_viewport->layout().isFolded(section));
     });
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
+    connect(m_link, &MapSelectionLink::stateWanted, this, [this](const std::string& state) {
+        const auto states = mapStates(*m_checkpoint);
+        if (std::find(states.begin(), states.end(), state) != states.end()) {
+            setState(std::string_view(state));
+        }
+    });
     connect(m_link, &MapSelectionLink::unitWanted, this, &LayoutMapView::setUnit);
 }
 

@@ -15,6 +15,11 @@ SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
     SelectedThing thing;
     thing.param = cell.param;
     thing.state = state.name;
+    if (cell.param != kNoParam) {
+        const auto order = source.checkpoint().transposedOrder(cell.param);
+        const uint64_t stored = cell.paramOffset + (point.element - cell.begin);
+        thing.element = order ? order->elementOf(stored) : stored;
+    }
     if (source.unit().kind != UnitKind::Whole) { // else every rank has it, or none
         thing.rank = rankOfRow(source.checkpoint(), source.unitAt(cell.begin), place.rank);
     }
@@ -137,6 +142,9 @@ void MapSelectionLink::onSelection(const SelectedThing& thing)
     if (m_isPublishing) {
         return;
     }
+    if (thing.element && !thing.state.empty()) {
+        Q_EMIT stateWanted(thing.state); // a place of this state, not only a parameter
+    }
     const auto& params = m_canvas->stack()->checkpoint().params;
     // A selection may be older than the checkpoint shown.
     auto param = index(thing.param) < params.size() ? thing.param : kNoParam;
@@ -146,7 +154,7 @@ void MapSelectionLink::onSelection(const SelectedThing& thing)
     if (param == kNoParam) {
         showNothing(thing);
     } else if (const auto section = m_canvas->stack()->sectionOf(param)) {
-        showParam(m_canvas->stack()->source(*section), param, thing.rank);
+        showParam(m_canvas->stack()->source(*section), param, thing);
     } else if (params[index(param)].unit != kNoUnit) {
         Q_EMIT unitWanted(params[index(param)].unit);
     } else {
@@ -162,14 +170,16 @@ void MapSelectionLink::markRank(const std::optional<uint32_t>& rank)
     Q_EMIT rankSelected(rank);
 }
 
-void MapSelectionLink::showParam(const MapSource& source, ParamId param, const std::optional<uint32_t>& rank)
+void MapSelectionLink::showParam(const MapSource& source, ParamId param, const SelectedThing& thing)
 {
     auto marks = m_canvas->marks();
     marks.param = param;
     marks.pinned = firstFragment(source, param);
     const FlatUnit& unit = source.parts()[source.partOf(param).value_or(0)].flat();
-    const auto row = rank ? rowOfRank(source.checkpoint(), unit, *rank) : std::nullopt;
-    if (row && source.projection() == MapQuery::Projection::Partitions) {
+    const auto row = thing.rank ? rowOfRank(source.checkpoint(), unit, *thing.rank) : std::nullopt;
+    if (thing.element) {
+        marks.pinned = pointOfElement(source, param, *thing.element);
+    } else if (row && source.projection() == MapQuery::Projection::Partitions) {
         const auto blocks = fragmentBlocks(source, param, {*row, *row + uint64_t{1}}, 1);
         if (!blocks.empty()) {
             marks.pinned = MapSource::Point{*row, blocks[0].elements.begin, source.number()};
@@ -177,7 +187,11 @@ void MapSelectionLink::showParam(const MapSource& source, ParamId param, const s
     }
     m_canvas->setMarks(marks);
     if (marks.pinned) {
-        m_viewport->reveal(cellBlock(source, *marks.pinned));
+        // Cells may be wider than the view: an element that is meant is what must be seen.
+        const MapSource::Point& at = *marks.pinned;
+        m_viewport->reveal(thing.element
+                ? MapBlock{{at.row, at.row + uint64_t{1}}, {at.element, at.element + 1}, at.section}
+                : cellBlock(source, at));
         m_canvas->setAccessibleDescription(sentenceAt(*marks.pinned));
     }
 }

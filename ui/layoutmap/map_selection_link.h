@@ -28,6 +28,8 @@ public:
     void say(const QString& sentence);
 
 Q_SIGNALS:
+    /// The new selection is an element of this state.
+    void stateWanted(const std::string& state);
     /// Number of the selected rank (rank_list.h).
     void rankSelected(std::optional<uint32_t> rank);
     /// The new selection is in another unit than the one shown.
@@ -40,7 +42,7 @@ private:
     void onRangeSelected();
     void onSelection(const SelectedThing& thing);
     void markRank(const std::optional<uint32_t>& rank);
-    void showParam(const MapSource& source, ParamId param, const std::optional<uint32_t>& rank);
+    void showParam(const MapSource& source, ParamId param, const SelectedThing& thing);
     void showNothing(const SelectedThing& thing);
 
     MapCanvas* m_canvas;

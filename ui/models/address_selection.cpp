@@ -30,6 +30,9 @@ Result<SelectedThing> selectionAt(const Checkpoint& checkpoint, const Address& a
     if (location.param) {
         thing.param = checkpoint.findParam(location.param->name).value_or(kNoParam);
         thing.state = location.param->state;
+        const auto* asked = std::get_if<ParamAddress>(&address);
+        if (location.param->range && (asked == nullptr || asked->range))
+            thing.element = location.param->range->first; // else all of the parameter is meant
     }
     if (location.flat) {
         thing.rank = rankNumber(checkpoint, location.flat->rank);

@@ -25,6 +25,7 @@ struct FlatBlock {
 /// A selection. Every part is optional; the set parts belong together.
 struct SelectedThing {
     ParamId param = kNoParam;
+    std::optional<uint64_t> element; ///< of `param`, in its logical order
     std::string state; ///< "fp32", "exp_avg", …; empty: the unit's first
     std::optional<uint32_t> rank; ///< its number in the list of all ranks (rank_list.h)
     UnitId unit = kNoUnit;

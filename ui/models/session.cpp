@@ -38,6 +38,8 @@ SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, con
         result.rank = thing.rank;
     if (thing.param != kNoParam && index(thing.param) < from.params.size())
         result.param = to.findParam(from.params[index(thing.param)].name).value_or(kNoParam);
+    if (result.param != kNoParam && thing.element && *thing.element < to.params[index(result.param)].elements)
+        result.element = thing.element;
     if (thing.unit != kNoUnit && index(thing.unit) < from.units.size() && index(thing.unit) < to.units.size()
         && sameLayout(from.units[index(thing.unit)], to.units[index(thing.unit)])) {
         result.unit = thing.unit;

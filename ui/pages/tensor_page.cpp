@@ -235,9 +235,13 @@ void TensorPage::follow(const SelectedThing& thing)
 {
     if (!m_checkpoint || thing.param == kNoParam || index(thing.param) >= m_checkpoint->params.size())
         return;
+    m_element = thing.element;
     const bool sameState = thing.state.empty() || thing.state == m_state;
-    if (thing.param == m_param && sameState)
+    if (thing.param == m_param && sameState) {
+        if (isVisible())
+            goToElement();
         return;
+    }
     m_param = thing.param;
     if (!thing.state.empty())
         m_state = thing.state;
@@ -251,6 +255,18 @@ void TensorPage::showEvent(QShowEvent* event)
     QWidget::showEvent(event);
     if (std::exchange(m_stale, false))
         showParam();
+    else
+        goToElement();
+}
+
+void TensorPage::goToElement()
+{
+    const auto element = std::exchange(m_element, std::nullopt);
+    if (!element || !m_source || !m_pages.source() || *element >= m_source->elements)
+        return;
+    m_cursor.set(*element);
+    showCursor();
+    m_grid->centreCursor();
 }
 
 void TensorPage::resizeEvent(QResizeEvent* event)
@@ -276,6 +292,7 @@ void TensorPage::showParam()
     m_states->setCurrentIndex(wanted);
     m_filling = false;
     showState(wanted);
+    goToElement();
 }
 
 void TensorPage::showState(int tab)

@@ -55,6 +55,8 @@ private:
     void follow(const SelectedThing& thing);
     void showParam();
     void showState(int tab);
+    /// To the element of the selection, once.
+    void goToElement();
     void showSlice(const TensorSlice& slice);
     void showFindings();
     void showCursor();

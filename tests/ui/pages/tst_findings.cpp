@@ -6,10 +6,12 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_canvas.h"
 #include "ui/models/findings/finding_store.h"
+#include "ui/models/findings/finding_ways.h"
 #include "ui/models/model_roles.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/findings_page.h"
+#include "ui/pages/tensor_page.h"
 #include "ui/shell/page_window.h"
 #include "ui/text/text.h"
 
@@ -236,6 +238,44 @@ private Q_SLOTS:
         ui.find<QAbstractButton>("checkStart")->click();
         QVERIFY(ui.settle());
         QVERIFY(facts->text().startsWith(u"names"_s) && !facts->text().contains(u"headers"_s));
+    }
+
+    void aFindingLeadsToItsElementAndState()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Checkpoint& checkpoint = *ui.checkpoint();
+        const ParamId param = *checkpoint.findParam("layers.0.mlp.up.weight");
+        const Place where(
+            ParamAddress{"layers.0.mlp.up.weight", "exp_avg", std::pair<uint64_t, uint64_t>{700, 701}});
+        const auto ways = waysTo(checkpoint, where);
+        QVERIFY(!ways.empty());
+        QVERIFY(ways.front().thing.param == param);
+        QCOMPARE(ways.front().thing.element, std::optional<uint64_t>(700));
+        QCOMPARE(ways.front().page, u"mapPage"_s);
+        ui.window().showPage(u"map"_s);
+        ui.window().selection().select(ways.front().thing);
+        const MapCanvas& canvas = *ui.find<LayoutMapView>("layoutMap")->canvas();
+        const auto pinned = canvas.marks().pinned;
+        QVERIFY(pinned.has_value());
+        const MapSource& source = canvas.stack()->sourceAt(*pinned);
+        QCOMPARE(source.state().name, std::string("exp_avg"));
+        const MapCell cell = source.cellAt(pinned->row, pinned->element);
+        QVERIFY(cell.param == param);
+        QCOMPARE(cell.paramOffset + (pinned->element - cell.begin), uint64_t{700});
+        // The values page was hidden; it goes there when it is shown, and then by itself.
+        ui.window().showPage(u"tensor"_s);
+        auto* page = ui.find<TensorPage>("tensorPage");
+        QVERIFY(ui.settle());
+        QCOMPARE(page->cursor().element(), uint64_t{700});
+        QCOMPARE(page->source()->state, std::string("exp_avg"));
+        SelectedThing other = ways.front().thing;
+        other.element = 3;
+        ui.window().selection().select(other);
+        QCOMPARE(page->cursor().element(), uint64_t{3});
+        // All of a parameter: no element is meant.
+        const auto whole = waysTo(checkpoint, Place(ParamAddress{"norm.weight", "fp32", {}}));
+        QVERIFY(!whole.empty() && !whole.front().thing.element.has_value());
     }
 
     void theMapShowsWhatOnlyTheDoctorSees()

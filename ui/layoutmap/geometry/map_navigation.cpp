@@ -249,15 +249,23 @@ std::optional<Point> siblingFragment(const MapSource& source, Point from, MapSte
     return Point{point.row, source.cellAt(point.row, point.element).begin, source.number()};
 }
 
-std::optional<Point> firstFragment(const MapSource& source, ParamId param)
+std::optional<Point> pointOfElement(const MapSource& source, ParamId param, uint64_t element)
 {
     const auto& info = source.checkpoint().params[index(param)];
     const auto part = source.partOf(param);
-    if (!part || info.elements == 0) {
+    if (!part || element >= info.elements) {
         return std::nullopt;
     }
-    const auto place = source.parts()[*part].flat().partition.positionOf(info.indexInUnit, 0);
+    const auto order = source.checkpoint().transposedOrder(param);
+    const auto place = source.parts()[*part].flat().partition.positionOf(
+        info.indexInUnit, order ? order->storedOf(element) : element);
     return source.pointOf(place.rank, place.flatOffset, *part);
+}
+
+std::optional<Point> firstFragment(const MapSource& source, ParamId param)
+{
+    const auto order = source.checkpoint().transposedOrder(param);
+    return pointOfElement(source, param, order ? order->elementOf(0) : 0);
 }
 
 std::optional<Point> nextFinding(const MapSource& source, Point from, MapStep step)

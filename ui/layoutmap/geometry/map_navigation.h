@@ -23,6 +23,9 @@ std::vector<MapBlock> fragmentBlocks(
 /// The next cell to the left or right; continues in the neighbouring row. Empty at the map's ends.
 std::optional<MapSource::Point> neighbour(const MapSource& source, MapSource::Point from, MapStep step);
 
+/// The place of an element of a parameter, in its logical order. Empty if the section does not have it.
+std::optional<MapSource::Point> pointOfElement(const MapSource& source, ParamId param, uint64_t element);
+
 /// The next or previous fragment of the same parameter, in the parameter's own order.
 std::optional<MapSource::Point> siblingFragment(const MapSource& source, MapSource::Point from, MapStep step);
 
