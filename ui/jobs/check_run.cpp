@@ -85,6 +85,7 @@ void CheckRun::finish(Result<CheckResult> result)
     if (result) {
         result->checkpoint = freedOnWorker(std::move(result->checkpoint));
         m_findings = result->findings;
+        m_finishedAt = QTime::currentTime();
         m_result = std::make_shared<const CheckResult>(std::move(*result));
     } else if (result.error().code != ErrorCode::Cancelled) {
         m_error = std::move(result).error();

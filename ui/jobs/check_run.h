@@ -5,6 +5,7 @@
 #include "ui/jobs/latest_only.h"
 
 #include <QObject>
+#include <QTime>
 #include <QTimer>
 
 #include <memory>
@@ -50,6 +51,7 @@ public:
     [[nodiscard]] const std::vector<DoctorFinding>& findings() const { return m_findings; }
     /// At the end.
     [[nodiscard]] const std::shared_ptr<const CheckResult>& result() const { return m_result; }
+    [[nodiscard]] const QTime& finishedAt() const { return m_finishedAt; } ///< local; of result()
     [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
     [[nodiscard]] CheckDepth depth() const { return m_depth; } ///< of the last start()
     [[nodiscard]] const CheckPlace& place() const { return m_place; } ///< of the last start()
@@ -75,6 +77,7 @@ private:
     Progress m_progress;
     std::vector<DoctorFinding> m_findings;
     std::shared_ptr<const CheckResult> m_result;
+    QTime m_finishedAt;
     std::optional<Error> m_error;
     std::stop_source m_stop; ///< stops only the check; its later findings are still accepted
     QTimer m_pause; ///< findings come in bursts

@@ -4,6 +4,7 @@
 #include "ui/models/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/flow_layout.h"
 
 #include <QComboBox>
@@ -54,7 +55,7 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     , m_check(new QPushButton(tr("&Check"), this))
     , m_depth(new QComboBox(this))
     , m_stop(new QPushButton(tr("Stop"), this))
-    , m_facts(new QLabel(this))
+    , m_facts(new ElidedLabel(this))
     , m_save(new QToolButton(this))
 {
     setObjectName(u"checkBar"_s);
@@ -73,9 +74,7 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     m_stop->setObjectName(u"checkStop"_s);
     m_stop->setToolTip(tr("Keep what was found so far (Esc)"));
     m_facts->setObjectName(u"checkFacts"_s);
-    m_facts->setTextFormat(Qt::PlainText);
     m_facts->setForegroundRole(QPalette::PlaceholderText);
-    m_facts->setMinimumWidth(1);
     m_save->setObjectName(u"checkSave"_s);
     m_save->setText(tr("&Save Report"));
     m_save->setPopupMode(QToolButton::InstantPopup);
@@ -147,6 +146,7 @@ void CheckBar::setDepth(CheckDepth depth)
 void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint, const std::array<size_t, 3>& counts)
 {
     m_checkpoint = checkpoint;
+    m_counts = counts;
     m_check->setEnabled(checkpoint && !run.isRunning());
     m_stop->setVisible(run.isRunning());
     m_stop->setEnabled(!run.isStopping());
@@ -169,12 +169,17 @@ void CheckBar::showProgress(const CheckRun& run)
     else if (run.result())
         text = (run.result()->stopped ? QString(tr("Stopped") % u" · "_s) : QString())
             % tiersText(*run.result());
-    if (m_checkpoint && run.result() && !run.result()->stopped && run.depth() != CheckDepth::Bytes)
-        text += u" · "_s % checkedText(run, *m_checkpoint);
+    if (m_checkpoint && run.result() && !run.result()->stopped) {
+        // The verdict, and then what it took.
+        const bool everything = bytesNotRead(*m_checkpoint, run.depth()) == 0;
+        const QString verdict = checkedText(run, *m_checkpoint);
+        const QString counts = findingCountText(m_counts);
+        text = everything ? QString(verdict % u": "_s % counts % u" · "_s % text)
+                          : QString(text % u" · "_s % verdict);
+    }
     if (run.isRunning() && run.progress().bytesTotal > 0)
         text += u' ' % bytesText(run.progress().bytesDone) % u" / "_s % bytesText(run.progress().bytesTotal);
     m_facts->setText(text);
-    m_facts->setToolTip(text);
 }
 
 } // namespace shardscope::ui

@@ -10,11 +10,12 @@
 #include <array>
 
 class QComboBox;
-class QLabel;
 class QPushButton;
 class QToolButton;
 
 namespace shardscope::ui {
+
+class ElidedLabel;
 
 /// "Names and sizes of files", "every byte": the data that a depth reads, as display text.
 QString depthText(CheckDepth depth);
@@ -43,10 +44,11 @@ private:
     QWidget* makeChips(Theme& theme);
 
     CheckpointPtr m_checkpoint;
+    std::array<size_t, 3> m_counts{}; ///< of its findings, by Severity
     QPushButton* m_check;
     QComboBox* m_depth;
     QPushButton* m_stop;
-    QLabel* m_facts;
+    ElidedLabel* m_facts;
     QToolButton* m_save;
     std::array<QToolButton*, 3> m_chips{}; ///< by Severity
 };

@@ -103,8 +103,9 @@ void FindingsPage::connectParts()
     });
     connect(&m_store, &FindingStore::changed, this, &FindingsPage::showRun);
     connect(&m_run, &CheckRun::progressChanged, this, [this] { m_bar->showProgress(m_run); });
-    connect(
-        m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::showCurrent);
+    connect(m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::choose);
+    connect(m_tree, &QTreeView::collapsed, this, [this](const QModelIndex& at) { rememberFolded(at, true); });
+    connect(m_tree, &QTreeView::expanded, this, [this](const QModelIndex& at) { rememberFolded(at, false); });
     connect(m_changeSet, &ChangeSetPanel::applyRequested, this, &FindingsPage::repairRequested);
     connect(m_details, &FindingDetails::tickChanged, this, &FindingsPage::setTicked);
     const auto go = [this](const FindingWay& way) {
@@ -127,6 +128,8 @@ void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPla
 {
     m_checkpoint = checkpoint;
     m_place = place;
+    m_chosen = false;
+    m_folded.clear();
     if (checkpoint)
         m_bar->setDepth(defaultCheckDepth(*checkpoint));
     m_changeSet->setPlace(place);
@@ -139,6 +142,8 @@ void FindingsPage::check()
 {
     if (!m_checkpoint || m_run.isRunning())
         return;
+    m_chosen = false;
+    m_folded.clear();
     m_run.start(m_place, m_bar->depth());
     m_tree->setFocus(Qt::OtherFocusReason); // findings appear here, and Esc stops the check
 }
@@ -153,12 +158,15 @@ void FindingsPage::refill(const std::function<void()>& change)
     m_filling = true;
     change();
     m_tree->expandAll();
-    const QModelIndex again = m_model->find(m_current);
-    m_filling = false;
+    // What the user folded stays folded while findings arrive.
+    for (const FindingTreeModel::Key& key : m_folded)
+        m_tree->collapse(m_model->find(key));
+    const QModelIndex again = m_chosen ? m_model->find(m_current) : QModelIndex();
     if (again.isValid())
         m_tree->setCurrentIndex(again);
     else if (m_model->rowCount() > 0)
-        m_tree->setCurrentIndex(m_model->index(0, 0));
+        m_tree->setCurrentIndex(m_model->index(0, 0)); // the worst ones are on top
+    m_filling = false;
     showCurrent();
     updateEmpty();
 }
@@ -179,13 +187,30 @@ void FindingsPage::setFilter(const QString& part)
     refill([this, &part] { m_model->setFilter(part); });
 }
 
+void FindingsPage::choose()
+{
+    if (!m_filling && m_tree->currentIndex().isValid()) {
+        m_chosen = true;
+        m_current = m_model->keyOf(m_tree->currentIndex());
+    }
+    showCurrent();
+}
+
+void FindingsPage::rememberFolded(const QModelIndex& at, bool folded)
+{
+    if (m_filling)
+        return;
+    const FindingTreeModel::Key key = m_model->keyOf(at);
+    std::erase(m_folded, key);
+    if (folded)
+        m_folded.push_back(key);
+}
+
 void FindingsPage::showCurrent()
 {
     if (m_filling)
         return;
     const QModelIndex at = m_tree->currentIndex();
-    if (at.isValid())
-        m_current = m_model->keyOf(at);
     m_details->show(m_model->findingsAt(at), m_checkpoint);
     m_details->setTicked(m_ticked.contains(m_details->code()));
 }

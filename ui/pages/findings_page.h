@@ -47,6 +47,8 @@ protected:
 private:
     void connectParts();
     void showRun();
+    void choose();
+    void rememberFolded(const QModelIndex& at, bool folded);
     void showCurrent();
     void refill(const std::function<void()>& change);
     void updateEmpty();
@@ -70,6 +72,8 @@ private:
     QLabel* m_empty;
     FindingTreeModel::Key m_current; ///< is chosen again when the list is rebuilt
     bool m_filling = false;
+    std::vector<FindingTreeModel::Key> m_folded; ///< kinds
+    bool m_chosen = false; ///< the user chose the current finding; else it is the worst one
     std::set<std::string> m_ticked;
     LatestOnly m_writer{WorkLength::Long};
 };

@@ -13,6 +13,7 @@
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
 #include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/window_fit.h"
@@ -108,8 +109,8 @@ void MainWindow::connectSession()
     connect(m_messages, &MessageBar::actionTriggered, &m_session, &Session::reload);
     Selection& shared = m_session.selection();
     connect(&shared, &Selection::changed, this, &MainWindow::rememberPlace);
-    connect(&shared, &Selection::hoverTextChanged, m_statusHover, &QLabel::setText);
-    connect(&shared, &Selection::sumTextChanged, m_statusSum, &QLabel::setText);
+    connect(&shared, &Selection::hoverTextChanged, m_statusHover, &ElidedLabel::setText);
+    connect(&shared, &Selection::sumTextChanged, m_statusSum, &ElidedLabel::setText);
     connect(&shared, &Selection::pageRequested, this,
         [this](const QString& name) { showPage(name.chopped(4)); }); // "mapPage" → "map"
     connect(&m_history, &SelectionHistory::revisit, this, &MainWindow::revisit);

@@ -32,6 +32,7 @@ namespace shardscope::ui {
 class Breadcrumb;
 class ComparePage;
 class DetailsPanel;
+class ElidedLabel;
 class ExplorerPanel;
 class ExportDialog;
 class FilterField;
@@ -168,10 +169,10 @@ private:
     Breadcrumb* m_breadcrumb = nullptr;
     FilterField* m_filter = nullptr;
     QLabel* m_filterCount = nullptr;
-    QLabel* m_statusTitle = nullptr;
-    QLabel* m_statusHover = nullptr;
-    QLabel* m_statusSum = nullptr;
-    QLabel* m_statusJobs = nullptr;
+    ElidedLabel* m_statusTitle = nullptr;
+    ElidedLabel* m_statusHover = nullptr;
+    ElidedLabel* m_statusSum = nullptr;
+    ElidedLabel* m_statusJobs = nullptr;
     QByteArray m_defaultDocks;
     QByteArray m_openDocks; ///< as they were when the start page came; empty while a checkpoint is open
     QHash<const Page*, QString> m_filters; ///< of the pages with one of their own

@@ -13,6 +13,7 @@
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
 #include "ui/style/icons.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 
@@ -166,11 +167,9 @@ void MainWindow::makeMenus()
 void MainWindow::makeStatusBar()
 {
     const auto make = [this](const QString& name, int stretch) {
-        auto* label = new QLabel(this);
+        auto* label = new ElidedLabel(this);
         label->setObjectName(name);
-        label->setTextFormat(Qt::PlainText);
         label->setContentsMargins(6, 0, 6, 0);
-        label->setMinimumWidth(1);
         statusBar()->addWidget(label, stretch);
         return label;
     };

@@ -13,6 +13,7 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/verdict_panel.h"
 #include "ui/shell/page_window.h"
+#include "ui/widgets/elided_label.h"
 
 #include <QAbstractItemModelTester>
 #include <QAction>
@@ -110,7 +111,7 @@ private Q_SLOTS:
         QVERIFY(row < table->model()->rowCount());
         const QString words = says.arg(
             cell(table, row, DifferenceColumn::Different), cell(table, row, DifferenceColumn::MaxAbs));
-        auto* hover = ui.find<QLabel>("statusHover");
+        auto* hover = ui.find<ElidedLabel>("statusHover");
         for (LayoutMapView* map : {maps->left(), maps->right()}) {
             table->setCurrentIndex({});
             table->setCurrentIndex(table->model()->index(row, 0)); // on both sides

@@ -14,6 +14,7 @@
 #include "ui/pages/tensor_page.h"
 #include "ui/shell/page_window.h"
 #include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
 
 #include <QAbstractButton>
 #include <QComboBox>
@@ -22,6 +23,7 @@
 #include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <QSignalSpy>
 #include <QTabWidget>
 #include <QTest>
@@ -116,9 +118,10 @@ private Q_SLOTS:
         const int tab = tabs->indexOf(page);
         QVERIFY(tabs->tabText(tab).contains(u'('));
         QVERIFY(tabs->tabToolTip(tab).contains(u"error"_s));
-        QVERIFY(ui.find<QLabel>("checkFacts")->text().contains(u"metadata"_s));
-        QVERIFY(
-            ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s)); // a small checkpoint is read in full
+        QVERIFY(ui.find<ElidedLabel>("checkFacts")->text().contains(u"metadata"_s));
+        QVERIFY(ui.find<ElidedLabel>("checkFacts")
+                    ->text()
+                    .contains(u"bytes"_s)); // a small checkpoint is read in full
         // Errors first.
         Severity last = Severity::Error;
         for (int row = 0; row < page->model()->rowCount(); ++row) {
@@ -227,7 +230,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero2-w2")));
         ui.window().showPage(u"findings"_s);
         auto* depth = ui.find<QComboBox>("checkDepth");
-        auto* facts = ui.find<QLabel>("checkFacts");
+        auto* facts = ui.find<ElidedLabel>("checkFacts");
         depth->setCurrentIndex(static_cast<int>(CheckDepth::Bytes));
         ui.find<QAbstractButton>("checkStart")->click();
         QVERIFY(ui.find<QAbstractButton>("checkStop")->isVisible());
@@ -238,6 +241,33 @@ private Q_SLOTS:
         ui.find<QAbstractButton>("checkStart")->click();
         QVERIFY(ui.settle());
         QVERIFY(facts->text().startsWith(u"names"_s) && !facts->text().contains(u"headers"_s));
+    }
+
+    void theListStaysAsTheUserLeftIt()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(flippedSample(ui)));
+        ui.window().showPage(u"findings"_s);
+        checkEveryByte(ui);
+        auto* tree = ui.find<QTreeView>("findingTree");
+        const auto* facts = ui.find<ElidedLabel>("checkFacts");
+        QVERIFY2(
+            facts->text().contains(QRegularExpression(u"^Read every byte at \\d\\d:\\d\\d: \\d+ error"_s)),
+            qPrintable(facts->text()));
+        // The worst finding is chosen until the user chooses another one.
+        QVERIFY(tree->currentIndex() == tree->model()->index(0, 0));
+        QVERIFY(tree->model()->rowCount() > 1);
+        tree->setCurrentIndex(tree->model()->index(1, 0));
+        tree->collapse(tree->model()->index(0, 0));
+        const QString chosen = tree->currentIndex().data().toString();
+        auto* notes = ui.find<QAbstractButton>("checkNotes");
+        notes->click();
+        notes->click(); // the list is made again
+        QVERIFY(!tree->isExpanded(tree->model()->index(0, 0)));
+        QVERIFY(tree->isExpanded(tree->model()->index(1, 0)));
+        QCOMPARE(tree->currentIndex().data().toString(), chosen);
+        checkEveryByte(ui);
+        QVERIFY(tree->currentIndex() == tree->model()->index(0, 0)); // a new check
     }
 
     void aFindingLeadsToItsElementAndState()
@@ -352,10 +382,10 @@ private Q_SLOTS:
         files.hold(true);
         page->check();
         QTest::keyClick(page, Qt::Key_Escape);
-        QVERIFY(ui.find<QLabel>("checkFacts")->text().startsWith(u"Stopping"_s));
+        QVERIFY(ui.find<ElidedLabel>("checkFacts")->text().startsWith(u"Stopping"_s));
         files.hold(false);
         QVERIFY(ui.settle());
-        QVERIFY(!ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s));
+        QVERIFY(!ui.find<ElidedLabel>("checkFacts")->text().contains(u"bytes"_s));
         QVERIFY(ui.find<QAbstractButton>("checkStart")->isEnabled());
     }
 

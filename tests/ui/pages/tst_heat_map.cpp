@@ -64,11 +64,11 @@ private Q_SLOTS:
             const QString value = u"%1 = "_s.arg(page->source()->indexText(element))
                 % page->grid()->selectedText(); // of that one cell
             for (const QString& text :
-                {heat->accessibleDescription(), ui.find<QLabel>("statusHover")->text()})
+                {heat->accessibleDescription(), ui.find<ElidedLabel>("statusHover")->text()})
                 QVERIFY2(text.contains(value), qPrintable(text % u" has no "_s % value));
         }
         page->grid()->setFocus(Qt::TabFocusReason);
-        QVERIFY(ui.find<QLabel>("statusHover")->text().isEmpty());
+        QVERIFY(ui.find<ElidedLabel>("statusHover")->text().isEmpty());
     }
 
     void theHeatMapsCursorStaysOnElements()

@@ -87,7 +87,7 @@ private Q_SLOTS:
         QVERIFY2(ui.find<QLabel>("findingsCount")->text().startsWith(u"No problems found"_s),
             qPrintable(ui.find<QLabel>("findingsCount")->text()));
         // Below 2 GiB every byte is read.
-        QCOMPARE(ui.find<QLabel>("findingsState")->text(), u"Every byte was read"_s);
+        QVERIFY(ui.find<QLabel>("findingsState")->text().startsWith(u"Read every byte at "_s));
     }
 
     void overviewLeadsToAFile()
@@ -178,7 +178,7 @@ private Q_SLOTS:
         depth->setCurrentIndex(static_cast<int>(CheckDepth::Metadata));
         ui.find<QAbstractButton>("checkStart")->click();
         QVERIFY(ui.settle());
-        const QString facts = ui.find<QLabel>("checkFacts")->text();
+        const QString facts = ui.find<ElidedLabel>("checkFacts")->text();
         QVERIFY2(facts.contains(u"Values not read ("_s), qPrintable(facts));
         QVERIFY(ui.find<QLabel>("findingsState")->text().startsWith(u"Values not read ("_s));
         Checkpoint large;

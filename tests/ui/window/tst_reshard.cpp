@@ -8,6 +8,7 @@
 #include "ui/dialogs/reshard_form.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/pages/jobs_panel.h"
+#include "ui/widgets/elided_label.h"
 
 #include <QComboBox>
 #include <QFile>
@@ -366,7 +367,7 @@ private Q_SLOTS:
         auto* card = ui.window().findChild<JobCard*>();
         QVERIFY(card != nullptr);
         QTRY_COMPARE(job->progress().phase, std::string("waiting"));
-        QVERIFY(ui.window().findChild<QLabel*>(u"statusJobs"_s)->text().contains(u"1"_s));
+        QVERIFY(ui.window().findChild<ElidedLabel*>(u"statusJobs"_s)->text().contains(u"1"_s));
         auto* cancel = card->findChild<QPushButton*>(u"jobCancel"_s);
         QTest::mouseClick(cancel, Qt::LeftButton);
         QVERIFY(!cancel->isEnabled());

@@ -11,6 +11,7 @@
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
 #include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 
@@ -49,7 +50,7 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->fullyRead);
         QCOMPARE(ui.checkpoint()->parallel.dp, 4U);
         QVERIFY(ui.window().windowTitle().contains(u"global_step5"_s));
-        QVERIFY(ui.find<QLabel>("statusTitle")->text().startsWith(u"ZeRO-3"_s));
+        QVERIFY(ui.find<ElidedLabel>("statusTitle")->text().startsWith(u"ZeRO-3"_s));
         QCOMPARE(ui.find<QTableView>("parameterTable")->model()->rowCount(),
             static_cast<int>(ui.checkpoint()->params.size()));
     }
@@ -126,7 +127,7 @@ private Q_SLOTS:
         ui.window().showPage(u"map"_s);
         auto* canvas = ui.find<LayoutMapView>("layoutMap")->canvas();
         QTest::keyClick(canvas, Qt::Key_Right);
-        auto* sum = ui.find<QLabel>("statusSum");
+        auto* sum = ui.find<ElidedLabel>("statusSum");
         QVERIFY(sum->text().contains(u"1 parameter"_s));
         ui.window().selection().selectFile(FileId{0});
         QVERIFY(sum->text().isEmpty());

@@ -23,9 +23,14 @@ struct Words {
 
 QString findingCountText(std::span<const Finding> findings)
 {
-    std::array<uint64_t, 3> counts{};
+    std::array<size_t, 3> counts{};
     for (const Finding& finding : findings)
         ++counts[static_cast<size_t>(finding.severity)];
+    return findingCountText(counts);
+}
+
+QString findingCountText(const std::array<size_t, 3>& counts)
+{
     const auto [infos, warnings, errors] = counts;
     QStringList parts;
     if (errors > 0)
@@ -48,7 +53,7 @@ QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
     if (result->stopped)
         return Words::tr("Stopped before the check was complete");
     const uint64_t unread = bytesNotRead(checkpoint, run.depth());
-    return unread == 0 ? Words::tr("Every byte was read")
+    return unread == 0 ? Words::tr("Read every byte at %1").arg(run.finishedAt().toString(u"HH:mm"_s))
                        : Words::tr("Values not read (%1)").arg(bytesText(unread));
 }
 

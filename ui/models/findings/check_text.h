@@ -5,6 +5,7 @@
 
 #include <QString>
 
+#include <array>
 #include <span>
 
 namespace shardscope::ui {
@@ -13,7 +14,8 @@ class CheckRun;
 
 /// "2 errors, 1 warning", "No problems found". Infos are counted only if there are no others.
 QString findingCountText(std::span<const Finding> findings);
-/// The data that a finished check read: "Every byte was read.", or "Values not read (1.2 GiB)."
+QString findingCountText(const std::array<size_t, 3>& counts); ///< by Severity
+/// The data that a finished check read, and when: "Read every byte at 08:01", or "Values not read (1.2 GiB)"
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui

@@ -26,6 +26,7 @@ public:
         Severity severity = Severity::Info;
         std::string message; ///< empty: the kind
         Place where;
+        bool operator==(const Key&) const = default;
     };
 
     explicit FindingTreeModel(const Theme& theme, QObject* parent = nullptr);
