@@ -32,15 +32,18 @@ void ElidedLabel::setAlignment(Qt::Alignment alignment)
 
 QSize ElidedLabel::sizeHint() const
 {
-    return {fontMetrics().horizontalAdvance(m_text) + 2, fontMetrics().height() + 2};
+    const QMargins around = contentsMargins();
+    return {fontMetrics().horizontalAdvance(m_text) + 2 + around.left() + around.right(),
+        fontMetrics().height() + 2 + around.top() + around.bottom()};
 }
 
 void ElidedLabel::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, foregroundRole()));
-    painter.drawText(rect(), static_cast<int>(m_alignment) | Qt::TextSingleLine,
-        elidedText(m_text, fontMetrics(), width()));
+    const QRect area = contentsRect();
+    painter.drawText(area, static_cast<int>(m_alignment) | Qt::TextSingleLine,
+        elidedText(m_text, fontMetrics(), area.width()));
 }
 
 } // namespace shardscope::ui

@@ -328,6 +328,18 @@ private Q_SLOTS:
             QVERIFY(viewport.layout().isFolded(section));
     }
 
+    void aSelectionBeforeTheFirstLookKeepsTheFit()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* map = ui.find<LayoutMapView>("layoutMap"); // its page was never shown
+        ui.window().selection().selectParam(*ui.checkpoint()->findParam("norm.weight"));
+        ui.window().showPage(u"map"_s);
+        QVERIFY(map->viewport()->isFitted());
+        QVERIFY(map->viewport()->layout().contentHeight() > map->viewport()->size().height() * 8 / 10);
+        QVERIFY(map->canvas()->marks().pinned.has_value());
+    }
+
     void selectedRankIsHighlighted()
     {
         WindowFixture ui;

@@ -8,6 +8,7 @@
 #include "ui/layoutmap/rank_gutter.h"
 #include "ui/style/app_style.h"
 #include "ui/style/theme.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/elided_text.h"
 #include "ui/widgets/message_bar.h"
 
@@ -120,6 +121,27 @@ private Q_SLOTS:
         button.setMenu(&menu);
         button.setText(u"global_step6"_s);
         QVERIFY(button.sizeHint().width() > without + 8);
+    }
+
+    void elidedTextKeepsItsMargins()
+    {
+        ElidedLabel label;
+        label.setText(u"MMMMMMMM"_s);
+        label.setContentsMargins(9, 0, 7, 0);
+        label.resize(label.sizeHint());
+        const QImage image = label.grab().toImage();
+        const QRgb ground = image.pixel(0, 0);
+        const auto isEmpty = [&](int x) {
+            for (int y = 0; y < image.height(); ++y)
+                if (image.pixel(x, y) != ground)
+                    return false;
+            return true;
+        };
+        for (int x = 0; x < 9; ++x)
+            QVERIFY2(isEmpty(x), qPrintable(QString::number(x)));
+        QVERIFY(!isEmpty(12));
+        for (int x = image.width() - 7; x < image.width(); ++x)
+            QVERIFY2(isEmpty(x), qPrintable(QString::number(x)));
     }
 
     void rankLabelsDoNotTouch()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace shardscope::ui {
 
@@ -48,6 +49,7 @@ void MapViewport::setWhole(const std::vector<MapLayout::Size>& sections)
     m_layout = std::make_shared<const MapLayout>(std::move(layout));
     m_x = 0;
     m_y = 0;
+    m_revealLater.reset();
     setSelected({});
     fit();
 }
@@ -64,6 +66,9 @@ void MapViewport::setSize(const QSize& devicePixels, double pixelRatio)
         applyFit();
     }
     clampAndTell();
+    if (const auto block = std::exchange(m_revealLater, std::nullopt)) {
+        reveal(*block);
+    }
 }
 
 void MapViewport::setMargins(int header, int footer)
@@ -273,6 +278,10 @@ void MapViewport::centre(const MapBlock& block)
 void MapViewport::reveal(const MapBlock& block)
 {
     if (block.isEmpty() || block.section >= m_layout->count()) {
+        return;
+    }
+    if (m_size == kNoSize) {
+        m_revealLater = block; // any scrolling now would keep the zoom of a map without a size
         return;
     }
     setFolded(block.section, false);

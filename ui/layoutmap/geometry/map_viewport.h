@@ -96,12 +96,14 @@ private:
     void clampAndTell();
 
     std::shared_ptr<const MapLayout> m_layout = std::make_shared<const MapLayout>();
-    QSize m_size{1, 1};
+    static constexpr QSize kNoSize{1, 1}; ///< before the view was laid out
+    QSize m_size = kNoSize;
     double m_pixelRatio = 1.0;
     int64_t m_x = 0;
     int64_t m_y = 0;
     bool m_fitted = true;
     MapBlock m_selected;
+    std::optional<MapBlock> m_revealLater; ///< when there is a size
 };
 
 } // namespace shardscope::ui
