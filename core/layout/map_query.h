@@ -81,6 +81,8 @@ public:
     /// Worst severity over a block of rows × elements, exact: merging never loses a finding.
     [[nodiscard]] int8_t worstSeverity(
         uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+    /// Whether there are findings at all; O(1).
+    [[nodiscard]] bool hasFindings() const { return !m_severity.isEmpty(); }
     /// Whether any rank in the block is missing or not yet read; O(1).
     [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
 

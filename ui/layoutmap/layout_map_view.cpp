@@ -433,9 +433,24 @@ void LayoutMapView::changeEvent(QEvent* event)
     }
 }
 
+bool LayoutMapView::needsWorker(const std::vector<MapSectionContent>& sections) const
+{
+    constexpr uint64_t kPartsAtOnce = 2000; // a few milliseconds
+    uint64_t parts = 0;
+    for (const MapSectionContent& content : sections) {
+        const uint64_t ranks = content.units.size() < 2
+            ? 1
+            : m_checkpoint->units[index(content.units.front())].partition.ranks();
+        parts += content.tensors.size() + content.units.size() * std::max<uint64_t>(ranks / 8, 1);
+    }
+    return parts > kPartsAtOnce;
+}
+
 void LayoutMapView::showSections(bool keepZoom)
 {
-    if (!m_checkpoint || mapSections(*m_checkpoint).empty()) {
+    m_maker.cancel();
+    const auto sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
+    if (sections.empty()) {
         setStack(nullptr, false);
         return;
     }
@@ -443,9 +458,27 @@ void LayoutMapView::showSections(bool keepZoom)
     if (std::find(names.begin(), names.end(), m_subject.state) == names.end()) {
         m_subject.state = names.front();
     }
-    setStack(std::make_shared<const MapStack>(
-                 m_checkpoint, m_subject, MapSource::Shared{.looks = m_looks, .names = m_names}, m_findings),
-        keepZoom);
+    const auto make
+        = [checkpoint = m_checkpoint, subject = m_subject,
+              shared = MapSource::Shared{.looks = m_looks, .names = m_names}, findings = m_findings] {
+              return std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
+          };
+    if (!needsWorker(sections)) {
+        setStack(make(), keepZoom);
+        return;
+    }
+    const MapStackPtr& shown = m_canvas->stack();
+    if (shown && &shown->checkpoint() != m_checkpoint.get()) {
+        setStack(nullptr, false);
+    }
+    m_maker.run<MapStackPtr>(
+        [make](const std::stop_token&, const std::function<void(MapStackPtr)>& deliver) { deliver(make()); },
+        [this, keepZoom](const MapStackPtr& stack) { setStack(stack, keepZoom); });
+}
+
+bool LayoutMapView::isBusy() const
+{
+    return m_maker.isRunning() || m_canvas->tilesUnderWay() > 0;
 }
 
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)

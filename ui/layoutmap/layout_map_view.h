@@ -5,6 +5,7 @@
 // ui/layoutmap/{tiles,geometry}, ui/{controls,models,widgets,text,style}, core/{layout,base}. Start with
 // LayoutMapView; others need no more than it, MapLegend and MapPicture.
 
+#include "ui/jobs/latest_only.h"
 #include "ui/layoutmap/geometry/map_bookmarks.h"
 #include "ui/layoutmap/map_canvas.h"
 
@@ -65,6 +66,8 @@ public:
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
     [[nodiscard]] std::optional<uint32_t> section() const { return m_subject.section; }
     [[nodiscard]] MapQuery::Projection projection() const { return m_subject.projection; }
+    /// Sections or tiles are still being made.
+    [[nodiscard]] bool isBusy() const;
     [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
     [[nodiscard]] MapCanvas* canvas() const { return m_canvas; }
     [[nodiscard]] const MapPinnedRows& pinnedRows() const { return *m_pinned; }
@@ -83,6 +86,8 @@ private:
     void connectChildren();
     void applyTheme();
     void showSections(bool keepZoom);
+    /// Whether the sections have so many parts that they are made on a worker.
+    [[nodiscard]] bool needsWorker(const std::vector<MapSectionContent>& sections) const;
     void setStack(const MapStackPtr& stack, bool keepZoom);
     void useDefaults();
     void updateMargins();
@@ -108,6 +113,7 @@ private:
     MapSubject m_subject;
     MapStyle m_style;
     MapBookmarks m_bookmarks;
+    LatestOnly m_maker{WorkLength::Short}; ///< of sections
 
     MapViewport* m_viewport;
     MapHeader* m_header = nullptr;

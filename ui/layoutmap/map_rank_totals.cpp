@@ -153,7 +153,7 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
 QString MapRankTotals::tooltipFor(const MapSource& source, uint32_t row)
 {
     const auto sum = source.amounts(row, 0, source.columns());
-    const auto all = source.sum(0, source.rows(), 0, source.columns());
+    const auto all = source.total();
     const double mean = static_cast<double>(all.bytes) / std::max<uint32_t>(source.rows(), 1);
     const double balance = mean > 0 ? 100.0 * static_cast<double>(sum.bytes) / mean : 100.0;
     const QString title

@@ -153,7 +153,7 @@ void CompareMaps::followRight(const SelectedThing& thing)
 
 bool CompareMaps::isDrawn() const
 {
-    return m_left->canvas()->tilesUnderWay() == 0 && m_right->canvas()->tilesUnderWay() == 0;
+    return !m_left->isBusy() && !m_right->isBusy();
 }
 
 } // namespace shardscope::ui

@@ -30,7 +30,7 @@ void MapPage::showSession(const Session& session)
 
 bool MapPage::isBusy() const
 {
-    return isVisible() && m_map->canvas()->tilesUnderWay() > 0;
+    return isVisible() && m_map->isBusy();
 }
 
 MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)

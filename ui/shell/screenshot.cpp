@@ -48,7 +48,7 @@ bool complain(const QString& text)
 bool drawn(const QWidget& window)
 {
     for (const LayoutMapView* map : window.findChildren<LayoutMapView*>())
-        if (map->isVisible() && map->canvas()->tilesUnderWay() > 0)
+        if (map->isVisible() && map->isBusy())
             return false;
     return true;
 }

@@ -299,6 +299,42 @@ private Q_SLOTS:
         QCOMPARE(map->canvas()->marks().pinned, pinned); // it was the first one
     }
 
+    void manyPartsAreMadeOnAWorker()
+    {
+        WindowFixture ui;
+        LayoutMapView view(&ui.theme());
+        view.resize(1000, 600);
+        view.show();
+        const auto checkpoint
+            = test::makeSyntheticCheckpoint({.stage = 3, .ranks = 2, .params = 12, .frozen = 3000});
+        view.setCheckpoint(checkpoint);
+        QVERIFY(view.isBusy());
+        QVERIFY(view.canvas()->stack() == nullptr);
+        QTRY_VERIFY(view.canvas()->stack() != nullptr);
+        const MapStack& stack = *view.canvas()->stack();
+        const MapSource& frozen = stack.source(stack.count() - 1);
+        QCOMPARE(frozen.parts().size(), size_t{3000});
+        // What is known in advance is what queries of every part add up to.
+        MapQuery::Sum all;
+        for (const MapQuery& part : frozen.parts()) {
+            const auto one = part.sum(0, part.rows(), 0, part.columns());
+            all.elements += one.elements;
+            all.padding += one.padding;
+            all.bytes += one.bytes;
+            all.params += one.params;
+        }
+        QCOMPARE(frozen.total().elements, all.elements);
+        QCOMPARE(frozen.total().padding, all.padding);
+        QCOMPARE(frozen.total().bytes, all.bytes);
+        QCOMPARE(frozen.total().params, all.params);
+        QCOMPARE(frozen.total().ranks, 2U);
+        // Another checkpoint before it is done: only that one is shown.
+        view.setCheckpoint(checkpoint);
+        view.setCheckpoint(test::makeSyntheticCheckpoint({.stage = 2, .ranks = 2, .params = 5}));
+        QTest::qWait(50);
+        QCOMPARE(view.canvas()->stack()->count(), 1U);
+    }
+
     void headersFold()
     {
         WindowFixture ui;

@@ -17,12 +17,33 @@ MapSource::MapSource(std::vector<MapQuery> parts, Shared shared)
     for (const MapQuery& part : m_parts) {
         m_begins.push_back(m_begins.back() + part.columns());
     }
+    m_hasFindings = std::any_of(
+        m_parts.begin(), m_parts.end(), [](const MapQuery& part) { return part.hasFindings(); });
     if (m_parts.size() > 1) {
-        m_missingRows.resize(rows());
-        for (uint32_t row = 0; row < rows(); ++row) {
-            m_missingRows[row] = std::any_of(m_parts.begin(), m_parts.end(),
-                [row](const MapQuery& part) { return part.anyMissing(row, row + 1); });
-        }
+        lookAtParts();
+    }
+}
+
+void MapSource::lookAtParts()
+{
+    m_missingRows.resize(rows());
+    for (uint32_t row = 0; row < rows(); ++row) {
+        m_missingRows[row] = std::any_of(m_parts.begin(), m_parts.end(),
+            [row](const MapQuery& part) { return part.anyMissing(row, row + 1); });
+        const MapQuery::Sum sum
+            = sumOfParts(0, columns(), [row](const MapQuery& part, uint64_t from, uint64_t to) {
+                  return part.amounts(row, row + 1, from, to);
+              });
+        m_rowSums.push_back(sum);
+        m_total.elements += sum.elements;
+        m_total.padding += sum.padding;
+        m_total.stored += sum.stored;
+        m_total.bytes += sum.bytes;
+        m_total.ranks += sum.ranks;
+        m_total.files += sum.files;
+    }
+    for (const MapQuery& part : m_parts) {
+        m_total.params += part.flat().params.size();
     }
 }
 
@@ -103,7 +124,7 @@ int8_t MapSource::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t beg
 {
     end = std::min(end, columns());
     int8_t worst = -1;
-    if (begin >= end) {
+    if (begin >= end || !m_hasFindings) {
         return worst;
     }
     for (size_t part = partAt(begin); part < m_parts.size() && m_begins[part] < end; ++part) {
@@ -159,9 +180,17 @@ MapQuery::Sum MapSource::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin,
 
 MapQuery::Sum MapSource::amounts(uint32_t row, uint64_t begin, uint64_t end) const
 {
+    if (row < m_rowSums.size() && begin == 0 && end >= columns()) {
+        return m_rowSums[row];
+    }
     return sumOfParts(begin, end, [&](const MapQuery& part, uint64_t from, uint64_t to) {
         return part.amounts(row, row + 1, from, to);
     });
+}
+
+MapQuery::Sum MapSource::total() const
+{
+    return m_parts.size() > 1 ? m_total : sum(0, rows(), 0, columns());
 }
 
 bool MapSource::hasEqualRows() const

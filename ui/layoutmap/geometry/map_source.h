@@ -27,7 +27,8 @@ inline constexpr std::array<MapColourMode, 4> kMapColourModes
 /// after another (frozen parameters, and tensors of distributed checkpoints, are a unit each), with hues and
 /// layer numbers per parameter.
 ///
-/// Immutable after construction, shared by the GUI thread and the tile workers.
+/// Immutable after construction, shared by the GUI thread and the tile workers. Construction costs O(parts ×
+/// rows) for several parts.
 class MapSource
 {
 public:
@@ -79,8 +80,10 @@ public:
     [[nodiscard]] int8_t worstSeverity(uint32_t row) const;
     [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
     [[nodiscard]] MapQuery::Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
-    /// Of a part of one row; parameters are not counted.
+    /// Of a part of one row; parameters are not counted. Whole rows are known.
     [[nodiscard]] MapQuery::Sum amounts(uint32_t row, uint64_t begin, uint64_t end) const;
+    /// Of everything; known where there are several parts.
+    [[nodiscard]] MapQuery::Sum total() const;
 
     /// Rows that all have the same parameter at the same offset: ZeRO-3 as partitions.
     [[nodiscard]] bool hasEqualRows() const;
@@ -118,12 +121,17 @@ public:
     [[nodiscard]] QString labelOf(ParamId param) const;
 
 private:
+    void lookAtParts();
     template <class Add>
     [[nodiscard]] MapQuery::Sum sumOfParts(uint64_t begin, uint64_t end, Add add) const;
 
     std::vector<MapQuery> m_parts;
     std::vector<uint64_t> m_begins; ///< first element of each part, and the number of all
-    std::vector<bool> m_missingRows; ///< of several parts
+    // Of several parts, so that no query has to visit all of them:
+    std::vector<bool> m_missingRows;
+    std::vector<MapQuery::Sum> m_rowSums;
+    MapQuery::Sum m_total;
+    bool m_hasFindings = false;
     MapNamesPtr m_names;
     uint32_t m_number;
 };

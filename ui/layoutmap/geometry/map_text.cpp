@@ -142,7 +142,7 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit)
 
 QString MapText::sectionFacts(const MapSource& source)
 {
-    const MapQuery::Sum all = source.sum(0, source.rows(), 0, source.columns());
+    const MapQuery::Sum all = source.total();
     QStringList facts;
     const bool oneType = std::all_of(source.parts().begin(), source.parts().end(), [&](const MapQuery& part) {
         return part.flat().states[part.stateIndex()].dtype == source.state().dtype;
