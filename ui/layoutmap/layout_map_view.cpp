@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
-#include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_header.h"
 #include "ui/layoutmap/map_interaction.h"
 #include "ui/layoutmap/map_layer_strip.h"
 #include "ui/layoutmap/map_legend.h"
-#include "ui/layoutmap/map_menu.h"
 #include "ui/layoutmap/map_minimap.h"
 #include "ui/layoutmap/map_pinned_rows.h"
 #include "ui/layoutmap/map_rank_totals.h"
@@ -17,11 +15,8 @@
 #include "ui/layoutmap/rank_gutter.h"
 #include "ui/style/theme.h"
 
-#include <QApplication>
-#include <QClipboard>
 #include <QEvent>
 #include <QGridLayout>
-#include <QMenu>
 
 #include <algorithm>
 #include <cmath>
@@ -303,76 +298,6 @@ void LayoutMapView::applyStyle()
     m_canvas->setMapStyle(m_style);
     m_pinned->setMapStyle(m_style);
     m_legend->setMapStyle(m_style);
-}
-
-void LayoutMapView::pinRow(MapSource::Point row)
-{
-    if (projection() == MapQuery::Projection::Unrolled) {
-        m_link->say(tr("All ranks are one line here. There is no row to pin."));
-    } else if (!m_pinned->toggle(row)) {
-        m_link->say(tr("No more than %1 rows can be pinned.").arg(MapPinnedRows::kMaxRows));
-    }
-}
-
-void LayoutMapView::toggleMark(MapSource::Point point)
-{
-    m_bookmarks.toggle(m_canvas->stack()->sourceAt(point), point);
-    showMarks();
-}
-
-void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
-    const std::optional<uint32_t>& header, const QPoint& globalPosition)
-{
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("mapMenu"));
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    const auto section = point ? std::optional(point->section) : header;
-    if (point) {
-        const MapSource& source = m_canvas->stack()->sourceAt(*point);
-        const ParamId param = m_canvas->stack()->cellAt(*point).param;
-        if (param != kNoParam) {
-            menu->addAction(tr("&Open Parameter"), this, [this, param] { Q_EMIT parameterActivated(param); });
-            menu->addSeparator();
-        }
-        for (const MapCopy& copy : mapCopies(source, *point)) {
-            menu->addAction(
-                copy.title, this, [text = copy.text] { QApplication::clipboard()->setText(text); });
-        }
-        menu->addSeparator();
-        menu->addAction(tr("&Zoom to Cell"), this,
-            [this, block = cellBlock(source, *point)] { m_viewport->zoomTo(block); });
-        menu->addAction(tr("&Pin or Unpin Rank") + QStringLiteral("\tP"), this,
-            [this, place = *point] { pinRow(place); });
-        menu->addAction(tr("Set or Remove &Mark") + QStringLiteral("\tM"), this,
-            [this, place = *point] { toggleMark(place); });
-        menu->addSeparator();
-    }
-    if (section && m_canvas->stack()->count() > 1) {
-        menu->addAction(
-            tr("Show &Only This Section"), this, [this, number = *section] { setSection(number); });
-        const bool folded = m_viewport->layout().isFolded(*section);
-        menu->addAction((folded ? tr("Un&fold Section") : tr("&Fold Section")) + QStringLiteral("\tH"), this,
-            [this, number = *section, folded] { m_viewport->setFolded(number, !folded); });
-    } else if (m_subject.section && !m_compact) {
-        menu->addAction(tr("Show &Everything"), this, [this] { setSection(std::nullopt); });
-    }
-    menu->addAction(tr("F&it the Page") + QStringLiteral("\t0"), m_viewport, &MapViewport::fit);
-    menu->popup(globalPosition);
-}
-
-void LayoutMapView::goToNextMark()
-{
-    auto* cursor = m_interaction->cursor();
-    cursor->goTo(m_bookmarks.next(*m_canvas->stack(), cursor->place()), tr("No marks. Press M to set one."));
-}
-
-void LayoutMapView::showMarks()
-{
-    auto marks = m_canvas->marks();
-    marks.dropped
-        = m_canvas->stack() ? m_bookmarks.pointsOf(*m_canvas->stack()) : std::vector<MapSource::Point>{};
-    m_canvas->setMarks(marks);
-    m_ruler->setMarked(std::move(marks.dropped));
 }
 
 void LayoutMapView::updateRuler()
