@@ -200,19 +200,44 @@ void MapSelectionLink::showNothing(const SelectedThing& thing)
 {
     auto marks = m_canvas->marks();
     marks.param = kNoParam;
-    marks.pinned.reset();
+    marks.pinned = placeOf(thing);
     m_canvas->setMarks(marks);
+    const auto at = marks.pinned ? marks.pinned : rankOf(thing);
+    if (at) {
+        m_viewport->reveal({{at->row, at->row + uint64_t{1}}, {at->element, at->element + 1}, at->section});
+    }
+    if (marks.pinned) {
+        m_canvas->setAccessibleDescription(sentenceAt(*marks.pinned));
+    }
+}
+
+std::optional<MapSource::Point> MapSelectionLink::placeOf(const SelectedThing& thing) const
+{
+    const MapStack& stack = *m_canvas->stack();
+    const auto section = thing.block && thing.unit != kNoUnit ? stack.sectionOf(thing.unit) : std::nullopt;
+    const auto part = section ? stack.source(*section).partOf(thing.unit) : std::nullopt;
+    if (!part) {
+        return std::nullopt;
+    }
+    const FlatPartition& partition = stack.source(*section).parts()[*part].flat().partition;
+    const bool isThere
+        = thing.block->rankBegin < partition.ranks() && thing.block->begin < partition.partitionElements();
+    return isThere
+        ? std::optional(stack.source(*section).pointOf(thing.block->rankBegin, thing.block->begin, *part))
+        : std::nullopt;
+}
+
+std::optional<MapSource::Point> MapSelectionLink::rankOf(const SelectedThing& thing) const
+{
     const MapStack& stack = *m_canvas->stack();
     const auto wanted = thing.unit == kNoUnit ? std::nullopt : stack.sectionOf(thing.unit);
     for (uint32_t section = wanted.value_or(0); thing.rank && section < stack.count(); ++section) {
         const MapSource& source = stack.source(section);
         if (const auto row = rowOfRank(source.checkpoint(), source.unit(), *thing.rank)) {
-            const auto point = source.pointOf(*row, 0);
-            m_viewport->reveal(
-                {{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}, point.section});
-            return;
+            return source.pointOf(*row, 0);
         }
     }
+    return std::nullopt;
 }
 
 } // namespace shardscope::ui

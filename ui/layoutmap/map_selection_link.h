@@ -44,6 +44,9 @@ private:
     void markRank(const std::optional<uint32_t>& rank);
     void showParam(const MapSource& source, ParamId param, const SelectedThing& thing);
     void showNothing(const SelectedThing& thing);
+    /// The beginning of the selected block; of the row of the selected rank.
+    [[nodiscard]] std::optional<MapSource::Point> placeOf(const SelectedThing& thing) const;
+    [[nodiscard]] std::optional<MapSource::Point> rankOf(const SelectedThing& thing) const;
 
     MapCanvas* m_canvas;
     MapViewport* m_viewport;

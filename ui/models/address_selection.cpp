@@ -42,6 +42,7 @@ Result<SelectedThing> selectionAt(const Checkpoint& checkpoint, const Address& a
             : rowOfRank(checkpoint, checkpoint.units[index(thing.unit)], *thing.rank);
         if (row)
             thing.block = FlatBlock{*row, *row + 1, location.flat->element, location.flat->element + 1};
+        thing.isPadding = row && location.padding;
         if (thing.state.empty())
             thing.state = location.flat->state;
     }

@@ -232,7 +232,7 @@ std::optional<PaddingRun> selectedPadding(const Checkpoint& checkpoint, const Se
         return std::nullopt;
     const FlatUnit& unit = checkpoint.units[index(thing.unit)];
     for (const UnitState& state : unit.states) {
-        if (state.name == thing.state)
+        if (thing.state.empty() || state.name == thing.state)
             return paddingAt(unit, state, thing.block->rankBegin, thing.block->begin);
     }
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_layer_strip.h"
 #include "ui/layoutmap/map_menu.h"
+#include "ui/models/address_selection.h"
 #include "ui/pages/details_panel.h"
 #include "ui/text/padding_text.h"
 
@@ -297,6 +298,26 @@ private Q_SLOTS:
         QTRY_VERIFY2(details->title().startsWith(u"Padding of dp "_s), qPrintable(details->title()));
         QTest::keyClick(map->canvas(), Qt::Key_Z, Qt::ShiftModifier);
         QCOMPARE(map->canvas()->marks().pinned, pinned); // it was the first one
+    }
+
+    void anAddressOfPaddingMarksIt()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(u"map"_s);
+        const MapCanvas& canvas = *ui.find<LayoutMapView>("layoutMap")->canvas();
+        const auto wanted = nextPadding(*canvas.stack(), {}, MapStep::Forward, isShown);
+        QVERIFY(wanted.has_value());
+        const MapSource& source = canvas.stack()->sourceAt(*wanted);
+        const auto place = source.placeOf(wanted->row, wanted->element);
+        const std::string address = formatAddress(flatAddressOf(
+            *ui.checkpoint(), source.unitAt(wanted->element), place.rank, place.offset, "fp32"));
+        const auto thing = selectionOf(*ui.checkpoint(), QString::fromStdString(address));
+        QVERIFY(thing.has_value() && thing->isPadding);
+        ui.window().selection().select(*thing);
+        QVERIFY(canvas.marks().pinned == wanted);
+        auto* details = ui.find<DetailsPanel>("detailsPanel");
+        QTRY_VERIFY2(details->title().startsWith(u"Padding of dp "_s), qPrintable(details->title()));
     }
 
     void manyPartsAreMadeOnAWorker()
