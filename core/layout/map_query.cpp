@@ -39,26 +39,32 @@ ParamLooksPtr paramLooks(const Checkpoint& checkpoint)
 
 MapQuery::MapQuery(
     CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks, std::span<const Finding> more)
+    : MapQuery(checkpoint, subject, std::move(looks), PlacedFindings(*checkpoint, more))
+{
+}
+
+MapQuery::MapQuery(
+    CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks, const PlacedFindings& findings)
     : m_checkpoint(std::move(checkpoint))
     , m_unit(subject.unit)
     , m_projection(subject.projection)
     , m_state(subject.stateIndex)
     , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
-    , m_severity(*m_checkpoint, m_unit, m_state, more)
+    , m_severity(*m_checkpoint, flat(), m_unit, m_state, findings)
 {
     lookAtRanks();
     findMissing();
 }
 
 MapQuery::MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> tensor, Projection projection,
-    ParamLooksPtr looks, std::span<const Finding> more)
+    ParamLooksPtr looks, const PlacedFindings& findings)
     : m_checkpoint(std::move(checkpoint))
     , m_tensor(std::move(tensor))
     , m_unit(kNoUnit)
     , m_projection(projection)
     , m_state(0)
     , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
-    , m_severity(*m_checkpoint, *m_tensor, more)
+    , m_severity(*m_checkpoint, *m_tensor, kNoUnit, m_state, findings)
 {
     lookAtRanks();
     findMissing();

@@ -64,9 +64,12 @@ public:
     MapQuery(CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
 
+    /// The same, for many units of one checkpoint.
+    MapQuery(CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks,
+        const PlacedFindings& findings);
     /// Of a unit that is not in the checkpoint: one tensor (whole_units.h). unit() is kNoUnit.
     MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> tensor, Projection projection,
-        ParamLooksPtr looks = nullptr, std::span<const Finding> more = {});
+        ParamLooksPtr looks, const PlacedFindings& findings);
 
     [[nodiscard]] uint32_t rows() const;
     /// Elements of a row, padding included.

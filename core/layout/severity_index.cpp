@@ -7,7 +7,6 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 namespace shardscope {
 
@@ -15,7 +14,6 @@ namespace shardscope {
 class SeverityIndexBuilder
 {
 public:
-    /// `id` is kNoUnit for a tensor that is not in a unit of the checkpoint.
     SeverityIndexBuilder(const Checkpoint& checkpoint, const FlatUnit& unit, UnitId id, uint32_t stateIndex,
         SeverityIndex& out)
         : m_checkpoint(checkpoint)
@@ -26,20 +24,20 @@ public:
     {
     }
 
-    void add(const Finding& finding)
+    void add(const PlacedFindings::Item& item)
     {
-        m_level = &m_out.m_levels[static_cast<size_t>(finding.severity)];
-        const Place& where = finding.where;
+        m_level = &m_out.m_levels[static_cast<size_t>(item.finding->severity)];
+        const Place& where = item.finding->where;
         if (const ParamAddress* param = where.param()) {
-            const auto id = m_checkpoint.findParam(param->name);
-            if (id && (param->state.empty() || concernsState(param->state)))
-                markParam(*id, param->range);
+            if (isHere(item.param) && (param->state.empty() || concernsState(param->state)))
+                markParam(item.param, param->range);
         } else if (const FlatAddress* flat = where.flat()) {
             markFlat(*flat);
-        } else if (const FileAddress* bytes = where.bytes()) {
-            markFileAddress(*bytes);
-        } else if (const auto file = fileOf(where.file())) {
-            markFile(*file);
+        } else if (item.file != kNoFile) {
+            if (const FileAddress* bytes = where.bytes())
+                markFileAddress(*bytes, item.file);
+            else
+                markFile(item.file);
         }
     }
 
@@ -89,13 +87,15 @@ private:
 
     void markRank(uint32_t rank) { markRun(rank, 0, m_unit.partition.partitionElements()); }
 
+    [[nodiscard]] bool isHere(ParamId id) const
+    {
+        return id != kNoParam && m_checkpoint.params[index(id)].unit == m_unitId
+            && (m_unitId != kNoUnit || m_unit.params.front() == id);
+    }
+
     void markParam(ParamId id, std::optional<std::pair<uint64_t, uint64_t>> range)
     {
-        const ParamId shared = m_checkpoint.params[index(id)].sharedWith;
-        const ParamId owner = index(shared) < m_checkpoint.params.size() ? shared : id;
-        const Parameter* param = &m_checkpoint.params[index(owner)];
-        if (param->unit != m_unitId || (m_unitId == kNoUnit && m_unit.params.front() != owner))
-            return;
+        const Parameter* param = &m_checkpoint.params[index(id)];
         const uint64_t begin = range ? std::min(range->first, param->elements) : 0;
         const uint64_t end = range ? std::min(range->second, param->elements) : param->elements;
         if (begin >= end)
@@ -120,19 +120,6 @@ private:
             markRun(*share, address.element, address.element + 1);
     }
 
-    /// Checkpoints may have a unit per parameter: the names are read when a finding is about a file.
-    [[nodiscard]] std::optional<FileId> fileOf(std::string_view name)
-    {
-        if (name.empty())
-            return std::nullopt;
-        const auto files
-            = static_cast<uint32_t>(std::exchange(m_filesNamed, true) ? 0 : m_checkpoint.files.size());
-        for (uint32_t i = 0; i < files; ++i)
-            m_fileByName.emplace(m_checkpoint.files[i].name, FileId{i});
-        const auto file = m_fileByName.find(name);
-        return file == m_fileByName.end() ? std::nullopt : std::optional(file->second);
-    }
-
     /// The rank of this unit with its shard, present or missing, in that file.
     [[nodiscard]] std::optional<uint32_t> rankIn(FileId id) const
     {
@@ -155,18 +142,17 @@ private:
             markRank(*rank);
     }
 
-    void markFileAddress(const FileAddress& address)
+    void markFileAddress(const FileAddress& address, FileId file)
     {
-        const auto file = fileOf(address.path);
-        const auto rank = file ? rankIn(*file) : std::nullopt;
+        const auto rank = rankIn(file);
         if (!rank)
             return;
-        const auto& content = m_checkpoint.file(*file).content;
+        const auto& content = m_checkpoint.file(file).content;
         const auto record
             = content && !address.record.empty() ? content->zip().find(address.record) : std::nullopt;
         if (record && address.record.starts_with("data/"))
             return markRecord(*rank, *record);
-        const bool marked = address.record.empty() && markByte(*rank, *file, address.byte);
+        const bool marked = address.record.empty() && markByte(*rank, file, address.byte);
         if (!marked) // a record that is unknown or has no tensor concerns everything
             markRank(*rank);
     }
@@ -209,8 +195,6 @@ private:
     const UnitState& m_state;
     SeverityIndex& m_out;
     SeverityIndex::Level* m_level = nullptr;
-    std::unordered_map<std::string_view, FileId> m_fileByName;
-    bool m_filesNamed = false;
 };
 
 namespace {
@@ -248,25 +232,37 @@ bool touchesBlock(const std::vector<Run>& runs, uint64_t width, const Block& blo
 
 } // namespace
 
-SeverityIndex::SeverityIndex(
-    const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more)
+PlacedFindings::PlacedFindings(const Checkpoint& checkpoint, std::span<const Finding> more)
 {
-    add({checkpoint, checkpoint.units[index(unit)], unit, stateIndex, *this}, checkpoint, more);
-}
-
-SeverityIndex::SeverityIndex(
-    const Checkpoint& checkpoint, const FlatUnit& tensor, std::span<const Finding> more)
-{
-    add({checkpoint, tensor, kNoUnit, 0, *this}, checkpoint, more);
-}
-
-void SeverityIndex::add(
-    SeverityIndexBuilder builder, const Checkpoint& checkpoint, std::span<const Finding> more)
-{
+    if (checkpoint.findings.empty() && more.empty())
+        return;
+    std::unordered_map<std::string_view, FileId> fileByName;
+    for (uint32_t i = 0; i < checkpoint.files.size(); ++i)
+        fileByName.emplace(checkpoint.files[i].name, FileId{i});
+    const auto add = [&](const Finding& finding) {
+        Item item{.finding = &finding};
+        if (const ParamAddress* param = finding.where.param()) {
+            item.param = checkpoint.findParam(param->name).value_or(kNoParam);
+            if (item.param != kNoParam
+                && index(checkpoint.params[index(item.param)].sharedWith) < checkpoint.params.size())
+                item.param = checkpoint.params[index(item.param)].sharedWith;
+        } else if (const auto file = fileByName.find(finding.where.file()); file != fileByName.end()) {
+            item.file = file->second;
+        }
+        m_items.push_back(item);
+    };
     for (const Finding& finding : checkpoint.findings)
-        builder.add(finding);
+        add(finding);
     for (const Finding& finding : more)
-        builder.add(finding);
+        add(finding);
+}
+
+SeverityIndex::SeverityIndex(const Checkpoint& checkpoint, const FlatUnit& unit, UnitId id,
+    uint32_t stateIndex, const PlacedFindings& findings)
+{
+    SeverityIndexBuilder builder(checkpoint, unit, id, stateIndex, *this);
+    for (const PlacedFindings::Item& item : findings.items())
+        builder.add(item);
     builder.finish();
 }
 

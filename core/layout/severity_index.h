@@ -10,7 +10,23 @@
 
 namespace shardscope {
 
-class SeverityIndexBuilder;
+/// The findings of a checkpoint with the parameter or file that each is about, looked up once for all units.
+/// It refers to the findings that it was made from. Immutable; thread-safe.
+class PlacedFindings
+{
+public:
+    struct Item {
+        const Finding* finding = nullptr;
+        ParamId param = kNoParam; ///< the owner, of an alias
+        FileId file = kNoFile;
+    };
+    /// `more`: findings besides the checkpoint's own, for example the doctor's.
+    explicit PlacedFindings(const Checkpoint& checkpoint, std::span<const Finding> more = {});
+    [[nodiscard]] const std::vector<Item>& items() const { return m_items; }
+
+private:
+    std::vector<Item> m_items;
+};
 
 /// The places of a checkpoint's findings in one state of one flat unit, for the worst severity in a block.
 ///
@@ -23,11 +39,9 @@ class SeverityIndex
 {
 public:
     SeverityIndex() = default;
-    /// `more`: findings besides the checkpoint's own, for example the doctor's.
-    SeverityIndex(
-        const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more = {});
-    /// The same of a unit that is not in the checkpoint: one tensor (whole_units.h).
-    SeverityIndex(const Checkpoint& checkpoint, const FlatUnit& tensor, std::span<const Finding> more = {});
+    /// `id` is kNoUnit for a unit that is not in the checkpoint: one tensor (whole_units.h).
+    SeverityIndex(const Checkpoint& checkpoint, const FlatUnit& unit, UnitId id, uint32_t stateIndex,
+        const PlacedFindings& findings);
 
     [[nodiscard]] bool isEmpty() const { return m_empty; }
     /// Worst severity over ranks [rankBegin, rankEnd) × flat offsets [begin, end), exact: −1 none, 0 info, 1
@@ -37,7 +51,6 @@ public:
 
 private:
     friend class SeverityIndexBuilder;
-    void add(SeverityIndexBuilder builder, const Checkpoint& checkpoint, std::span<const Finding> more);
 
     /// Elements rank · partition + offset: whole ranks, single elements, and all parameters of Contiguous
     /// units.

@@ -113,13 +113,10 @@ void LayoutMapView::connectChildren()
                                                                        : MapQuery::Projection::Partitions);
     });
     connect(m_gutter, &RankGutter::rowClicked, m_link, &MapSelectionLink::selectRow);
-    connect(m_gutter, &RankGutter::headerClicked, this, [this](uint32_t section) {
-        m_viewport->setFolded(section, !m_viewport->layout().isFolded(section));
-    });
+    connect(m_gutter, &RankGutter::headerClicked, m_viewport, &MapViewport::toggleFolded);
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
     connect(m_link, &MapSelectionLink::stateWanted, this, [this](const std::string& state) {
-        const auto states = mapStates(*m_checkpoint);
-        if (std::find(states.begin(), states.end(), state) != states.end()) {
+        if (std::find(m_states.begin(), m_states.end(), state) != m_states.end()) {
             setState(std::string_view(state));
         }
     });
@@ -147,18 +144,20 @@ void LayoutMapView::applyTheme()
 void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
 {
     const bool sameRun = m_checkpoint && checkpoint && m_checkpoint->runFolder == checkpoint->runFolder;
-    const size_t sectionsBefore = m_checkpoint ? mapSections(*m_checkpoint).size() : 0;
+    const size_t sectionsBefore = m_sections.size();
     m_checkpoint = std::move(checkpoint);
     m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
     m_names = m_checkpoint ? std::make_shared<const MapNames>(m_checkpoint) : nullptr;
+    m_sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
+    m_states = m_checkpoint ? mapStates(*m_checkpoint) : std::vector<std::string>{};
     m_findings.clear();
     if (!sameRun) {
         useDefaults();
     }
-    if (m_checkpoint && mapSections(*m_checkpoint).size() != sectionsBefore) {
+    if (m_sections.size() != sectionsBefore) {
         m_subject.section.reset();
     }
-    m_header->setCheckpoint(m_checkpoint);
+    m_header->setChoices(m_checkpoint, m_sections, m_states);
     showSections(sameRun);
 }
 
@@ -196,7 +195,7 @@ void LayoutMapView::setFindings(std::vector<Finding> findings)
 
 void LayoutMapView::setSection(std::optional<uint32_t> section)
 {
-    const bool known = m_checkpoint && (!section || *section < mapSections(*m_checkpoint).size());
+    const bool known = !section || *section < m_sections.size();
     if (known && section != m_subject.section) {
         m_subject.section = section;
         showSections(false);
@@ -205,9 +204,8 @@ void LayoutMapView::setSection(std::optional<uint32_t> section)
 
 void LayoutMapView::setUnit(UnitId unit)
 {
-    const auto sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
-    for (uint32_t section = 0; section < sections.size(); ++section) {
-        const auto& units = sections[section].units;
+    for (uint32_t section = 0; section < m_sections.size(); ++section) {
+        const auto& units = m_sections[section].units;
         if (std::find(units.begin(), units.end(), unit) != units.end()) {
             setSection(section);
         }
@@ -216,13 +214,9 @@ void LayoutMapView::setUnit(UnitId unit)
 
 void LayoutMapView::setState(int state)
 {
-    if (!m_checkpoint) {
-        return;
-    }
-    const auto names = mapStates(*m_checkpoint);
     const size_t wanted = state < 0 ? 0 : static_cast<size_t>(state);
-    if (!names.empty()) {
-        setState(std::string_view(names[wanted < names.size() ? wanted : 0]));
+    if (!m_states.empty()) {
+        setState(std::string_view(m_states[wanted < m_states.size() ? wanted : 0]));
     }
 }
 
@@ -358,15 +352,17 @@ void LayoutMapView::changeEvent(QEvent* event)
     }
 }
 
-bool LayoutMapView::needsWorker(const std::vector<MapSectionContent>& sections) const
+bool LayoutMapView::needsWorker() const
 {
     constexpr uint64_t kPartsAtOnce = 2000; // a few milliseconds
     uint64_t parts = 0;
-    for (const MapSectionContent& content : sections) {
-        const uint64_t ranks = content.units.size() < 2
-            ? 1
-            : m_checkpoint->units[index(content.units.front())].partition.ranks();
-        parts += content.tensors.size() + content.units.size() * std::max<uint64_t>(ranks / 8, 1);
+    for (const MapSectionContent& content : m_sections) {
+        parts += content.tensors.size() + content.units.size();
+        // A unit of several in a row costs as much as another one for every few of its ranks.
+        if (content.units.size() > 1) {
+            const FlatUnit& unit = m_checkpoint->units[index(content.units.front())];
+            parts += content.units.size() * unit.partition.ranks() / 8;
+        }
     }
     return parts > kPartsAtOnce;
 }
@@ -374,21 +370,19 @@ bool LayoutMapView::needsWorker(const std::vector<MapSectionContent>& sections) 
 void LayoutMapView::showSections(bool keepZoom)
 {
     m_maker.cancel();
-    const auto sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
-    if (sections.empty()) {
+    if (m_sections.empty()) {
         setStack(nullptr, false);
         return;
     }
-    const auto names = mapStates(*m_checkpoint);
-    if (std::find(names.begin(), names.end(), m_subject.state) == names.end()) {
-        m_subject.state = names.front();
+    if (std::find(m_states.begin(), m_states.end(), m_subject.state) == m_states.end()) {
+        m_subject.state = m_states.front();
     }
     const auto make
         = [checkpoint = m_checkpoint, subject = m_subject,
               shared = MapSource::Shared{.looks = m_looks, .names = m_names}, findings = m_findings] {
               return std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
           };
-    if (!needsWorker(sections)) {
+    if (!needsWorker()) {
         setStack(make(), keepZoom);
         return;
     }

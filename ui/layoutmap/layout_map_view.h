@@ -87,7 +87,7 @@ private:
     void applyTheme();
     void showSections(bool keepZoom);
     /// Whether the sections have so many parts that they are made on a worker.
-    [[nodiscard]] bool needsWorker(const std::vector<MapSectionContent>& sections) const;
+    [[nodiscard]] bool needsWorker() const;
     void setStack(const MapStackPtr& stack, bool keepZoom);
     void useDefaults();
     void updateMargins();
@@ -109,6 +109,8 @@ private:
     CheckpointPtr m_checkpoint;
     ParamLooksPtr m_looks;
     MapNamesPtr m_names;
+    std::vector<MapSectionContent> m_sections; ///< of the checkpoint
+    std::vector<std::string> m_states;
     std::vector<Finding> m_findings;
     MapSubject m_subject;
     MapStyle m_style;

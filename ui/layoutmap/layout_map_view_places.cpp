@@ -63,7 +63,7 @@ void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
             tr("Show &Only This Section"), this, [this, number = *section] { setSection(number); });
         const bool folded = m_viewport->layout().isFolded(*section);
         menu->addAction((folded ? tr("Un&fold Section") : tr("&Fold Section")) + QStringLiteral("\tH"), this,
-            [this, number = *section, folded] { m_viewport->setFolded(number, !folded); });
+            [this, number = *section] { m_viewport->toggleFolded(number); });
     } else if (m_subject.section && !m_compact) {
         menu->addAction(tr("Show &Everything"), this, [this] { setSection(std::nullopt); });
     }

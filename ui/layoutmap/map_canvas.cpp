@@ -255,19 +255,19 @@ std::optional<MapCanvas::Stretched> MapCanvas::stretchedOf(const MapLayout& othe
     const auto top = static_cast<double>(layout.bodyTop(section) - m_viewport->y());
     const QRectF body(0, top, static_cast<double>(m_viewport->size().width()),
         static_cast<double>(layout.bodyHeight(section)));
-    Stretched out;
-    out.clip = body.intersected(QRectF(QPointF(0, 0), QSizeF(m_viewport->size())));
-    if (out.clip.isEmpty()) {
+    const QRectF shown = body.intersected(QRectF(QPointF(0, 0), QSizeF(m_viewport->size())));
+    if (shown.isEmpty()) {
         return std::nullopt;
     }
+    Stretched out;
     out.ratio = {other.section(section).scale().elementsPerPixel()
             / layout.section(section).scale().elementsPerPixel(),
         other.rowScale().rowsPerPixel() / layout.rowScale().rowsPerPixel()};
     out.origin = {static_cast<double>(-m_viewport->x()),
         top - static_cast<double>(other.bodyTop(section)) * out.ratio.y()};
-    out.seen = QRectF((out.clip.left() - out.origin.x()) / out.ratio.x(),
-        (out.clip.top() - out.origin.y()) / out.ratio.y(), out.clip.width() / out.ratio.x(),
-        out.clip.height() / out.ratio.y());
+    out.seen = QRectF((shown.left() - out.origin.x()) / out.ratio.x(),
+        (shown.top() - out.origin.y()) / out.ratio.y(), shown.width() / out.ratio.x(),
+        shown.height() / out.ratio.y());
     // What there is of the section at the other zoom.
     out.seen = out.seen.intersected(QRectF(0, static_cast<double>(other.bodyTop(section)),
         static_cast<double>(other.section(section).contentWidth()),
@@ -275,25 +275,24 @@ std::optional<MapCanvas::Stretched> MapCanvas::stretchedOf(const MapLayout& othe
     return out;
 }
 
-MapCanvas::TileSpan MapCanvas::tilesOf(const QRectF& seen)
-{
-    return {floorTile(seen.left()), floorTile(seen.top()), floorTile(seen.right() - 0.01) + 1,
-        floorTile(seen.bottom() - 0.01) + 1};
-}
-
-bool MapCanvas::coversView(const MapLayer& other) const
+template <class Visit>
+bool MapCanvas::forEachTileUnderView(const MapLayer& other, Visit visit) const
 {
     const MapLayout layout = layoutOf(other);
     const MapRange sections = m_viewport->visibleSections();
     for (uint64_t section = sections.begin; section < sections.end; ++section) {
         const auto part = stretchedOf(layout, static_cast<uint32_t>(section));
-        const TileSpan span = part ? tilesOf(part->seen) : TileSpan{};
+        if (!part) {
+            continue;
+        }
+        const TileSpan span{floorTile(part->seen.left()), floorTile(part->seen.top()),
+            floorTile(part->seen.right() - 0.01) + 1, floorTile(part->seen.bottom() - 0.01) + 1};
         if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
             return false;
         }
         for (int64_t y = span.top; y < span.bottom; ++y) {
             for (int64_t x = span.left; x < span.right; ++x) {
-                if (!m_cache.contains({other, x, y})) {
+                if (!visit(MapTileKey{other, x, y}, *part)) {
                     return false;
                 }
             }
@@ -302,25 +301,21 @@ bool MapCanvas::coversView(const MapLayer& other) const
     return true;
 }
 
+bool MapCanvas::coversView(const MapLayer& other) const
+{
+    return forEachTileUnderView(
+        other, [&](const MapTileKey& key, const Stretched&) { return m_cache.contains(key); });
+}
+
 void MapCanvas::drawLayer(QPainter& painter, const MapLayer& other)
 {
-    const MapLayout layout = layoutOf(other);
-    const MapRange sections = m_viewport->visibleSections();
-    for (uint64_t section = sections.begin; section < sections.end; ++section) {
-        const auto part = stretchedOf(layout, static_cast<uint32_t>(section));
-        const TileSpan span = part ? tilesOf(part->seen) : TileSpan{};
-        if ((span.right - span.left) * (span.bottom - span.top) > kMaxTilesStretched) {
-            continue;
+    forEachTileUnderView(other, [&](const MapTileKey& key, const Stretched& part) {
+        if (const auto* tile = m_cache.find(key)) {
+            drawPart(painter, *tile,
+                {static_cast<double>(key.x * kTilePixels), static_cast<double>(key.y * kTilePixels)}, part);
         }
-        for (int64_t y = span.top; y < span.bottom; ++y) {
-            for (int64_t x = span.left; x < span.right; ++x) {
-                if (const auto* tile = m_cache.find({other, x, y})) {
-                    drawPart(painter, *tile,
-                        {static_cast<double>(x * kTilePixels), static_cast<double>(y * kTilePixels)}, *part);
-                }
-            }
-        }
-    }
+        return true;
+    });
 }
 
 void MapCanvas::drawOverview(QPainter& painter) const

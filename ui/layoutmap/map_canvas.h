@@ -81,11 +81,13 @@ private:
         QRectF seen; ///< content pixels of the other zoom
         QPointF ratio; ///< from its pixels to the view's
         QPointF origin; ///< where its left top corner would be in the view
-        QRectF clip; ///< the section's rows in the view
     };
     void drawPart(QPainter& painter, const QImage& image, QPointF origin, const Stretched& stretched) const;
     [[nodiscard]] std::optional<Stretched> stretchedOf(const MapLayout& other, uint32_t section) const;
-    static TileSpan tilesOf(const QRectF& seen);
+    /// The tiles of another zoom that the view would show, with their sections. False if `visit` returned
+    /// false, or there are too many to be worth it.
+    template <class Visit>
+    bool forEachTileUnderView(const MapLayer& other, Visit visit) const;
     void drawOverview(QPainter& painter) const;
     [[nodiscard]] bool coversView(const MapLayer& other) const;
     void orderTiles(const MapLayer& wanted);

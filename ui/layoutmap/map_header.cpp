@@ -76,9 +76,9 @@ MapHeader::MapHeader(QWidget* parent)
     connect(fit, &QToolButton::clicked, this, &MapHeader::fitRequested);
 }
 
-void MapHeader::setCheckpoint(const CheckpointPtr& checkpoint)
+void MapHeader::setChoices(const CheckpointPtr& checkpoint, const std::vector<MapSectionContent>& sections,
+    const std::vector<std::string>& states)
 {
-    m_checkpoint = checkpoint;
     const QSignalBlocker unitBlocker(m_unit);
     const QSignalBlocker stateBlocker(m_state);
     m_unit->clear();
@@ -87,10 +87,10 @@ void MapHeader::setCheckpoint(const CheckpointPtr& checkpoint)
         return;
     }
     m_unit->addItem(tr("Everything"));
-    for (const MapSectionContent& content : mapSections(*checkpoint)) {
+    for (const MapSectionContent& content : sections) {
         m_unit->addItem(MapText::sectionName(*checkpoint, content));
     }
-    for (const std::string& state : mapStates(*checkpoint)) {
+    for (const std::string& state : states) {
         m_state->addItem(QString::fromStdString(toValidUtf8(state)));
     }
 }

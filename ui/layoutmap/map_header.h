@@ -16,8 +16,9 @@ class MapHeader : public QWidget
 public:
     explicit MapHeader(QWidget* parent = nullptr);
 
-    /// Fills the choices for a checkpoint; null empties them.
-    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Fills the choices: mapSections() and mapStates() of a checkpoint; null empties them.
+    void setChoices(const CheckpointPtr& checkpoint, const std::vector<MapSectionContent>& sections,
+        const std::vector<std::string>& states);
     /// Whether a comparison exists, so that its colours can be chosen.
     void setComparable(bool comparable);
     /// Shows the map's current choices without emitting signals.
@@ -32,7 +33,6 @@ Q_SIGNALS:
     void fitRequested();
 
 private:
-    CheckpointPtr m_checkpoint;
     QComboBox* m_unit;
     QComboBox* m_state;
     QComboBox* m_projection;

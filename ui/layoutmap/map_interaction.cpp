@@ -151,22 +151,7 @@ void MapInteraction::selectDragged(const QPoint& device)
 void MapInteraction::toggleFolded(uint32_t section)
 {
     hover(std::nullopt);
-    m_viewport->setFolded(section, !m_viewport->layout().isFolded(section));
-}
-
-void MapInteraction::toggleAllFolded()
-{
-    const MapLayout& layout = m_viewport->layout();
-    if (layout.headerHeight() == 0) {
-        return; // without headers, nothing would be left to click
-    }
-    bool anyFolded = false;
-    for (uint32_t section = 0; section < layout.count(); ++section) {
-        anyFolded = anyFolded || layout.isFolded(section);
-    }
-    for (uint32_t section = 0; section < m_viewport->layout().count(); ++section) {
-        m_viewport->setFolded(section, !anyFolded);
-    }
+    m_viewport->toggleFolded(section);
 }
 
 bool MapInteraction::onMouseRelease(QMouseEvent* event)
@@ -259,11 +244,7 @@ bool MapInteraction::onWheel(QWheelEvent* event)
 void MapInteraction::hover(const std::optional<MapSource::Point>& point)
 {
     auto marks = m_canvas->marks();
-    const bool same = marks.hovered.has_value() == point.has_value()
-        && (!point
-            || (marks.hovered->row == point->row && marks.hovered->element == point->element
-                && marks.hovered->section == point->section));
-    if (same) {
+    if (marks.hovered == point) {
         return;
     }
     marks.hovered = point;
@@ -354,9 +335,12 @@ bool MapInteraction::onPlaceKey(int key, bool shift)
         Q_EMIT projectionSwitchWanted();
         return true;
     case Qt::Key_H:
+        if (m_viewport->layout().headerHeight() == 0) {
+            return true; // without headers, nothing would be left to click
+        }
         if (shift) {
-            toggleAllFolded();
-        } else if (m_viewport->layout().headerHeight() > 0) {
+            m_viewport->toggleAllFolded();
+        } else {
             toggleFolded(place.section);
         }
         return true;

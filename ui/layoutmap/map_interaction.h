@@ -63,7 +63,6 @@ private:
     bool onStepKey(int key, bool shift);
     bool onPlaceKey(int key, bool shift);
     void toggleFolded(uint32_t section);
-    void toggleAllFolded();
     void hover(const std::optional<MapSource::Point>& point);
     void selectDragged(const QPoint& device);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_pinned_rows.h"
 
+#include "ui/layoutmap/geometry/map_text.h"
+
 #include <QMouseEvent>
 #include <QPainter>
 
@@ -87,7 +89,7 @@ void MapPinnedRows::reportHeight()
 
 QString MapPinnedRows::labelOf(MapSource::Point row) const
 {
-    return m_stack ? QStringLiteral("dp %1").arg(m_stack->sourceAt(row).unit().dpRankOf(row.row)) : QString();
+    return m_stack ? MapText::rowName(m_stack->sourceAt(row), row.row) : QString();
 }
 
 int MapPinnedRows::rowHeight() const

@@ -2,15 +2,11 @@
 #include "ui/layoutmap/map_rank_totals.h"
 
 #include "ui/layoutmap/geometry/map_text.h"
-#include "ui/layoutmap/rank_gutter.h"
 #include "ui/layoutmap/tiles/map_cell_shapes.h"
-#include "ui/layoutmap/tiles/map_tile_renderer.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 
-#include <QHelpEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -30,30 +26,10 @@ QString paddingText(uint64_t elements)
 } // namespace
 
 MapRankTotals::MapRankTotals(MapViewport* viewport, QWidget* parent)
-    : QWidget(parent)
-    , m_viewport(viewport)
-    , m_headers(viewport)
-    , m_palette(std::make_shared<MapPalette>())
+    : MapSideColumn(viewport, parent)
 {
     setObjectName(QStringLiteral("mapRankTotals"));
     setAccessibleName(tr("Bytes and padding of each rank"));
-    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
-    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
-}
-
-void MapRankTotals::setStack(MapStackPtr stack)
-{
-    m_stack = std::move(stack);
-    m_headers.setStack(m_stack);
-    updateGeometry();
-    update();
-}
-
-void MapRankTotals::setMapPalette(std::shared_ptr<const MapPalette> palette)
-{
-    m_palette = std::move(palette);
-    m_headers.setMapPalette(m_palette);
-    update();
 }
 
 int MapRankTotals::paddingWidth() const
@@ -71,115 +47,76 @@ QSize MapRankTotals::sizeHint() const
 void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
-    painter.fillRect(rect(), QColor(m_palette->background));
-    if (!m_stack || m_viewport->isEmpty()) {
-        return;
-    }
-    const MapRange sections = m_viewport->visibleSections();
-    for (uint64_t section = sections.begin; section < sections.end; ++section) {
-        paintSection(painter, m_stack->source(static_cast<uint32_t>(section)));
-    }
-    paintTitles(painter);
-}
-
-void MapRankTotals::paintTitles(QPainter& painter) const
-{
+    painter.fillRect(rect(), QColor(mapPalette().background));
+    forEachSection([&](const MapSource& source) { paintSection(painter, source); });
     const double ratio = devicePixelRatioF();
-    painter.save();
+    QFont font = this->font();
+    font.setPixelSize(static_cast<int>(std::lround(QFontInfo(font).pixelSize() * ratio)));
+    const int margin = static_cast<int>(std::lround(kMargin * ratio));
+    const int padding = static_cast<int>(std::lround(paddingWidth() * ratio));
     painter.scale(1 / ratio, 1 / ratio);
-    m_headers.paintStrips(painter, static_cast<int>(std::ceil(width() * ratio)));
-    painter.restore();
-    painter.setPen(QColor(m_palette->mutedText));
-    const MapRange sections = m_viewport->visibleSections();
-    for (uint64_t section = sections.begin; section < sections.end; ++section) {
-        const MapLayout& layout = m_viewport->layout();
-        const double top
-            = static_cast<double>(layout.headerTop(static_cast<uint32_t>(section)) - m_viewport->y()) / ratio;
-        const QRectF strip(0, top, width() - kMargin, layout.headerHeight() / ratio);
-        painter.drawText(strip, static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), tr("padding"));
-        painter.drawText(strip.adjusted(0, 0, -paddingWidth() - kMargin, 0),
-            static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), tr("bytes"));
-    }
+    painter.setFont(font);
+    painter.setPen(QColor(mapPalette().mutedText));
+    constexpr int kRight = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
+    headers().paintStrips(painter, static_cast<int>(std::ceil(width() * ratio)), [&](const QRect& strip) {
+        const QRect titles = strip.adjusted(0, 0, -margin, 0);
+        painter.drawText(titles, kRight, tr("padding"));
+        painter.drawText(titles.adjusted(0, 0, -padding - margin, 0), kRight, tr("bytes"));
+    });
 }
 
 void MapRankTotals::paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum) const
 {
     const double all = static_cast<double>(std::max<uint64_t>(sum.elements + sum.padding, 1));
     const auto stored = static_cast<double>(sum.stored);
-    painter.fillRect(box, QColor(blended(m_palette->background, m_palette->text, 24)));
+    painter.fillRect(box, QColor(blended(mapPalette().background, mapPalette().text, 24)));
     QRectF part = box;
     part.setWidth(box.width() * stored / all);
-    painter.fillRect(part, QColor(blended(m_palette->background, m_palette->text, 130)));
+    painter.fillRect(part, QColor(blended(mapPalette().background, mapPalette().text, 130)));
     if (sum.padding > 0) {
         // At least two pixels, so that little padding is seen, too.
         QRectF padding = box;
         padding.setLeft(
             std::min(box.right() - box.width() * static_cast<double>(sum.padding) / all, box.right() - 2));
-        painter.fillRect(padding, QColor(m_palette->padding));
-        painter.setPen(QColor(m_palette->paddingHatch));
+        painter.fillRect(padding, QColor(mapPalette().padding));
+        painter.setPen(QColor(mapPalette().paddingHatch));
         paintHatch(painter, padding, 4, false);
     }
 }
 
 void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) const
 {
-    const double ratio = devicePixelRatioF();
-    const auto& scale = m_viewport->layout().rowScale();
-    const auto visible = m_viewport->visible(source.number()).rows;
-    const auto bodyTop = static_cast<double>(m_viewport->layout().bodyTop(source.number()) - m_viewport->y());
-    const double rowHeight = std::max(1.0 / (scale.rowsPerPixel() * ratio), 1e-9);
-    const double body = rowHeight - rowGap(scale.rowHeight()) / ratio;
     const double line = fontMetrics().height();
-    const uint64_t step = rankLabelStep(rowHeight, line);
-    for (uint64_t row = visible.begin / step * step; row < visible.end; row += step) {
-        const auto number = static_cast<uint32_t>(row);
-        const auto sum = source.amounts(number, 0, source.columns());
-        const double top = (bodyTop + static_cast<double>(scale.topEdge(row))) / ratio;
-        const bool hasBar = body >= line + kBarHeight + 4;
-        const double height = std::max(body, line - 2);
+    const bool hasBar = bodyHeight() >= line + kBarHeight + 4;
+    constexpr int kRight = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
+    forEachLabelledRow(source, [&](uint32_t row, double top, double height) {
+        const auto sum = source.amounts(row, 0, source.columns());
         const QRectF box(kMargin, top, width() - 2 * kMargin, hasBar ? height - kBarHeight - 2 : height);
-        painter.setPen(QColor(m_palette->mutedText));
-        painter.drawText(box, static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), paddingText(sum.padding));
-        painter.setPen(QColor(m_palette->text));
-        painter.drawText(box.adjusted(0, 0, -paddingWidth() - kMargin, 0),
-            static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), bytesText(sum.bytes));
+        painter.setPen(QColor(mapPalette().mutedText));
+        painter.drawText(box, kRight, paddingText(sum.padding));
+        painter.setPen(QColor(mapPalette().text));
+        painter.drawText(box.adjusted(0, 0, -paddingWidth() - kMargin, 0), kRight, bytesText(sum.bytes));
         if (hasBar) {
             const double middle = box.center().y() + line / 2 + 1;
             paintBar(painter, QRectF(box.left(), middle, box.width(), kBarHeight), sum);
         }
-    }
+    });
 }
 
-QString MapRankTotals::tooltipFor(const MapSource& source, uint32_t row)
+QString MapRankTotals::tooltipFor(MapSource::Point row) const
 {
-    const auto sum = source.amounts(row, 0, source.columns());
-    const auto all = source.total();
-    const double mean = static_cast<double>(all.bytes) / std::max<uint32_t>(source.rows(), 1);
+    const MapSource& source = stack()->sourceAt(row);
+    const auto sum = source.amounts(row.row, 0, source.columns());
+    const double mean = static_cast<double>(source.total().bytes) / std::max<uint32_t>(source.rows(), 1);
     const double balance = mean > 0 ? 100.0 * static_cast<double>(sum.bytes) / mean : 100.0;
     const QString title
         = source.unit().kind == UnitKind::Whole || source.projection() == MapQuery::Projection::Unrolled
         ? MapText::sectionName(source)
-        : rankLabel(source.checkpoint(), source.checkpoint().rankOf(source.unit(), row));
+        : rankLabel(source.checkpoint(), source.checkpoint().rankOf(source.unit(), row.row));
     return tr("<b>%1</b><br>%2, %3 elements in %4<br>%5 elements of padding<br>%6 % of the mean of all ranks")
         .arg(title.toHtmlEscaped(), bytesText(sum.bytes), MapText::count(sum.elements),
             QString::fromStdString(source.state().name).toHtmlEscaped(), MapText::count(sum.padding),
             QString::number(balance, 'f', 1));
-}
-
-bool MapRankTotals::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const int y = static_cast<int>(help->pos().y() * devicePixelRatioF());
-        const auto point = m_stack ? m_viewport->pointUnder({0, y}) : std::nullopt;
-        if (point) {
-            QToolTip::showText(help->globalPos(), tooltipFor(m_stack->sourceAt(*point), point->row), this);
-        } else {
-            QToolTip::hideText();
-        }
-        return true;
-    }
-    return QWidget::event(event);
 }
 
 } // namespace shardscope::ui

@@ -31,7 +31,7 @@ template <class Paint>
 void MapSectionHeaders::forEachStrip(Paint paint) const
 {
     const MapLayout& layout = m_viewport->layout();
-    if (!m_stack || layout.headerHeight() == 0)
+    if (layout.headerHeight() == 0)
         return;
     const MapRange sections = m_viewport->visibleSections();
     for (uint64_t section = sections.begin; section < sections.end; ++section) {
@@ -78,10 +78,13 @@ void MapSectionHeaders::paintTitles(QPainter& painter, const QFont& font, int wi
     });
 }
 
-void MapSectionHeaders::paintStrips(QPainter& painter, int width) const
+void MapSectionHeaders::paintStrips(
+    QPainter& painter, int width, const std::function<void(const QRect& strip)>& fill) const
 {
     forEachStrip([&](uint32_t, int top) {
-        fillStrip(painter, QRect(0, top, width, m_viewport->layout().headerHeight()));
+        const QRect strip(0, top, width, m_viewport->layout().headerHeight());
+        fillStrip(painter, strip);
+        fill(strip);
     });
 }
 

@@ -6,7 +6,9 @@
 #include "ui/layoutmap/geometry/map_viewport.h"
 
 #include <QFont>
+#include <QRect>
 
+#include <functional>
 #include <vector>
 
 class QPainter;
@@ -20,6 +22,7 @@ class MapSectionHeaders
 public:
     explicit MapSectionHeaders(const MapViewport* viewport);
 
+    /// What titles and facts are of; strips and signs need no stack.
     void setStack(MapStackPtr stack);
     void setMapPalette(std::shared_ptr<const MapPalette> palette) { m_palette = std::move(palette); }
     /// Device pixels that a strip needs with this font.
@@ -27,8 +30,9 @@ public:
 
     /// Title and facts; the painter counts device pixels from the left top corner of the cells.
     void paintTitles(QPainter& painter, const QFont& font, int width);
-    /// Only the strips, `width` device pixels wide; with the signs.
-    void paintStrips(QPainter& painter, int width) const;
+    /// Only the strips, `width` device pixels wide; `fill` may paint on each.
+    void paintStrips(QPainter& painter, int width, const std::function<void(const QRect& strip)>& fill) const;
+    /// With the signs.
     void paintSigns(QPainter& painter, int width) const;
 
 private:

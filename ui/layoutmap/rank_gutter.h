@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_section_headers.h"
+#include "ui/layoutmap/map_side_column.h"
 
 #include <QWidget>
 
@@ -10,22 +10,17 @@
 
 namespace shardscope::ui {
 
-/// Number of rows per label: a power of two, so that labels stay when rows grow.
-uint64_t rankLabelStep(double rowHeight, double lineHeight);
-
 /// The worst severity that every row of a map has; marks show what is worse.
 int8_t commonSeverity(const MapStack& stack);
 
 /// The fixed column left of the map: rank coordinates, a health dot per rank, the file's name on hover, and
 /// the signs that fold sections.
-class RankGutter : public QWidget
+class RankGutter : public MapSideColumn
 {
     Q_OBJECT
 public:
     explicit RankGutter(MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setStack(MapStackPtr stack);
-    void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setHovered(std::optional<MapSource::Point> row);
     /// Number of the rank whose rows are highlighted (rank_list.h).
     void setSelectedRank(std::optional<uint32_t> rank);
@@ -38,23 +33,17 @@ Q_SIGNALS:
     void headerClicked(uint32_t section);
 
 protected:
-    bool event(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
+    [[nodiscard]] QString tooltipFor(MapSource::Point row) const override;
+    void stackChanged() override;
 
 private:
-    [[nodiscard]] static QString labelOf(const MapSource& source, uint64_t row);
-    [[nodiscard]] QString tooltipFor(MapSource::Point row) const;
-    [[nodiscard]] std::optional<MapSource::Point> rowAt(const QPointF& position) const;
     void paintLabels(QPainter& painter, const MapSource& source) const;
     void paintDots(QPainter& painter, const MapSource& source) const;
     void paintHealth(
         QPainter& painter, const MapSource& source, const MapRange& rows, double top, double height) const;
 
-    MapViewport* m_viewport;
-    MapStackPtr m_stack;
-    MapSectionHeaders m_headers;
-    std::shared_ptr<const MapPalette> m_palette;
     std::optional<MapSource::Point> m_hovered;
     std::optional<uint32_t> m_selectedRank;
     int8_t m_commonSeverity = -1; ///< of the healthiest rank

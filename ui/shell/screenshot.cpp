@@ -6,6 +6,7 @@
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/shell/main_window.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 
 #include <QDeadlineTimer>
@@ -57,6 +58,7 @@ bool drawn(const QWidget& window)
 
 bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
 {
+    applyTextSize(100); // a picture does not depend on the user's settings
     window.resize(wish.size);
     window.show();
     std::optional<Error> error;

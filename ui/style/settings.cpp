@@ -44,6 +44,15 @@ ThemeMode Settings::themeMode() const
     return mode == "light"_L1 ? ThemeMode::Light : mode == "dark"_L1 ? ThemeMode::Dark : ThemeMode::System;
 }
 
+void Settings::setThemeMode(ThemeMode mode)
+{
+    m_store.setValue(u"theme"_s,
+        mode == ThemeMode::Light              ? u"light"_s
+            : mode == ThemeMode::Dark         ? u"dark"_s
+            : mode == ThemeMode::HighContrast ? u"high-contrast"_s
+                                              : u"system"_s);
+}
+
 int Settings::textSize() const
 {
     return m_store.value(u"textSize"_s, 100).toInt();
@@ -52,15 +61,6 @@ int Settings::textSize() const
 void Settings::setTextSize(int percent)
 {
     m_store.setValue(u"textSize"_s, percent);
-}
-
-void Settings::setThemeMode(ThemeMode mode)
-{
-    m_store.setValue(u"theme"_s,
-        mode == ThemeMode::Light              ? u"light"_s
-            : mode == ThemeMode::Dark         ? u"dark"_s
-            : mode == ThemeMode::HighContrast ? u"high-contrast"_s
-                                              : u"system"_s);
 }
 
 QByteArray Settings::geometry() const

@@ -46,7 +46,7 @@ void applyTextSize(int percent)
     QFont font = QApplication::font();
     font.setPointSizeF(base * percent / 100);
     QApplication::setFont(font);
-    // Qt tells widgets only while the event loop runs, and this is called before, too.
+    // Qt itself tells widgets only while the event loop runs.
     for (QWidget* widget : QApplication::allWidgets()) {
         QEvent change(QEvent::ApplicationFontChange);
         QCoreApplication::sendEvent(widget, &change);

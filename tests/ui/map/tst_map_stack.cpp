@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/open/open.h"
+#include "core/layout/whole_units.h"
 #include "tests/support/synthetic_checkpoint.h"
-#include "tests/ui/map/map_shapes.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
-#include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_layer_strip.h"
-#include "ui/layoutmap/map_menu.h"
-#include "ui/models/address_selection.h"
-#include "ui/pages/details_panel.h"
 #include "ui/text/padding_text.h"
 
-#include <QComboBox>
-#include <QMenu>
 #include <QTest>
 
 // Options that a test leaves out keep their defaults.
@@ -47,7 +42,7 @@ bool isShown(uint32_t)
 
 } // namespace
 
-/// The whole checkpoint on one map: sections, headers, folding, padding, totals.
+/// The whole checkpoint on one map: sections, their layout and tiles, steps over them, padding.
 class TestMapStack : public QObject
 {
     Q_OBJECT
@@ -88,45 +83,6 @@ private Q_SLOTS:
             QCOMPARE(frozen.cellAt(first->row, first->element).param, param);
             QCOMPARE(stack.sectionOf(frozen.parts()[part].unit()), std::optional(frozen.number()));
         }
-    }
-
-    void tensorsOutsideUnitsHaveSections_data()
-    {
-        QTest::addColumn<QString>("sample");
-        QTest::addColumn<int>("tensors");
-        // Counted by `shardscope params`: parameters that no unit has, without aliases and empty ones.
-        QTest::newRow("ZeRO-2") << u"zero2-w2"_s << 4;
-        QTest::newRow("ZeRO-3") << u"zero3-w4"_s << 4;
-    }
-    void tensorsOutsideUnitsHaveSections()
-    {
-        QFETCH(QString, sample);
-        QFETCH(int, tensors);
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
-        const MapStack stack(ui.checkpoint(), {}, {});
-        int seen = 0;
-        for (uint32_t section = 0; section < stack.count(); ++section) {
-            const MapSource& source = stack.source(section);
-            if (!source.isOutsideUnits())
-                continue;
-            QCOMPARE(source.rows(), 1U);
-            source.forEachCell(0, 0, source.columns(), [&](const MapCell& cell) {
-                ++seen;
-                const auto [run, offset] = source.storedAt(cell, source.placeOf(0, cell.begin));
-                return run.isPresent() && cell.kind == CellKind::Param
-                    && stack.sectionOf(cell.param) == std::optional(section)
-                    && firstFragment(source, cell.param)->element == cell.begin;
-            });
-        }
-        QCOMPARE(seen, tensors);
-        // Selecting one in another view shows it.
-        ui.window().showPage(u"map"_s);
-        auto* map = ui.find<LayoutMapView>("layoutMap");
-        const ParamId param = stack.source(stack.count() - 1).unit().params.front();
-        ui.window().selection().selectParam(param);
-        QCOMPARE(map->canvas()->marks().param, param);
-        QCOMPARE(map->canvas()->marks().pinned->section, stack.count() - 1);
     }
 
     void layoutPlacesSections()
@@ -195,6 +151,39 @@ private Q_SLOTS:
             QCOMPARE(whole.pixel(3, y), palette->background);
             QVERIFY(whole.pixel(3, y + 17) != palette->background);
         }
+    }
+
+    void findingsMarkTensorsOutsideUnits()
+    {
+        JobContext job;
+        const auto opened
+            = openCheckpoint(io::realFileSystem(), samplePath("zero2-w2").toStdString(), {}, job);
+        QVERIFY(opened.has_value());
+        const CheckpointPtr checkpoint = opened->checkpoint;
+        const auto buffers = tensorsOutsideUnits(*checkpoint, ParamRole::Buffer);
+        QVERIFY(buffers.size() > 1);
+        const ParamId odd = buffers[1]->param;
+        const auto marked = [&](const Finding& finding) {
+            const std::vector<Finding> more{finding};
+            const MapStack stack(checkpoint, {}, {}, more);
+            const MapSource& source = stack.source(stack.count() - 1);
+            std::vector<ParamId> params;
+            source.forEachCell(0, 0, source.columns(), [&](const MapCell& cell) {
+                if (cell.severity >= 1)
+                    params.push_back(cell.param);
+                return true;
+            });
+            return params;
+        };
+        const ParamAddress name{checkpoint->params[index(odd)].name, {}, {}};
+        QVERIFY(marked({"test-finding", Severity::Warning, "odd", name, {}}) == std::vector{odd});
+        std::vector<ParamId> all;
+        for (const WholeTensor* tensor : buffers)
+            all.push_back(tensor->param);
+        const std::string& file = checkpoint->file(buffers[1]->run.file).name;
+        QVERIFY(marked({"test-finding", Severity::Error, "odd", file, {}}) == all);
+        const std::string other = checkpoint->file(checkpoint->optimFiles[0]).name;
+        QVERIFY(marked({"test-finding", Severity::Error, "odd", other, {}}).empty());
     }
 
     void stepsCrossSections()
@@ -283,158 +272,6 @@ private Q_SLOTS:
         QVERIFY(!paddingAt(unit, unit.states.front(), 0, 0).has_value());
     }
 
-    void clickOnPaddingShowsItInDetails()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().showPage(u"map"_s);
-        auto* map = ui.find<LayoutMapView>("layoutMap");
-        QTest::keyClick(map->canvas(), Qt::Key_Z);
-        const auto pinned = map->canvas()->marks().pinned;
-        QVERIFY(pinned.has_value());
-        QVERIFY(map->canvas()->stack()->cellAt(*pinned).param == kNoParam);
-        QVERIFY(ui.window().selection().current().isPadding);
-        auto* details = ui.find<DetailsPanel>("detailsPanel");
-        QTRY_VERIFY2(details->title().startsWith(u"Padding of dp "_s), qPrintable(details->title()));
-        QTest::keyClick(map->canvas(), Qt::Key_Z, Qt::ShiftModifier);
-        QCOMPARE(map->canvas()->marks().pinned, pinned); // it was the first one
-    }
-
-    void anAddressOfPaddingMarksIt()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().showPage(u"map"_s);
-        const MapCanvas& canvas = *ui.find<LayoutMapView>("layoutMap")->canvas();
-        const auto wanted = nextPadding(*canvas.stack(), {}, MapStep::Forward, isShown);
-        QVERIFY(wanted.has_value());
-        const MapSource& source = canvas.stack()->sourceAt(*wanted);
-        const auto place = source.placeOf(wanted->row, wanted->element);
-        const std::string address = formatAddress(flatAddressOf(
-            *ui.checkpoint(), source.unitAt(wanted->element), place.rank, place.offset, "fp32"));
-        const auto thing = selectionOf(*ui.checkpoint(), QString::fromStdString(address));
-        QVERIFY(thing.has_value() && thing->isPadding);
-        ui.window().selection().select(*thing);
-        QVERIFY(canvas.marks().pinned == wanted);
-        auto* details = ui.find<DetailsPanel>("detailsPanel");
-        QTRY_VERIFY2(details->title().startsWith(u"Padding of dp "_s), qPrintable(details->title()));
-    }
-
-    void manyPartsAreMadeOnAWorker()
-    {
-        WindowFixture ui;
-        LayoutMapView view(&ui.theme());
-        view.resize(1000, 600);
-        view.show();
-        const auto checkpoint
-            = test::makeSyntheticCheckpoint({.stage = 3, .ranks = 2, .params = 12, .frozen = 3000});
-        view.setCheckpoint(checkpoint);
-        QVERIFY(view.isBusy());
-        QVERIFY(view.canvas()->stack() == nullptr);
-        QTRY_VERIFY(view.canvas()->stack() != nullptr);
-        const MapStack& stack = *view.canvas()->stack();
-        const MapSource& frozen = stack.source(stack.count() - 1);
-        QCOMPARE(frozen.parts().size(), size_t{3000});
-        // What is known in advance is what queries of every part add up to.
-        MapQuery::Sum all;
-        for (const MapQuery& part : frozen.parts()) {
-            const auto one = part.sum(0, part.rows(), 0, part.columns());
-            all.elements += one.elements;
-            all.padding += one.padding;
-            all.bytes += one.bytes;
-            all.params += one.params;
-        }
-        QCOMPARE(frozen.total().elements, all.elements);
-        QCOMPARE(frozen.total().padding, all.padding);
-        QCOMPARE(frozen.total().bytes, all.bytes);
-        QCOMPARE(frozen.total().params, all.params);
-        QCOMPARE(frozen.total().ranks, 2U);
-        // Another checkpoint before it is done: only that one is shown.
-        view.setCheckpoint(checkpoint);
-        view.setCheckpoint(test::makeSyntheticCheckpoint({.stage = 2, .ranks = 2, .params = 5}));
-        QTest::qWait(50);
-        QCOMPARE(view.canvas()->stack()->count(), 1U);
-    }
-
-    void headersFold()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().showPage(u"map"_s);
-        auto* map = ui.find<LayoutMapView>("layoutMap");
-        MapViewport& viewport = *map->viewport();
-        QVERIFY(viewport.layout().count() >= 4);
-        QCOMPARE(viewport.maximumY(), int64_t{0});
-        // Rows fill the page.
-        QVERIFY(viewport.layout().contentHeight() > viewport.size().height() * 8 / 10);
-        QTest::mouseClick(map->canvas(), Qt::LeftButton, {},
-            QPoint(200, static_cast<int>(viewport.layout().headerTop(1)) + 6));
-        QVERIFY(viewport.layout().isFolded(1));
-        QVERIFY(!viewport.layout().isFolded(0));
-        // What is selected elsewhere unfolds its section.
-        const ParamId param = map->canvas()->stack()->source(1).unit().params.front();
-        ui.window().selection().selectParam(param);
-        QVERIFY(!viewport.layout().isFolded(1));
-        QCOMPARE(map->canvas()->marks().pinned->section, 1U);
-        QTest::keyClick(map->canvas(), Qt::Key_H);
-        QVERIFY(viewport.layout().isFolded(1));
-        QTest::keyClick(map->canvas(), Qt::Key_H, Qt::ShiftModifier);
-        QVERIFY(!viewport.layout().isFolded(1)); // some were folded: all unfold
-        QTest::keyClick(map->canvas(), Qt::Key_H, Qt::ShiftModifier);
-        for (uint32_t section = 0; section < viewport.layout().count(); ++section)
-            QVERIFY(viewport.layout().isFolded(section));
-    }
-
-    void aSelectionBeforeTheFirstLookKeepsTheFit()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        auto* map = ui.find<LayoutMapView>("layoutMap"); // its page was never shown
-        ui.window().selection().selectParam(*ui.checkpoint()->findParam("norm.weight"));
-        ui.window().showPage(u"map"_s);
-        QVERIFY(map->viewport()->isFitted());
-        QVERIFY(map->viewport()->layout().contentHeight() > map->viewport()->size().height() * 8 / 10);
-        QVERIFY(map->canvas()->marks().pinned.has_value());
-    }
-
-    void selectedRankIsHighlighted()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().showPage(u"map"_s);
-        auto* map = ui.find<LayoutMapView>("layoutMap");
-        ui.window().selection().selectRank(2);
-        QCOMPARE(map->canvas()->marks().rank, std::optional(2U));
-        ui.window().selection().clear();
-        QCOMPARE(map->canvas()->marks().rank, std::optional<uint32_t>());
-    }
-
-    void menuCopiesTheCell()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().showPage(u"map"_s);
-        auto* map = ui.find<LayoutMapView>("layoutMap");
-        QTest::keyClick(map->canvas(), Qt::Key_Right);
-        const MapSource& source = *map->canvas()->source();
-        const auto copies = mapCopies(source, *map->canvas()->marks().pinned);
-        QCOMPARE(copies.size(), 5);
-        QCOMPARE(copies[0].text, source.nameOf(source.unit().params.front()));
-        for (const MapCopy& copy : copies)
-            QVERIFY(!copy.text.isEmpty());
-        QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, map->canvas()->mapToGlobal(QPoint()));
-        QCoreApplication::sendEvent(map->canvas(), &event);
-        auto* menu = map->findChild<QMenu*>(u"mapMenu"_s);
-        QVERIFY(menu != nullptr && menu->isVisible());
-        QAction* only = nullptr;
-        for (QAction* action : menu->actions())
-            only = action->text().contains(u"Only"_s) ? action : only;
-        QVERIFY(only != nullptr);
-        only->trigger();
-        menu->close();
-        QCOMPARE(map->canvas()->stack()->count(), 1U);
-    }
-
     void layersOfARow()
     {
         const MapStack stack(test::makeSyntheticCheckpoint({.stage = 3, .ranks = 2, .params = 60}), {}, {});
@@ -450,26 +287,6 @@ private Q_SLOTS:
         QCOMPARE(next, source.columns());
         for (size_t i = 1; i < runs.size(); ++i)
             QVERIFY(runs[i].layer != runs[i - 1].layer);
-    }
-
-    void anotherRunHasTheDefaults()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        auto* map = ui.find<LayoutMapView>("layoutMap");
-        map->setUnit(UnitId{1});
-        map->setColourMode(MapColourMode::Rank);
-        map->setState(std::string_view("exp_avg"));
-        map->setProjection(MapQuery::Projection::Unrolled);
-        QVERIFY(ui.open(samplePath("zero2-w2")));
-        QVERIFY(!map->section().has_value());
-        QCOMPARE(map->colourMode(), MapColourMode::Kind);
-        QCOMPARE(map->projection(), MapQuery::Projection::Partitions);
-        QCOMPARE(map->canvas()->source()->state().name, std::string("fp32"));
-        // Names without a class get a colour each.
-        map->setCheckpoint(test::makeSyntheticCheckpoint(
-            {.stage = 2, .ranks = 2, .shapes = {{"a", {70}}, {"b", {60}}, {"c", {50}}}}));
-        QCOMPARE(map->colourMode(), MapColourMode::Parameter);
     }
 };
 

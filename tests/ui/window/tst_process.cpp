@@ -91,6 +91,37 @@ private Q_SLOTS:
             QCOMPARE(take(page, "1440x900"), QSize(1440, 900));
     }
 
+    void picturesHaveTheThemeAndNotTheUsersTextSize()
+    {
+        const Program program;
+        const auto take = [&](const QString& name, const std::string& theme) {
+            const QString file = program.file(name);
+            const ProcessResult result = program.run({"--screenshot", file.toStdString(), "--page",
+                "overview", "--size", "900x600", "--theme", theme, sample("zero2-w2")});
+            return result.exitCode == 0 ? QImage(file) : QImage();
+        };
+        const QImage before = take(u"before.png"_s, "high-contrast");
+        QCOMPARE(before.pixel(450, 590), qRgb(0, 0, 0));
+        QVERIFY(take(u"dark.png"_s, "dark").pixel(450, 590) != before.pixel(450, 590));
+        Settings settings(program.file(u"settings"_s));
+        settings.setTextSize(175);
+        auto options = program.options();
+        options.environment.emplace_back("SHARDSCOPE_SETTINGS", program.file(u"settings"_s).toStdString());
+        const QString file = program.file(u"after.png"_s);
+        const ProcessResult result
+            = test::runProcess({windowPath(), "--screenshot", file.toStdString(), "--page", "map", "--size",
+                                   "900x600", sample("zero2-w2")},
+                options);
+        QCOMPARE(result.exitCode, 0);
+        const QString plain = program.file(u"plain.png"_s);
+        QCOMPARE(program
+                     .run({"--screenshot", plain.toStdString(), "--page", "map", "--size", "900x600",
+                         sample("zero2-w2")})
+                     .exitCode,
+            0);
+        QCOMPARE(QImage(file), QImage(plain));
+    }
+
     void saysWhatIsWrong_data()
     {
         QTest::addColumn<QStringList>("words");

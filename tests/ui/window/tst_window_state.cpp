@@ -267,6 +267,20 @@ private Q_SLOTS:
         QVERIFY(std::abs(gutter->fontInfo().pointSizeF() - before) < 0.1);
     }
 
+    void textSizeIsStored()
+    {
+        WindowFixture ui;
+        const double normal = ui.window().fontInfo().pointSizeF();
+        ui.settings().setTextSize(150);
+        {
+            MainWindow again(realFilesAndSkeletons(), ui.theme(), ui.settings());
+            QVERIFY(std::abs(again.fontInfo().pointSizeF() - 1.5 * normal) < 0.3);
+        }
+        ui.settings().setTextSize(100);
+        const MainWindow last(realFilesAndSkeletons(), ui.theme(), ui.settings());
+        QVERIFY(std::abs(last.fontInfo().pointSizeF() - normal) < 0.1);
+    }
+
     void mnemonicsOfAMenuDiffer()
     {
         WindowFixture ui;

@@ -17,15 +17,14 @@ MapBlock blockOf(Point point, uint64_t elements)
     return {{point.row, point.row + uint64_t{1}}, {point.element, point.element + elements}, point.section};
 }
 
-/// The first element of [begin, end) of one row with a finding, by halving.
-std::optional<uint64_t> firstFindingIn(const MapSource& source, uint32_t row, uint64_t begin, uint64_t end)
+/// The first or last element of [begin, end) that `has` it, by halving; `has(from, to)` asks for any of a
+/// range, and is true of the whole.
+template <class Has>
+uint64_t firstThat(uint64_t begin, uint64_t end, const Has& has)
 {
-    if (begin >= end || source.worstSeverity(row, row + 1, begin, end) < 0) {
-        return std::nullopt;
-    }
     while (end - begin > 1) {
         const uint64_t middle = begin + (end - begin) / 2;
-        if (source.worstSeverity(row, row + 1, begin, middle) >= 0) {
+        if (has(begin, middle)) {
             end = middle;
         } else {
             begin = middle;
@@ -34,20 +33,33 @@ std::optional<uint64_t> firstFindingIn(const MapSource& source, uint32_t row, ui
     return begin;
 }
 
-std::optional<uint64_t> lastFindingIn(const MapSource& source, uint32_t row, uint64_t begin, uint64_t end)
+template <class Has>
+uint64_t lastThat(uint64_t begin, uint64_t end, const Has& has)
 {
-    if (begin >= end || source.worstSeverity(row, row + 1, begin, end) < 0) {
-        return std::nullopt;
-    }
     while (end - begin > 1) {
         const uint64_t middle = begin + (end - begin) / 2;
-        if (source.worstSeverity(row, row + 1, middle, end) >= 0) {
+        if (has(middle, end)) {
             begin = middle;
         } else {
             end = middle;
         }
     }
     return begin;
+}
+
+/// Whether elements of one row have a finding, or padding.
+auto findingIn(const MapSource& source, uint32_t row)
+{
+    return [&source, row](uint64_t begin, uint64_t end) {
+        return begin < end && source.worstSeverity(row, row + 1, begin, end) >= 0;
+    };
+}
+
+auto paddingIn(const MapSource& source, uint32_t row)
+{
+    return [&source, row](uint64_t begin, uint64_t end) {
+        return begin < end && source.amounts(row, begin, end).padding > 0;
+    };
 }
 
 /// Goes back over a run of flagged cells to its first one.
@@ -93,8 +105,8 @@ std::optional<Point> firstFinding(const MapSource& source, uint32_t row, uint64_
     for (; row < source.rows(); ++row, element = 0) {
         while (element < source.columns()) {
             const uint64_t end = std::max(rankRange(source, row, element).end, element + 1);
-            if (const auto found = firstFindingIn(source, row, element, end)) {
-                return Point{row, *found, source.number()};
+            if (const auto has = findingIn(source, row); has(element, end)) {
+                return Point{row, firstThat(element, end, has), source.number()};
             }
             element = end;
         }
@@ -108,8 +120,9 @@ std::optional<Point> lastFinding(const MapSource& source, uint32_t row, uint64_t
     for (;; element = source.columns()) {
         while (element > 0) {
             const uint64_t begin = rankRange(source, row, element - 1).begin;
-            if (const auto found = lastFindingIn(source, row, begin, element)) {
-                return Point{row, runBegin(source, row, *found, begin), source.number()};
+            if (const auto has = findingIn(source, row); has(begin, element)) {
+                const uint64_t last = lastThat(begin, element, has);
+                return Point{row, runBegin(source, row, last, begin), source.number()};
             }
             element = begin;
         }
@@ -119,24 +132,14 @@ std::optional<Point> lastFinding(const MapSource& source, uint32_t row, uint64_t
     }
 }
 
-bool hasPadding(const MapSource& source, uint32_t row, uint64_t begin, uint64_t end)
-{
-    return begin < end && source.amounts(row, begin, end).padding > 0;
-}
-
-/// The first padding at or after an element, in the order of rows; by halving.
+/// The first padding at or after an element, in the order of rows.
 std::optional<Point> firstPadding(const MapSource& source, uint32_t row, uint64_t begin)
 {
     for (; row < source.rows(); ++row, begin = 0) {
-        uint64_t end = source.columns();
-        if (!hasPadding(source, row, begin, end)) {
-            continue;
+        if (const auto has = paddingIn(source, row); has(begin, source.columns())) {
+            const uint64_t first = firstThat(begin, source.columns(), has);
+            return Point{row, source.cellAt(row, first).begin, source.number()};
         }
-        while (end - begin > 1) {
-            const uint64_t middle = begin + (end - begin) / 2;
-            (hasPadding(source, row, begin, middle) ? end : begin) = middle;
-        }
-        return Point{row, source.cellAt(row, begin).begin, source.number()};
     }
     return std::nullopt;
 }
@@ -145,13 +148,8 @@ std::optional<Point> firstPadding(const MapSource& source, uint32_t row, uint64_
 std::optional<Point> lastPadding(const MapSource& source, uint32_t row, uint64_t end)
 {
     for (;; end = source.columns()) {
-        uint64_t begin = 0;
-        if (hasPadding(source, row, begin, end)) {
-            while (end - begin > 1) {
-                const uint64_t middle = begin + (end - begin) / 2;
-                (hasPadding(source, row, middle, end) ? begin : end) = middle;
-            }
-            return Point{row, source.cellAt(row, begin).begin, source.number()};
+        if (const auto has = paddingIn(source, row); has(0, end)) {
+            return Point{row, source.cellAt(row, lastThat(0, end, has)).begin, source.number()};
         }
         if (row-- == 0) {
             return std::nullopt;
@@ -171,6 +169,22 @@ std::optional<uint32_t> nextSection(
         }
     }
     return std::nullopt;
+}
+
+/// The first place in the section at or after (backward: before) a row and element.
+using Search = std::optional<Point> (*)(const MapSource&, uint32_t row, uint64_t element);
+
+/// What was found inside a section, or else what the next ones have.
+std::optional<Point> orInNextSections(std::optional<Point> inside, const MapStack& stack, uint32_t section,
+    MapStep step, const IsShown& isShown, Search search)
+{
+    for (auto next = nextSection(stack, section, step, isShown); !inside && next;
+         next = nextSection(stack, *next, step, isShown)) {
+        const MapSource& source = stack.source(*next);
+        inside = step == MapStep::Forward ? search(source, 0, 0)
+                                          : search(source, source.rows() - 1, source.columns());
+    }
+    return inside;
 }
 
 } // namespace
@@ -289,14 +303,8 @@ std::optional<Point> nextPadding(const MapSource& source, Point from, MapStep st
 
 std::optional<Point> nextPadding(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
 {
-    auto found = nextPadding(stack.sourceAt(from), from, step);
-    for (auto next = nextSection(stack, from.section, step, isShown); !found && next;
-         next = nextSection(stack, *next, step, isShown)) {
-        const MapSource& source = stack.source(*next);
-        found = step == MapStep::Forward ? firstPadding(source, 0, 0)
-                                         : lastPadding(source, source.rows() - 1, source.columns());
-    }
-    return found;
+    return orInNextSections(nextPadding(stack.sourceAt(from), from, step), stack, from.section, step, isShown,
+        step == MapStep::Forward ? firstPadding : lastPadding);
 }
 
 std::optional<Point> neighbour(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
@@ -315,14 +323,8 @@ std::optional<Point> neighbour(const MapStack& stack, Point from, MapStep step, 
 
 std::optional<Point> nextFinding(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)
 {
-    auto found = nextFinding(stack.sourceAt(from), from, step);
-    for (auto next = nextSection(stack, from.section, step, isShown); !found && next;
-         next = nextSection(stack, *next, step, isShown)) {
-        const MapSource& source = stack.source(*next);
-        found = step == MapStep::Forward ? firstFinding(source, 0, 0)
-                                         : lastFinding(source, source.rows() - 1, source.columns());
-    }
-    return found;
+    return orInNextSections(nextFinding(stack.sourceAt(from), from, step), stack, from.section, step, isShown,
+        step == MapStep::Forward ? firstFinding : lastFinding);
 }
 
 std::optional<Point> nextRank(const MapStack& stack, Point from, MapStep step, const IsShown& isShown)

@@ -77,6 +77,7 @@ MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSourc
         shared.looks = paramLooks(*m_checkpoint);
     if (!shared.names)
         shared.names = std::make_shared<const MapNames>(m_checkpoint);
+    const PlacedFindings findings(*m_checkpoint, more);
     const auto sections = mapSections(*m_checkpoint);
     for (uint32_t number = 0; number < sections.size(); ++number) {
         if (subject.section && *subject.section != number)
@@ -85,11 +86,11 @@ MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSourc
         for (const UnitId unit : sections[number].units) {
             const uint32_t state = positionOf(m_checkpoint->units[index(unit)], subject.state);
             parts.emplace_back(
-                m_checkpoint, MapQuery::Subject{unit, m_projection, state}, shared.looks, more);
+                m_checkpoint, MapQuery::Subject{unit, m_projection, state}, shared.looks, findings);
         }
         for (const WholeTensor* tensor : sections[number].tensors)
             parts.emplace_back(
-                m_checkpoint, unitOf(*m_checkpoint, *tensor), m_projection, shared.looks, more);
+                m_checkpoint, unitOf(*m_checkpoint, *tensor), m_projection, shared.looks, findings);
         shared.number = count();
         m_sections.push_back(std::make_shared<const MapSource>(std::move(parts), shared));
     }

@@ -140,6 +140,17 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit)
     return holder.isEmpty() ? name : name + QStringLiteral(" · ") + holder;
 }
 
+QString MapText::rowName(const MapSource& source, uint32_t row)
+{
+    if (source.unit().kind == UnitKind::Whole) {
+        return tr("whole");
+    }
+    if (source.projection() == MapQuery::Projection::Unrolled) {
+        return source.ranks() == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(source.ranks()));
+    }
+    return QStringLiteral("dp %1").arg(source.unit().dpRankOf(row));
+}
+
 QString MapText::sectionFacts(const MapSource& source)
 {
     const MapQuery::Sum all = source.total();

@@ -32,6 +32,9 @@ public:
     /// "fp32 float32 · 12 parameters · 1.2 B elements · 4.5 GiB · 64 ranks · 12 padding (0.01 %)". Costs
     /// O(ranks).
     static QString sectionFacts(const MapSource& source);
+    /// "dp 3", "64 ranks" of all as one line, "whole": the row of a section that says itself which slice it
+    /// is.
+    static QString rowName(const MapSource& source, uint32_t row);
     static QString kindName(CellKind kind);
     static QString modeName(MapColourMode mode);
     /// "1.2 B", "34.5 M", "1,234": short forms for rulers and labels.

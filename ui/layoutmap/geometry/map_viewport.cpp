@@ -71,12 +71,9 @@ void MapViewport::setSize(const QSize& devicePixels, double pixelRatio)
     }
 }
 
-void MapViewport::setMargins(int header, int footer)
+void MapViewport::rearrange(MapLayout layout)
 {
-    if (header == m_layout->headerHeight() && footer == m_layout->footerHeight()) {
-        return;
-    }
-    change([&](MapLayout& layout) { layout.setMargins(header, footer); });
+    m_layout = std::make_shared<const MapLayout>(std::move(layout));
     Q_EMIT rearranged();
     if (m_fitted) {
         applyFit();
@@ -84,17 +81,37 @@ void MapViewport::setMargins(int header, int footer)
     clampAndTell();
 }
 
+void MapViewport::setMargins(int header, int footer)
+{
+    if (header == m_layout->headerHeight() && footer == m_layout->footerHeight()) {
+        return;
+    }
+    MapLayout layout = *m_layout;
+    layout.setMargins(header, footer);
+    rearrange(std::move(layout));
+}
+
 void MapViewport::setFolded(uint32_t section, bool folded)
 {
     if (section >= m_layout->count() || m_layout->isFolded(section) == folded) {
         return;
     }
-    change([&](MapLayout& layout) { layout.setFolded(section, folded); });
-    Q_EMIT rearranged();
-    if (m_fitted) {
-        applyFit();
+    MapLayout layout = *m_layout;
+    layout.setFolded(section, folded);
+    rearrange(std::move(layout));
+}
+
+void MapViewport::toggleAllFolded()
+{
+    MapLayout layout = *m_layout;
+    bool anyFolded = false;
+    for (uint32_t section = 0; section < layout.count(); ++section) {
+        anyFolded = anyFolded || layout.isFolded(section);
     }
-    clampAndTell();
+    for (uint32_t section = 0; section < layout.count(); ++section) {
+        layout.setFolded(section, !anyFolded);
+    }
+    rearrange(std::move(layout));
 }
 
 const MapGeometry& MapViewport::geometry(uint32_t section) const

@@ -30,6 +30,9 @@ public:
     /// Device pixels above and below the rows of each section.
     void setMargins(int header, int footer);
     void setFolded(uint32_t section, bool folded);
+    void toggleFolded(uint32_t section) { setFolded(section, !m_layout->isFolded(section)); }
+    /// Folds all sections; unfolds them if any is folded.
+    void toggleAllFolded();
 
     [[nodiscard]] const MapLayout& layout() const { return *m_layout; }
     /// The same for other threads; it does not change.
@@ -87,6 +90,7 @@ Q_SIGNALS:
     void selectedChanged();
 
 private:
+    void rearrange(MapLayout layout);
     template <class Change>
     void change(Change make);
     void applyFit();
