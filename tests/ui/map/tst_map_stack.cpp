@@ -7,6 +7,7 @@
 #include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_layer_strip.h"
+#include "ui/layoutmap/tiles/map_tile_renderer.h"
 #include "ui/text/padding_text.h"
 
 #include <QTest>
