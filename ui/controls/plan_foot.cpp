@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/controls/plan_foot.h"
 
+#include "core/engine/write/execute.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
@@ -21,11 +22,17 @@ PlanFoot::PlanFoot(Theme& theme, const QString& prefix, QWidget* parent)
 {
     m_summary->setObjectName(prefix % u"Summary"_s);
     m_summary->setTextFormat(Qt::PlainText);
+    m_summary->setWordWrap(true);
+    m_summary->setMinimumHeight(2 * m_summary->fontMetrics().lineSpacing()); // the two lines of showPlan()
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
     m_start = buttons->addButton(tr("Start"), QDialogButtonBox::AcceptRole);
     m_start->setObjectName(prefix % u"Start"_s);
     m_start->setDefault(true);
     m_start->setEnabled(false);
+    m_save = buttons->addButton(tr("Save &Plan…"), QDialogButtonBox::ActionRole);
+    m_save->setObjectName(prefix % u"Save"_s);
+    m_save->setToolTip(tr("Saves the plan for `shardscope run`, on this machine or another"));
+    m_save->setEnabled(false);
     auto* last = new QHBoxLayout;
     last->addWidget(m_summary, 1);
     last->addWidget(buttons);
@@ -36,6 +43,7 @@ PlanFoot::PlanFoot(Theme& theme, const QString& prefix, QWidget* parent)
     rows->addLayout(last);
     connect(buttons, &QDialogButtonBox::accepted, this, &PlanFoot::startRequested);
     connect(buttons, &QDialogButtonBox::rejected, this, &PlanFoot::cancelRequested);
+    connect(m_save, &QPushButton::clicked, this, &PlanFoot::saveRequested);
 }
 
 void PlanFoot::setCommand(const QString& command)
@@ -46,13 +54,17 @@ void PlanFoot::setCommand(const QString& command)
 void PlanFoot::showPlanning()
 {
     m_start->setEnabled(false);
+    m_save->setEnabled(false);
     m_summary->setText(tr("Planning…"));
 }
 
 void PlanFoot::showPlan(const WritePlan* plan, const std::optional<uint64_t>& freeBytes, bool canStart)
 {
     m_start->setEnabled(plan != nullptr && canStart);
-    m_summary->setText(plan != nullptr ? planSummary(*plan, freeBytes) : tr("No files can be written."));
+    m_save->setEnabled(plan != nullptr && canStart);
+    m_summary->setText(plan != nullptr ? planSummary(*plan, freeBytes) % u'\n'
+                % planEstimate(*plan, m_writeRate, ExecuteOptions().memoryLimitBytes)
+                                       : tr("No files can be written."));
     m_summary->setToolTip(plan != nullptr ? exactBytesText(plan->writesBytes()) : QString());
 }
 

@@ -15,8 +15,8 @@ namespace shardscope::ui {
 
 class CommandLine;
 
-/// The foot of a dialog that writes files: its command line, the plan's read and write sizes, Start and
-/// Cancel.
+/// The foot of a dialog that writes files: its command line, the plan's sizes with estimates of time and
+/// memory, Save Plan, Start and Cancel.
 class PlanFoot : public QWidget
 {
     Q_OBJECT
@@ -25,6 +25,8 @@ public:
     PlanFoot(Theme& theme, const QString& prefix, QWidget* parent = nullptr);
 
     void setCommand(const QString& command);
+    /// Bytes a second that the last job wrote; 0: not measured yet.
+    void setWriteRate(uint64_t bytesPerSecond) { m_writeRate = bytesPerSecond; }
     void showPlanning();
     /// Null: there is no plan.
     void showPlan(const WritePlan* plan, const std::optional<uint64_t>& freeBytes, bool canStart);
@@ -32,12 +34,15 @@ public:
 
 Q_SIGNALS:
     void startRequested();
+    void saveRequested();
     void cancelRequested();
 
 private:
     CommandLine* m_command;
     QLabel* m_summary;
+    QPushButton* m_save;
     QPushButton* m_start;
+    uint64_t m_writeRate = 0;
 };
 
 } // namespace shardscope::ui

@@ -5,6 +5,8 @@
 #include "ui/controls/planned_files.h"
 #include "ui/dialogs/export_form.h"
 #include "ui/dialogs/manual_window.h"
+#include "ui/dialogs/plan_saver.h"
+#include "ui/models/plans/plan_file.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
@@ -28,14 +30,15 @@ constexpr auto kTypingPause = std::chrono::milliseconds(120);
 } // namespace
 
 ExportDialog::ExportDialog(
-    io::FileSystem& files, PlacedCheckpoint source, const QString& lastTarget, Theme& theme, QWidget* parent)
+    io::FileSystem& files, PlacedCheckpoint source, const WriteHistory& known, Theme& theme, QWidget* parent)
     : QDialog(parent)
     , m_files(files)
     , m_source(std::move(source.checkpoint))
     , m_place(std::move(source.place))
     , m_theme(theme)
-    , m_form(new ExportForm(m_source, lastTarget, this))
+    , m_form(new ExportForm(m_source, known.lastTarget, this))
     , m_messages(new MessageBar(theme, this))
+    , m_saver(new PlanSaver(m_messages, this))
 {
     setObjectName(u"exportDialog"_s);
     setWindowTitle(tr("Export %1").arg(toText(m_source->tag)));
@@ -62,11 +65,13 @@ ExportDialog::ExportDialog(
     rows->addWidget(scrolled(content, this), 1);
     rows->addWidget(m_messages);
     m_foot = new PlanFoot(theme, u"export"_s, this);
+    m_foot->setWriteRate(known.writeRate);
     rows->addWidget(m_foot);
     m_pause.setSingleShot(true);
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, &ExportDialog::plan);
     connect(m_foot, &PlanFoot::startRequested, this, &ExportDialog::start);
+    connect(m_foot, &PlanFoot::saveRequested, this, &ExportDialog::savePlan);
     connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
     connect(m_form, &ExportForm::changed, this, &ExportDialog::planSoon);
     planSoon();
@@ -138,6 +143,15 @@ void ExportDialog::show(ExportPreview preview)
     m_facts->setTabText(
         1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings().size()));
     Q_EMIT previewShown();
+}
+
+void ExportDialog::savePlan()
+{
+    if (!m_preview.plan || m_preview.problem || !m_wish)
+        return;
+    m_saver->ask(m_wish->target.parent_path(), pathText(m_wish->target.filename()) % u".json"_s,
+        [plan = m_preview.plan, source = PlacedCheckpoint{m_source, m_place}, target = m_wish->target](
+            const QString& path) { return savePlanFile(path, *plan, source, target); });
 }
 
 void ExportDialog::start()

@@ -3,7 +3,7 @@
 
 #include "ui/jobs/latest_only.h"
 #include "ui/models/plans/export_preview.h"
-#include "ui/style/theme.h"
+#include "ui/style/settings.h"
 
 #include <QDialog>
 #include <QTimer>
@@ -17,6 +17,7 @@ namespace shardscope::ui {
 class ExportForm;
 class MessageBar;
 class PlanFoot;
+class PlanSaver;
 class PlannedFiles;
 
 /// Weights for other tools: shows the exact sizes of the planned files before any file is written.
@@ -24,7 +25,7 @@ class ExportDialog : public QDialog
 {
     Q_OBJECT
 public:
-    ExportDialog(io::FileSystem& files, PlacedCheckpoint source, const QString& lastTarget, Theme& theme,
+    ExportDialog(io::FileSystem& files, PlacedCheckpoint source, const WriteHistory& known, Theme& theme,
         QWidget* parent = nullptr);
 
     [[nodiscard]] ExportForm* form() const { return m_form; }
@@ -43,6 +44,7 @@ private:
     void planSoon();
     void plan();
     void show(ExportPreview preview);
+    void savePlan();
     void start();
 
     io::FileSystem& m_files;
@@ -58,6 +60,7 @@ private:
     PlannedFiles* m_fileList = nullptr;
     QPlainTextEdit* m_warnings = nullptr;
     PlanFoot* m_foot = nullptr;
+    PlanSaver* m_saver;
     LatestOnly m_planner{WorkLength::Long};
 };
 

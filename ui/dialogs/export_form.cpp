@@ -35,6 +35,8 @@ QString formatText(const std::string& name)
         return ExportForm::tr("%1: a NumPy file per tensor").arg(text);
     if (name == "adapter")
         return ExportForm::tr("%1: LoRA weights for PEFT").arg(text);
+    if (name == "dcp")
+        return ExportForm::tr("%1: a distributed checkpoint of PyTorch, with all states").arg(text);
     return text;
 }
 
@@ -104,8 +106,8 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
 
 void ExportForm::fillChoices()
 {
-    for (const std::string& name : exportFormatNames())
-        m_format->addItem(formatText(name), static_cast<int>(*exportFormatFromName(name)));
+    for (const ExportFormatTraits& traits : kExportFormats)
+        m_format->addItem(formatText(std::string(traits.name)), static_cast<int>(traits.format));
     m_dtype->addItem(tr("keep: the model's own"), QByteArray());
     for (const std::string& name : castNames())
         m_dtype->addItem(toText(name), QByteArray::fromStdString(name));
@@ -173,6 +175,11 @@ void ExportForm::connectFields()
     connect(m_browse, &QPushButton::clicked, this, &ExportForm::browseTarget);
 }
 
+void ExportForm::setFormat(ExportFormat format)
+{
+    m_format->setCurrentIndex(m_format->findData(static_cast<int>(format)));
+}
+
 ExportFormat ExportForm::format() const
 {
     return static_cast<ExportFormat>(m_format->currentData().toInt());
@@ -181,6 +188,10 @@ ExportFormat ExportForm::format() const
 /// Shows only the rows of the selected format.
 void ExportForm::onFormatChosen()
 {
+    // A distributed checkpoint holds the whole training state as it is.
+    const bool chooses = format() != ExportFormat::Dcp;
+    for (QWidget* row : std::initializer_list<QWidget*>{m_dtype, m_states, m_only, m_strip, m_renames})
+        m_rows->setRowVisible(row, chooses);
     m_rows->setRowVisible(m_shardSize, isSharded(format()));
     m_rows->setRowVisible(m_adapterOptions, format() == ExportFormat::Adapter);
     if (m_targetIsOurs)
@@ -265,6 +276,8 @@ bool ExportForm::readRenames(ExportOptions& options) const
 QString ExportForm::problem() const
 {
     ExportOptions options;
+    if (format() == ExportFormat::Dcp)
+        return {};
     if (!readRenames(options))
         return tr("A renaming is OLD=NEW, such as model.norm=norm.");
     if (format() == ExportFormat::Adapter && m_adapterOptions->isEnabled()
@@ -283,6 +296,13 @@ std::optional<ExportWish> ExportForm::wish() const
     if (!problem().isEmpty() || !readRenames(options))
         return {};
     options.format = format();
+    if (mergesSlices())
+        wish.patternsFile = toPath(m_patterns->text().trimmed());
+    wish.target = toPath(m_target->text().trimmed());
+    wish.verify = m_verify->isChecked();
+    wish.force = m_force->isChecked();
+    if (format() == ExportFormat::Dcp)
+        return wish;
     options.dtype = castFromName(m_dtype->currentData().toByteArray().toStdString());
     const QString size = m_shardSize->text().trimmed();
     if (!size.isEmpty() && isSharded(format()))
@@ -296,11 +316,6 @@ std::optional<ExportWish> ExportForm::wish() const
     }
     if (format() == ExportFormat::Adapter && m_adapterOptions->isEnabled())
         options.adapterOptions = *configEntries(m_adapterOptions->text());
-    if (mergesSlices())
-        wish.patternsFile = toPath(m_patterns->text().trimmed());
-    wish.target = toPath(m_target->text().trimmed());
-    wish.verify = m_verify->isChecked();
-    wish.force = m_force->isChecked();
     return wish;
 }
 

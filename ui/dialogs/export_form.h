@@ -26,6 +26,7 @@ public:
     /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ExportWish> wish() const;
     [[nodiscard]] QString problem() const;
+    void setFormat(ExportFormat format);
     void setTarget(const QString& folder);
     /// The last plan copies an adapter's configuration, so its entries cannot be set.
     void setAdapterIsConfigured(bool configured);

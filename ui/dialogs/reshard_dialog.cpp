@@ -3,17 +3,19 @@
 
 #include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
+#include "ui/dialogs/batch_choices.h"
 #include "ui/dialogs/manual_window.h"
+#include "ui/dialogs/plan_saver.h"
 #include "ui/dialogs/reshard_form.h"
-#include "ui/layoutmap/layout_map_view.h"
+#include "ui/dialogs/reshard_maps.h"
+#include "ui/models/plans/plan_file.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/window_fit.h"
 
-#include <QComboBox>
-#include <QGridLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -38,96 +40,89 @@ QPlainTextEdit* makeText(const QString& name, QWidget* parent)
     return text;
 }
 
+QString gpusText(const QString& pattern, uint32_t ranks)
+{
+    return pattern.arg(
+        ranks == 1 ? ReshardDialog::tr("1 GPU") : ReshardDialog::tr("%1 GPUs").arg(countText(ranks)));
+}
+
+QString withSubGroups(const QString& title, size_t subGroups)
+{
+    return subGroups > 1 ? title % u" · "_s % ReshardDialog::tr("%1 sub-groups").arg(countText(subGroups))
+                         : title;
+}
+
+QString nowText(const Checkpoint& source)
+{
+    if (isUniversal(source.kind))
+        return ReshardDialog::tr("Now: universal folder");
+    if (isConverted(source.kind))
+        return ReshardDialog::tr("Now: distributed checkpoint");
+    return gpusText(ReshardDialog::tr("Now: %1"), source.parallel.ranks());
+}
+
 } // namespace
 
 ReshardDialog::ReshardDialog(
-    io::FileSystem& files, PlacedCheckpoint source, const QString& lastTarget, Theme& theme, QWidget* parent)
+    io::FileSystem& files, PlacedCheckpoint source, const WriteHistory& known, Theme& theme, QWidget* parent)
     : QDialog(parent)
     , m_files(files)
     , m_source(std::move(source.checkpoint))
     , m_place(std::move(source.place))
     , m_theme(theme)
-    , m_form(new ReshardForm(m_source, lastTarget, this))
+    , m_form(new ReshardForm(m_source, known.lastTarget, this))
     , m_messages(new MessageBar(theme, this))
+    , m_maps(new ReshardMaps(theme, this))
+    , m_saver(new PlanSaver(m_messages, this))
 {
     setObjectName(u"reshardDialog"_s);
     setWindowTitle(tr("Reshard %1").arg(toText(m_source->tag)));
     addManualKey(this, u"resharding"_s);
-    resizeWithinScreen(this, {1120, 760});
-    auto* title = new QLabel(titleText(*m_source), this);
-    QFont font = title->font();
-    font.setPointSizeF(font.pointSizeF() * 1.3);
-    title->setFont(font);
-
-    QWidget* maps = makeMaps();
-    auto* left = new QVBoxLayout;
-    left->setSpacing(14);
-    left->addWidget(title);
-    left->addWidget(m_form);
-    left->addStretch();
-    left->addWidget(m_group, 0, Qt::AlignRight); // next to its maps
-    auto* upper = new QHBoxLayout;
-    upper->setSpacing(22);
-    upper->addLayout(left, 2);
-    upper->addWidget(maps, 3);
-    auto* content = new QWidget(this);
-    auto* parts = new QVBoxLayout(content);
-    parts->setContentsMargins(0, 0, 0, 0);
-    parts->setSpacing(12);
-    parts->addLayout(upper, 3);
-    parts->addWidget(makeFacts(), 2);
+    resizeWithinScreen(this, {1120, 820});
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addWidget(scrolled(content, this), 1);
+    rows->addWidget(scrolled(makeContent(), this), 1);
     rows->addWidget(m_messages);
     m_foot = new PlanFoot(theme, u"reshard"_s, this);
+    m_foot->setWriteRate(known.writeRate);
     rows->addWidget(m_foot);
 
     m_pause.setSingleShot(true);
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, &ReshardDialog::plan);
     connect(m_foot, &PlanFoot::startRequested, this, &ReshardDialog::start);
+    connect(m_foot, &PlanFoot::saveRequested, this, &ReshardDialog::savePlan);
     connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
     connect(m_form, &ReshardForm::changed, this, &ReshardDialog::planSoon);
+    connect(m_messages, &MessageBar::actionTriggered, this, &ReshardDialog::help);
     showSource();
     planSoon();
 }
 
-QWidget* ReshardDialog::makeMaps()
+/// Choices and facts next to each other, the maps below them at full width.
+QWidget* ReshardDialog::makeContent()
 {
-    auto* maps = new QWidget(this);
-    m_group = new QComboBox(maps);
-    m_group->setObjectName(u"reshardGroup"_s);
-    m_group->setAccessibleName(tr("Param group shown on the maps"));
-    for (const ParamGroup& group : m_source->groups)
-        m_group->addItem(tr("Maps show group %1").arg(group.index));
-    m_group->setVisible(m_group->count() > 1);
-    m_beforeTitle = new QLabel(maps);
-    m_beforeTitle->setObjectName(u"reshardTitleBefore"_s);
-    m_afterTitle = new QLabel(maps);
-    m_afterTitle->setObjectName(u"reshardTitleAfter"_s);
-    m_before = new LayoutMapView(&m_theme, maps);
-    m_before->setObjectName(u"reshardMapBefore"_s);
-    m_after = new LayoutMapView(&m_theme, maps);
-    m_after->setObjectName(u"reshardMapAfter"_s);
-    for (LayoutMapView* map : {m_before, m_after}) {
-        map->setCompact(true);
-        map->setMinimumSize(190, 160);
-    }
-    auto* grid = new QGridLayout(maps);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setHorizontalSpacing(14);
-    grid->setVerticalSpacing(6);
-    grid->addWidget(m_beforeTitle, 0, 0);
-    grid->addWidget(m_afterTitle, 0, 1);
-    grid->addWidget(m_before, 1, 0);
-    grid->addWidget(m_after, 1, 1);
-    grid->setRowStretch(1, 1);
-    grid->setColumnStretch(0, 1);
-    grid->setColumnStretch(1, 1);
-    connect(m_group, &QComboBox::currentIndexChanged, this, &ReshardDialog::showUnits);
-    return maps;
+    auto* content = new QWidget(this);
+    auto* title = new QLabel(titleText(*m_source), content);
+    QFont font = title->font();
+    font.setPointSizeF(font.pointSizeF() * 1.3);
+    title->setFont(font);
+    auto* left = new QVBoxLayout;
+    left->setSpacing(14);
+    left->addWidget(title);
+    left->addWidget(m_form);
+    left->addStretch();
+    auto* upper = new QHBoxLayout;
+    upper->setSpacing(22);
+    upper->addLayout(left, 1);
+    upper->addWidget(makeFacts(), 1);
+    auto* parts = new QVBoxLayout(content);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(12);
+    parts->addLayout(upper);
+    parts->addWidget(m_maps, 1);
+    return content;
 }
 
 QWidget* ReshardDialog::makeFacts()
@@ -137,12 +132,12 @@ QWidget* ReshardDialog::makeFacts()
     m_facts->setDocumentMode(true);
     m_fileList = new PlannedFiles(m_theme, u"reshardFiles"_s, m_facts);
     m_warnings = makeText(u"reshardWarnings"_s, m_facts);
-    m_batch = makeText(u"reshardBatch"_s, m_facts);
+    m_batch = new BatchChoices(m_facts);
     m_equal = makeText(u"reshardEqual"_s, m_facts);
     m_facts->addTab(m_fileList, tr("Files"));
     m_facts->addTab(m_warnings, tr("Warnings"));
-    m_facts->addTab(m_batch, tr("Batch"));
-    m_facts->addTab(m_equal, tr("Must stay equal"));
+    m_facts->addTab(m_batch, tr("Keep the batch size"));
+    m_facts->addTab(m_equal, tr("Config must match"));
     return m_facts;
 }
 
@@ -160,6 +155,11 @@ void ReshardDialog::planSoon()
 
 void ReshardDialog::plan()
 {
+    if (m_form->wantsDistributed()) {
+        m_wish.reset();
+        m_foot->setCommand({});
+        return show({});
+    }
     m_wish = m_form->wish();
     if (!m_wish) {
         ReshardPreview preview;
@@ -179,67 +179,89 @@ void ReshardDialog::plan()
 void ReshardDialog::show(ReshardPreview preview)
 {
     m_preview = std::move(preview);
-    if (m_preview.problem)
-        m_messages->showMessage(
-            m_preview.plan ? Severity::Warning : Severity::Error, errorText(*m_preview.problem));
-    else
-        m_messages->hide();
+    showProblem();
     m_foot->showPlan(m_preview.plan.get(), m_preview.freeBytes, !m_preview.problem);
-    m_after->setCheckpoint(m_preview.target);
-    showUnits();
+    showTarget();
     showFacts();
     Q_EMIT previewShown();
 }
 
-void ReshardDialog::showSource()
+void ReshardDialog::showProblem()
 {
-    if (!hasSplitGroups(*m_source)) {
-        m_before->setCheckpoint(m_source);
-        showUnits();
-        return;
+    m_help.clear();
+    if (m_form->wantsDistributed()) {
+        m_help = {Help::Export};
+        return m_messages->showMessage(Severity::Info,
+            tr("A distributed checkpoint has no ranks of its own: any number of GPUs loads it. The export "
+               "writes it."),
+            {tr("&Export…")});
     }
-    showUnits();
-    m_merger.run<CheckpointPtr>(
-        [source = m_source](const std::stop_token&, const std::function<void(CheckpointPtr)>& deliver) {
-            deliver(withWholeGroups(*source));
-        },
-        [this](const CheckpointPtr& whole) {
-            m_before->setCheckpoint(whole);
-            m_sourceShown = whole;
-            showUnits();
-        });
+    if (!m_preview.problem)
+        return m_messages->hide();
+    QStringList buttons;
+    const ErrorCode code = m_preview.problem->code;
+    if (!m_preview.plan && (code == ErrorCode::Refused || code == ErrorCode::Damaged)) {
+        m_help.push_back(Help::Repair);
+        buttons.append(tr("&Repair…"));
+        if (!m_source->complete) {
+            m_help.push_back(Help::AddFolder);
+            buttons.append(tr("&Add Folder…"));
+        }
+    }
+    m_messages->showMessage(
+        m_preview.plan ? Severity::Warning : Severity::Error, errorText(*m_preview.problem), buttons);
 }
 
-void ReshardDialog::showUnits()
+void ReshardDialog::help(int action)
 {
-    const auto at = static_cast<size_t>(std::max(0, m_group->currentIndex()));
-    const auto titleOf = [](const QString& before, uint32_t ranks, size_t subGroups) {
-        const QString title = before.arg(ranks == 1 ? tr("1 GPU") : tr("%1 GPUs").arg(countText(ranks)));
-        return subGroups > 1 ? title % u" · "_s % tr("%1 sub-groups").arg(subGroups) : title;
-    };
-    const auto showGroup = [at](LayoutMapView* map, const CheckpointPtr& checkpoint) {
-        if (checkpoint && at < checkpoint->groups.size() && !checkpoint->groups[at].units.empty())
-            map->setUnit(checkpoint->groups[at].units.front());
-    };
-    showGroup(m_before, m_sourceShown ? m_sourceShown : m_source);
-    showGroup(m_after, m_preview.target);
-    m_beforeTitle->setText(titleOf(tr("Now: %1"), m_source->parallel.ranks(),
-        at < m_source->groups.size() ? subGroupsOf(*m_source, m_source->groups[at]) : 0));
-    if (isConverted(m_source->kind))
-        m_beforeTitle->setText(
-            isUniversal(m_source->kind) ? tr("Now: universal folder") : tr("Now: distributed checkpoint"));
-    if (m_preview.plan && isUniversal(m_preview.plan->targetKind()))
-        return m_afterTitle->setText(tr("Then: universal folder"));
-    m_afterTitle->setText(m_preview.plan ? titleOf(tr("Then: %1"), m_preview.plan->worldSize(),
-                              at < m_preview.subGroups.size() ? m_preview.subGroups[at] : 0)
-                                         : tr("No plan"));
+    const Help wanted = m_help.at(static_cast<size_t>(action));
+    reject();
+    switch (wanted) {
+    case Help::Repair:
+        Q_EMIT repairWanted();
+        break;
+    case Help::AddFolder:
+        Q_EMIT furtherFolderWanted();
+        break;
+    case Help::Export:
+        Q_EMIT exportWanted();
+        break;
+    }
+}
+
+void ReshardDialog::showSource()
+{
+    m_maps->setBefore({nullptr, nowText(*m_source), {}}); // until it is made
+    m_merger.run<ReshardMaps::Side>(
+        [source = m_source](const std::stop_token&, const std::function<void(ReshardMaps::Side)>& deliver) {
+            // The plan's map has no tensors that every rank keeps whole either.
+            auto shown
+                = std::make_shared<Checkpoint>(hasSplitGroups(*source) ? *withWholeGroups(*source) : *source);
+            shown->whole.clear();
+            size_t subGroups = 0;
+            for (const ParamGroup& group : source->groups)
+                subGroups = std::max(subGroups, subGroupsOf(*source, group));
+            deliver({shown, withSubGroups(nowText(*source), subGroups), rankLoad(*source)});
+        },
+        [this](const ReshardMaps::Side& side) { m_maps->setBefore(side); });
+}
+
+void ReshardDialog::showTarget()
+{
+    const ReshardPlan* plan = m_preview.plan.get();
+    QString title = tr("No plan");
+    if (plan != nullptr)
+        title = isUniversal(plan->targetKind())
+            ? tr("Then: universal folder")
+            : withSubGroups(gpusText(tr("Then: %1"), plan->worldSize()), m_preview.subGroups);
+    m_maps->setAfter({m_preview.target, title, m_preview.load});
 }
 
 void ReshardDialog::showFacts()
 {
     m_fileList->setPlan(m_preview.plan);
     m_warnings->clear();
-    m_batch->clear();
+    m_batch->setPlan(m_preview.plan.get(), m_preview.target ? m_preview.target->parallel.dp : 1);
     m_equal->clear();
     if (!m_preview.plan) {
         m_facts->setTabText(0, tr("Files"));
@@ -249,16 +271,6 @@ void ReshardDialog::showFacts()
     const ReshardPlan& plan = *m_preview.plan;
     const QString warnings = planWarnings(plan);
     m_warnings->setPlainText(warnings.isEmpty() ? tr("None.") : warnings);
-    QStringList batch;
-    for (const BatchPair& pair : plan.batch())
-        batch.append(tr("micro-batch %1 × accumulation %2").arg(pair.microBatch).arg(pair.accumulation));
-    if (isUniversal(plan.targetKind()))
-        m_batch->setPlainText(tr("Any run can load it, with any batch size."));
-    else
-        m_batch->setPlainText(batch.isEmpty()
-                ? tr("The checkpoint does not record its batch sizes.")
-                : tr("These keep the global batch on %1 GPUs:").arg(plan.worldSize()) % u'\n'
-                    % batch.join(u'\n'));
     QStringList equal;
     for (const auto& [key, value] : plan.mustStayEqual())
         equal.append(toText(key) % u" = "_s % toText(value));
@@ -267,6 +279,16 @@ void ReshardDialog::showFacts()
     m_facts->setTabText(0, tr("Files (%1)").arg(countText(plan.files().size())));
     m_facts->setTabText(
         1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan.warnings().size()));
+}
+
+void ReshardDialog::savePlan()
+{
+    if (!m_preview.plan || m_preview.problem || !m_wish)
+        return;
+    m_saver->ask(m_wish->destination.parent_path(), pathText(m_wish->destination.filename()) % u".json"_s,
+        [plan = m_preview.plan, source = PlacedCheckpoint{m_source, m_place},
+            destination = m_wish->destination](
+            const QString& path) { return savePlanFile(path, *plan, source, destination); });
 }
 
 void ReshardDialog::start()

@@ -14,7 +14,10 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSlider>
 #include <QSpinBox>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -23,7 +26,25 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kMaxRanks = 65536;
-constexpr int kUniversal = -1; ///< data of its entry; the others' is their stage
+// Data of their entries; the others' is their stage.
+constexpr int kUniversal = -1;
+constexpr int kDistributed = -2;
+
+/// The GPU counts of the slider: all up to 16, then four in each doubling, beyond twice the present count.
+std::vector<int> rankSteps(uint32_t now)
+{
+    const int last = static_cast<int>(std::clamp<uint64_t>(uint64_t{now} * 2, 16, kMaxRanks));
+    std::vector<int> steps;
+    int step = 1;
+    for (int ranks = 1; ranks <= last; ranks += step) {
+        steps.push_back(ranks);
+        if (ranks >= 16 && ranks % (step * 8) == 0)
+            step *= 2;
+        if (ranks == 16)
+            step = 4;
+    }
+    return steps;
+}
 
 } // namespace
 
@@ -33,6 +54,8 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     , m_choices(new SourceChoices(source, this))
     , m_form(new QComboBox(this))
     , m_ranks(new QSpinBox(this))
+    , m_rankSlider(new QSlider(Qt::Horizontal, this))
+    , m_rankSteps(rankSteps(source->parallel.ranks()))
     , m_subGroup(new QLineEdit(this))
     , m_target(new QLineEdit(this))
     , m_browse(new QPushButton(tr("Browse…"), this))
@@ -50,6 +73,11 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_ranks->setRange(1, kMaxRanks);
     m_ranks->setValue(static_cast<int>(now == 1 ? 2 : now * 2));
     m_ranks->setKeyboardTracking(true);
+    m_rankSlider->setObjectName(u"reshardRankSlider"_s);
+    m_rankSlider->setAccessibleName(tr("New GPU count"));
+    m_rankSlider->setRange(0, static_cast<int>(m_rankSteps.size()) - 1);
+    m_rankSlider->setPageStep(4);
+    showRanks();
     m_subGroup->setObjectName(u"reshardSubGroup"_s);
     m_subGroup->setPlaceholderText(
         source->subGroupSize ? tr("as now: %1").arg(countText(*source->subGroupSize)) : tr("1,000,000,000"));
@@ -88,9 +116,9 @@ void ReshardForm::makeLayout()
     m_ranks->setMinimumWidth(96);
     ranks->setSpacing(10);
     ranks->addWidget(m_ranks);
+    ranks->addWidget(m_rankSlider, 1);
     if (!isConverted(m_source->kind))
         ranks->addWidget(new QLabel(tr("now %1").arg(countText(m_source->parallel.ranks())), this));
-    ranks->addStretch();
     form->addRow(tr("&Result"), m_form);
     form->addRow(tr("&GPUs"), ranks);
     static_cast<QLabel*>(form->labelForField(ranks))->setBuddy(m_ranks);
@@ -111,7 +139,10 @@ void ReshardForm::makeLayout()
 
 void ReshardForm::connectWidgets()
 {
+    connect(m_rankSlider, &QSlider::valueChanged, this,
+        [this](int step) { m_ranks->setValue(m_rankSteps[static_cast<size_t>(step)]); });
     connect(m_ranks, &QSpinBox::valueChanged, this, [this] {
+        showRanks();
         if (m_targetIsOurs)
             m_target->setText(suggestedTarget());
         Q_EMIT changed();
@@ -139,6 +170,7 @@ void ReshardForm::fillForms()
         m_form->addItem(text, stage);
     }
     m_form->addItem(tr("Universal folder, for any stage and GPU count"), kUniversal);
+    m_form->addItem(tr("Distributed checkpoint (DCP) of PyTorch"), kDistributed);
     m_form->setCurrentIndex(std::max(0, m_form->findData(hasStage ? m_source->zeroStage : 1)));
 }
 
@@ -149,15 +181,23 @@ void ReshardForm::showRows()
     m_choices->showFor(stage());
 }
 
-bool ReshardForm::mergesSlices() const
+/// Moves the slider to the nearest of its counts, without a change of the count itself.
+void ReshardForm::showRanks()
 {
-    return stage() && m_choices->mergesSlices();
+    const QSignalBlocker blocker(m_rankSlider);
+    const auto next = std::lower_bound(m_rankSteps.begin(), m_rankSteps.end(), m_ranks->value());
+    m_rankSlider->setValue(static_cast<int>(next - m_rankSteps.begin()));
+}
+
+bool ReshardForm::wantsDistributed() const
+{
+    return m_form->currentData().toInt() == kDistributed;
 }
 
 std::optional<int> ReshardForm::stage() const
 {
     const int chosen = m_form->currentData().toInt();
-    return chosen == kUniversal ? std::nullopt : std::optional(chosen);
+    return chosen < 0 ? std::nullopt : std::optional(chosen);
 }
 
 bool ReshardForm::changesStage() const
@@ -169,6 +209,7 @@ void ReshardForm::onFormChosen()
 {
     showRows();
     m_ranks->setEnabled(stage().has_value());
+    m_rankSlider->setEnabled(stage().has_value());
     m_latest->setText(!stage() ? tr("Write “latest_universal” next to it") : tr("Write “latest” next to it"));
     if (m_targetIsOurs)
         m_target->setText(suggestedTarget());
@@ -193,10 +234,15 @@ QString ReshardForm::suggestedTarget() const
     const QString change = !changesStage() ? QString()
         : stage() == 0                     ? u"-stage0"_s
                                            : QString(u"-zero"_s % QString::number(*stage()));
-    const QString merged = mergesSlices() ? u"-joined"_s : QString();
-    const bool allData = m_source->parallel.ranks() == m_source->parallel.dp || mergesSlices();
+    const ParallelDegrees& now = m_source->parallel;
+    QString degrees;
+    if (m_choices->slices() != now.tp)
+        degrees += u"-tp"_s % QString::number(m_choices->slices());
+    if (m_choices->stages() != now.pp)
+        degrees += u"-pp"_s % QString::number(m_choices->stages());
+    const bool allData = m_choices->slices() == 1 && m_choices->stages() == 1;
     const QString ranks = allData ? u"-dp"_s : u"-gpus"_s;
-    return m_parentFolder % u'/' % name % change % merged % ranks % QString::number(m_ranks->value());
+    return m_parentFolder % u'/' % name % change % degrees % ranks % QString::number(m_ranks->value());
 }
 
 void ReshardForm::setWorldSize(uint32_t ranks)
@@ -238,14 +284,14 @@ bool ReshardForm::readSubGroupSize(std::optional<uint64_t>& size) const
 QString ReshardForm::problem() const
 {
     std::optional<uint64_t> size;
-    return readSubGroupSize(size) ? QString()
+    return readSubGroupSize(size) ? m_choices->problem(stage())
                                   : tr("The sub-group size must be a number such as 1e9 or 500000000.");
 }
 
 std::optional<ReshardWish> ReshardForm::wish() const
 {
     ReshardWish wish;
-    if (!readSubGroupSize(wish.options.subGroupSize))
+    if (!problem().isEmpty() || !readSubGroupSize(wish.options.subGroupSize))
         return {};
     if (!stage()) {
         wish.options.form = TargetForm::Universal;

@@ -10,6 +10,7 @@ class QComboBox;
 class QFormLayout;
 class QLineEdit;
 class QPushButton;
+class QSlider;
 class QSpinBox;
 
 namespace shardscope::ui {
@@ -27,6 +28,8 @@ public:
     /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ReshardWish> wish() const;
     [[nodiscard]] QString problem() const;
+    /// A distributed checkpoint is chosen, which an export writes.
+    [[nodiscard]] bool wantsDistributed() const;
     void setWorldSize(uint32_t ranks);
     void setDestination(const QString& folder);
 
@@ -45,7 +48,7 @@ private:
     /// The selected stage; empty for a universal folder.
     [[nodiscard]] std::optional<int> stage() const;
     [[nodiscard]] bool changesStage() const;
-    [[nodiscard]] bool mergesSlices() const;
+    void showRanks();
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;
@@ -54,6 +57,8 @@ private:
     QString m_parentFolder; ///< parent of suggested targets
     QComboBox* m_form;
     QSpinBox* m_ranks;
+    QSlider* m_rankSlider;
+    std::vector<int> m_rankSteps; ///< the GPU counts of the slider
     QLineEdit* m_subGroup;
     QLineEdit* m_target;
     QPushButton* m_browse;

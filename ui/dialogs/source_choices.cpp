@@ -21,63 +21,95 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kMaxExpertRanks = 4096;
+constexpr int kMaxDegree = 4096;
+
+QLineEdit* makeField(const QString& name, const QString& hint, const QString& tip, QWidget* parent)
+{
+    auto* field = new QLineEdit(parent);
+    field->setObjectName(name);
+    field->setPlaceholderText(hint);
+    field->setToolTip(tip);
+    field->setAccessibleDescription(tip);
+    return field;
+}
+
+QSpinBox* makeDegree(const QString& name, const QString& prefix, uint32_t value, QWidget* parent)
+{
+    auto* degree = new QSpinBox(parent);
+    degree->setObjectName(name);
+    degree->setPrefix(prefix % u' ');
+    degree->setRange(1, kMaxDegree);
+    degree->setValue(static_cast<int>(value));
+    return degree;
+}
 
 } // namespace
 
 SourceChoices::SourceChoices(CheckpointPtr source, QWidget* form)
     : QObject(form)
     , m_source(std::move(source))
-    , m_parallel(new QComboBox(form))
+    , m_degrees(new QWidget(form))
+    , m_slices(makeDegree(u"reshardTp"_s, u"tp"_s, m_source->parallel.tp, m_degrees))
+    , m_stages(makeDegree(u"reshardPp"_s, u"pp"_s, m_source->parallel.pp, m_degrees))
     , m_patternsRow(new QWidget(form))
     , m_patterns(new QLineEdit(m_patternsRow))
-    , m_experts(new QSpinBox(form))
+    , m_experts(makeDegree(u"reshardExperts"_s, u"ep"_s, m_source->parallel.ep, m_degrees))
+    , m_vocabulary(makeField(u"reshardVocabulary"_s, tr("as the source"),
+          tr("Rows of the vocabulary tensors, padding included, over all tensor slices; needed when the "
+             "source "
+             "has padding"),
+          form))
+    , m_layers(makeField(u"reshardLayers"_s, tr("0,4,7 for seven layers in two stages"),
+          tr("The first layer of every stage, and then the number of all layers: `module.parts` of the new "
+             "run's PipelineModule"),
+          form))
+    , m_tied(makeField(u"reshardTied"_s, tr("embed=0,6"),
+          tr("The layers that use a tied module, as KEY=LAYER,LAYER; separate several with spaces"), form))
     , m_stage0Form(new QComboBox(form))
     , m_options(new QLineEdit(form))
 {
-    fillParallel();
-    fillExperts();
+    fillDegrees();
     fillStage0Forms();
     fillOptions();
     fillPatterns();
-    connect(m_parallel, &QComboBox::currentIndexChanged, this, &SourceChoices::changed);
-    connect(m_patterns, &QLineEdit::textChanged, this, &SourceChoices::changed);
-    connect(m_experts, &QSpinBox::valueChanged, this, &SourceChoices::changed);
+    for (QSpinBox* degree : {m_slices, m_stages, m_experts})
+        connect(degree, &QSpinBox::valueChanged, this, &SourceChoices::changed);
+    for (QLineEdit* field : {m_patterns, m_vocabulary, m_layers, m_tied, m_options})
+        connect(field, &QLineEdit::textChanged, this, &SourceChoices::changed);
     connect(m_stage0Form, &QComboBox::currentIndexChanged, this, &SourceChoices::changed);
-    connect(m_options, &QLineEdit::textChanged, this, &SourceChoices::changed);
 }
 
 void SourceChoices::addRows(QFormLayout* rows)
 {
     m_rows = rows;
-    rows->addRow(tr("&Parallel ranks"), m_parallel);
+    rows->addRow(tr("&Parallel ranks"), m_degrees);
     rows->addRow(tr("Patter&ns"), m_patternsRow);
-    rows->addRow(tr("&Expert ranks"), m_experts);
+    rows->addRow(tr("&Vocabulary rows"), m_vocabulary);
+    rows->addRow(tr("&Layers of stages"), m_layers);
+    rows->addRow(tr("Tie&d layers"), m_tied);
     rows->addRow(tr("&Optimizer form"), m_stage0Form);
     rows->addRow(tr("Opt&ions"), m_options);
 }
 
-void SourceChoices::fillParallel()
+void SourceChoices::fillDegrees()
 {
-    const ParallelDegrees& degrees = m_source->parallel;
-    m_parallel->setObjectName(u"reshardParallel"_s);
-    m_parallel->setAccessibleName(tr("Tensor slices and pipeline stages of the result"));
-    QStringList now;
-    if (degrees.tp > 1)
-        now.append(tr("%1 tensor slices").arg(degrees.tp));
-    if (degrees.pp > 1)
-        now.append(tr("%1 pipeline stages").arg(degrees.pp));
-    m_parallel->addItem(tr("%1 (as now)").arg(now.join(u", "_s)), false);
-    m_parallel->addItem(tr("merged into one"), true);
-}
-
-void SourceChoices::fillExperts()
-{
-    m_experts->setObjectName(u"reshardExperts"_s);
+    m_slices->setAccessibleName(tr("Tensor slices of the result"));
+    m_slices->setToolTip(tr("Tensor-parallel degree of the result; now %1").arg(m_source->parallel.tp));
+    m_stages->setAccessibleName(tr("Pipeline stages of the result"));
+    m_stages->setToolTip(tr("Pipeline-parallel degree of the result; now %1").arg(m_source->parallel.pp));
     m_experts->setAccessibleName(tr("Expert-parallel degree of the result"));
-    m_experts->setToolTip(tr("The “ep_size” of the run that will load the result"));
-    m_experts->setRange(1, kMaxExpertRanks);
-    m_experts->setValue(static_cast<int>(m_source->parallel.ep));
+    const bool canChange = m_source->parallel.ep > 1 || hasExperts(*m_source);
+    m_experts->setEnabled(canChange);
+    m_experts->setToolTip(canChange
+            ? tr("The “ep_size” of the run that will load the result; now %1").arg(m_source->parallel.ep)
+            : tr("The checkpoint has no experts that ranks could share"));
+    auto* row = new QHBoxLayout(m_degrees);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    for (QSpinBox* degree : {m_slices, m_stages, m_experts})
+        row->addWidget(degree);
+    row->addStretch();
+    m_degrees->setFocusProxy(m_slices);
 }
 
 void SourceChoices::fillStage0Forms()
@@ -131,20 +163,73 @@ void SourceChoices::browse()
     dialog->open();
 }
 
+bool SourceChoices::changesSlices() const
+{
+    return slices() != m_source->parallel.tp;
+}
+
+bool SourceChoices::splitsStages() const
+{
+    return stages() != m_source->parallel.pp && stages() > 1;
+}
+
 void SourceChoices::showFor(std::optional<int> stage)
 {
-    const ParallelDegrees& degrees = m_source->parallel;
-    m_rows->setRowVisible(m_parallel, stage && (degrees.tp > 1 || degrees.pp > 1));
+    m_rows->setRowVisible(m_degrees, stage.has_value());
     // A universal folder always has merged slices.
-    m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || mergesSlices()));
-    m_rows->setRowVisible(m_experts, stage && (degrees.ep > 1 || hasExperts(*m_source)));
+    m_rows->setRowVisible(m_patternsRow, stage ? changesSlices() : m_source->parallel.tp > 1);
+    m_rows->setRowVisible(m_vocabulary, stage && changesSlices());
+    m_rows->setRowVisible(m_layers, stage && splitsStages());
+    m_rows->setRowVisible(m_tied, stage && splitsStages());
     m_rows->setRowVisible(m_stage0Form, stage == 0);
     m_rows->setRowVisible(m_options, lacksElasticOptions(*m_source));
 }
 
-bool SourceChoices::mergesSlices() const
+uint32_t SourceChoices::slices() const
 {
-    return m_parallel->currentData().toBool();
+    return static_cast<uint32_t>(m_slices->value());
+}
+
+uint32_t SourceChoices::stages() const
+{
+    return static_cast<uint32_t>(m_stages->value());
+}
+
+QString SourceChoices::problem(std::optional<int> stage) const
+{
+    bool isNumber = true;
+    const QString vocabulary = m_vocabulary->text().trimmed();
+    if (stage && changesSlices() && !vocabulary.isEmpty() && vocabulary.toULongLong(&isNumber) == 0)
+        return tr("The vocabulary rows must be a number such as 50304.");
+    if (!stage || !splitsStages())
+        return {};
+    for (const QString& layer : m_layers->text().split(u',', Qt::SkipEmptyParts)) {
+        layer.trimmed().toUInt(&isNumber);
+        if (!isNumber)
+            return tr("The layers of stages must be numbers, such as 0,4,7.");
+    }
+    return {};
+}
+
+void SourceChoices::applyDegrees(ReshardWish& wish) const
+{
+    ReshardOptions& options = wish.options;
+    if (changesSlices()) {
+        options.tp = slices();
+        wish.patternsFile = toPath(m_patterns->text().trimmed());
+        if (const QString rows = m_vocabulary->text().trimmed(); !rows.isEmpty())
+            options.paddedVocabulary = rows.toULongLong();
+    }
+    if (stages() != m_source->parallel.pp)
+        options.pp = stages();
+    if (splitsStages()) {
+        for (const QString& layer : m_layers->text().split(u',', Qt::SkipEmptyParts))
+            options.stageLayers.push_back(layer.trimmed().toUInt());
+        for (const QString& tied : m_tied->text().split(u' ', Qt::SkipEmptyParts))
+            options.tiedLayers.push_back(tied.toStdString());
+    }
+    if (const auto experts = static_cast<uint32_t>(m_experts->value()); experts != m_source->parallel.ep)
+        options.ep = experts;
 }
 
 void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
@@ -154,19 +239,15 @@ void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
         if (!option.trimmed().isEmpty())
             options.optimizerOptions.push_back(option.trimmed().toStdString());
     }
-    if (m_source->parallel.tp > 1 && (!stage || mergesSlices()))
-        wish.patternsFile = toPath(m_patterns->text().trimmed());
-    if (!stage)
+    if (!stage) {
+        if (m_source->parallel.tp > 1)
+            wish.patternsFile = toPath(m_patterns->text().trimmed());
         return;
+    }
     const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());
     if (stage == 0 && !isUnknown(form))
         options.stage0Form = form;
-    if (mergesSlices() && m_source->parallel.tp > 1)
-        options.tp = 1;
-    if (mergesSlices() && m_source->parallel.pp > 1)
-        options.pp = 1;
-    if (const auto experts = static_cast<uint32_t>(m_experts->value()); experts != m_source->parallel.ep)
-        options.ep = experts;
+    applyDegrees(wish);
 }
 
 } // namespace shardscope::ui

@@ -13,9 +13,8 @@ class QWidget;
 
 namespace shardscope::ui {
 
-/// The rows of the reshard form that only some sources or results need: whether slices and stages are merged,
-/// a file of patterns for merging, the expert-parallel degree, the form of stage 0, and optimizer options
-/// that the source does not hold.
+/// The rows of the reshard form below stage and GPU count: tensor, pipeline and expert-parallel degrees with
+/// what another degree needs, the form of stage 0, and optimizer options that the source does not hold.
 class SourceChoices : public QObject
 {
     Q_OBJECT
@@ -26,27 +25,37 @@ public:
     void addRows(QFormLayout* rows);
     /// Shows only the rows for a result of that stage; no stage: a universal folder.
     void showFor(std::optional<int> stage);
-    /// Whether slices and stages are merged; ignored for universal folders, which always merge them.
-    [[nodiscard]] bool mergesSlices() const;
+    /// Tensor slices and pipeline stages of a native result.
+    [[nodiscard]] uint32_t slices() const;
+    [[nodiscard]] uint32_t stages() const;
+    /// Why apply() cannot be called; empty if it can.
+    [[nodiscard]] QString problem(std::optional<int> stage) const;
     void apply(std::optional<int> stage, ReshardWish& wish) const;
 
 Q_SIGNALS:
     void changed();
 
 private:
-    void fillParallel();
-    void fillExperts();
+    void fillDegrees();
     void fillStage0Forms();
     void fillOptions();
     void fillPatterns();
     void browse();
+    void applyDegrees(ReshardWish& wish) const;
+    [[nodiscard]] bool changesSlices() const;
+    [[nodiscard]] bool splitsStages() const;
 
     CheckpointPtr m_source;
     QFormLayout* m_rows = nullptr;
-    QComboBox* m_parallel;
+    QWidget* m_degrees;
+    QSpinBox* m_slices;
+    QSpinBox* m_stages;
     QWidget* m_patternsRow;
     QLineEdit* m_patterns;
     QSpinBox* m_experts;
+    QLineEdit* m_vocabulary;
+    QLineEdit* m_layers;
+    QLineEdit* m_tied;
     QComboBox* m_stage0Form;
     QLineEdit* m_options;
 };

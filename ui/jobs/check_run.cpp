@@ -5,8 +5,7 @@
 #include "core/report/documents/html_report.h"
 #include "core/report/documents/sarif_report.h"
 #include "ui/jobs/free_later.h"
-
-#include <QSaveFile>
+#include "ui/jobs/save_text.h"
 
 #include <chrono>
 
@@ -115,23 +114,16 @@ void CheckRun::clear()
 
 QString writeCheckReport(const CheckResult& result, CheckDepth depth, CheckReport form, const QString& path)
 {
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly))
-        return file.errorString();
-    const auto write
-        = [&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); };
-    switch (form) {
-    case CheckReport::Html:
-        write(htmlReport({result}, depth));
-        break;
-    case CheckReport::Sarif:
-        write(sarifReport({result}));
-        break;
-    case CheckReport::Json:
-        writeCheckJson(write, {result}, depth);
-        break;
-    }
-    return file.commit() ? QString() : file.errorString();
+    return saveText(path, [&](const TextSink& write) {
+        switch (form) {
+        case CheckReport::Html:
+            return write(htmlReport({result}, depth));
+        case CheckReport::Sarif:
+            return write(sarifReport({result}));
+        case CheckReport::Json:
+            return writeCheckJson(write, {result}, depth);
+        }
+    });
 }
 
 } // namespace shardscope::ui

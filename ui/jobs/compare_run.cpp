@@ -8,11 +8,11 @@
 #include "core/report/answers/diff_report.h"
 #include "core/report/documents/diff_csv.h"
 #include "core/tensor/compute_choice.h"
+#include "ui/jobs/save_text.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/text/text.h"
 
 #include <QLocale>
-#include <QSaveFile>
 
 using namespace Qt::StringLiterals;
 
@@ -137,23 +137,9 @@ QString compareCommand(const SourceWords& left, const CompareWish& wish)
         .text();
 }
 
-namespace {
-
-/// Empty if `write` and the file succeeded, else the error.
-QString writeFile(const QString& path, const std::function<void(const TextSink&)>& write)
-{
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly))
-        return file.errorString();
-    write([&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); });
-    return file.commit() ? QString() : file.errorString();
-}
-
-} // namespace
-
 QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path)
 {
-    return writeFile(path, [&](const TextSink& sink) {
+    return saveText(path, [&](const TextSink& sink) {
         writeDiffJson(sink,
             {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
                 outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
@@ -163,7 +149,7 @@ QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, 
 QString writeDifferenceRows(
     const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const QString& path)
 {
-    return writeFile(path, [&](const TextSink& sink) {
+    return saveText(path, [&](const TextSink& sink) {
         const DifferenceList& list = *outcome.differences;
         DiffCsv csv(sink);
         for (const uint32_t row : rows) {

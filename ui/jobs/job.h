@@ -19,6 +19,7 @@ struct JobOutcome {
     QString summary; ///< one sentence
     io::Path output; ///< the path to open; empty if there is none
     bool needsAttention = false; ///< the summary reports a problem
+    uint64_t bytesPerSecond = 0; ///< that were written; 0 if too few to measure
 };
 
 /// One long piece of work on a thread of its own, as the Jobs dock shows it.

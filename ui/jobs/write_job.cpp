@@ -88,7 +88,11 @@ Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<
                 summary += u" · "_s % seen.text;
                 needsAttention = seen.needsAttention;
             }
-            return JobOutcome{summary, opens ? report.output : io::Path(), needsAttention};
+            JobOutcome outcome{summary, opens ? report.output : io::Path(), needsAttention};
+            constexpr uint64_t kEnoughToMeasure = uint64_t{64} << 20;
+            if (report.bytesWritten >= kEnoughToMeasure)
+                outcome.bytesPerSecond = static_cast<uint64_t>(report.bytesPerSecond);
+            return outcome;
         });
 }
 

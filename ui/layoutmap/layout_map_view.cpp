@@ -96,9 +96,12 @@ void LayoutMapView::connectChildren()
         updateRuler();
         m_ruler->setHovered(point ? std::optional(point->element) : std::nullopt);
         m_gutter->setHovered(point);
+        Q_EMIT placeChanged();
     });
     connect(m_viewport, &MapViewport::changed, this, &LayoutMapView::updateRuler);
+    connect(m_viewport, &MapViewport::changed, this, &LayoutMapView::placeChanged);
     connect(m_interaction->cursor(), &MapCursor::pinnedChanged, this, &LayoutMapView::updateRuler);
+    connect(m_interaction->cursor(), &MapCursor::pinnedChanged, this, &LayoutMapView::placeChanged);
     connect(m_interaction, &MapInteraction::activated, this, [this](const auto& point) {
         if (point && m_canvas->marks().param != kNoParam) {
             Q_EMIT parameterActivated(m_canvas->marks().param);
@@ -248,9 +251,10 @@ void LayoutMapView::setSelection(Selection* selection)
     m_link->setSelection(selection);
 }
 
-void LayoutMapView::setCompact(bool compact)
+void LayoutMapView::setCompact(bool compact, bool withTotals)
 {
     m_compact = compact;
+    m_withTotals = withTotals || !compact;
     m_header->setHidden(compact);
     updateTotals();
     m_layers->setHidden(compact || !hasLayers());
@@ -333,7 +337,7 @@ void LayoutMapView::updateTotals()
     // In narrow windows the cells need the room more.
     constexpr int kLeastForCells = 300;
     const int rest = width() - m_gutter->sizeHint().width() - m_totals->sizeHint().width();
-    m_totals->setHidden(m_compact || rest < kLeastForCells);
+    m_totals->setHidden(!m_withTotals || rest < kLeastForCells);
 }
 
 void LayoutMapView::resizeEvent(QResizeEvent* event)
@@ -403,8 +407,8 @@ bool LayoutMapView::isBusy() const
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
 {
     const auto marks = m_canvas->marks();
-    const auto sizes = stack ? stack->sizes() : std::vector<MapLayout::Size>{};
-    const bool sameSizes = m_canvas->stack() && stack && m_canvas->stack()->sizes() == sizes;
+    const auto sizes = sizesOf(stack);
+    const bool sameSizes = m_canvas->stack() && stack && sizesOf(m_canvas->stack()) == sizes;
     m_canvas->setStack(stack);
     m_minimap->setStack(stack);
     m_gutter->setStack(stack);
@@ -425,6 +429,23 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     }
     updateRuler();
     showMarks();
+}
+
+std::vector<MapLayout::Size> LayoutMapView::sizesOf(const MapStackPtr& stack) const
+{
+    auto sizes = stack ? stack->sizes() : std::vector<MapLayout::Size>{};
+    for (size_t i = 0; i < std::min(sizes.size(), m_fullWidths.size()); ++i) {
+        sizes[i].fullWidth = m_fullWidths[i];
+    }
+    return sizes;
+}
+
+void LayoutMapView::setFullWidths(std::vector<uint64_t> elements)
+{
+    if (elements != m_fullWidths) {
+        m_fullWidths = std::move(elements);
+        m_viewport->setWhole(sizesOf(m_canvas->stack()));
+    }
 }
 
 } // namespace shardscope::ui

@@ -60,8 +60,12 @@ public:
     void setDifferences(DifferenceMarksPtr differences);
     /// The selection shared with other views; null for a map without other views.
     void setSelection(Selection* selection);
-    /// Hides all but the ranks, the ruler and the cells, for maps shown side by side.
-    void setCompact(bool compact);
+    /// Hides all but the ranks, the ruler and the cells, for maps shown next to one another. Bytes and
+    /// padding of each rank are shown if `withTotals` and there is room for them.
+    void setCompact(bool compact, bool withTotals = false);
+    /// Elements that fill the width, for each section shown; those beyond the list fill it by themselves. Two
+    /// maps with the same list have one scale.
+    void setFullWidths(std::vector<uint64_t> elements);
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
     [[nodiscard]] std::optional<uint32_t> section() const { return m_subject.section; }
@@ -75,6 +79,8 @@ public:
 Q_SIGNALS:
     /// Enter or the like: open this parameter.
     void parameterActivated(shardscope::ParamId param);
+    /// The hovered place, the focused cell, the zoom or the scroll position changed.
+    void placeChanged();
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -89,6 +95,7 @@ private:
     /// Whether the sections have so many parts that they are made on a worker.
     [[nodiscard]] bool needsWorker() const;
     void setStack(const MapStackPtr& stack, bool keepZoom);
+    [[nodiscard]] std::vector<MapLayout::Size> sizesOf(const MapStackPtr& stack) const;
     void useDefaults();
     void updateMargins();
     void updateTotals();
@@ -131,7 +138,9 @@ private:
     MapScrollBar* m_rowBar = nullptr;
     MapScrollBar* m_columnBar = nullptr;
     MapLegend* m_legend = nullptr;
+    std::vector<uint64_t> m_fullWidths;
     bool m_compact = false;
+    bool m_withTotals = true;
 };
 
 } // namespace shardscope::ui

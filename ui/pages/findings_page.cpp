@@ -129,6 +129,7 @@ void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPla
     m_checkpoint = checkpoint;
     m_place = place;
     m_chosen = false;
+    m_repairWanted = false;
     m_folded.clear();
     if (checkpoint)
         m_bar->setDepth(defaultCheckDepth(*checkpoint));
@@ -180,6 +181,32 @@ void FindingsPage::showRun()
     if (m_run.error())
         m_messages->showError(*m_run.error());
     refill([this, &found] { m_model->setFindings(found); });
+    if (m_repairWanted && m_run.result()) {
+        m_repairWanted = false;
+        tickErrors();
+    }
+}
+
+void FindingsPage::prepareRepair()
+{
+    m_repairWanted = m_checkpoint != nullptr;
+    if (m_run.result())
+        showRun();
+    else
+        check();
+}
+
+void FindingsPage::tickErrors()
+{
+    if (!m_found)
+        return;
+    for (const DoctorFinding& found : *m_found) {
+        if (found.finding.severity == Severity::Error && repairs(*found.diagnosis, found.finding))
+            m_ticked.emplace(found.finding.code);
+    }
+    m_model->setTicked(m_ticked);
+    m_changeSet->setFixes(m_ticked);
+    showCurrent();
 }
 
 void FindingsPage::setFilter(const QString& part)

@@ -36,6 +36,8 @@ public:
     void setFilter(const QString& part) override;
     /// Checks the checkpoint at the selected depth.
     void check();
+    /// Checks the checkpoint if that was not done yet, and ticks the fixes of all its errors.
+    void prepareRepair();
     void saveReport(CheckReport form, const QString& path);
     [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] ChangeSetPanel* changeSet() const { return m_changeSet; }
@@ -54,6 +56,7 @@ private:
     void updateEmpty();
     void askWhere(CheckReport form);
     void untickAll();
+    void tickErrors();
     void setTicked(const std::string& code, bool ticked);
 
     FindingStore& m_store;
@@ -75,6 +78,7 @@ private:
     std::vector<FindingTreeModel::Key> m_folded; ///< kinds
     bool m_chosen = false; ///< the user chose the current finding; else it is the worst one
     std::set<std::string> m_ticked;
+    bool m_repairWanted = false; ///< as soon as the check has ended
     LatestOnly m_writer{WorkLength::Long};
 };
 

@@ -104,7 +104,7 @@ void MainWindow::connectSession()
     });
     connect(&m_session, &Session::changedOnDisk, this, [this] {
         m_messages->showMessage(
-            Severity::Info, tr("Files of this checkpoint changed on disk."), tr("Reload"));
+            Severity::Info, tr("Files of this checkpoint changed on disk."), {tr("Reload")});
     });
     connect(m_messages, &MessageBar::actionTriggered, &m_session, &Session::reload);
     Selection& shared = m_session.selection();
@@ -124,7 +124,11 @@ void MainWindow::connectSession()
     });
     connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::updateJobsLabel);
     connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::closeWhenIdle);
-    connect(&m_jobs, &JobList::ended, this, [this] { QApplication::alert(this); });
+    connect(&m_jobs, &JobList::ended, this, [this](const Job* job) {
+        QApplication::alert(this);
+        if (job->outcome().bytesPerSecond > 0)
+            m_settings.setWriteRate(job->outcome().bytesPerSecond);
+    });
 }
 
 void MainWindow::openPath(const QString& path, const QString& tag)

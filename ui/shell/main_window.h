@@ -131,6 +131,8 @@ private:
     void askForFolder();
     void askForFile();
     void askForFurtherFolder();
+    /// The findings, with the fixes of all errors ticked.
+    void showRepair();
     void askAboutJobs();
     void closeWhenIdle();
     void showAbout();

@@ -6,6 +6,7 @@
 #include "core/base/build_info.h"
 #include "ui/controls/breadcrumb.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/export_form.h"
 #include "ui/dialogs/go_to_dialog.h"
 #include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_dialog.h"
@@ -197,8 +198,14 @@ ReshardDialog* MainWindow::showReshardDialog()
     if (!m_actions.reshard->isEnabled())
         return nullptr;
     auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
-        m_settings.lastTarget(m_session.checkpoint()->runFolder), m_theme, this);
+        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ReshardDialog::repairWanted, this, &MainWindow::showRepair);
+    connect(dialog, &ReshardDialog::furtherFolderWanted, this, &MainWindow::askForFurtherFolder);
+    connect(dialog, &ReshardDialog::exportWanted, this, [this] {
+        if (ExportDialog* exports = showExportDialog())
+            exports->form()->setFormat(ExportFormat::Dcp);
+    });
     connect(dialog, &ReshardDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
             const std::shared_ptr<const ReshardPlan>& plan, const ReshardWish& wish) {
@@ -219,7 +226,7 @@ ExportDialog* MainWindow::showExportDialog()
     if (!m_actions.exportWeights->isEnabled())
         return nullptr;
     auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
-        m_settings.lastTarget(m_session.checkpoint()->runFolder), m_theme, this);
+        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ExportDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
@@ -243,6 +250,12 @@ void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, cons
     options.sourceRunFolder = plan->source()->runFolder;
     m_settings.setLastTarget(options.sourceRunFolder, options.destination.parent_path());
     m_jobs.add(makeRepairJob(m_session.files(), plan, options));
+}
+
+void MainWindow::showRepair()
+{
+    showPage(u"findings"_s);
+    m_findings->prepareRepair();
 }
 
 void MainWindow::askForFolder()

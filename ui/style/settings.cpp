@@ -79,16 +79,22 @@ void Settings::setWindow(const QByteArray& geometry, const QByteArray& docks)
     m_store.setValue(u"window/docks"_s, docks);
 }
 
-QString Settings::lastTarget(const io::Path& run) const
+WriteHistory Settings::writeHistory(const io::Path& run) const
 {
     const bool same = m_store.value(u"reshard/run"_s).toString() == QString::fromStdString(run.native());
-    return same ? m_store.value(u"reshard/target"_s).toString() : QString();
+    return {same ? m_store.value(u"reshard/target"_s).toString() : QString(),
+        m_store.value(u"jobs/writeRate"_s, 0).toULongLong()};
 }
 
 void Settings::setLastTarget(const io::Path& run, const io::Path& folder)
 {
     m_store.setValue(u"reshard/run"_s, QString::fromStdString(run.native()));
     m_store.setValue(u"reshard/target"_s, QString::fromStdString(folder.native()));
+}
+
+void Settings::setWriteRate(uint64_t bytesPerSecond)
+{
+    m_store.setValue(u"jobs/writeRate"_s, static_cast<qulonglong>(bytesPerSecond));
 }
 
 QList<RecentEntry> Settings::recent() const

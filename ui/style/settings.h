@@ -22,6 +22,12 @@ struct RecentEntry {
     bool pinned = false;
 };
 
+/// What was learnt from earlier jobs that wrote files.
+struct WriteHistory {
+    QString lastTarget; ///< where the last result of a run was written; empty: nowhere yet
+    uint64_t writeRate = 0; ///< bytes a second of the last job, verification included; 0: not measured
+};
+
 /// The stored settings of the window. Typed, in one INI file, with a format number: a file of another format
 /// is ignored, not misread. SHARDSCOPE_SETTINGS names another folder for it.
 class Settings : public QObject
@@ -42,9 +48,10 @@ public:
     [[nodiscard]] QByteArray geometry() const;
     [[nodiscard]] QByteArray docks() const;
     void setWindow(const QByteArray& geometry, const QByteArray& docks);
-    /// Where the last result of this run was written; empty for another run, whose place is elsewhere.
-    [[nodiscard]] QString lastTarget(const io::Path& run) const;
+    /// The place is that of this run; empty for another run, whose place is elsewhere.
+    [[nodiscard]] WriteHistory writeHistory(const io::Path& run) const;
     void setLastTarget(const io::Path& run, const io::Path& folder);
+    void setWriteRate(uint64_t bytesPerSecond);
 
     /// Pinned ones first, then newest first.
     [[nodiscard]] QList<RecentEntry> recent() const;

@@ -31,6 +31,18 @@ QString planSummary(const WritePlan& plan, const std::optional<uint64_t>& freeBy
     return summary;
 }
 
+QString planEstimate(const WritePlan& plan, uint64_t bytesPerSecond, uint64_t memoryBytes)
+{
+    constexpr uint64_t kAssumedRate = uint64_t{512} << 20;
+    const bool isMeasured = bytesPerSecond > 0;
+    const uint64_t rate = isMeasured ? bytesPerSecond : kAssumedRate;
+    const double seconds = static_cast<double>(plan.writesBytes()) / static_cast<double>(rate);
+    const QString text = isMeasured ? Words::tr("About %1 at %2/s, as the last job")
+                                    : Words::tr("About %1 if the disk writes %2/s (not measured yet)");
+    return text.arg(seconds < 1 ? Words::tr("1 s") : durationText(seconds), bytesText(rate)) % u" · "_s
+        % Words::tr("at most %1 of buffers").arg(bytesText(memoryBytes));
+}
+
 QString planWarnings(const WritePlan& plan)
 {
     QStringList warnings;

@@ -29,13 +29,11 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     , m_icon(new QLabel(this))
     , m_scroll(new QScrollArea(this))
     , m_text(new QLabel)
-    , m_action(new QPushButton(this))
     , m_close(new QToolButton(this))
 {
     setObjectName(u"messageBar"_s);
     m_icon->setObjectName(u"messageIcon"_s);
     m_text->setObjectName(u"messageText"_s);
-    m_action->setObjectName(u"messageAction"_s);
     m_close->setObjectName(u"messageClose"_s);
     m_text->setWordWrap(true);
     m_text->setTextFormat(Qt::PlainText);
@@ -55,29 +53,43 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     m_close->setAccessibleName(tr("Dismiss message"));
     m_close->setIcon(themedIcon(theme, u"close"_s, ThemeRole::MutedText));
 
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(12, 8, 8, 8);
-    row->setSpacing(10);
-    row->addWidget(m_icon, 0, Qt::AlignTop);
-    row->addWidget(m_scroll, 1, Qt::AlignVCenter);
-    row->addWidget(m_action, 0, Qt::AlignVCenter);
-    row->addWidget(m_close, 0, Qt::AlignTop);
+    m_row = new QHBoxLayout(this);
+    m_row->setContentsMargins(12, 8, 8, 8);
+    m_row->setSpacing(10);
+    m_row->addWidget(m_icon, 0, Qt::AlignTop);
+    m_row->addWidget(m_scroll, 1, Qt::AlignVCenter);
+    m_row->addWidget(m_close, 0, Qt::AlignTop);
     connect(m_close, &QToolButton::clicked, this, &QWidget::hide);
-    connect(m_action, &QPushButton::clicked, this, &MessageBar::actionTriggered);
     connect(&theme, &Theme::changed, this, &MessageBar::applyTheme);
     hide();
 }
 
-void MessageBar::showMessage(Severity severity, const QString& text, const QString& actionText)
+void MessageBar::showMessage(Severity severity, const QString& text, const QStringList& actions)
 {
     m_severity = severity;
     m_text->setText(text);
-    m_action->setText(actionText);
-    m_action->setVisible(!actionText.isEmpty());
+    showActions(actions);
     setAccessibleName(severityText(severity) % u": "_s % text);
     applyTheme();
     show();
     fitText();
+}
+
+void MessageBar::showActions(const QStringList& actions)
+{
+    while (m_actions.size() < actions.size()) {
+        auto* button = new QPushButton(this);
+        const auto number = static_cast<int>(m_actions.size());
+        button->setObjectName(number == 0 ? u"messageAction"_s : u"messageAction%1"_s.arg(number + 1));
+        button->setAutoDefault(false); // Enter starts what a dialog is for
+        connect(button, &QPushButton::clicked, this, [this, number] { Q_EMIT actionTriggered(number); });
+        m_row->insertWidget(m_row->count() - 1, button, 0, Qt::AlignVCenter);
+        m_actions.append(button);
+    }
+    for (qsizetype i = 0; i < m_actions.size(); ++i) {
+        m_actions[i]->setText(actions.value(i));
+        m_actions[i]->setVisible(i < actions.size());
+    }
 }
 
 void MessageBar::showError(const Error& error)

@@ -30,6 +30,8 @@ using namespace shardscope::ui;
 
 namespace {
 
+constexpr int kUniversal = -1; ///< data of its entry in the list of results
+
 /// Waits for the plan of the form's current choices.
 bool waitForPlan(ReshardDialog* dialog)
 {
@@ -73,26 +75,30 @@ private Q_SLOTS:
     void mergesSlicesAndStages_data()
     {
         QTest::addColumn<QString>("sample");
+        QTest::addColumn<QString>("degree");
         QTest::addColumn<QString>("option");
         QTest::addColumn<QString>("name");
-        QTest::newRow("slices") << u"slices-w4"_s << u"--tp 1"_s << u"layers.0.up_proj.weight"_s;
-        QTest::newRow("stages") << u"pipeline-w4"_s << u"--pp 1"_s << u"tied_modules.embed.weight"_s;
+        QTest::newRow("slices") << u"slices-w4"_s << u"reshardTp"_s << u"--tp 1"_s
+                                << u"layers.0.up_proj.weight"_s;
+        QTest::newRow("stages") << u"pipeline-w4"_s << u"reshardPp"_s << u"--pp 1"_s
+                                << u"tied_modules.embed.weight"_s;
     }
 
     void mergesSlicesAndStages()
     {
         QFETCH(QString, sample);
+        QFETCH(QString, degree);
         QFETCH(QString, option);
         QFETCH(QString, name);
         WindowFixture ui;
         QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
         ReshardDialog* dialog = ui.window().showReshardDialog();
-        auto* parallel = dialog->findChild<QComboBox*>(u"reshardParallel"_s);
-        QVERIFY(parallel->isVisibleTo(dialog));
+        auto* parallel = dialog->findChild<QSpinBox*>(degree);
+        QCOMPARE(parallel->value(), 2);
         dialog->form()->setDestination(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QCOMPARE(dialog->preview().target->parts.size(), size_t{2});
-        parallel->setCurrentIndex(1);
+        parallel->setValue(1);
         dialog->form()->setWorldSize(3);
         QVERIFY(waitForPlan(dialog));
         QVERIFY2(!dialog->preview().problem,
@@ -103,7 +109,7 @@ private Q_SLOTS:
         QVERIFY(target->findParam(name.toStdString()).has_value());
         QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text().contains(option));
         auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
-        kind->setCurrentIndex(kind->count() - 1); // universal: merged in any case
+        kind->setCurrentIndex(kind->findData(kUniversal)); // merged in any case
         QVERIFY(!parallel->isVisibleTo(dialog));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().target->findParam(name.toStdString()).has_value());
@@ -117,7 +123,7 @@ private Q_SLOTS:
         auto* patterns = dialog->findChild<QLineEdit*>(u"reshardPatterns"_s);
         QVERIFY(!patterns->isVisibleTo(dialog));
         auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
-        kind->setCurrentIndex(kind->count() - 1); // universal, which has no padded vocabulary
+        kind->setCurrentIndex(kind->findData(kUniversal)); // which has no padded vocabulary
         QVERIFY(patterns->isVisibleTo(dialog));
         dialog->form()->setDestination(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
@@ -136,7 +142,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("experts-w4")));
         ReshardDialog* dialog = ui.window().showReshardDialog();
         auto* experts = dialog->findChild<QSpinBox*>(u"reshardExperts"_s);
-        QVERIFY(experts->isVisibleTo(dialog));
+        QVERIFY(experts->isEnabled());
         QVERIFY(!dialog->findChild<QLineEdit*>(u"reshardOptions"_s)->isVisibleTo(dialog));
         dialog->form()->setDestination(ui.folder(u"out"_s));
         dialog->form()->setWorldSize(4);
@@ -174,7 +180,7 @@ private Q_SLOTS:
         ReshardDialog* dialog = ui.window().showReshardDialog();
         auto* form = dialog->findChild<QComboBox*>(u"reshardStage0Form"_s);
         QVERIFY(!form->isVisibleTo(dialog));
-        QVERIFY(!dialog->findChild<QComboBox*>(u"reshardParallel"_s)->isVisibleTo(dialog));
+        QVERIFY(!dialog->findChild<QLineEdit*>(u"reshardLayers"_s)->isVisibleTo(dialog));
         auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
         kind->setCurrentIndex(kind->findData(0));
         QVERIFY(form->isVisibleTo(dialog));
@@ -306,7 +312,7 @@ private Q_SLOTS:
         // One sub-group per parameter, and still the whole group.
         dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"1"_s);
         QVERIFY(waitForPlan(dialog));
-        QVERIFY(dialog->preview().subGroups.front() > 2);
+        QVERIFY(dialog->preview().subGroups > 2);
         QCOMPARE(elementsOf("reshardMapAfter"), elements);
         QVERIFY(dialog->findChild<QLabel*>(u"reshardTitleAfter"_s)->text().contains(u"sub-groups"_s));
     }

@@ -23,11 +23,11 @@ int stepsFiner(uint64_t columns, uint64_t widest)
 MapLayout::MapLayout(const std::vector<Size>& sections)
 {
     for (const Size& size : sections)
-        m_columns = std::max(m_columns, size.columns);
+        m_columns = std::max({m_columns, size.columns, size.fullWidth});
     m_sections.reserve(sections.size());
     for (const Size& size : sections) {
         m_sections.push_back({.geometry = MapGeometry(size.columns, size.rows, {}, {}),
-            .finer = stepsFiner(size.columns, m_columns)});
+            .finer = stepsFiner(std::max(size.columns, size.fullWidth), m_columns)});
     }
     setScale({});
     place();

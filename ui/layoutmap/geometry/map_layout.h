@@ -20,6 +20,8 @@ public:
     struct Size {
         uint64_t columns = 0;
         uint32_t rows = 0;
+        /// Elements that would fill the width, if more than `columns`: two maps with the same have one scale.
+        uint64_t fullWidth = 0;
         bool operator==(const Size&) const = default;
     };
     /// A row or several rows of one section that share a pixel.
@@ -40,7 +42,7 @@ public:
     [[nodiscard]] MapRowScale rowScale() const { return m_rowScale; }
     /// Rows of all sections that are not folded.
     [[nodiscard]] uint64_t rows() const;
-    /// Elements in a row of the widest section.
+    /// Elements that fill the width of the widest section.
     [[nodiscard]] uint64_t columns() const { return m_columns; }
 
     void setScale(MapScale scale);

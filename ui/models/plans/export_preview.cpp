@@ -114,8 +114,10 @@ bool takesConfigurationAlong(const ExportPlan& plan)
 QString exportCommand(const SourceWords& source, const ExportWish& wish)
 {
     const ExportOptions& options = wish.options;
-    ShellCommand command(u"export"_s, source);
-    command.argument(wish.target.native()).option(u"--format"_s, toText(exportFormatName(options.format)));
+    const bool byExport = kExportFormats[static_cast<size_t>(options.format)].byExport;
+    ShellCommand command(byExport ? u"export"_s : u"convert"_s, source);
+    command.argument(wish.target.native())
+        .option(byExport ? u"--format"_s : u"--to"_s, toText(exportFormatName(options.format)));
     if (options.dtype)
         command.option(u"--dtype"_s, toText(castName(options.dtype)));
     if (options.shardBytes != kDefaultShardBytes)

@@ -12,6 +12,8 @@
 
 #include <QCoreApplication>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -22,14 +24,13 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ReshardPreview)
 };
 
-/// Which files a model-parallel rank's optimizer states go to.
-std::vector<FileId> optimFilesOf(const Checkpoint& target, uint32_t modelRank)
+/// The files of a role of one model-parallel rank, by data-parallel rank.
+std::vector<FileId> filesOf(const Checkpoint& target, FileRole role, uint32_t modelRank)
 {
     std::vector<FileId> out(target.parallel.dp, kNoFile);
     for (uint32_t i = 0; i < target.files.size(); ++i) {
         const auto parsed = parseCheckpointFileName(target.files[i].name);
-        if (parsed && parsed->role == FileRole::OptimStates && parsed->mp == modelRank
-            && parsed->dp < out.size())
+        if (parsed && parsed->role == role && parsed->mp == modelRank && parsed->dp < out.size())
             out[parsed->dp] = FileId{i};
     }
     return out;
@@ -54,10 +55,10 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const Reshard
         part->modelRank = from->modelRank;
         part->place = from->place;
         part->parallel = target.parallel;
-        part->optimFiles = optimFilesOf(target, from->modelRank);
+        part->optimFiles = filesOf(target, FileRole::OptimStates, from->modelRank);
         target.parts.push_back(std::move(part));
     }
-    target.optimFiles = optimFilesOf(target, 0);
+    target.optimFiles = filesOf(target, FileRole::OptimStates, 0);
     // The first of a universal folder's many files represents all; without ZeRO there is one.
     if ((isUniversal(plan.targetKind()) || isStage0(plan.targetKind())) && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
@@ -87,12 +88,15 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
         for (ParamGroup& group : target.groups)
             if (unit.kind != UnitKind::Frozen && static_cast<int32_t>(group.index) == unit.group)
                 group.units.push_back(id);
-        if (unit.kind == UnitKind::Frozen)
-            continue;
+        // Slices of frozen parameters are in the model files of their ranks.
+        const auto models = unit.kind == UnitKind::Frozen
+            ? filesOf(target, FileRole::ModelStates, target.partOf(unit).modelRank)
+            : std::vector<FileId>{};
         for (UnitState& state : unit.states) {
             state.perRank.assign(unit.partition.ranks(), {});
             for (uint32_t rank = 0; rank < unit.partition.ranks(); ++rank)
-                state.perRank[rank] = {optimFileOf(target, unit, rank), StoredRun::kNoRecord, 0,
+                state.perRank[rank] = {rank < models.size() ? models[rank] : optimFileOf(target, unit, rank),
+                    StoredRun::kNoRecord, 0,
                     state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements()};
         }
     }
@@ -152,7 +156,8 @@ ReshardPreview previewReshard(
     preview.plan = std::move(*plan);
     preview.target = plannedCheckpoint(*preview.plan);
     for (const ParamGroup& group : preview.target->groups)
-        preview.subGroups.push_back(subGroupsOf(*preview.target, group));
+        preview.subGroups = std::max(preview.subGroups, subGroupsOf(*preview.target, group));
+    preview.load = rankLoad(*preview.target);
     if (hasSplitGroups(*preview.target))
         preview.target = withWholeGroups(*preview.target);
     if (auto places = checkDestination(files, *source, wish.destination); !places) {
@@ -186,8 +191,14 @@ QString reshardCommand(const SourceWords& source, const ReshardWish& wish)
     command.option(u"--stage"_s, options.stage);
     if (options.stage0Form)
         command.option(u"--stage0-form"_s, toText(kindName(*options.stage0Form)));
+    QStringList layers;
+    for (const uint32_t layer : options.stageLayers)
+        layers.append(QString::number(layer));
     return command.option(u"--tp"_s, options.tp)
+        .option(u"--padded-vocab-size"_s, options.paddedVocabulary)
         .option(u"--pp"_s, options.pp)
+        .optionIfAny(u"--pp-layers"_s, layers.join(u',').toStdString())
+        .options(u"--pp-tied"_s, options.tiedLayers)
         .option(u"--ep"_s, options.ep)
         .flag(u"--row-major"_s, options.rowMajor)
         .optionIfAny(u"--patterns"_s, wish.patternsFile.native())

@@ -5,6 +5,7 @@
 // command line. It uses ui/{models,jobs,text}, core/engine/write, core/plan and lower rooms. Start with
 // ReshardWish and previewReshard().
 
+#include "core/layout/rank_load.h"
 #include "core/plan/reshard/reshard.h"
 #include "ui/jobs/shell_words.h"
 
@@ -31,7 +32,8 @@ struct ReshardPreview {
     std::shared_ptr<const ReshardPlan> plan; ///< null: see `problem`
     /// The new layout as a checkpoint that is not there yet, for the map: every param group as one unit.
     CheckpointPtr target;
-    std::vector<size_t> subGroups; ///< per param group of the target
+    size_t subGroups = 0; ///< of the target's param group with the most
+    RankLoad load; ///< of the target
     std::optional<uint64_t> freeBytes; ///< at the destination
     bool targetExists = false;
     std::optional<Error> problem; ///< why it cannot be started

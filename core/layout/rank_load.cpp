@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/rank_load.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace shardscope {
+
+RankLoad rankLoad(const Checkpoint& checkpoint)
+{
+    struct Held {
+        uint64_t bytes = 0;
+        uint64_t padding = 0;
+    };
+    std::map<std::pair<uint32_t, uint32_t>, Held> held; // by part and data-parallel rank
+    RankLoad load;
+    for (const FlatUnit& unit : checkpoint.units) {
+        load.elements += unit.partition.payloadElements();
+        for (uint32_t share = 0; share < unit.partition.ranks(); ++share) {
+            Held& rank = held[{unit.part, unit.dpRankOf(share)}];
+            const uint64_t padding = unit.partition.paddingOn(share);
+            rank.padding += padding;
+            load.padding += padding;
+            for (const UnitState& state : unit.states) {
+                if (share < state.perRank.size() && state.perRank[share].isPresent())
+                    rank.bytes += state.perRank[share].elements * itemSize(state.dtype);
+            }
+        }
+    }
+    for (const auto& [coordinate, rank] : held) {
+        load.leastBytes
+            = coordinate == held.begin()->first ? rank.bytes : std::min(load.leastBytes, rank.bytes);
+        load.mostBytes = std::max(load.mostBytes, rank.bytes);
+        load.mostPadding = std::max(load.mostPadding, rank.padding);
+    }
+    return load;
+}
+
+} // namespace shardscope

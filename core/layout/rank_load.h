@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/checkpoint.h"
+
+namespace shardscope {
+
+/// What the ranks of a checkpoint hold of the partitioned states.
+struct RankLoad {
+    uint64_t leastBytes = 0; ///< of the rank with the fewest, all states together
+    uint64_t mostBytes = 0;
+    uint64_t elements = 0; ///< of all units, without padding
+    uint64_t padding = 0; ///< elements, on all ranks together
+    uint64_t mostPadding = 0; ///< of the rank with the most
+};
+
+/// Counts partitions, and tensors stored whole that are units; not the copies in model files. Shards that are
+/// missing count nothing. O(units × ranks). Pure.
+RankLoad rankLoad(const Checkpoint& checkpoint);
+
+} // namespace shardscope

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/saved/saved_plan.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/reshard_form.h"
+#include "ui/dialogs/reshard_maps.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/pages/change_set_panel.h"
+#include "ui/pages/findings_page.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMouseEvent>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QTest>
+
+// Options that a test leaves out keep their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+constexpr int kDistributed = -2; ///< data of its entry in the list of results
+
+/// The reshard dialog of a sample, with a plan for so many GPUs on screen.
+class Reshard
+{
+public:
+    Reshard(WindowFixture& ui, uint32_t ranks)
+        : m_dialog(ui.window().showReshardDialog())
+    {
+        m_dialog->resize(1200, 900); // so that all of it is seen
+        m_dialog->form()->setDestination(ui.folder(u"out"_s));
+        m_dialog->form()->setWorldSize(ranks);
+    }
+    [[nodiscard]] ReshardDialog* operator->() const { return m_dialog; }
+    /// Waits for the plan of the choices, and for both maps.
+    [[nodiscard]] bool settle() const
+    {
+        QSignalSpy shown(m_dialog, &ReshardDialog::previewShown);
+        return shown.wait(30'000) && QTest::qWaitFor([this] {
+            return map("Before")->canvas()->stack() != nullptr && !map("Before")->isBusy()
+                && !map("After")->isBusy();
+        });
+    }
+    [[nodiscard]] LayoutMapView* map(const char* side) const
+    {
+        return m_dialog->findChild<LayoutMapView*>(u"reshardMap"_s + QString::fromLatin1(side));
+    }
+    template <class Widget>
+    [[nodiscard]] Widget* find(const char* name) const
+    {
+        return m_dialog->findChild<Widget*>(QString::fromLatin1(name));
+    }
+    /// Moves the pointer over the middle of the cell at a place.
+    void hover(LayoutMapView* on, MapSource::Point place) const
+    {
+        const MapStack& stack = *on->canvas()->stack();
+        const MapCell cell = stack.cellAt(place);
+        const MapBlock block{{place.row, place.row + uint64_t{1}}, {cell.begin, cell.end}, place.section};
+        const ContentRect rect = on->viewport()->layout().rectOf(block);
+        const double ratio = on->viewport()->pixelRatio();
+        const QPointF at(
+            static_cast<double>(rect.x - on->viewport()->x()) + static_cast<double>(rect.width) / 2,
+            static_cast<double>(rect.y - on->viewport()->y()) + static_cast<double>(rect.height) / 2);
+        // Not QTest::mouseMove(): without a screen the cursor is over the main window, below the dialog.
+        QMouseEvent move(QEvent::MouseMove, at / ratio, on->canvas()->mapToGlobal(at / ratio), Qt::NoButton,
+            Qt::NoButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(on->canvas(), &move);
+    }
+
+private:
+    ReshardDialog* m_dialog;
+};
+
+} // namespace
+
+class TestBeforeAfter : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void bothMapsHaveOneScale()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 4);
+        QVERIFY(dialog.settle());
+        const MapLayout& before = dialog.map("Before")->viewport()->layout();
+        const MapLayout& after = dialog.map("After")->viewport()->layout();
+        QCOMPARE(before.count(), 3U);
+        QCOMPARE(after.count(), before.count());
+        for (uint32_t section = 0; section < before.count(); ++section) {
+            QCOMPARE(after.section(section).scale(), before.section(section).scale());
+            // Half of the elements on a rank, and half of the width.
+            const auto then = static_cast<double>(after.section(section).contentWidth());
+            const auto now = static_cast<double>(before.section(section).contentWidth());
+            QVERIFY2(std::abs(then / now - 0.5) < 0.02, qPrintable(QString::number(then / now)));
+        }
+        QVERIFY(dialog.map("Before")->width() > dialog->width() * 9 / 10);
+    }
+
+    void bandsLeadToTheElements_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<int>("ranks");
+        QTest::newRow("zero2 2 to 5") << u"zero2-w2"_s << 5;
+        QTest::newRow("zero3 4 to 6") << u"zero3-w4"_s << 6;
+        QTest::newRow("bf16 2 to 1") << u"bf16opt-w2"_s << 1;
+    }
+
+    void bandsLeadToTheElements()
+    {
+        QFETCH(QString, sample);
+        QFETCH(int, ranks);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        const Reshard dialog(ui, static_cast<uint32_t>(ranks));
+        QVERIFY(dialog.settle());
+        for (const auto& [from, to] : {std::pair("Before", "After"), std::pair("After", "Before")}) {
+            const MapStack& source = *dialog.map(from)->canvas()->stack();
+            const MapStack& target = *dialog.map(to)->canvas()->stack();
+            int fragments = 0;
+            for (uint32_t section = 0; section < source.count(); ++section) {
+                for (uint32_t row = 0; row < source.source(section).rows(); ++row) {
+                    source.source(section).forEachCell(
+                        row, 0, source.source(section).columns(), [&](const MapCell& cell) {
+                            if (cell.kind != CellKind::Param)
+                                return true;
+                            ++fragments;
+                            compareFlow(source, {row, cell.begin, section}, cell, target);
+                            return true;
+                        });
+                }
+            }
+            QVERIFY(fragments > 10);
+        }
+    }
+
+    void hoveringShowsBands()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 4);
+        QVERIFY(dialog.settle());
+        QVERIFY(!dialog->maps().flow());
+        const QImage before = dialog->grab().toImage();
+        dialog.hover(dialog.map("Before"), {0, 600, 0});
+        QVERIFY(dialog->maps().flow().has_value());
+        QCOMPARE(dialog->maps().flow()->parts.size(), size_t{2});
+        QVERIFY2(dialog->maps().flowText().contains(u"256 elements on dp 0 → dp 0: 128, dp 1: 128"_s),
+            qPrintable(dialog->maps().flowText()));
+        QVERIFY(dialog->grab().toImage() != before);
+        if (const QByteArray to = qgetenv("SHARDSCOPE_PICTURES"); !to.isEmpty())
+            QVERIFY(dialog->grab().save(QString::fromLocal8Bit(to) + u"/bands.png"_s));
+        // From the new map back to the old one.
+        dialog.hover(dialog.map("After"), {1, 400, 0});
+        QVERIFY2(
+            dialog->maps().flowText().contains(u"on dp 1 ← dp 0"_s), qPrintable(dialog->maps().flowText()));
+    }
+
+    void loadsAreCompared()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        const Reshard dialog(ui, 8);
+        QVERIFY(dialog.settle());
+        const QString now = dialog.find<QLabel>("reshardTitleBefore")->text();
+        const QString then = dialog.find<QLabel>("reshardTitleAfter")->text();
+        QVERIFY2(now.contains(u"4 GPUs"_s) && now.contains(u"71.3 KiB a GPU · padding 7 elements"_s),
+            qPrintable(now));
+        QVERIFY2(then.contains(u"8 GPUs"_s) && then.contains(u"padding 19 elements"_s), qPrintable(then));
+        // Frozen parameters have a file on every rank of the plan.
+        const MapStack& stack = *dialog.map("After")->canvas()->stack();
+        for (uint32_t section = 0; section < stack.count(); ++section)
+            QVERIFY(!stack.source(section).anyMissing(0, stack.source(section).rows()));
+    }
+
+    void sliderAndCountAreOne()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 4);
+        auto* slider = dialog.find<QSlider>("reshardRankSlider");
+        auto* ranks = dialog.find<QSpinBox>("reshardRanks");
+        QCOMPARE(slider->value(), 3);
+        slider->setFocus();
+        QTest::keyClick(slider, Qt::Key_Right);
+        QCOMPARE(ranks->value(), 5);
+        QVERIFY(dialog.settle());
+        QCOMPARE(dialog->preview().plan->worldSize(), 5U);
+        slider->setValue(slider->maximum());
+        QCOMPARE(ranks->value(), 16);
+        ranks->setValue(1000); // beyond the slider, and kept
+        QCOMPARE(slider->value(), slider->maximum());
+        QCOMPARE(ranks->value(), 1000);
+    }
+
+    void batchSizesAreLinesToCopy()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 1);
+        QVERIFY(dialog.settle());
+        auto* facts = dialog.find<QTabWidget>("reshardFacts");
+        QCOMPARE(facts->tabText(2), u"Keep the batch size"_s);
+        QCOMPARE(facts->tabText(3), u"Config must match"_s);
+        auto* pairs = dialog.find<QListWidget>("reshardBatch");
+        const auto& batch = dialog->preview().plan->batch();
+        QCOMPARE(pairs->count(), static_cast<int>(batch.size()));
+        QVERIFY(pairs->count() > 1);
+        pairs->setCurrentRow(1);
+        dialog.find<QPushButton>("reshardBatchCopy")->click();
+        const QString lines = QGuiApplication::clipboard()->text();
+        QVERIFY2(lines.contains(u"\"train_micro_batch_size_per_gpu\": %1,"_s.arg(batch[1].microBatch)),
+            qPrintable(lines));
+        QVERIFY(lines.contains(u"\"gradient_accumulation_steps\": %1"_s.arg(batch[1].accumulation)));
+        QVERIFY(lines.startsWith(
+            u"\"train_batch_size\": %1,"_s.arg(batch[1].microBatch * batch[1].accumulation)));
+    }
+
+    void degreesAreRefusedWithAReason()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 4);
+        auto* experts = dialog.find<QSpinBox>("reshardExperts");
+        QVERIFY(!experts->isEnabled());
+        QVERIFY(experts->toolTip().contains(u"no experts"_s));
+        dialog.find<QSpinBox>("reshardTp")->setValue(2);
+        QVERIFY(dialog.settle());
+        QVERIFY(dialog.find<QLineEdit>("reshardVocabulary")->isVisibleTo(dialog.operator->()));
+        QVERIFY(!dialog->preview().plan);
+        QVERIFY(!dialog.find<QLabel>("messageText")->text().isEmpty());
+        QVERIFY(!dialog->startButton()->isEnabled());
+        dialog.find<QSpinBox>("reshardTp")->setValue(1);
+        dialog.find<QSpinBox>("reshardPp")->setValue(2);
+        QVERIFY(dialog.settle());
+        QVERIFY(dialog.find<QLineEdit>("reshardLayers")->isVisibleTo(dialog.operator->()));
+        QVERIFY(!dialog->preview().plan);
+        dialog.find<QLineEdit>("reshardLayers")->setText(u"0,x"_s);
+        QVERIFY(dialog.settle());
+        QVERIFY(dialog.find<QLabel>("messageText")->text().contains(u"0,4,7"_s));
+    }
+
+    void slicesAreSplitAgain()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("slices-w4")));
+        const Reshard dialog(ui, 4);
+        dialog.find<QSpinBox>("reshardTp")->setValue(4);
+        QVERIFY(dialog.settle());
+        QVERIFY2(dialog->preview().plan,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QCOMPARE(dialog->preview().target->parallel.tp, 4U);
+        QVERIFY(dialog.find<QLineEdit>("reshardCommand")->text().contains(u"--tp 4"_s));
+    }
+
+    void planIsSaved()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 3);
+        QVERIFY(dialog.settle());
+        const QString path = ui.folder(u"plan.json"_s);
+        dialog.find<QPushButton>("reshardSave")->click();
+        auto* ask = dialog.find<QFileDialog>("planFileDialog");
+        QVERIFY(ask != nullptr);
+        QVERIFY(ask->selectedFiles().first().endsWith(u"/out.json"_s));
+        Q_EMIT ask->fileSelected(path);
+        ask->close();
+        auto* message = dialog.find<QLabel>("messageText");
+        QTRY_VERIFY(message->text().contains(u"shardscope run"_s));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const auto saved = parseSavedPlan(file.readAll().toStdString(), path.toStdString());
+        QVERIFY(saved.has_value());
+        QVERIFY(checkSavedPlan(*saved, *dialog->preview().plan).has_value());
+        QCOMPARE(saved->destination, io::Path(ui.folder(u"out"_s).toStdString()));
+    }
+
+    void estimatesComeFromTheLastJob()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        {
+            const Reshard dialog(ui, 3);
+            QVERIFY(dialog.settle());
+            const QString words = dialog.find<QLabel>("reshardSummary")->text();
+            QVERIFY2(
+                words.contains(u"not measured yet"_s) && words.contains(u"at most 256"_s), qPrintable(words));
+            dialog->reject();
+        }
+        ui.settings().setWriteRate(uint64_t{2} << 30);
+        const Reshard dialog(ui, 3);
+        QVERIFY(dialog.settle());
+        const QString words = dialog.find<QLabel>("reshardSummary")->text();
+        QVERIFY2(words.contains(u"at 2.0 GiB/s, as the last job"_s), qPrintable(words));
+    }
+
+    void refusalOffersWhatHelps()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
+        QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(copy));
+        const Reshard dialog(ui, 4);
+        QVERIFY(dialog.settle());
+        auto* repair = dialog.find<QPushButton>("messageAction");
+        auto* folder = dialog.find<QPushButton>("messageAction2");
+        QVERIFY(repair != nullptr && repair->isVisibleTo(dialog.operator->()));
+        QVERIFY(folder != nullptr && folder->isVisibleTo(dialog.operator->()));
+        repair->click();
+        auto* page = ui.find<FindingsPage>("findingsPage");
+        QTRY_VERIFY(page->isVisible());
+        QVERIFY(ui.settle());
+        // The fix of the missing rank is ticked, and its changes are planned.
+        QTRY_VERIFY(!page->changeSet()->isHidden());
+    }
+
+    void distributedCheckpointsAreExported()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 4);
+        auto* kind = dialog.find<QComboBox>("reshardKind");
+        kind->setCurrentIndex(kind->findData(kDistributed));
+        QVERIFY(dialog.settle());
+        QVERIFY(!dialog->startButton()->isEnabled());
+        dialog.find<QPushButton>("messageAction")->click();
+        auto* exports = ui.window().findChild<ExportDialog*>();
+        QVERIFY(exports != nullptr && exports->isVisible());
+        exports->findChild<QLineEdit*>(u"exportTarget"_s)->setText(ui.folder(u"dcp"_s));
+        QSignalSpy shown(exports, &ExportDialog::previewShown);
+        QTRY_VERIFY(exports->preview().plan != nullptr);
+        QTRY_VERIFY(exports->startButton()->isEnabled());
+        QVERIFY(!exports->findChild<QComboBox*>(u"exportDtype"_s)->isVisibleTo(exports));
+        const QString command = exports->findChild<QLineEdit*>(u"exportCommand"_s)->text();
+        QVERIFY2(command.startsWith(u"shardscope convert "_s) && command.contains(u"--to dcp"_s),
+            qPrintable(command));
+        exports->startButton()->click();
+        Job* job = ui.window().jobs().jobs().first();
+        QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
+        QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
+        QVERIFY(ui.open(ui.folder(u"dcp"_s)));
+        QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Dcp);
+    }
+
+private:
+    /// Every element of the fragment is in one part, and the other map has the same element there.
+    static void compareFlow(
+        const MapStack& source, MapSource::Point place, const MapCell& cell, const MapStack& target)
+    {
+        const auto flow = flowOf(source, place, target);
+        QVERIFY(flow.has_value() && flow->isExact && !flow->isCut);
+        QVERIFY(flow->from.elements == (MapRange{cell.begin, cell.end}));
+        uint64_t next = cell.begin;
+        const std::string name = source.checkpoint().params[index(cell.param)].name;
+        for (const MapFlow::Part& part : flow->parts) {
+            QCOMPARE(part.from.elements.begin, next);
+            QCOMPARE(part.to.elements.size(), part.from.elements.size());
+            next = part.from.elements.end;
+            const MapCell there = target.cellAt(
+                {static_cast<uint32_t>(part.to.rows.begin), part.to.elements.begin, part.to.section});
+            QCOMPARE(target.checkpoint().params[index(there.param)].name, name);
+            QCOMPARE(there.paramOffset + (part.to.elements.begin - there.begin),
+                cell.paramOffset + (part.from.elements.begin - cell.begin));
+        }
+        QCOMPARE(next, cell.end);
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestBeforeAfter, WithDisplay)
+#include "tst_before_after.moc"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/plan_saver.h"
+
+#include "ui/jobs/shell_words.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QFileDialog>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+PlanSaver::PlanSaver(MessageBar* messages, QWidget* dialog)
+    : QObject(dialog)
+    , m_dialog(dialog)
+    , m_messages(messages)
+{
+}
+
+void PlanSaver::ask(const io::Path& folder, const QString& fileName, const Write& write)
+{
+    auto* dialog = new QFileDialog(m_dialog, tr("Save the Plan"), QString::fromStdString(folder.native()));
+    dialog->setObjectName(u"planFileDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setNameFilter(tr("Plans (*.json)"));
+    dialog->setDefaultSuffix(u"json"_s);
+    dialog->selectFile(fileName);
+    connect(
+        dialog, &QFileDialog::fileSelected, this, [this, write](const QString& path) { save(path, write); });
+    dialog->open();
+}
+
+void PlanSaver::save(const QString& path, const Write& write)
+{
+    m_writer.run<QString>([path, write](const std::stop_token&,
+                              const std::function<void(QString)>& deliver) { deliver(write(path)); },
+        [this, path](const QString& problem) {
+            m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
+                problem.isEmpty()
+                    ? tr("Saved the plan. This command runs it: shardscope run %1").arg(quotedWord(path))
+                    : tr("The plan could not be saved to %1: %2").arg(path, problem));
+        });
+}
+
+} // namespace shardscope::ui
