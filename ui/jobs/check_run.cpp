@@ -31,26 +31,27 @@ CheckRun::~CheckRun()
     m_stop.request_stop();
 }
 
-void CheckRun::start(CheckPlace place, CheckDepth depth, CheckpointPtr opened)
+void CheckRun::start(CheckPlace place, CheckChoice choice, CheckpointPtr opened)
 {
     m_stop.request_stop();
     m_stop = std::stop_source();
     m_place = std::move(place);
-    m_depth = depth;
+    m_choice = std::move(choice);
     m_progress = {};
     m_findings.clear();
     m_result.reset();
     m_error.reset();
     m_running = true;
     m_worker.run<Stage>(
-        [&files = m_files, place = m_place, depth, opened = std::move(opened), stop = m_stop](
+        [&files = m_files, place = m_place, choice = m_choice, opened = std::move(opened), stop = m_stop](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             const std::stop_callback dropped(token, [stop]() mutable { stop.request_stop(); });
             JobContext job(stop.get_token(), [&deliver](const Progress& progress) {
                 deliver({progress, {}, {}});
             });
             CheckOptions options;
-            options.depth = depth;
+            options.depth = choice.depth;
+            options.skip = choice.skip;
             options.open = place.open;
             options.opened = opened;
             auto result = examine(files, place.path, options, job, [&deliver](const DoctorFinding& made) {

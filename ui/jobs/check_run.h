@@ -25,6 +25,12 @@ struct PlacedCheckpoint {
     CheckPlace place; ///< where it was opened
 };
 
+/// Which checks run.
+struct CheckChoice {
+    CheckDepth depth = CheckDepth::Metadata;
+    std::vector<std::string> skip = {}; ///< codes of diagnoses
+};
+
 /// Forms in which a check can be saved.
 enum class CheckReport : uint8_t { Html, Sarif, Json };
 
@@ -38,7 +44,7 @@ public:
     ~CheckRun() override;
 
     /// `opened`: the checkpoint, if it was just opened there, so that it is not opened again.
-    void start(CheckPlace place, CheckDepth depth, CheckpointPtr opened = {});
+    void start(CheckPlace place, CheckChoice choice, CheckpointPtr opened = {});
     /// Stops the check and keeps the findings so far.
     void stop();
     /// Clears everything, as when another checkpoint is opened.
@@ -53,7 +59,8 @@ public:
     [[nodiscard]] const std::shared_ptr<const CheckResult>& result() const { return m_result; }
     [[nodiscard]] const QTime& finishedAt() const { return m_finishedAt; } ///< local; of result()
     [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
-    [[nodiscard]] CheckDepth depth() const { return m_depth; } ///< of the last start()
+    [[nodiscard]] CheckDepth depth() const { return m_choice.depth; } ///< of the last start()
+    [[nodiscard]] const std::vector<std::string>& skipped() const { return m_choice.skip; } ///< the same
     [[nodiscard]] const CheckPlace& place() const { return m_place; } ///< of the last start()
 
 Q_SIGNALS:
@@ -73,7 +80,7 @@ private:
     io::FileSystem& m_files;
     bool m_running = false;
     CheckPlace m_place;
-    CheckDepth m_depth = CheckDepth::Metadata;
+    CheckChoice m_choice;
     Progress m_progress;
     std::vector<DoctorFinding> m_findings;
     std::shared_ptr<const CheckResult> m_result;

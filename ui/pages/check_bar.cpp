@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/check_bar.h"
 
+#include "ui/controls/check_chooser.h"
 #include "ui/models/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
@@ -35,25 +36,11 @@ QString tiersText(const CheckResult& result)
 
 } // namespace
 
-QString depthText(CheckDepth depth)
-{
-    switch (depth) {
-    case CheckDepth::Names:
-        return CheckBar::tr("names and sizes of files");
-    case CheckDepth::Headers:
-        return CheckBar::tr("first and last bytes");
-    case CheckDepth::Metadata:
-        return CheckBar::tr("directories, pickles, samples");
-    case CheckDepth::Bytes:
-        break;
-    }
-    return CheckBar::tr("every byte");
-}
-
 CheckBar::CheckBar(Theme& theme, QWidget* parent)
     : QWidget(parent)
     , m_check(new QPushButton(tr("&Check"), this))
     , m_depth(new QComboBox(this))
+    , m_choose(new QToolButton(this))
     , m_stop(new QPushButton(tr("Stop"), this))
     , m_facts(new ElidedLabel(this))
     , m_save(new QToolButton(this))
@@ -71,6 +58,9 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
         m_depth->addItem(text, static_cast<int>(depth));
     }
     m_depth->setCurrentIndex(static_cast<int>(CheckDepth::Metadata));
+    m_choose->setObjectName(u"checkChoose"_s);
+    m_choose->setFocusPolicy(Qt::StrongFocus);
+    m_choose->setToolTip(tr("Choose which checks run"));
     m_stop->setObjectName(u"checkStop"_s);
     m_stop->setToolTip(tr("Keep what was found so far (Esc)"));
     m_facts->setObjectName(u"checkFacts"_s);
@@ -100,12 +90,15 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     rows->addWidget(m_facts);
     line->addWidget(m_check);
     line->addWidget(m_depth);
+    line->addWidget(m_choose);
     line->addWidget(m_stop);
     line->addWidget(makeChips(theme));
     line->addWidget(m_save);
     setFocusProxy(m_check);
     connect(m_check, &QPushButton::clicked, this, &CheckBar::checkRequested);
     connect(m_stop, &QPushButton::clicked, this, &CheckBar::stopRequested);
+    connect(m_choose, &QToolButton::clicked, this, &CheckBar::choose);
+    setSkipped({});
 }
 
 QWidget* CheckBar::makeChips(Theme& theme)
@@ -143,10 +136,29 @@ void CheckBar::setDepth(CheckDepth depth)
     m_depth->setCurrentIndex(m_depth->findData(static_cast<int>(depth)));
 }
 
+void CheckBar::choose()
+{
+    auto* chooser = new CheckChooser(m_checkpoint.get(), m_tiers, m_skipped, this);
+    chooser->setAttribute(Qt::WA_DeleteOnClose);
+    connect(chooser, &CheckChooser::chosen, this, &CheckBar::setSkipped);
+    chooser->open();
+}
+
+void CheckBar::setSkipped(const std::vector<std::string>& codes)
+{
+    m_skipped = codes;
+    m_choose->setText(codes.empty()
+            ? tr("All c&hecks…")
+            : tr("%1 of %2 c&hecks…")
+                  .arg(countText(diagnoses().size() - codes.size()), countText(diagnoses().size())));
+}
+
 void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint, const std::array<size_t, 3>& counts)
 {
     m_checkpoint = checkpoint;
     m_counts = counts;
+    if (run.result())
+        m_tiers = run.result()->tiers;
     m_check->setEnabled(checkpoint && !run.isRunning());
     m_stop->setVisible(run.isRunning());
     m_stop->setEnabled(!run.isStopping());
@@ -171,7 +183,7 @@ void CheckBar::showProgress(const CheckRun& run)
             % tiersText(*run.result());
     if (m_checkpoint && run.result() && !run.result()->stopped) {
         // The verdict, and then what it took.
-        const bool everything = bytesNotRead(*m_checkpoint, run.depth()) == 0;
+        const bool everything = bytesNotRead(*m_checkpoint, run.depth()) == 0 || !run.skipped().empty();
         const QString verdict = checkedText(run, *m_checkpoint);
         const QString counts = findingCountText(m_counts);
         text = everything ? QString(verdict % u": "_s % counts % u" · "_s % text)

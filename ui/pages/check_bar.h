@@ -17,9 +17,6 @@ namespace shardscope::ui {
 
 class ElidedLabel;
 
-/// "Names and sizes of files", "every byte": the data that a depth reads, as display text.
-QString depthText(CheckDepth depth);
-
 /// The head of the Findings page: Check and its depth, the time of each tier, severities to show, reports to
 /// save.
 class CheckBar : public QWidget
@@ -33,6 +30,9 @@ public:
     void showProgress(const CheckRun& run);
     [[nodiscard]] CheckDepth depth() const;
     void setDepth(CheckDepth depth);
+    /// Codes of the diagnoses that are left out.
+    [[nodiscard]] const std::vector<std::string>& skipped() const { return m_skipped; }
+    void setSkipped(const std::vector<std::string>& codes);
 
 Q_SIGNALS:
     void checkRequested();
@@ -42,11 +42,15 @@ Q_SIGNALS:
 
 private:
     QWidget* makeChips(Theme& theme);
+    void choose();
 
     CheckpointPtr m_checkpoint;
     std::array<size_t, 3> m_counts{}; ///< of its findings, by Severity
+    std::array<TierFacts, 4> m_tiers{}; ///< of the last check
+    std::vector<std::string> m_skipped;
     QPushButton* m_check;
     QComboBox* m_depth;
+    QToolButton* m_choose;
     QPushButton* m_stop;
     ElidedLabel* m_facts;
     QToolButton* m_save;

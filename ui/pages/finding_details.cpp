@@ -2,9 +2,11 @@
 #include "ui/pages/finding_details.h"
 
 #include "ui/text/text.h"
+#include "ui/text/thread_links.h"
 #include "ui/widgets/command_line.h"
 
 #include <QCheckBox>
+#include <QDesktopServices>
 #include <QScrollBar>
 #include <QTextBrowser>
 #include <QVBoxLayout>
@@ -45,7 +47,7 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     m_text->setObjectName(u"findingText"_s);
     m_text->setAccessibleName(tr("What the finding means"));
     m_text->setFrameShape(QFrame::NoFrame);
-    m_text->setOpenLinks(false); // they lead to places in the window
+    m_text->setOpenLinks(false); // most lead to places in the window
     m_text->document()->setDocumentMargin(12);
     m_tick->setObjectName(u"findingTick"_s);
     m_tick->setToolTip(
@@ -62,6 +64,10 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     rows->addLayout(foot);
     setFocusProxy(m_text);
     connect(m_text, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
+        if (url.scheme() == "https"_L1) { // a thread of GitHub
+            QDesktopServices::openUrl(url);
+            return;
+        }
         bool isNumber = false;
         const size_t at = url.path().toULongLong(&isNumber);
         if (isNumber && at < m_ways.size())
@@ -173,7 +179,9 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
         % row(tr("Exporting"), sentence(diagnosis.means.exporting))
         % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
                                     : row(tr("Remedy"), sentence(diagnosis.remedy)))
-        % row(tr("Reported upstream"), escaped(diagnosis.threads)) % u"</table>"_s;
+        % row(
+            tr("Reported upstream"), threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()))
+        % u"</table>"_s;
     m_text->setHtml(html);
     m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
 }

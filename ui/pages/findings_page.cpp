@@ -145,7 +145,7 @@ void FindingsPage::check()
         return;
     m_chosen = false;
     m_folded.clear();
-    m_run.start(m_place, m_bar->depth());
+    m_run.start(m_place, {m_bar->depth(), m_bar->skipped()});
     m_tree->setFocus(Qt::OtherFocusReason); // findings appear here, and Esc stops the check
 }
 
@@ -276,6 +276,9 @@ void FindingsPage::updateEmpty()
         m_empty->setText(tr("Choose what to read and press Check."));
     else if (m_run.result()->stopped)
         m_empty->setText(tr("No problems found before the check was stopped."));
+    else if (!m_run.skipped().empty())
+        m_empty->setText(
+            tr("No problems found by %1. The others did not look.").arg(checkedText(m_run, *m_checkpoint)));
     else if (m_run.depth() == CheckDepth::Bytes)
         m_empty->setText(tr("No problems found. Every byte was read."));
     else

@@ -142,7 +142,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 {
     m_compareRun.clear(); // ids of the former checkpoint
     if (checkpoint && checkpoint->fullyRead)
-        m_checkRun.start(m_session.place(), defaultCheckDepth(*checkpoint), checkpoint);
+        m_checkRun.start(m_session.place(), {defaultCheckDepth(*checkpoint)}, checkpoint);
     else
         m_checkRun.clear();
     for (Page* page : m_pages)

@@ -152,12 +152,12 @@ private Q_SLOTS:
         for (const DoctorFinding& made : *detailed)
             QCOMPARE(made.diagnosis->code, made.finding.code);
         // A check of another checkpoint changes nothing.
-        run.start({toPath(samplePath("zero3-w4")), {}}, CheckDepth::Metadata);
+        run.start({toPath(samplePath("zero3-w4")), {}}, {CheckDepth::Metadata});
         QTRY_VERIFY_WITH_TIMEOUT(!run.isRunning(), 30'000);
         QVERIFY(isOpening(store.of(checkpoint)));
         // A check of this one has them, too, each once.
         CheckPlace place{toPath(ui.folder(u"broken"_s)), {}, checkpoint->tagFolder};
-        run.start(place, CheckDepth::Bytes);
+        run.start(place, {CheckDepth::Bytes});
         QVERIFY(isOpening(store.of(checkpoint)));
         QTRY_VERIFY_WITH_TIMEOUT(!run.isRunning(), 30'000);
         QVERIFY(store.isChecked(*checkpoint));
@@ -364,7 +364,7 @@ private Q_SLOTS:
             if (run.isRunning())
                 early = std::max(early, run.findings().size());
         });
-        run.start({toPath(broken), {}}, CheckDepth::Bytes);
+        run.start({toPath(broken), {}}, {CheckDepth::Bytes});
         QTRY_VERIFY_WITH_TIMEOUT(!run.isRunning(), 30'000);
         QVERIFY(run.result() != nullptr);
         QVERIFY(early > 0);

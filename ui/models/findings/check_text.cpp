@@ -7,6 +7,7 @@
 #include <QCoreApplication>
 #include <QStringList>
 
+#include <algorithm>
 #include <array>
 
 using namespace Qt::StringLiterals;
@@ -45,6 +46,21 @@ QString findingCountText(const std::array<size_t, 3>& counts)
                                  : Words::tr("No problems found");
 }
 
+QString depthText(CheckDepth depth)
+{
+    switch (depth) {
+    case CheckDepth::Names:
+        return Words::tr("names and sizes of files");
+    case CheckDepth::Headers:
+        return Words::tr("first and last bytes");
+    case CheckDepth::Metadata:
+        return Words::tr("directories, pickles, samples");
+    case CheckDepth::Bytes:
+        break;
+    }
+    return Words::tr("every byte");
+}
+
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
 {
     const auto& result = run.result();
@@ -52,6 +68,10 @@ QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
         return {};
     if (result->stopped)
         return Words::tr("Stopped before the check was complete");
+    if (const size_t skipped = run.skipped().size(); skipped > 0)
+        return Words::tr("%1 of %2 checks at %3")
+            .arg(countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
+                countText(diagnoses().size()), run.finishedAt().toString(u"HH:mm"_s));
     const uint64_t unread = bytesNotRead(checkpoint, run.depth());
     return unread == 0 ? Words::tr("Read every byte at %1").arg(run.finishedAt().toString(u"HH:mm"_s))
                        : Words::tr("Values not read (%1)").arg(bytesText(unread));

@@ -15,7 +15,10 @@ class CheckRun;
 /// "2 errors, 1 warning", "No problems found". Infos are counted only if there are no others.
 QString findingCountText(std::span<const Finding> findings);
 QString findingCountText(const std::array<size_t, 3>& counts); ///< by Severity
-/// The data that a finished check read, and when: "Read every byte at 08:01", or "Values not read (1.2 GiB)"
+/// "names and sizes of files", "every byte": the data that a depth reads, as display text.
+QString depthText(CheckDepth depth);
+/// The data that a finished check read, and when: "Read every byte at 08:01", or "Values not read (1.2 GiB)".
+/// If checks were left out, that comes first: "75 of 78 checks at 08:01".
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui
