@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -138,6 +139,57 @@ std::string toHex(std::string_view bytes)
         out += kLower[byte & 15];
     }
     return out;
+}
+
+namespace {
+
+bool isDigit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+size_t digitsEnd(std::string_view text, size_t begin)
+{
+    while (begin < text.size() && isDigit(text[begin]))
+        ++begin;
+    return begin;
+}
+
+/// Of two runs of digits, by value.
+int compareValues(std::string_view left, std::string_view right)
+{
+    left.remove_prefix(std::min(left.find_first_not_of('0'), left.size()));
+    right.remove_prefix(std::min(right.find_first_not_of('0'), right.size()));
+    if (left.size() != right.size())
+        return left.size() < right.size() ? -1 : 1;
+    return left.compare(right);
+}
+
+} // namespace
+
+int compareNaturally(std::string_view left, std::string_view right)
+{
+    const size_t shorter = std::min(left.size(), right.size());
+    const auto differs = static_cast<size_t>(
+        std::mismatch(left.begin(), left.begin() + static_cast<ptrdiff_t>(shorter), right.begin()).first
+        - left.begin());
+    // A number that differs somewhere differs as a whole.
+    size_t begin = differs;
+    while (begin > 0 && isDigit(left[begin - 1]))
+        --begin;
+    const size_t leftEnd = digitsEnd(left, begin);
+    const size_t rightEnd = digitsEnd(right, begin);
+    if (leftEnd > begin && rightEnd > begin) {
+        const int byValue
+            = compareValues(left.substr(begin, leftEnd - begin), right.substr(begin, rightEnd - begin));
+        if (byValue != 0)
+            return byValue;
+        if (differs < std::max(leftEnd, rightEnd)) { // leading zeros
+            const int rest = compareNaturally(left.substr(leftEnd), right.substr(rightEnd));
+            return rest != 0 ? rest : left.compare(right);
+        }
+    }
+    return left.substr(differs).compare(right.substr(differs));
 }
 
 std::string formatBytes(uint64_t bytes)

@@ -20,6 +20,10 @@ std::string toValidUtf8(std::string_view text);
 /// The bytes as lower-case hex, for `name_hex` fields.
 std::string toHex(std::string_view bytes);
 
+/// Below, equal to or above 0, like memcmp(), but runs of digits compare by their value: "layers.2" comes
+/// before "layers.10". Equal values with other numbers of leading zeros differ.
+int compareNaturally(std::string_view left, std::string_view right);
+
 /// "12.3 MiB", "512 B": binary units, one decimal.
 std::string formatBytes(uint64_t bytes);
 /// "1 234 567" with thin grouping by commas: "1,234,567".

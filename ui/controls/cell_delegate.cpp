@@ -33,6 +33,8 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     const QVariant share = at.data(ShareRole);
     if (share.isValid() && !selected)
         paintShare(painter, item, share.toDouble());
+    if (const QVariant where = at.data(WhereRole); where.isValid())
+        paintWhere(painter, item, where.toPointF());
     QRect textRect = item.rect.adjusted(8, 0, -8, 0);
     if (!item.icon.isNull())
         textRect.setLeft(style->subElementRect(QStyle::SE_ItemViewItemText, &item, view).left() + 2);
@@ -59,6 +61,21 @@ void CellDelegate::paintShare(QPainter* painter, const QStyleOptionViewItem& opt
     painter->setBrush(m_theme.colour(ThemeRole::ShareBar));
     painter->drawRoundedRect(QRectF(area.left(), area.top(), width, area.height()), 2, 2);
     painter->restore();
+}
+
+void CellDelegate::paintWhere(
+    QPainter* painter, const QStyleOptionViewItem& option, const QPointF& segment) const
+{
+    const bool selected = (option.state & QStyle::State_Selected) != 0;
+    const QRectF track
+        = QRectF(option.rect).adjusted(8, option.rect.height() * 0.32, -8, -option.rect.height() * 0.32);
+    QRectF filled = track;
+    filled.setLeft(track.left() + std::clamp(segment.x(), 0.0, 1.0) * track.width());
+    filled.setWidth(std::max(2.0, (segment.y() - segment.x()) * track.width()));
+    if (filled.right() > track.right())
+        filled.moveRight(track.right());
+    painter->fillRect(track, m_theme.colour(ThemeRole::ShareBar));
+    painter->fillRect(filled, m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Accent));
 }
 
 int CellDelegate::paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const

@@ -7,9 +7,9 @@
 
 namespace shardscope::ui {
 
-/// Paints the cells of all tables and trees: a share bar behind sizes (ShareRole), a coloured mark for
-/// problems (SeverityRole, also as a shape), muted text (MutedRole), names elided in the middle because their
-/// end is important.
+/// Paints the cells of all tables and trees: a share bar behind sizes (ShareRole), a small map (WhereRole), a
+/// coloured mark for problems (SeverityRole, also as a shape), muted text (MutedRole), names elided in the
+/// middle because their end is important.
 class CellDelegate : public QStyledItemDelegate
 {
     Q_OBJECT
@@ -21,6 +21,7 @@ public:
 
 private:
     void paintShare(QPainter* painter, const QStyleOptionViewItem& option, double share) const;
+    void paintWhere(QPainter* painter, const QStyleOptionViewItem& option, const QPointF& segment) const;
     int paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const;
 
     const Theme& m_theme;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/difference_list.h"
 
+#include "core/base/text.h"
 #include "ui/text/text.h"
 
 #include <QCoreApplication>
@@ -290,11 +291,13 @@ std::vector<uint32_t> orderedDifferences(
         });
         return rows;
     }
-    std::vector<QString> keys(list.size());
+    std::vector<std::string> keys(list.size());
     for (const uint32_t row : rows)
-        keys[row] = list.text(row, column);
-    std::stable_sort(rows.begin(), rows.end(),
-        [&](uint32_t a, uint32_t b) { return order.descending ? keys[b] < keys[a] : keys[a] < keys[b]; });
+        keys[row] = list.text(row, column).toStdString();
+    std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+        const int relation = compareNaturally(keys[a], keys[b]);
+        return order.descending ? relation > 0 : relation < 0;
+    });
     return rows;
 }
 

@@ -110,6 +110,8 @@ QString ExplorerModel::labelOf(const ExplorerNode& node) const
     }
     case ExplorerKind::Rank:
         return rankLabel(*m_checkpoint, rankAt(*m_checkpoint, node.id));
+    case ExplorerKind::Fold:
+        return toText(m_tree->foldLabel(node.id));
     default:
         return node.label.empty() ? tr("(no name)") : toText(node.label);
     }
@@ -120,6 +122,9 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
     const ExplorerNode& node = m_tree->nodes()[number];
     QString text;
     switch (node.kind) {
+    case ExplorerKind::Fold:
+        text = toText(m_tree->fullName(number)) % u'\n' % tr("Layers with the same names, shapes and roles");
+        break;
     case ExplorerKind::Module:
     case ExplorerKind::Param:
         text = toText(m_tree->fullName(number));
@@ -173,8 +178,10 @@ QVariant ExplorerModel::data(const QModelIndex& at, int role) const
     }
     case CopyRole:
         return isSize ? QString::number(node->bytes)
-            : node->kind == ExplorerKind::Module || node->kind == ExplorerKind::Param ? fullName(at)
-                                                                                      : labelOf(*node);
+            : node->kind == ExplorerKind::Module || node->kind == ExplorerKind::Fold
+                || node->kind == ExplorerKind::Param
+            ? fullName(at)
+            : labelOf(*node);
     case SeverityRole:
         return isSize ? -1 : severityOf(numberOf(at));
     case IdRole:

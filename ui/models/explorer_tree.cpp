@@ -85,6 +85,111 @@ private:
             parent.bytes += node.bytes;
             parent.params += node.kind == ExplorerKind::Param ? 1 : node.params;
         }
+        foldLayers(section);
+    }
+
+    /// What a module is built of, whatever its own name: equal numbers for equal names, shapes and roles
+    /// below it, in any order.
+    std::vector<uint64_t> shapesOf(uint32_t section) const
+    {
+        std::vector<uint64_t> shapes(m_nodes.size(), 0);
+        const std::hash<std::string_view> hash;
+        const auto mix = [](uint64_t value, uint64_t more) {
+            value = (value ^ more) * 0x9E3779B97F4A7C15ULL;
+            return value ^ value >> 29;
+        };
+        for (size_t i = m_nodes.size(); i-- > section + size_t{1};) {
+            const ExplorerNode& node = m_nodes[i];
+            if (node.kind == ExplorerKind::Param) {
+                const Parameter& param = m_checkpoint.params[node.id];
+                shapes[i] = mix(static_cast<uint64_t>(param.role) + 1, node.bytes);
+                for (const uint64_t size : param.shape)
+                    shapes[i] = mix(shapes[i], size);
+            }
+            shapes[node.parent] += mix(shapes[i], hash(node.label));
+        }
+        return shapes;
+    }
+
+    static bool isNumber(std::string_view label)
+    {
+        return !label.empty() && label.size() < 10
+            && label.find_first_not_of("0123456789") == std::string_view::npos;
+    }
+
+    /// Puts numbered modules that are built alike under one node; those that are not stay where they are.
+    void foldLayers(uint32_t section)
+    {
+        const std::vector<uint64_t> shapes = shapesOf(section);
+        const auto made = static_cast<uint32_t>(m_nodes.size());
+        std::unordered_map<uint64_t, std::vector<uint32_t>> alike; // by parent and shape
+        std::vector<std::vector<uint32_t>> children(made);
+        for (uint32_t i = section + 1; i < made; ++i) {
+            children[m_nodes[i].parent].push_back(i);
+            if (m_nodes[i].kind == ExplorerKind::Module && isNumber(m_nodes[i].label))
+                alike[shapes[i] ^ uint64_t{m_nodes[i].parent} * 0xC2B2AE3D27D4EB4FULL].push_back(i);
+        }
+        std::vector<uint32_t> foldOf(made, 0);
+        for (const auto& [key, members] : alike) {
+            const uint32_t parent = m_nodes[members.front()].parent;
+            if (members.size() < kFewestFolded)
+                continue;
+            const auto fold = static_cast<uint32_t>(m_nodes.size());
+            ExplorerNode& node = m_nodes.emplace_back();
+            node.kind = ExplorerKind::Fold;
+            node.id = static_cast<uint32_t>(m_folds.size());
+            node.parent = parent;
+            m_folds.push_back({numbersOf(members), members.size()});
+            for (const uint32_t member : members)
+                foldOf[member] = fold;
+        }
+        for (uint32_t parent = section; !m_folds.empty() && parent < made; ++parent)
+            putUnderFolds(parent, children[parent], foldOf);
+    }
+
+    void putUnderFolds(
+        uint32_t parent, const std::vector<uint32_t>& children, const std::vector<uint32_t>& foldOf)
+    {
+        m_nodes[parent].childCount = 0;
+        for (const uint32_t child : children) {
+            const uint32_t fold = foldOf[child];
+            if (fold == 0) {
+                m_nodes[child].row = m_nodes[parent].childCount++;
+                continue;
+            }
+            ExplorerNode& node = m_nodes[fold];
+            if (node.childCount == 0) // where its first member was
+                node.row = m_nodes[parent].childCount++;
+            m_nodes[child].parent = fold;
+            m_nodes[child].row = node.childCount++;
+            node.bytes += m_nodes[child].bytes;
+            node.params += m_nodes[child].params;
+        }
+    }
+
+    /// "{0–11, 13–31}".
+    std::string numbersOf(const std::vector<uint32_t>& members) const
+    {
+        std::vector<unsigned long> numbers;
+        numbers.reserve(members.size());
+        for (const uint32_t member : members)
+            numbers.push_back(std::stoul(std::string(m_nodes[member].label)));
+        std::sort(numbers.begin(), numbers.end());
+        std::string text = "{";
+        constexpr size_t kMostRanges = 4;
+        size_t ranges = 0;
+        for (size_t begin = 0; begin < numbers.size(); ++ranges) {
+            size_t end = begin + 1;
+            while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1)
+                ++end;
+            if (ranges == kMostRanges)
+                return text + ", …}";
+            text += (begin == 0 ? "" : ", ") + std::to_string(numbers[begin]);
+            if (end - begin > 1)
+                text += (end - begin > 2 ? "–" : ", ") + std::to_string(numbers[end - 1]);
+            begin = end;
+        }
+        return text + "}";
     }
 
     /// The module of a name; `begin` is moved to its last component. Neighbours share most of their
@@ -231,15 +336,18 @@ private:
         for (uint32_t& node : m_paramNodes)
             node = placeOf[node];
         tree->m_paramNodes = std::move(m_paramNodes);
+        tree->m_folds = std::move(m_folds);
         return tree;
     }
 
     static constexpr size_t kDeepest = 32;
+    static constexpr size_t kFewestFolded = 4;
 
     CheckpointPtr m_keeper;
     const Checkpoint& m_checkpoint;
     std::vector<ExplorerNode> m_nodes; ///< in order of making
     std::vector<uint32_t> m_paramNodes;
+    std::vector<ExplorerTree::Fold> m_folds;
     std::vector<Step> m_path;
     std::unordered_map<ChildKey, uint32_t, ChildHash> m_modules;
 };
@@ -272,10 +380,20 @@ uint32_t ExplorerTree::find(ExplorerKind kind, uint32_t id) const
 std::string ExplorerTree::fullName(uint32_t node) const
 {
     std::string name;
-    for (; node != 0 && m_nodes[node].kind != ExplorerKind::Section; node = m_nodes[node].parent)
-        name
-            = name.empty() ? std::string(m_nodes[node].label) : std::string(m_nodes[node].label) + '.' + name;
+    for (uint32_t at = node; at != 0 && m_nodes[at].kind != ExplorerKind::Section; at = m_nodes[at].parent) {
+        // A fold is no part of the names below it.
+        if (m_nodes[at].kind == ExplorerKind::Fold && at != node)
+            continue;
+        const std::string label = m_nodes[at].kind == ExplorerKind::Fold ? m_folds[m_nodes[at].id].numbers
+                                                                         : std::string(m_nodes[at].label);
+        name = at == node ? label : label + '.' + name;
+    }
     return name;
+}
+
+std::string ExplorerTree::foldLabel(uint32_t fold) const
+{
+    return m_folds[fold].numbers + " × " + std::to_string(m_folds[fold].count);
 }
 
 } // namespace shardscope::ui

@@ -11,12 +11,13 @@
 
 namespace shardscope::ui {
 
-enum class ExplorerKind : uint8_t { Section, Module, Param, Rank, File, Group, Unit };
+/// Fold: neighbours that are built alike, such as the layers of a transformer.
+enum class ExplorerKind : uint8_t { Section, Module, Fold, Param, Rank, File, Group, Unit };
 
 /// One line of the Explorer. Children of a node are next to each other.
 struct ExplorerNode {
     ExplorerKind kind = ExplorerKind::Section;
-    uint32_t id = 0; ///< ParamId, dp rank, FileId, group number or UnitId, by kind
+    uint32_t id = 0; ///< ParamId, dp rank, FileId, group number, UnitId or number of a fold, by kind
     uint32_t parent = 0;
     uint32_t row = 0; ///< among its siblings
     uint32_t firstChild = 0;
@@ -39,14 +40,21 @@ public:
     [[nodiscard]] const std::vector<ExplorerNode>& nodes() const { return m_nodes; }
     /// The node of a selection, or 0.
     [[nodiscard]] uint32_t find(ExplorerKind kind, uint32_t id) const;
-    /// "model.layers.3" for a module or parameter.
+    /// "model.layers.3" for a module or parameter, "model.layers.{0–31}" for a fold.
     [[nodiscard]] std::string fullName(uint32_t node) const;
+    /// "{0–31} × 32".
+    [[nodiscard]] std::string foldLabel(uint32_t fold) const;
 
 private:
     friend class ExplorerTreeBuilder;
     CheckpointPtr m_checkpoint; ///< keeps the labels alive
     std::vector<ExplorerNode> m_nodes;
     std::vector<uint32_t> m_paramNodes; ///< by ParamId
+    struct Fold {
+        std::string numbers; ///< "{0–11, 13–31}"
+        size_t count = 0;
+    };
+    std::vector<Fold> m_folds;
 };
 
 using ExplorerTreePtr = std::shared_ptr<const ExplorerTree>;

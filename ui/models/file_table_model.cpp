@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/file_table_model.h"
 
+#include "core/base/text.h"
 #include "ui/models/model_roles.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -82,7 +83,7 @@ void FileTableModel::rebuild()
         case StatusColumn:
             return a.status < b.status;
         default:
-            return a.name < b.name;
+            return compareNaturally(a.name, b.name) < 0;
         }
     };
     std::stable_sort(m_rows.begin(), m_rows.end(), [&](FileId left, FileId right) {

@@ -8,6 +8,7 @@ namespace shardscope::ui {
 /// Roles that several models share, for delegates and context menus.
 enum ModelRole : int {
     ShareRole = Qt::UserRole + 1, ///< double 0…1 for the bar behind a size
+    WhereRole, ///< QPointF: begin and end of a segment, 0…1, for a small map
     CopyRole, ///< QString with full precision for the clipboard
     SeverityRole, ///< int: -1 none, 0 info, 1 warning, 2 error
     IdRole, ///< uint: index of the thing in the checkpoint

@@ -130,6 +130,7 @@ void ExplorerPanel::choose(const QModelIndex& at)
         break;
     case ExplorerKind::Section:
     case ExplorerKind::Module:
+    case ExplorerKind::Fold:
         return;
     }
     m_selection.select(std::move(thing));
@@ -143,6 +144,9 @@ void ExplorerPanel::activate(const QModelIndex& at)
     switch (node->kind) {
     case ExplorerKind::Module:
         Q_EMIT filterRequested(m_model->fullName(at) % u".*"_s);
+        break;
+    case ExplorerKind::Fold:
+        Q_EMIT filterRequested(m_model->fullName(at.parent()) % u".*"_s);
         break;
     case ExplorerKind::Group:
         Q_EMIT filterRequested(u"group:%1"_s.arg(node->id));

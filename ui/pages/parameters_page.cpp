@@ -8,9 +8,12 @@
 #include <QAction>
 #include <QHeaderView>
 #include <QLabel>
+#include <QMenu>
 #include <QStackedLayout>
 #include <QTableView>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -51,9 +54,8 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     header->setSectionsClickable(true);
     header->setSortIndicatorShown(true);
     header->setSortIndicator(0, Qt::AscendingOrder);
-    const int widths[] = {236, 86, 78, 84, 66, 112, 52, 80};
-    for (int column = 0; column < kParamColumns; ++column)
-        m_table->setColumnWidth(column, widths[column]);
+    header->setContextMenuPolicy(Qt::CustomContextMenu);
+    header->setStretchLastSection(false);
     m_summary->setObjectName(u"parameterSummary"_s);
     m_summary->setContentsMargins(12, 6, 12, 6);
     m_empty->setObjectName(u"parametersEmpty"_s);
@@ -75,6 +77,11 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
         m_column = static_cast<ParamColumn>(column);
         m_descending = order == Qt::DescendingOrder;
         query();
+    });
+    connect(header, &QHeaderView::customContextMenuRequested, this, &ParametersPage::showColumnMenu);
+    connect(header, &QHeaderView::sectionResized, this, [this] {
+        if (!m_fitting)
+            m_widthsChosen = true;
     });
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
@@ -111,6 +118,7 @@ void ParametersPage::setCheckpoint(const CheckpointPtr& checkpoint)
         [this](ParameterIndexPtr made) {
             m_index = std::move(made);
             m_model->setIndex(m_index);
+            fitColumns();
             query();
         });
 }
@@ -148,15 +156,93 @@ void ParametersPage::showRows(ParameterRows result)
     m_following = true;
     m_model->setRows(std::move(result.rows));
     m_following = false;
-    m_summary->setText(tr("%1 of %2 parameters · %3 elements · %4")
-                           .arg(countText(shown), countText(total), shortCountText(result.elements),
-                               bytesText(result.bytes)));
+    m_summary->setText(
+        tr("%1 of %2 parameters · %3 elements · %4")
+            .arg(countText(shown), countText(total), shortCountText(result.elements), bytesText(result.bytes))
+        % constantsText());
     m_summary->setToolTip(
         tr("%1 elements, %2").arg(countText(result.elements), exactBytesText(result.bytes)));
     showEmptyState();
     follow(m_selection.current());
     Q_EMIT filtered(shown, total, result.error);
     Q_EMIT matchesChanged(result.matches);
+}
+
+void ParametersPage::fitColumns()
+{
+    m_fitting = true;
+    const QFontMetrics metrics = m_table->fontMetrics();
+    constexpr int kMargins = 22; // of cells, and for the sort indicator
+    for (int i = 0; i < kParamColumns; ++i) {
+        const auto column = static_cast<ParamColumn>(i);
+        const auto chosen = m_columnsChosen.find(i);
+        m_table->setColumnHidden(
+            i, chosen != m_columnsChosen.end() ? !chosen->second : m_index->isConstant(column));
+        QString widest = column == ParamColumn::Bytes ? u"1,023.9 MiB"_s
+            : column == ParamColumn::Where            ? u"00000000000000"_s
+            : m_index->size() > 0                     ? m_model->textOf(m_index->widest(column), column)
+                                                      : QString();
+        if (column == ParamColumn::Kind)
+            widest = tr("%1, shared").arg(roleText(ParamRole::Trainable));
+        const QString title = m_model->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString();
+        const int needed = std::max(metrics.horizontalAdvance(widest), metrics.horizontalAdvance(title) + 12);
+        if (column != ParamColumn::Name && !m_widthsChosen)
+            m_table->setColumnWidth(i, needed + kMargins);
+    }
+    m_fitting = false;
+    fitName();
+}
+
+void ParametersPage::fitName()
+{
+    if (!m_index || m_index->size() == 0 || m_widthsChosen)
+        return;
+    constexpr int kLeast = 236;
+    int others = 0;
+    for (int i = 1; i < kParamColumns; ++i)
+        others += m_table->isColumnHidden(i) ? 0 : m_table->columnWidth(i);
+    m_fitting = true;
+    m_table->setColumnWidth(0, std::max(kLeast, m_table->viewport()->width() - others));
+    m_fitting = false;
+}
+
+void ParametersPage::resizeEvent(QResizeEvent* event)
+{
+    Page::resizeEvent(event);
+    fitName();
+}
+
+void ParametersPage::showColumnMenu(const QPoint& position)
+{
+    auto* menu = new QMenu(this);
+    menu->setObjectName(u"parameterColumns"_s);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    for (int i = 1; i < kParamColumns; ++i) {
+        QAction* action = menu->addAction(m_model->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString());
+        action->setCheckable(true);
+        action->setChecked(!m_table->isColumnHidden(i));
+        connect(action, &QAction::toggled, this, [this, i](bool shown) {
+            m_columnsChosen[i] = shown;
+            if (m_index)
+                fitColumns();
+        });
+    }
+    menu->popup(m_table->horizontalHeader()->mapToGlobal(position));
+}
+
+QString ParametersPage::constantsText() const
+{
+    QStringList same;
+    for (int i = 1; i < kParamColumns; ++i) {
+        const auto column = static_cast<ParamColumn>(i);
+        const bool isHidden = m_index->isConstant(column) && m_table->isColumnHidden(i);
+        if (!isHidden || column == ParamColumn::Elements || column == ParamColumn::Bytes)
+            continue;
+        const QString title = m_model->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString().toLower();
+        if (const QString value = m_model->textOf(ParamId{0}, column); value != u"–"_s)
+            same.append(title % u' ' % value);
+    }
+    return same.isEmpty() ? QString() : QString(u" · "_s % tr("all: %1").arg(same.join(u", "_s)));
 }
 
 void ParametersPage::showEmptyState()

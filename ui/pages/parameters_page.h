@@ -7,6 +7,8 @@
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
 
+#include <map>
+
 class QLabel;
 class QTableView;
 
@@ -39,8 +41,16 @@ Q_SIGNALS:
     /// A chip was removed; this is the remaining filter.
     void filterWanted(const QString& text);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void query();
+    /// Hides columns that say the same in every row, and gives numbers and shapes their full width.
+    void fitColumns();
+    void fitName();
+    void showColumnMenu(const QPoint& position);
+    [[nodiscard]] QString constantsText() const;
     void showRows(ParameterRows result);
     void follow(const SelectedThing& thing);
     void showEmptyState();
@@ -54,6 +64,9 @@ private:
     CheckpointPtr m_checkpoint;
     ParameterIndexPtr m_index;
     QString m_filter;
+    std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user
+    bool m_widthsChosen = false; ///< the user has changed a width
+    bool m_fitting = false;
     ParamColumn m_column = ParamColumn::Name;
     bool m_descending = false;
     bool m_following = false;

@@ -32,7 +32,7 @@ void FilterField::setProblem(const QString& problem)
             ? problem
             : tr("<p>Words are parts of names, all must match; <code>layers.*.bias</code> is a whole name; "
                  "<code>/up|down$/</code> is a regular expression.</p><p><code>dtype:bf16 size&gt;1M "
-                 "elements&lt;=10 frozen:yes shared:yes buffer:no group:1 layer:4..7 "
+                 "elements&lt;=10 frozen:yes shared:yes buffer:no group:1 layer:4..7 rank:3 padding:yes "
                  "state:exp_avg</code></p>"));
     setAccessibleDescription(problem);
     update();

@@ -52,3 +52,30 @@ TEST_CASE("sizes are read in binary units, and invalid sizes are refused")
     CHECK(formatCount(1234567) == "1,234,567");
     CHECK(formatCount(999) == "999");
 }
+
+TEST_CASE("numbers in names compare by value")
+{
+    const std::vector<std::string> sorted{"", "a", "a.2", "a.02", "a.10", "a.10.x", "a.10x", "a.b", "a0",
+        "a1b", "a2", "a02b", "a10", "layers.2.w", "layers.10.w", "layers.99999999999999999999999", "x1y2",
+        "x1y10", "x01y3"};
+    // Strict order of all pairs, also between equal values with other numbers of zeros.
+    std::vector<std::string> shuffled(sorted.rbegin(), sorted.rend());
+    std::sort(shuffled.begin(), shuffled.end(),
+        [](const std::string& a, const std::string& b) { return compareNaturally(a, b) < 0; });
+    for (size_t i = 0; i < shuffled.size(); ++i) {
+        CHECK(compareNaturally(shuffled[i], shuffled[i]) == 0);
+        for (size_t j = i + 1; j < shuffled.size(); ++j) {
+            CAPTURE(shuffled[i]);
+            CAPTURE(shuffled[j]);
+            CHECK(compareNaturally(shuffled[i], shuffled[j]) < 0);
+            CHECK(compareNaturally(shuffled[j], shuffled[i]) > 0);
+        }
+    }
+    const auto before = [](std::string_view a, std::string_view b) { return compareNaturally(a, b) < 0; };
+    CHECK(before("layers.2.w", "layers.10.w"));
+    CHECK(before("layers.10.w", "layers.99999999999999999999999"));
+    CHECK(before("x1y2", "x1y10"));
+    CHECK(before("x01y3", "x1y10"));
+    CHECK(before("a.2", "a.b"));
+    CHECK(before("rank_9", "rank_10"));
+}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
 #include "core/layout/map_query.h"
 #include "tests/support/places.h"
 #include "tests/support/synthetic_checkpoint.h"
@@ -334,7 +335,9 @@ private Q_SLOTS:
             [&](ParamId a, ParamId b) { return index->facts(a).bytes < index->facts(b).bytes; }));
         const auto byName = rowsFor(index, {}, ParamColumn::Name);
         QVERIFY(std::is_sorted(byName.begin(), byName.end(), [&](ParamId a, ParamId b) {
-            return index->lowerName(shardscope::index(a)) < index->lowerName(shardscope::index(b));
+            return compareNaturally(
+                       index->lowerName(shardscope::index(a)), index->lowerName(shardscope::index(b)))
+                < 0;
         }));
     }
 

@@ -2,6 +2,7 @@
 #include "ui/models/parameters/parameter_filter.h"
 
 #include "core/base/text.h"
+#include "ui/text/rank_list.h"
 
 #include <QCoreApplication>
 #include <QRegularExpression>
@@ -178,12 +179,20 @@ void ParameterFilter::addWord(const QString& word)
 
 bool ParameterFilter::addTerm(const QString& word)
 {
-    static const QRegularExpression shape(
-        u"^(dtype|size|elements|frozen|buffer|shared|group|layer|state)(:|=|<=|>=|<|>)(.*)$"_s);
+    static const QRegularExpression shape(u"^([a-z_]+)(:|=|<=|>=|<|>)(.*)$"_s);
+    static const QRegularExpression slice(u"^(tp|pp|ep)[0-9]+$"_s);
     const QRegularExpressionMatch found = shape.match(word);
-    if (!found.hasMatch())
+    // Names of slices end in ":tp1" and the like.
+    if (!found.hasMatch() || (found.captured(2) == ":"_L1 && slice.match(found.captured(3)).hasMatch()))
         return false;
     const Term term{found.captured(1), found.captured(2), found.captured(3).toLower()};
+    static const QStringList known{u"dtype"_s, u"size"_s, u"elements"_s, u"frozen"_s, u"buffer"_s,
+        u"shared"_s, u"group"_s, u"layer"_s, u"state"_s, u"rank"_s, u"padding"_s};
+    if (!known.contains(term.key)) {
+        m_error
+            = Words::tr("“%1”: there is no term “%2”; there are %3").arg(word, term.key, known.join(u", "_s));
+        return true;
+    }
     const QString expected = addTermTest(term);
     if (!expected.isEmpty())
         m_error = Words::tr("“%1”: %2").arg(word, expected);
@@ -194,8 +203,10 @@ QString ParameterFilter::addTermTest(const Term& term)
 {
     if (term.key == "size"_L1 || term.key == "elements"_L1)
         return addSizeTest(term);
+    if (term.key == "padding"_L1)
+        return addPaddingTest(term);
     if (term.relation != ":"_L1 && term.relation != "="_L1)
-        return Words::tr("only size and elements can be compared");
+        return Words::tr("only size, elements and padding can be compared");
     if (term.key == "dtype"_L1) {
         const auto dtype = dtypeOf(term.value);
         if (!dtype)
@@ -213,7 +224,7 @@ QString ParameterFilter::addTermTest(const Term& term)
             }));
         return {};
     }
-    if (term.key == "group"_L1 || term.key == "layer"_L1)
+    if (term.key == "group"_L1 || term.key == "layer"_L1 || term.key == "rank"_L1)
         return addRangeTest(term);
     return addYesNoTest(term);
 }
@@ -243,12 +254,53 @@ QString ParameterFilter::addRangeTest(const Term& term)
     const uint last = dots < 0 ? value.toUInt(&lastIs) : value.mid(dots + 2).toUInt(&lastIs);
     if (!firstIs || !lastIs)
         return Words::tr("expected a number or a range such as 4..7");
+    if (term.key == "rank"_L1) {
+        addRankTest(first, last);
+        return {};
+    }
     const bool group = term.key == "group"_L1;
     m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
         if (!group)
             return hasLayer(index.lowerName(row), first, last);
         const int64_t own = index.checkpoint()->params[row].group;
         return own >= int64_t{first} && own <= int64_t{last};
+    }));
+    return {};
+}
+
+void ParameterFilter::addRankTest(uint32_t first, uint32_t last)
+{
+    m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
+        const Checkpoint& checkpoint = *index.checkpoint();
+        const ParamId id{static_cast<uint32_t>(row)};
+        const ParamFacts& facts = index.facts(id);
+        const FlatUnit* unit = checkpoint.unitOf(id);
+        if (unit == nullptr || facts.ranks() == 0)
+            return false;
+        const uint32_t lowest = rankOfRow(checkpoint, *unit, facts.firstShare);
+        const uint32_t highest = rankOfRow(checkpoint, *unit, facts.lastShare);
+        if (highest < first || lowest > last)
+            return false;
+        // Experts have a share on every so many ranks only.
+        for (uint32_t rank = std::max(first, lowest); rank <= std::min(last, highest); ++rank) {
+            if (rowOfRank(checkpoint, *unit, rank))
+                return true;
+        }
+        return false;
+    }));
+}
+
+QString ParameterFilter::addPaddingTest(const Term& term)
+{
+    const bool isEqual = term.relation == ":"_L1 || term.relation == "="_L1;
+    const bool yes = term.value == "yes"_L1;
+    const bool isWord = isEqual && (yes || term.value == "no"_L1);
+    const auto limit = isWord ? std::optional<uint64_t>(0) : parseBytes(term.value.toStdString());
+    if (!limit)
+        return Words::tr("expected yes, no or a number of elements");
+    const QString relation = !isWord ? term.relation : yes ? u">"_s : u"="_s;
+    m_tests.emplace_back(eachRow([relation, limit = *limit](const ParameterIndex& index, size_t row) {
+        return compares(index.facts(ParamId{static_cast<uint32_t>(row)}).padding, relation, limit);
     }));
     return {};
 }

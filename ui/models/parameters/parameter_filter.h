@@ -17,6 +17,8 @@ namespace shardscope::ui {
 ///   layers.*.bias   the whole name, `*` for anything
 ///   /up|down$/      a regular expression
 ///   dtype:bf16  size>1M  elements<=10  frozen:yes  buffer:no  shared:yes  group:1  layer:4..7  state:exp_avg
+///   rank:3  rank:0..7  padding:yes  padding>4
+/// A word that looks like a term but is none of these is an error.
 /// Pure value; thread-safe once parsed.
 class ParameterFilter
 {
@@ -52,6 +54,8 @@ private:
     [[nodiscard]] QString addSizeTest(const Term& term);
     [[nodiscard]] QString addRangeTest(const Term& term);
     [[nodiscard]] QString addYesNoTest(const Term& term);
+    [[nodiscard]] QString addPaddingTest(const Term& term);
+    void addRankTest(uint32_t first, uint32_t last);
 
     std::vector<Test> m_tests;
     QString m_error;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/parameters/parameter_index.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
@@ -21,6 +23,29 @@ uint64_t unitItemBytes(const FlatUnit& unit)
     for (const UnitState& state : unit.states)
         bytes += itemSize(state.dtype);
     return bytes;
+}
+
+/// Where a parameter is in its unit.
+void placeIn(const FlatUnit& unit, uint32_t at, ParamFacts& facts)
+{
+    const FlatPartition& partition = unit.partition;
+    const uint64_t elements = at < partition.paramCount() ? partition.paramElements(at) : 0;
+    if (elements == 0)
+        return;
+    facts.firstShare = partition.positionOf(at, 0).rank;
+    facts.lastShare = partition.positionOf(at, elements - 1).rank;
+    if (const uint64_t slice = partition.sliceElements(at); slice > 0) {
+        facts.padding = slice * partition.ranks() - elements;
+        facts.begin = 0;
+        facts.end = static_cast<float>(static_cast<double>(facts.lastShare + 1) / partition.ranks());
+        return;
+    }
+    const uint64_t all = partition.partitionElements() * partition.ranks();
+    const uint64_t begin = partition.paramStart(at);
+    const bool isLast = at + 1 == partition.paramCount();
+    facts.padding = isLast ? all - (begin + elements) : partition.paddingAfter(at);
+    facts.begin = static_cast<float>(static_cast<double>(begin) / static_cast<double>(all));
+    facts.end = static_cast<float>(static_cast<double>(begin + elements) / static_cast<double>(all));
 }
 
 } // namespace
@@ -78,6 +103,7 @@ void ParameterIndex::collectFacts()
             facts.bytes = unitBytes[index(param.unit)] * param.elements;
             if (!unit.states.empty())
                 facts.dtype = unit.states.front().dtype;
+            placeIn(unit, param.indexInUnit, facts);
         }
         facts.states = setOf(states);
     }
@@ -100,6 +126,82 @@ void ParameterIndex::collectFacts()
         }
         m_maxBytes = std::max(m_maxBytes, m_facts[i].bytes);
     }
+    compareFacts();
+}
+
+void ParameterIndex::compareFacts()
+{
+    const std::vector<Parameter>& params = m_checkpoint->params;
+    const auto digits = [](uint64_t number) {
+        size_t count = 1;
+        for (; number >= 10; number /= 10)
+            ++count;
+        return count;
+    };
+    std::array<size_t, kParamColumns> longest{};
+    for (int i = 0; i < kParamColumns; ++i) {
+        const auto column = static_cast<ParamColumn>(i);
+        bool same = params.size() > 1 && column != ParamColumn::Name && column != ParamColumn::Where;
+        for (size_t row = 0; row < params.size(); ++row) {
+            size_t length = 0;
+            if (column == ParamColumn::Shape) {
+                for (const auto size : params[row].shape)
+                    length += digits(static_cast<uint64_t>(size)) + 3;
+                same = same && params[row].shape == params[0].shape;
+            } else {
+                const uint64_t key = keyOf(row, column);
+                length = column == ParamColumn::States ? m_stateSets[m_facts[row].states].size()
+                    : column == ParamColumn::DType     ? dtypeName(m_facts[row].dtype).size()
+                                                       : digits(key);
+                same = same && key == keyOf(0, column);
+            }
+            if (length > longest[static_cast<size_t>(i)]) {
+                longest[static_cast<size_t>(i)] = length;
+                m_widest[static_cast<size_t>(i)] = static_cast<uint32_t>(row);
+            }
+        }
+        m_constant[static_cast<size_t>(i)] = same;
+    }
+}
+
+bool ParameterIndex::isConstant(ParamColumn column) const
+{
+    return m_constant[static_cast<size_t>(column)];
+}
+
+ParamId ParameterIndex::widest(ParamColumn column) const
+{
+    return ParamId{m_widest[static_cast<size_t>(column)]};
+}
+
+uint64_t ParameterIndex::keyOf(size_t param, ParamColumn column) const
+{
+    const Parameter& of = m_checkpoint->params[param];
+    const ParamFacts& facts = m_facts[param];
+    switch (column) {
+    case ParamColumn::Name:
+    case ParamColumn::Shape:
+        break;
+    case ParamColumn::Elements:
+        return of.elements;
+    case ParamColumn::Bytes:
+        return facts.bytes;
+    case ParamColumn::Ranks:
+        return facts.ranks();
+    case ParamColumn::Where: // unit by unit, as in its flat buffer
+        return of.unit == kNoUnit ? 0 : (uint64_t{index(of.unit)} + 1) << 32 | of.indexInUnit;
+    case ParamColumn::Padding:
+        return facts.padding;
+    case ParamColumn::DType:
+        return static_cast<uint64_t>(facts.dtype);
+    case ParamColumn::Kind:
+        return static_cast<uint64_t>(of.role) * 2 + (of.sharedWith != kNoParam ? 1 : 0);
+    case ParamColumn::Group:
+        return static_cast<uint64_t>(int64_t{of.group} + 1);
+    case ParamColumn::States:
+        return facts.states;
+    }
+    return 0;
 }
 
 const std::vector<uint32_t>& ParameterIndex::order(ParamColumn column) const
@@ -116,7 +218,7 @@ std::vector<uint32_t> ParameterIndex::makeOrder(ParamColumn column) const
     if (column == ParamColumn::Name) {
         std::iota(rows.begin(), rows.end(), 0U);
         std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
-            const int relation = lowerName(a).compare(lowerName(b));
+            const int relation = compareNaturally(lowerName(a), lowerName(b));
             return relation != 0 ? relation < 0 : a < b;
         });
         return rows;
@@ -132,28 +234,8 @@ std::vector<uint32_t> ParameterIndex::makeOrder(ParamColumn column) const
         });
         return rows;
     }
-    for (size_t i = 0; i < params.size(); ++i) {
-        switch (column) {
-        case ParamColumn::Elements:
-            keys[i] = params[i].elements;
-            break;
-        case ParamColumn::Bytes:
-            keys[i] = m_facts[i].bytes;
-            break;
-        case ParamColumn::DType:
-            keys[i] = static_cast<uint64_t>(m_facts[i].dtype);
-            break;
-        case ParamColumn::Kind:
-            keys[i] = static_cast<uint64_t>(params[i].role) * 2 + (params[i].sharedWith != kNoParam ? 1 : 0);
-            break;
-        case ParamColumn::Group:
-            keys[i] = static_cast<uint64_t>(int64_t{params[i].group} + 1);
-            break;
-        default:
-            keys[i] = m_facts[i].states;
-            break;
-        }
-    }
+    for (size_t i = 0; i < params.size(); ++i)
+        keys[i] = keyOf(i, column);
     rows = order(ParamColumn::Name);
     std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
     return rows;

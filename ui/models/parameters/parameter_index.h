@@ -17,14 +17,35 @@
 
 namespace shardscope::ui {
 
-enum class ParamColumn : uint8_t { Name, Shape, Elements, Bytes, DType, Kind, Group, States };
-inline constexpr int kParamColumns = 8;
+enum class ParamColumn : uint8_t {
+    Name,
+    Shape,
+    Elements,
+    Bytes,
+    Ranks,
+    Where,
+    Padding,
+    DType,
+    Kind,
+    Group,
+    States
+};
+inline constexpr int kParamColumns = 11;
 
 /// One row's facts, computed once; index = ParamId.
 struct ParamFacts {
     uint64_t bytes = 0; ///< all stored states, an alias counts its owner's as 0
     DType dtype = DType::Unknown; ///< of the weight, else of the first state
     uint16_t states = 0; ///< index into ParameterIndex::stateSets()
+    /// Places in the partition of its unit, the last one included; no rank if `lastShare` is below.
+    uint32_t firstShare = 1;
+    uint32_t lastShare = 0;
+    uint64_t padding = 0; ///< elements next to it, on all ranks together
+    /// Where its elements are among those of all ranks of its unit, 0 to 1.
+    float begin = 0;
+    float end = 0;
+
+    [[nodiscard]] uint32_t ranks() const { return lastShare + 1 - firstShare; }
 };
 
 /// The index for filtering and sorting the parameter table: lower-case names in one block, facts, and one
@@ -41,6 +62,10 @@ public:
     [[nodiscard]] const ParamFacts& facts(ParamId param) const { return m_facts[index(param)]; }
     [[nodiscard]] const std::vector<std::string>& stateSets() const { return m_stateSets; }
     [[nodiscard]] uint64_t maxBytes() const { return m_maxBytes; }
+    /// Whether all parameters have the same value; false for names and for less than two parameters.
+    [[nodiscard]] bool isConstant(ParamColumn column) const;
+    /// The parameter with the longest number or shape in a column.
+    [[nodiscard]] ParamId widest(ParamColumn column) const;
     [[nodiscard]] std::string_view lowerName(size_t i) const
     {
         return std::string_view(m_names).substr(m_nameStarts[i], m_nameStarts[i + 1] - m_nameStarts[i] - 1);
@@ -54,7 +79,9 @@ public:
 
 private:
     [[nodiscard]] std::vector<uint32_t> makeOrder(ParamColumn column) const;
+    [[nodiscard]] uint64_t keyOf(size_t param, ParamColumn column) const;
     void collectFacts();
+    void compareFacts();
 
     CheckpointPtr m_checkpoint;
     std::string m_names;
@@ -62,6 +89,8 @@ private:
     std::vector<ParamFacts> m_facts;
     std::vector<std::string> m_stateSets;
     uint64_t m_maxBytes = 0;
+    std::array<bool, kParamColumns> m_constant{};
+    std::array<uint32_t, kParamColumns> m_widest{};
     mutable std::array<std::once_flag, kParamColumns> m_orderOnce;
     mutable std::array<std::vector<uint32_t>, kParamColumns> m_orders;
 };

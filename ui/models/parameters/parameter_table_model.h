@@ -29,8 +29,12 @@ public:
     [[nodiscard]] QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-private:
+    /// What a cell shows.
     [[nodiscard]] QString textOf(ParamId param, ParamColumn column) const;
+
+private:
+    /// "dp 2 to dp 5, of 8 ranks", "stored whole".
+    [[nodiscard]] QString placeOf(ParamId param) const;
     [[nodiscard]] QString toolTipOf(ParamId param, ParamColumn column) const;
 
     ParameterIndexPtr m_index;

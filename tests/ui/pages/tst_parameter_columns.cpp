@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/models/explorer_model.h"
+#include "ui/models/model_roles.h"
+#include "ui/models/parameters/parameter_filter.h"
+#include "ui/pages/parameters_page.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QTableView>
+#include <QTest>
+
+#include <set>
+
+// Options that a test leaves out keep their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+ParameterIndexPtr indexOf(const CheckpointPtr& checkpoint)
+{
+    return ParameterIndex::build(checkpoint, {});
+}
+
+/// The parameters that a filter keeps.
+std::set<std::string> found(const ParameterIndexPtr& index, const QString& filter)
+{
+    std::set<std::string> names;
+    for (const ParamId id :
+        queryRows(*index, ParameterFilter::parse(filter), ParamColumn::Name, false, {}).rows)
+        names.insert(index->checkpoint()->params[shardscope::index(id)].name);
+    return names;
+}
+
+/// The ranks with elements of each parameter of a unit, found piece by piece.
+std::vector<std::set<uint32_t>> ranksOf(const FlatUnit& unit)
+{
+    std::vector<std::set<uint32_t>> ranks(unit.params.size());
+    for (uint32_t rank = 0; rank < unit.partition.ranks(); ++rank) {
+        unit.partition.forEachPiece(rank, 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
+            if (!piece.isPadding())
+                ranks[piece.param].insert(rank);
+            return true;
+        });
+    }
+    return ranks;
+}
+
+} // namespace
+
+class TestParameterColumns : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void placesAndPaddingAreThoseOfThePartition_data()
+    {
+        QTest::addColumn<int>("stage");
+        QTest::addColumn<int>("ranks");
+        QTest::newRow("zero2, 3 ranks") << 2 << 3;
+        QTest::newRow("zero3, 3 ranks") << 3 << 3;
+        QTest::newRow("zero3, 64 ranks") << 3 << 64;
+        QTest::newRow("zero1, 64 ranks") << 1 << 64;
+    }
+
+    void placesAndPaddingAreThoseOfThePartition()
+    {
+        QFETCH(int, stage);
+        QFETCH(int, ranks);
+        const auto checkpoint = test::makeSyntheticCheckpoint(
+            {.stage = stage, .ranks = static_cast<uint32_t>(ranks), .params = 40, .hidden = 9, .groups = 2});
+        const ParameterIndexPtr index = indexOf(checkpoint);
+        for (const FlatUnit& unit : checkpoint->units) {
+            uint64_t padding = 0;
+            uint64_t all = 0;
+            for (uint32_t rank = 0; rank < unit.partition.ranks(); ++rank)
+                all += unit.partition.paddingOn(rank);
+            const auto held = ranksOf(unit);
+            for (size_t i = 0; i < unit.params.size(); ++i) {
+                const ParamFacts& facts = index->facts(unit.params[i]);
+                padding += facts.padding;
+                QCOMPARE(facts.ranks(), static_cast<uint32_t>(held[i].size()));
+                QCOMPARE(facts.firstShare, *held[i].begin());
+                QCOMPARE(facts.lastShare, *held[i].rbegin());
+                QVERIFY(facts.begin >= 0 && facts.begin < facts.end && facts.end <= 1);
+            }
+            QCOMPARE(padding, all);
+        }
+    }
+
+    void ranksAndPaddingAreTerms()
+    {
+        const auto checkpoint = test::makeSyntheticCheckpoint({.stage = 2,
+            .ranks = 2,
+            .shapes = {{"first.weight", {8}}, {"middle.weight", {9}}, {"last.weight", {6}}}});
+        const ParameterIndexPtr index = indexOf(checkpoint); // 23 elements, 12 on a rank
+        QCOMPARE(found(index, u"rank:0"_s), (std::set<std::string>{"first.weight", "middle.weight"}));
+        QCOMPARE(found(index, u"rank:1"_s), (std::set<std::string>{"last.weight", "middle.weight"}));
+        QCOMPARE(found(index, u"rank:0..1"_s).size(), size_t{3});
+        QCOMPARE(found(index, u"rank:2..9"_s).size(), size_t{0});
+        QCOMPARE(found(index, u"padding:yes"_s), std::set<std::string>{"last.weight"});
+        QCOMPARE(found(index, u"padding>=1"_s), std::set<std::string>{"last.weight"});
+        QCOMPARE(found(index, u"padding>1"_s).size(), size_t{0});
+        QCOMPARE(found(index, u"padding:no"_s), (std::set<std::string>{"first.weight", "middle.weight"}));
+    }
+
+    void unknownTermsAreErrors()
+    {
+        const QString error = ParameterFilter::parse(u"ranks:3"_s).error();
+        QVERIFY2(error.contains(u"ranks"_s) && error.contains(u"padding"_s), qPrintable(error));
+        QVERIFY(!ParameterFilter::parse(u"colour>3"_s).error().isEmpty());
+        QVERIFY(!ParameterFilter::parse(u"rank:some"_s).error().isEmpty());
+        QVERIFY(!ParameterFilter::parse(u"padding:some"_s).error().isEmpty());
+        // Slices have a colon in their names.
+        QCOMPARE(ParameterFilter::parse(u"weight:tp1"_s).error(), QString());
+        QCOMPARE(ParameterFilter::parse(u"layers.0.attention"_s).error(), QString());
+    }
+
+    void layersAreInOrder()
+    {
+        const auto checkpoint = test::makeSyntheticCheckpoint({.stage = 3,
+            .ranks = 2,
+            .shapes = {{"layers.10.w", {4}}, {"layers.2.w", {4}}, {"layers.1.w", {4}}}});
+        const ParameterIndexPtr index = indexOf(checkpoint);
+        QStringList names;
+        for (const uint32_t row : index->order(ParamColumn::Name))
+            names.append(QString::fromStdString(checkpoint->params[row].name));
+        QCOMPARE(names, (QStringList{u"layers.1.w"_s, u"layers.2.w"_s, u"layers.10.w"_s}));
+    }
+
+    void numbersAreNeverElided()
+    {
+        WindowFixture ui;
+        ui.window().resize(900, 600);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        QVERIFY(ui.settle());
+        auto* page = ui.find<ParametersPage>("parametersPage");
+        QTableView* table = page->table();
+        int cells = 0;
+        for (const ParamColumn column : {ParamColumn::Shape, ParamColumn::Elements, ParamColumn::Bytes,
+                 ParamColumn::Ranks, ParamColumn::Padding, ParamColumn::Group}) {
+            const int at = static_cast<int>(column);
+            if (table->isColumnHidden(at))
+                continue;
+            for (int row = 0; row < page->model()->rowCount(); ++row, ++cells) {
+                const QString text = page->model()->index(row, at).data().toString();
+                QVERIFY2(table->fontMetrics().horizontalAdvance(text) + 16 <= table->columnWidth(at),
+                    qPrintable(text));
+            }
+        }
+        QVERIFY(cells > 100);
+    }
+
+    void constantColumnsAreHidden()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("slices-w4")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        QVERIFY(ui.settle());
+        auto* page = ui.find<ParametersPage>("parametersPage");
+        const auto& index = page->model()->parameterIndex();
+        int hidden = 0;
+        for (int i = 0; i < kParamColumns; ++i) {
+            QCOMPARE(page->table()->isColumnHidden(i), index->isConstant(static_cast<ParamColumn>(i)));
+            hidden += page->table()->isColumnHidden(i) ? 1 : 0;
+        }
+        QVERIFY(hidden > 0);
+        const QString summary = page->findChild<QLabel*>(u"parameterSummary"_s)->text();
+        QVERIFY2(summary.contains(u"all: "_s), qPrintable(summary));
+        // The header's menu brings them back.
+        int column = 0;
+        while (!page->table()->isColumnHidden(column))
+            ++column;
+        Q_EMIT page->table()->horizontalHeader()->customContextMenuRequested({4, 4});
+        auto* menu = page->findChild<QMenu*>(u"parameterColumns"_s);
+        QVERIFY(menu != nullptr);
+        menu->actions().at(column - 1)->trigger();
+        QVERIFY(!page->table()->isColumnHidden(column));
+        menu->close();
+    }
+
+    void likeLayersFoldAndTheOddOneStays()
+    {
+        std::vector<std::pair<std::string, Shape>> shapes{{"embed.weight", {8, 4}}};
+        for (int layer = 0; layer < 12; ++layer) {
+            const std::string prefix = "model.layers." + std::to_string(layer);
+            shapes.emplace_back(prefix + ".attn.weight", Shape{4, 4});
+            shapes.emplace_back(prefix + ".mlp.weight", layer == 7 ? Shape{4, 9} : Shape{4, 8});
+        }
+        for (const char* few : {"few.0.w", "few.1.w", "few.2.w"})
+            shapes.emplace_back(few, Shape{2});
+        const auto checkpoint = test::makeSyntheticCheckpoint({.stage = 3, .ranks = 2, .shapes = shapes});
+        const auto tree = ExplorerTree::build(checkpoint, {});
+        ExplorerModel model;
+        model.setTree(checkpoint, tree);
+        const auto childOf = [&](const QModelIndex& parent, const QString& label) {
+            for (int row = 0; row < model.rowCount(parent); ++row)
+                if (model.index(row, 0, parent).data().toString() == label)
+                    return model.index(row, 0, parent);
+            return QModelIndex();
+        };
+        const QModelIndex modules = model.index(0, 0);
+        const QModelIndex layers = childOf(childOf(modules, u"model"_s), u"layers"_s);
+        QVERIFY(layers.isValid());
+        QCOMPARE(model.rowCount(layers), 2);
+        const QModelIndex fold = childOf(layers, u"{0–6, 8–11} × 11"_s);
+        QVERIFY(fold.isValid());
+        QVERIFY(childOf(layers, u"7"_s).isValid());
+        QCOMPARE(model.rowCount(fold), 11);
+        QCOMPARE(model.index(10, 0, fold).data().toString(), u"11"_s);
+        QCOMPARE(model.fullName(fold), u"model.layers.{0–6, 8–11}"_s);
+        QCOMPARE(model.rowCount(childOf(modules, u"few"_s)), 3); // too few to fold
+        // Every parameter is still found, with its own name.
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < checkpoint->params.size(); ++i) {
+            const QModelIndex at = model.indexOf(ExplorerKind::Param, static_cast<uint32_t>(i));
+            QCOMPARE(model.fullName(at), QString::fromStdString(checkpoint->params[i].name));
+            QCOMPARE(at.parent().isValid() && at.row() < model.rowCount(at.parent()), true);
+            bytes += tree->nodes()[tree->find(ExplorerKind::Param, static_cast<uint32_t>(i))].bytes;
+        }
+        QCOMPARE(modules.siblingAtColumn(1).data(CopyRole).toULongLong(), bytes);
+    }
+
+    void aRowSaysWhereItIs()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        QVERIFY(ui.settle());
+        auto* page = ui.find<ParametersPage>("parametersPage");
+        const auto param = ui.checkpoint()->findParam("tok_embeddings.weight");
+        QVERIFY(param.has_value());
+        const QModelIndex at
+            = page->model()->index(page->model()->rowOf(*param), static_cast<int>(ParamColumn::Where));
+        QCOMPARE(at.data(CopyRole).toString(), u"dp 0 to dp 1, of 2 ranks"_s);
+        QCOMPARE(at.data(Qt::AccessibleTextRole).toString(), at.data(CopyRole).toString());
+        QCOMPARE(at.data(WhereRole).toPointF(), QPointF(0, 1));
+        const auto buffer = ui.checkpoint()->findParam("batches_seen");
+        QVERIFY(buffer.has_value());
+        const QModelIndex whole
+            = page->model()->index(page->model()->rowOf(*buffer), static_cast<int>(ParamColumn::Where));
+        QVERIFY(!whole.data(WhereRole).isValid());
+        QCOMPARE(whole.data(CopyRole).toString(), u"stored whole"_s);
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestParameterColumns, WithDisplay)
+#include "tst_parameter_columns.moc"
