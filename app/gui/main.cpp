@@ -165,6 +165,7 @@ int main(int argc, char** argv)
     if (parser.isSet(u"screenshot"_s))
         return saveScreenshot(window, parser);
     window.show();
+    window.offerUnfinishedJobs();
     openFirst(window, parser);
     const QStringList paths = parser.positionalArguments();
     std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own

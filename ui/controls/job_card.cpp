@@ -24,14 +24,19 @@ constexpr int kSteps = 1000;
 
 } // namespace
 
-JobCard::JobCard(Theme& theme, Job* job, QWidget* parent)
+JobCard::JobCard(Theme& theme, JobList& jobs, Job* job, QWidget* parent)
     : QFrame(parent)
     , m_theme(theme)
+    , m_jobs(jobs)
     , m_job(job)
     , m_icon(new QLabel(this))
     , m_status(new ElidedLabel(this))
     , m_bar(new QProgressBar(this))
     , m_cancel(new QPushButton(tr("Cancel"), this))
+    , m_moveUp(new QPushButton(tr("Run Next"), this))
+    , m_resume(new QPushButton(tr("Resume"), this))
+    , m_discard(new QPushButton(tr("Discard"), this))
+    , m_compare(new QPushButton(tr("Compare with Source"), this))
     , m_open(new QPushButton(tr("Open Result"), this))
     , m_logButton(new QToolButton(this))
     , m_dismiss(new QToolButton(this))
@@ -45,6 +50,14 @@ JobCard::JobCard(Theme& theme, Job* job, QWidget* parent)
     m_bar->setFixedHeight(6);
     m_bar->setRange(0, 0);
     m_cancel->setObjectName(u"jobCancel"_s);
+    m_moveUp->setObjectName(u"jobMoveUp"_s);
+    m_moveUp->setToolTip(tr("Runs it before the others that wait"));
+    m_resume->setObjectName(u"jobResume"_s);
+    m_resume->setToolTip(tr("Continues the job; what it has finished is kept"));
+    m_discard->setObjectName(u"jobDiscard"_s);
+    m_discard->setToolTip(tr("Removes what the job has finished"));
+    m_compare->setObjectName(u"jobCompare"_s);
+    m_compare->setToolTip(tr("Whether both are the same training state"));
     m_open->setObjectName(u"jobOpen"_s);
     m_logButton->setObjectName(u"jobLogButton"_s);
     m_logButton->setText(tr("Log"));
@@ -93,8 +106,8 @@ void JobCard::makeLayout()
     line->addWidget(m_icon, 0, Qt::AlignVCenter);
     line->addLayout(texts, 1);
     line->addWidget(m_logButton);
-    line->addWidget(m_cancel);
-    line->addWidget(m_open);
+    for (QPushButton* button : {m_moveUp, m_cancel, m_resume, m_discard, m_compare, m_open})
+        line->addWidget(button);
     line->addWidget(m_dismiss);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(12, 9, 10, 9);
@@ -111,13 +124,29 @@ void JobCard::connectWidgets()
     connect(m_cancel, &QPushButton::clicked, m_job, &Job::cancel);
     connect(m_open, &QPushButton::clicked, this,
         [this] { Q_EMIT openRequested(QString::fromStdString(m_job->outcome().output.native())); });
+    connect(m_compare, &QPushButton::clicked, this, [this] {
+        Q_EMIT compareRequested(QString::fromStdString(m_job->facts().source.native()),
+            QString::fromStdString(m_job->outcome().output.native()));
+    });
+    connect(m_moveUp, &QPushButton::clicked, this, [this] { m_jobs.moveUp(m_job); });
+    connect(m_resume, &QPushButton::clicked, this, [this] { m_jobs.resume(m_job); });
+    connect(m_discard, &QPushButton::clicked, this, [this] { Q_EMIT discardRequested(m_job); });
+    connect(&m_jobs, &JobList::queueChanged, this, &JobCard::showState);
     connect(m_dismiss, &QToolButton::clicked, this, [this] { Q_EMIT dismissed(m_job); });
     connect(&m_theme, &Theme::changed, this, &JobCard::showState);
 }
 
+QString JobCard::queueText() const
+{
+    const int before = m_jobs.jobsBefore(m_job);
+    return before == 0 ? tr("Waiting")
+        : before == 1  ? tr("Waiting for 1 job")
+                       : tr("Waiting for %1 jobs").arg(before);
+}
+
 void JobCard::showProgress()
 {
-    if (!m_job->isActive())
+    if (!m_job->isRunning())
         return;
     const Progress& progress = m_job->progress();
     QStringList facts;
@@ -139,14 +168,24 @@ void JobCard::showProgress()
 void JobCard::showState()
 {
     const bool active = m_job->isActive();
-    m_bar->setVisible(active);
+    const bool endedEarly = m_job->state() == JobState::Failed || m_job->state() == JobState::Cancelled;
+    const bool opens = m_job->state() == JobState::Succeeded && !m_job->outcome().output.empty();
+    m_bar->setVisible(m_job->isRunning());
     m_cancel->setVisible(active);
-    m_cancel->setEnabled(m_job->state() == JobState::Running);
+    m_cancel->setEnabled(m_job->state() != JobState::Cancelling);
+    m_moveUp->setVisible(m_job->state() == JobState::Queued && m_jobs.jobsBefore(m_job) > 1);
+    m_resume->setVisible(endedEarly);
+    m_resume->setText(m_job->state() == JobState::Failed ? tr("Try Again") : tr("Resume"));
+    m_discard->setVisible(endedEarly && !m_job->facts().workFolders.empty());
     m_dismiss->setVisible(!active);
-    m_open->setVisible(m_job->state() == JobState::Succeeded && !m_job->outcome().output.empty());
+    m_compare->setVisible(opens && !m_job->facts().source.empty());
+    m_open->setVisible(opens);
     QString icon = u"job"_s;
     ThemeRole role = ThemeRole::Accent;
     switch (m_job->state()) {
+    case JobState::Queued:
+        m_status->setText(queueText());
+        break;
     case JobState::Running:
     case JobState::Cancelling:
         showProgress();
@@ -164,7 +203,8 @@ void JobCard::showState()
     case JobState::Cancelled:
         icon = u"warning"_s;
         role = ThemeRole::Warning;
-        m_status->setText(tr("Cancelled. Start the same job again to continue from here."));
+        m_status->setText(m_job->logLines().isEmpty() ? tr("Interrupted. What it has finished is kept.")
+                                                      : tr("Cancelled. What it has finished is kept."));
         break;
     }
     m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));

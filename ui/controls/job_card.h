@@ -16,17 +16,21 @@ namespace shardscope::ui {
 
 class ElidedLabel;
 
-/// One job: title, progress, rate, time left; cancel, log, open the result, dismiss.
+/// One job: title, progress, rate, time left; its place in the queue, cancel, log; the result to open or to
+/// compare with the source; resume and discard where it ended early; dismiss.
 class JobCard : public QFrame
 {
     Q_OBJECT
 public:
-    JobCard(Theme& theme, Job* job, QWidget* parent = nullptr);
+    JobCard(Theme& theme, JobList& jobs, Job* job, QWidget* parent = nullptr);
 
     [[nodiscard]] Job* job() const { return m_job; }
 
 Q_SIGNALS:
     void openRequested(const QString& path);
+    void compareRequested(const QString& source, const QString& result);
+    /// What the job has finished is to be removed.
+    void discardRequested(shardscope::ui::Job* job);
     void dismissed(shardscope::ui::Job* job);
 
 protected:
@@ -38,12 +42,19 @@ private:
     void showProgress();
     void showState();
 
+    [[nodiscard]] QString queueText() const;
+
     Theme& m_theme;
+    JobList& m_jobs;
     Job* m_job;
     QLabel* m_icon;
     ElidedLabel* m_status;
     QProgressBar* m_bar;
     QPushButton* m_cancel;
+    QPushButton* m_moveUp;
+    QPushButton* m_resume;
+    QPushButton* m_discard;
+    QPushButton* m_compare;
     QPushButton* m_open;
     QToolButton* m_logButton;
     QToolButton* m_dismiss;

@@ -51,6 +51,11 @@ void PlanFoot::setCommand(const QString& command)
     m_command->setCommand(command);
 }
 
+void PlanFoot::setResumes(bool resumes)
+{
+    m_start->setText(resumes ? tr("Resume") : tr("Start"));
+}
+
 void PlanFoot::showPlanning()
 {
     m_start->setEnabled(false);

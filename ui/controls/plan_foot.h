@@ -28,6 +28,8 @@ public:
     /// Bytes a second that the last job wrote; 0: not measured yet.
     void setWriteRate(uint64_t bytesPerSecond) { m_writeRate = bytesPerSecond; }
     void showPlanning();
+    /// Start continues an interrupted job.
+    void setResumes(bool resumes);
     /// Null: there is no plan.
     void showPlan(const WritePlan* plan, const std::optional<uint64_t>& freeBytes, bool canStart);
     [[nodiscard]] QPushButton* startButton() const { return m_start; }

@@ -130,10 +130,13 @@ void ExportDialog::show(ExportPreview preview)
     if (m_preview.problem)
         m_messages->showMessage(
             plan != nullptr ? Severity::Warning : Severity::Error, errorText(*m_preview.problem));
+    else if (m_preview.resumes)
+        m_messages->showMessage(Severity::Info, resumeText());
     else if (!m_preview.note.isEmpty())
         m_messages->showMessage(Severity::Info, m_preview.note);
     else
         m_messages->hide();
+    m_foot->setResumes(m_preview.resumes && !m_preview.problem);
     m_foot->showPlan(plan, m_preview.freeBytes, !m_preview.problem);
     m_fileList->setPlan(m_preview.plan);
     const QString warnings = plan != nullptr ? planWarnings(*plan) : QString();

@@ -196,6 +196,9 @@ void ReshardDialog::showProblem()
                "writes it."),
             {tr("&Export…")});
     }
+    m_foot->setResumes(m_preview.resumes && !m_preview.problem);
+    if (!m_preview.problem && m_preview.resumes)
+        return m_messages->showMessage(Severity::Info, resumeText());
     if (!m_preview.problem)
         return m_messages->hide();
     QStringList buttons;

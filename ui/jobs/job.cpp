@@ -5,6 +5,9 @@
 
 #include <QTime>
 
+#include <algorithm>
+#include <utility>
+
 namespace shardscope::ui {
 
 Job::Job(QString title, QString subtitle, Work work, QObject* parent)
@@ -24,6 +27,10 @@ Job::~Job()
 
 void Job::start()
 {
+    m_state = JobState::Running;
+    m_progress = {};
+    m_error = {};
+    Q_EMIT stateChanged();
     // `this` outlives the thread, because the destructor joins it. Posted calls that have not run are dropped
     // with it.
     m_thread = std::jthread([this](const std::stop_token& token) {
@@ -43,8 +50,27 @@ void Job::start()
     });
 }
 
+void Job::enqueue()
+{
+    m_state = JobState::Queued;
+    Q_EMIT stateChanged();
+}
+
+void Job::setInterrupted()
+{
+    m_state = JobState::Cancelled;
+    m_error = Error{ErrorCode::Cancelled, tr("interrupted").toStdString(), {}, {}};
+}
+
 void Job::cancel()
 {
+    if (m_state == JobState::Queued) {
+        m_state = JobState::Cancelled;
+        m_error = Error{ErrorCode::Cancelled, tr("cancelled").toStdString(), {}, {}};
+        addLog(tr("Cancelled before it began."));
+        Q_EMIT stateChanged();
+        return;
+    }
     if (m_state != JobState::Running)
         return;
     m_state = JobState::Cancelling;
@@ -73,19 +99,89 @@ void Job::addLog(const QString& line)
     Q_EMIT logAdded(m_log.last());
 }
 
-void JobList::add(Job* job)
+void JobList::takeOver(Job* job)
 {
     job->setParent(this);
     m_jobs.append(job);
     connect(job, &Job::stateChanged, this, [this, job] {
-        if (job->isActive())
-            return;
-        Q_EMIT activeCountChanged(activeCount());
-        Q_EMIT ended(job);
+        if (!job->isActive()) {
+            Q_EMIT activeCountChanged(activeCount());
+            Q_EMIT ended(job);
+            startNext();
+        }
+        Q_EMIT queueChanged();
     });
     Q_EMIT added(job);
-    job->start();
+}
+
+void JobList::add(Job* job)
+{
+    takeOver(job);
     Q_EMIT activeCountChanged(activeCount());
+    startNext();
+}
+
+void JobList::addInterrupted(Job* job)
+{
+    takeOver(job);
+}
+
+void JobList::resume(Job* job)
+{
+    if (job->isActive() || job->state() == JobState::Succeeded)
+        return;
+    job->enqueue();
+    m_jobs.removeOne(job);
+    m_jobs.append(job); // behind those that wait
+    Q_EMIT activeCountChanged(activeCount());
+    startNext();
+    Q_EMIT queueChanged();
+}
+
+void JobList::startNext()
+{
+    // Starting one reports a change, which leads here again.
+    if (std::exchange(m_starting, true))
+        return;
+    auto running
+        = std::count_if(m_jobs.begin(), m_jobs.end(), [](const Job* job) { return job->isRunning(); });
+    for (Job* job : QList<Job*>(m_jobs)) {
+        if (job->state() == JobState::Queued && running < m_limit) {
+            job->start();
+            ++running;
+        }
+    }
+    m_starting = false;
+}
+
+void JobList::moveUp(Job* job)
+{
+    const auto first = std::find_if(
+        m_jobs.begin(), m_jobs.end(), [](const Job* other) { return other->state() == JobState::Queued; });
+    const auto at = std::find(first, m_jobs.end(), job);
+    if (job->state() != JobState::Queued || at == first || at == m_jobs.end())
+        return;
+    m_jobs.move(at - m_jobs.begin(), first - m_jobs.begin());
+    Q_EMIT queueChanged();
+}
+
+void JobList::setLimit(int jobs)
+{
+    m_limit = std::clamp(jobs, 1, kMaxLimit);
+    startNext();
+    Q_EMIT queueChanged();
+}
+
+int JobList::jobsBefore(const Job* job) const
+{
+    int count = 0;
+    for (const Job* other : m_jobs) {
+        if (other->isRunning() || (other->state() == JobState::Queued && other != job))
+            ++count;
+        if (other == job)
+            break;
+    }
+    return count;
 }
 
 void JobList::remove(Job* job)
@@ -106,8 +202,13 @@ int JobList::activeCount() const
 
 void JobList::cancelAll()
 {
-    for (Job* job : m_jobs)
-        job->cancel();
+    // Those that wait first: the end of one starts the next.
+    for (const bool running : {false, true}) {
+        for (Job* job : QList<Job*>(m_jobs)) {
+            if (job->isRunning() == running)
+                job->cancel();
+        }
+    }
 }
 
 } // namespace shardscope::ui

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/checkpoint/open/open.h"
+#include "core/engine/write/export_place.h"
 #include "core/report/answers/repair_report.h"
 #include "ui/text/text.h"
 
@@ -69,47 +70,129 @@ struct OutputCheck {
 };
 using Afterwards = std::function<Result<OutputCheck>(const ExecuteReport& report, JobContext& context)>;
 
-Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
-    const ExecuteOptions& options, const Afterwards& afterwards = {})
+/// Runs a plan and describes the result.
+Result<JobOutcome> runPlan(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
+    const Afterwards& afterwards, JobContext& context)
 {
-    const QString target = pathText(options.destination / plan->targetName());
-    return new Job(
-        title, target, [&files, plan, options, afterwards](JobContext& context) -> Result<JobOutcome> {
-            SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, *plan, options, context));
-            SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, how, context));
-            // Not every export format can be opened here.
-            OpenOptions look;
-            look.depth = OpenDepth::Structure;
-            const bool opens = openCheckpoint(files, report.output, look, context).has_value();
-            QString summary = summaryOf(report);
-            bool needsAttention = false;
-            if (afterwards) {
-                SHARDSCOPE_TRY(const OutputCheck seen, afterwards(report, context));
-                summary += u" · "_s % seen.text;
-                needsAttention = seen.needsAttention;
+    SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, plan, options, context));
+    SHARDSCOPE_TRY(const ExecuteReport report, execute(files, plan, how, context));
+    // Not every export format can be opened here.
+    OpenOptions look;
+    look.depth = OpenDepth::Structure;
+    const bool opens = openCheckpoint(files, report.output, look, context).has_value();
+    JobOutcome outcome{summaryOf(report), opens ? report.output : io::Path()};
+    if (afterwards) {
+        SHARDSCOPE_TRY(const OutputCheck seen, afterwards(report, context));
+        outcome.summary += u" · "_s % seen.text;
+        outcome.needsAttention = seen.needsAttention;
+    }
+    constexpr uint64_t kEnoughToMeasure = uint64_t{64} << 20;
+    if (report.bytesWritten >= kEnoughToMeasure)
+        outcome.bytesPerSecond = static_cast<uint64_t>(report.bytesPerSecond);
+    return outcome;
+}
+
+Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
+    const ExecuteOptions& options, const std::shared_ptr<const JobStore>& store,
+    const Afterwards& afterwards = {})
+{
+    StoredJob stored{.record = store ? StoredJobs::recordOf(*plan, options.destination) : QString(),
+        .title = title,
+        .target = pathText(options.destination / plan->targetName()),
+        .workFolders = StoredJobs::workFoldersOf(*plan, options.destination),
+        .verify = options.verify,
+        .force = options.force};
+    auto* job = new Job(title, stored.target,
+        [&files, plan, options, store, afterwards, stored](JobContext& context) -> Result<JobOutcome> {
+            if (store) {
+                if (const QString problem = store->jobs.store(stored, store->plan()); !problem.isEmpty())
+                    context.log(
+                        "the job cannot be continued after the window closes: " + problem.toStdString());
             }
-            JobOutcome outcome{summary, opens ? report.output : io::Path(), needsAttention};
-            constexpr uint64_t kEnoughToMeasure = uint64_t{64} << 20;
-            if (report.bytesWritten >= kEnoughToMeasure)
-                outcome.bytesPerSecond = static_cast<uint64_t>(report.bytesPerSecond);
+            SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *plan, options, afterwards, context));
+            if (store)
+                store->jobs.remove(stored.record);
             return outcome;
         });
+    job->setFacts({{}, stored.workFolders, stored.record});
+    return job;
+}
+
+QString titleOf(const ReshardPlan& plan)
+{
+    if (isUniversal(plan.targetKind()))
+        return Words::tr("Convert to a universal folder");
+    return plan.worldSize() == 1 ? Words::tr("Reshard to 1 GPU")
+                                 : Words::tr("Reshard to %1 GPUs").arg(plan.worldSize());
+}
+
+QString titleOf(const ExportPlan& plan)
+{
+    return Words::tr("Export as %1").arg(toText(exportFormatName(plan.options().format)));
+}
+
+constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
+
+/// Plans a stored job again.
+Result<std::shared_ptr<const WritePlan>> planAgain(io::FileSystem& files, const SavedPlan& saved,
+    const CheckpointPtr& source, ExecuteOptions& options, JobContext& context)
+{
+    std::shared_ptr<const WritePlan> plan;
+    options.destination = saved.destination;
+    if (const auto* exported = std::get_if<ExportOptions>(&saved.options)) {
+        SHARDSCOPE_TRY(const ExportPlace place, exportPlace(files, saved.destination));
+        ExportOptions wanted = *exported;
+        wanted.folderName = place.name;
+        options.destination = place.folder;
+        SHARDSCOPE_TRY(plan, planExport(files, source, wanted, context));
+    } else {
+        SHARDSCOPE_TRY(plan, planReshard(files, source, std::get<ReshardOptions>(saved.options), context));
+    }
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, *plan));
+    return plan;
+}
+
+Result<JobOutcome> runStored(
+    io::FileSystem& files, const StoredJob& stored, const StoredJobs& jobs, JobContext& context)
+{
+    const std::string path = jobs.planFile(stored.record).toStdString();
+    SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kPlanLimitBytes));
+    SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
+    OpenOptions open;
+    open.tag = saved.tag;
+    open.roots = saved.roots;
+    open.salvage = saved.salvage;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, saved.source, open, context));
+    ExecuteOptions options;
+    options.sourceRunFolder = opened.checkpoint->runFolder;
+    options.verify = stored.verify;
+    options.force = stored.force;
+    SHARDSCOPE_TRY(const auto plan, planAgain(files, saved, opened.checkpoint, options, context));
+    SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *plan, options, {}, context));
+    jobs.remove(stored.record);
+    return outcome;
 }
 
 } // namespace
 
-Job* makeReshardJob(
-    io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options)
+Job* makeReshardJob(io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan,
+    const ExecuteOptions& options, std::shared_ptr<const JobStore> store)
 {
-    return makeJob(plan->worldSize() == 1 ? Words::tr("Reshard to 1 GPU")
-                                          : Words::tr("Reshard to %1 GPUs").arg(plan->worldSize()),
-        files, plan, options);
+    return makeJob(titleOf(*plan), files, plan, options, store);
+}
+
+Job* makeStoredJob(io::FileSystem& files, const StoredJob& stored, const StoredJobs& jobs)
+{
+    auto* job = new Job(stored.title, stored.target,
+        [&files, stored, jobs](JobContext& context) { return runStored(files, stored, jobs, context); });
+    job->setFacts({{}, stored.workFolders, stored.record});
+    return job;
 }
 
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
 {
-    return makeJob(Words::tr("Repair a copy"), files, plan, options,
+    return makeJob(Words::tr("Repair a copy"), files, plan, options, nullptr,
         [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
             CheckOptions again;
             again.depth = plan->depth();
@@ -130,11 +213,10 @@ Job* makeRepairJob(
         });
 }
 
-Job* makeExportJob(
-    io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan, const ExecuteOptions& options)
+Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,
+    const ExecuteOptions& options, std::shared_ptr<const JobStore> store)
 {
-    return makeJob(Words::tr("Export as %1").arg(toText(exportFormatName(plan->options().format))), files,
-        plan, options);
+    return makeJob(titleOf(*plan), files, plan, options, store);
 }
 
 } // namespace shardscope::ui

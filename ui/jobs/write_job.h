@@ -6,17 +6,27 @@
 #include "core/plan/repair/repair.h"
 #include "core/plan/reshard/reshard.h"
 #include "ui/jobs/job.h"
+#include "ui/jobs/stored_jobs.h"
 
 namespace shardscope::ui {
 
-/// A job that runs a reshard plan. Not yet started; JobList::add does that.
-Job* makeReshardJob(
-    io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options);
-/// The same for a repair. The written copy is checked again, and the summary reports the result.
+/// Where jobs are stored while they run, and the stored form of this one.
+struct JobStore {
+    StoredJobs jobs;
+    std::function<SavedPlan()> plan; ///< called on the job's thread
+};
+
+/// A job that runs a reshard plan. Not yet started; JobList::add does that. `store`: null to store nothing.
+Job* makeReshardJob(io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan,
+    const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
+/// The same for a repair, which cannot be stored. The written copy is checked again, and the summary reports
+/// the result.
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options);
 /// The same for an export.
-Job* makeExportJob(
-    io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan, const ExecuteOptions& options);
+Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,
+    const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
+/// Continues a stored job: plans again from its source, and refuses if that has changed.
+Job* makeStoredJob(io::FileSystem& files, const StoredJob& stored, const StoredJobs& jobs);
 
 } // namespace shardscope::ui

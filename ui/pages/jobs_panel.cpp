@@ -5,6 +5,7 @@
 
 #include <QLabel>
 #include <QScrollBar>
+#include <QSpinBox>
 #include <QVBoxLayout>
 
 using namespace Qt::StringLiterals;
@@ -27,6 +28,7 @@ JobsPanel::JobsPanel(Theme& theme, JobList& jobs, QWidget* parent)
     m_empty = new QLabel(tr("No jobs yet. Reshard and Export start jobs."), body);
     m_empty->setObjectName(u"jobsEmpty"_s);
     m_empty->setForegroundRole(QPalette::PlaceholderText);
+    m_cards->addWidget(makeLimit(body));
     m_cards->addWidget(m_empty);
     m_cards->addStretch();
     setWidget(body);
@@ -34,12 +36,39 @@ JobsPanel::JobsPanel(Theme& theme, JobList& jobs, QWidget* parent)
     connect(&jobs, &JobList::removed, this, &JobsPanel::removeCard);
 }
 
+QWidget* JobsPanel::makeLimit(QWidget* parent)
+{
+    auto* row = new QWidget(parent);
+    auto* line = new QHBoxLayout(row);
+    line->setContentsMargins(0, 0, 0, 0);
+    auto* label = new QLabel(tr("Jobs at &once"), row);
+    m_limit = new QSpinBox(row);
+    m_limit->setObjectName(u"jobLimit"_s);
+    m_limit->setRange(1, JobList::kMaxLimit);
+    m_limit->setValue(m_jobs.limit());
+    m_limit->setToolTip(tr("The others wait. One at a time is fastest where they share a disk."));
+    label->setBuddy(m_limit);
+    line->addWidget(label);
+    line->addWidget(m_limit);
+    line->addStretch();
+    connect(m_limit, &QSpinBox::valueChanged, &m_jobs, &JobList::setLimit);
+    connect(m_limit, &QSpinBox::valueChanged, this, &JobsPanel::limitChanged);
+    return row;
+}
+
+void JobsPanel::setLimit(int jobs)
+{
+    m_limit->setValue(jobs);
+}
+
 void JobsPanel::addCard(Job* job)
 {
-    auto* card = new JobCard(m_theme, job, widget());
-    m_cards->insertWidget(0, card);
+    auto* card = new JobCard(m_theme, m_jobs, job, widget());
+    m_cards->insertWidget(1, card); // below the limit
     m_empty->hide();
     connect(card, &JobCard::openRequested, this, &JobsPanel::openRequested);
+    connect(card, &JobCard::compareRequested, this, &JobsPanel::compareRequested);
+    connect(card, &JobCard::discardRequested, this, &JobsPanel::discardRequested);
     connect(card, &JobCard::dismissed, &m_jobs, &JobList::remove);
     verticalScrollBar()->setValue(0);
 }

@@ -7,6 +7,7 @@
 #include <QScrollArea>
 
 class QLabel;
+class QSpinBox;
 class QVBoxLayout;
 
 namespace shardscope::ui {
@@ -18,12 +19,17 @@ class JobsPanel : public QScrollArea
 public:
     JobsPanel(Theme& theme, JobList& jobs, QWidget* parent = nullptr);
 
+    void setLimit(int jobs);
     [[nodiscard]] QSize sizeHint() const override { return {600, 150}; }
 
 Q_SIGNALS:
     void openRequested(const QString& path);
+    void compareRequested(const QString& source, const QString& result);
+    void discardRequested(shardscope::ui::Job* job);
+    void limitChanged(int jobs);
 
 private:
+    QWidget* makeLimit(QWidget* parent);
     void addCard(Job* job);
     void removeCard(const Job* job);
 
@@ -31,6 +37,7 @@ private:
     JobList& m_jobs;
     QVBoxLayout* m_cards;
     QLabel* m_empty;
+    QSpinBox* m_limit = nullptr;
 };
 
 } // namespace shardscope::ui

@@ -44,6 +44,8 @@ struct Maker {
 void addCheckpointActions(Actions& actions, const Maker& make)
 {
     actions.open = make(u"actionOpen"_s, Words::tr("&Open Folder…"), {QKeySequence::Open}, u"open"_s);
+    actions.newWindow
+        = make(u"actionNewWindow"_s, Words::tr("&New Window"), {Qt::CTRL | Qt::ALT | Qt::Key_N});
     actions.openFile
         = make(u"actionOpenFile"_s, Words::tr("Open &File…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
     actions.addFolder = make(u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s);
@@ -142,9 +144,9 @@ Actions makeActions(const Theme& theme, QWidget* parent)
 
 QList<QAction*> Actions::all() const
 {
-    QList<QAction*> list{open, openFile, addFolder, reload, close, back, forward, find, goTo, quickOpen,
-        palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane, previousPane,
-        check, reshard, exportWeights};
+    QList<QAction*> list{open, openFile, newWindow, addFolder, reload, close, back, forward, find, goTo,
+        quickOpen, palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane,
+        previousPane, check, reshard, exportWeights};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << manual << shortcuts << quit;

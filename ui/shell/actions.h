@@ -18,6 +18,7 @@ namespace shardscope::ui {
 struct Actions {
     QAction* open = nullptr;
     QAction* openFile = nullptr;
+    QAction* newWindow = nullptr;
     QAction* addFolder = nullptr;
     QAction* reload = nullptr;
     QAction* close = nullptr;

@@ -74,6 +74,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectActions();
     connectSession();
     connectPages();
+    connectJobs();
     QApplication::instance()->installEventFilter(this);
     m_focusRing = new FocusRing(m_theme, this);
     // Rebuilt widgets would come last in the tab order.

@@ -9,6 +9,7 @@
 #include "ui/jobs/compare_run.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/jobs/write_job.h"
 #include "ui/models/findings/finding_store.h"
 #include "ui/models/selection_history.h"
 #include "ui/models/session.h"
@@ -20,6 +21,7 @@
 #include <QSet>
 
 class QLabel;
+class QMenu;
 class QStackedWidget;
 class QTabWidget;
 
@@ -75,6 +77,12 @@ public:
     void saveMapPicture(const QString& path);
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
+    /// Shows a card for each job that an earlier process left unfinished.
+    void offerUnfinishedJobs();
+    /// The program that continues jobs in the background, with --headless; else this one.
+    void setHeadlessProgram(const QString& path) { m_headlessProgram = path; }
+    /// Another window of this process; it deletes itself when it is closed.
+    MainWindow* openNewWindow();
     /// The export dialog, or null if the checkpoint cannot be exported.
     ExportDialog* showExportDialog();
     /// No reading, filtering or drawing runs in the background; jobs do not count.
@@ -105,6 +113,12 @@ private:
     void connectView();
     void connectSession();
     void connectPages();
+    void connectJobs();
+    [[nodiscard]] StoredJobs storedJobs() const;
+    [[nodiscard]] std::shared_ptr<const JobStore> storeOf(std::function<SavedPlan()> plan) const;
+    /// Removes what a job has finished, and its card.
+    void discardJob(Job* job);
+    void fillRecentMenu();
     void restore();
     void resetLayout();
     void showDocks(bool show);
@@ -135,6 +149,7 @@ private:
     void showRepair();
     void askAboutJobs();
     void closeWhenIdle();
+    void continueDetached();
     void showAbout();
     void showCommandPalette();
     void showQuickOpen();
@@ -183,10 +198,15 @@ private:
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;
     /// The choice when the window was closed while jobs were running.
-    enum class Closing : uint8_t { No, WhenDone, Now };
+    enum class Closing : uint8_t { No, WhenDone, Detach, Now };
     Closing m_closing = Closing::No;
+    QString m_headlessProgram;
+    QStringList m_detached; ///< records of the jobs that go on without the window
     QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed
+    QMenu* m_recentMenu = nullptr;
     LatestOnly m_pictureWriter{WorkLength::Long};
+    LatestOnly m_jobFinder{WorkLength::Long};
+    LatestOnly m_jobCleaner{WorkLength::Long};
     FocusRing* m_focusRing = nullptr;
 };
 

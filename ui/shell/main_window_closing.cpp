@@ -54,10 +54,29 @@ void MainWindow::askAboutJobs()
     box->setAttribute(Qt::WA_DeleteOnClose);
     QPushButton* stop = box->addButton(tr("Cancel Jobs and Close"), QMessageBox::DestructiveRole);
     QPushButton* wait = box->addButton(tr("Close When Done"), QMessageBox::AcceptRole);
+    QPushButton* detach = box->addButton(tr("Continue in the Background"), QMessageBox::ActionRole);
+    detach->setObjectName(QStringLiteral("closeDetach"));
+    const QList<Job*>& jobs = m_jobs.jobs();
+    const bool canDetach = std::all_of(jobs.begin(), jobs.end(), [](const Job* job) {
+        return !job->isActive() || (job->isRunning() && !job->facts().record.isEmpty());
+    });
+    detach->setEnabled(canDetach);
+    detach->setToolTip(canDetach ? tr("A process without a window continues the jobs")
+                                 : tr("Repairs, and jobs that have not begun, need the window"));
     box->addButton(tr("Stay Open"), QMessageBox::RejectRole);
     connect(stop, &QPushButton::clicked, this, [this] {
         m_closing = Closing::Now;
         m_jobs.cancelAll();
+        closeWhenIdle();
+    });
+    connect(detach, &QPushButton::clicked, this, [this] {
+        m_closing = Closing::Detach;
+        m_detached.clear();
+        for (const Job* job : m_jobs.jobs()) {
+            if (job->isActive())
+                m_detached.append(job->facts().record);
+        }
+        m_jobs.cancelAll(); // what is finished stays, and the process continues from there
         closeWhenIdle();
     });
     connect(wait, &QPushButton::clicked, this, [this] {
@@ -72,6 +91,11 @@ void MainWindow::closeWhenIdle()
     if (m_closing == Closing::No || m_jobs.activeCount() > 0)
         return;
     const Closing how = std::exchange(m_closing, Closing::No);
+    if (how == Closing::Detach) {
+        continueDetached();
+        close();
+        return;
+    }
     const auto failed = std::find_if(m_jobs.jobs().begin(), m_jobs.jobs().end(),
         [this](const Job* job) { return endedBadly(*job) && !m_seenFailures.contains(job); });
     if (how == Closing::Now || failed == m_jobs.jobs().end()) {

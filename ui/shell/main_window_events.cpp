@@ -5,13 +5,9 @@
 
 #include "core/base/build_info.h"
 #include "ui/controls/breadcrumb.h"
-#include "ui/dialogs/export_dialog.h"
-#include "ui/dialogs/export_form.h"
 #include "ui/dialogs/go_to_dialog.h"
 #include "ui/dialogs/manual_window.h"
-#include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
-#include "ui/jobs/write_job.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/parameters/parameter_filter.h"
 #include "ui/pages/compare_page.h"
@@ -45,6 +41,7 @@ void MainWindow::connectActions()
 {
     connect(m_actions.open, &QAction::triggered, this, &MainWindow::askForFolder);
     connect(m_actions.openFile, &QAction::triggered, this, &MainWindow::askForFile);
+    connect(m_actions.newWindow, &QAction::triggered, this, &MainWindow::openNewWindow);
     connect(m_actions.addFolder, &QAction::triggered, this, &MainWindow::askForFurtherFolder);
     connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
     connect(m_actions.close, &QAction::triggered, &m_session, &Session::close);
@@ -161,7 +158,6 @@ void MainWindow::connectPages()
     connect(&m_findingStore, &FindingStore::changed, this, &MainWindow::updateFindingsTab);
     m_explorer->followFindings(m_findingStore);
     m_details->followFindings(m_findingStore);
-    connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
 
 void MainWindow::connectPage(Page* page)
@@ -191,71 +187,6 @@ void MainWindow::goToPlace(const Place& where)
     const bool isFile = thing->file != kNoFile && thing->param == kNoParam && !thing->rank;
     m_session.selection().select(std::move(*thing));
     showPage(isFile ? u"files"_s : u"map"_s);
-}
-
-ReshardDialog* MainWindow::showReshardDialog()
-{
-    if (!m_actions.reshard->isEnabled())
-        return nullptr;
-    auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
-        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &ReshardDialog::repairWanted, this, &MainWindow::showRepair);
-    connect(dialog, &ReshardDialog::furtherFolderWanted, this, &MainWindow::askForFurtherFolder);
-    connect(dialog, &ReshardDialog::exportWanted, this, [this] {
-        if (ExportDialog* exports = showExportDialog())
-            exports->form()->setFormat(ExportFormat::Dcp);
-    });
-    connect(dialog, &ReshardDialog::startRequested, this,
-        [this, run = m_session.checkpoint()->runFolder](
-            const std::shared_ptr<const ReshardPlan>& plan, const ReshardWish& wish) {
-            ExecuteOptions options;
-            options.destination = wish.destination;
-            options.sourceRunFolder = run;
-            options.verify = wish.verify;
-            options.force = wish.force;
-            m_settings.setLastTarget(run, wish.destination.parent_path());
-            m_jobs.add(makeReshardJob(m_session.files(), plan, options));
-        });
-    dialog->open();
-    return dialog;
-}
-
-ExportDialog* MainWindow::showExportDialog()
-{
-    if (!m_actions.exportWeights->isEnabled())
-        return nullptr;
-    auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
-        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &ExportDialog::startRequested, this,
-        [this, run = m_session.checkpoint()->runFolder](
-            const ExportPreview& preview, const ExportWish& wish) {
-            ExecuteOptions options;
-            options.destination = preview.folder;
-            options.sourceRunFolder = run;
-            options.verify = wish.verify;
-            options.force = wish.force;
-            m_settings.setLastTarget(run, wish.target.parent_path());
-            m_jobs.add(makeExportJob(m_session.files(), preview.plan, options));
-        });
-    dialog->open();
-    return dialog;
-}
-
-void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder)
-{
-    ExecuteOptions options;
-    options.destination = toPath(folder);
-    options.sourceRunFolder = plan->source()->runFolder;
-    m_settings.setLastTarget(options.sourceRunFolder, options.destination.parent_path());
-    m_jobs.add(makeRepairJob(m_session.files(), plan, options));
-}
-
-void MainWindow::showRepair()
-{
-    showPage(u"findings"_s);
-    m_findings->prepareRepair();
 }
 
 void MainWindow::askForFolder()

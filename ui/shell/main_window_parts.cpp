@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the window is put together: pages, docks, tool bar, menus, status bar.
 #include "ui/shell/main_window.h"
+#include "ui/text/text.h"
 
 #include "ui/controls/breadcrumb.h"
 #include "ui/dialogs/manual_window.h"
@@ -132,8 +133,11 @@ void MainWindow::makeMenus()
         return menu;
     };
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
-    file->addActions(
-        {m_actions.open, m_actions.openFile, m_actions.addFolder, m_actions.reload, m_actions.close});
+    file->addActions({m_actions.newWindow, m_actions.open, m_actions.openFile});
+    m_recentMenu = file->addMenu(tr("Open R&ecent"));
+    m_recentMenu->setObjectName(u"recentMenu"_s);
+    connect(m_recentMenu, &QMenu::aboutToShow, this, &MainWindow::fillRecentMenu);
+    file->addActions({m_actions.addFolder, m_actions.reload, m_actions.close});
     file->addActions({m_actions.compare, m_actions.saveMap});
     file->addSeparator();
     file->addAction(m_actions.quit);
@@ -162,6 +166,24 @@ void MainWindow::makeMenus()
     view->addAction(m_actions.resetLayout);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));
     help->addActions({m_actions.manual, m_actions.palette, m_actions.shortcuts, m_actions.about});
+}
+
+void MainWindow::fillRecentMenu()
+{
+    m_recentMenu->clear();
+    int number = 0;
+    for (const RecentEntry& entry : m_settings.recent()) {
+        ++number;
+        const QString name = entry.tag.isEmpty() ? entry.path : QString(entry.path % u" · "_s % entry.tag);
+        const QString shown = m_recentMenu->fontMetrics().elidedText(
+            toText(name.toStdString()).replace(u'&', u"&&"_s), Qt::ElideMiddle, 480);
+        QAction* action
+            = m_recentMenu->addAction(number < 10 ? QString(u"&%1  "_s.arg(number) % shown) : shown);
+        action->setToolTip(name);
+        connect(action, &QAction::triggered, this, [this, entry] { openPath(entry.path, entry.tag); });
+    }
+    if (number == 0)
+        m_recentMenu->addAction(tr("No checkpoint was open yet"))->setEnabled(false);
 }
 
 void MainWindow::makeStatusBar()

@@ -2,6 +2,7 @@
 #include "ui/style/settings.h"
 
 #include <QDir>
+#include <QFileInfo>
 #include <QStandardPaths>
 
 #include <algorithm>
@@ -34,6 +35,21 @@ Settings::Settings(const QString& folder, QObject* parent)
     if (m_store.value(u"format"_s, kFormat).toInt() != kFormat)
         m_store.clear();
     m_store.setValue(u"format"_s, kFormat);
+}
+
+QString Settings::folder() const
+{
+    return QFileInfo(m_store.fileName()).absolutePath();
+}
+
+int Settings::jobLimit() const
+{
+    return std::clamp(m_store.value(u"jobs/limit"_s, 1).toInt(), 1, 8);
+}
+
+void Settings::setJobLimit(int jobs)
+{
+    m_store.setValue(u"jobs/limit"_s, jobs);
 }
 
 ThemeMode Settings::themeMode() const

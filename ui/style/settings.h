@@ -40,6 +40,8 @@ public:
     /// `folder` empty: SHARDSCOPE_SETTINGS, else the user's configuration folder.
     explicit Settings(const QString& folder = {}, QObject* parent = nullptr);
 
+    /// The folder of the settings file; other files of the window are next to it.
+    [[nodiscard]] QString folder() const;
     [[nodiscard]] ThemeMode themeMode() const;
     void setThemeMode(ThemeMode mode);
     /// In percent of the desktop's (text_size.h).
@@ -52,6 +54,9 @@ public:
     [[nodiscard]] WriteHistory writeHistory(const io::Path& run) const;
     void setLastTarget(const io::Path& run, const io::Path& folder);
     void setWriteRate(uint64_t bytesPerSecond);
+    /// How many jobs run at once.
+    [[nodiscard]] int jobLimit() const;
+    void setJobLimit(int jobs);
 
     /// Pinned ones first, then newest first.
     [[nodiscard]] QList<RecentEntry> recent() const;

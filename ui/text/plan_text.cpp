@@ -43,6 +43,18 @@ QString planEstimate(const WritePlan& plan, uint64_t bytesPerSecond, uint64_t me
         % Words::tr("at most %1 of buffers").arg(bytesText(memoryBytes));
 }
 
+Error runningElsewhere(const io::Path& target)
+{
+    return {ErrorCode::Busy, Words::tr("Another process is writing this target now.").toStdString(),
+        target.native(), Words::tr("Wait until it has ended, or choose another folder.").toStdString()};
+}
+
+QString resumeText()
+{
+    return Words::tr(
+        "An interrupted job of this plan is there. Resume continues it and keeps what it has finished.");
+}
+
 QString planWarnings(const WritePlan& plan)
 {
     QStringList warnings;

@@ -106,4 +106,19 @@ Result<std::vector<CleanEntry>> cleanFolder(
     return out;
 }
 
+Result<CleanEntry::State> discardWorkFolder(io::FileSystem& files, const io::Path& workFolder)
+{
+    const io::Path folder = workFolder.parent_path();
+    for (UnfinishedWork& work : findUnfinishedWork(files, folder)) {
+        if (work.path != workFolder)
+            continue;
+        CleanEntry entry;
+        entry.work = std::move(work);
+        SHARDSCOPE_CHECK(removeEntry(files, folder, entry));
+        SHARDSCOPE_CHECK(files.syncDirectory(folder));
+        return entry.state;
+    }
+    return CleanEntry::State::Removed;
+}
+
 } // namespace shardscope

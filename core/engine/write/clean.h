@@ -23,6 +23,10 @@ struct CleanEntry {
 Result<std::vector<CleanEntry>> cleanFolder(
     io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job);
 
+/// Removes one work folder with all that its job finished. InUse or HalfPublished if it is kept, as above;
+/// Removed also if it is not there.
+Result<CleanEntry::State> discardWorkFolder(io::FileSystem& files, const io::Path& workFolder);
+
 /// Whether a running job holds the work folder's lock.
 bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder);
 

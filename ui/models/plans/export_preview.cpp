@@ -8,6 +8,8 @@
 #include "core/engine/write/replaced_files.h"
 #include "core/plan/export/adapter_config.h"
 #include "ui/jobs/shell_words.h"
+#include "ui/jobs/stored_jobs.h"
+#include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
 #include <QCoreApplication>
@@ -100,6 +102,10 @@ ExportPreview previewExport(
     preview.folder = place->folder;
     if (auto target = checkTarget(files, *source, wish, preview); !target)
         preview.problem = std::move(target).error();
+    const auto begun = StoredJobs::begun(files, *preview.plan, preview.folder);
+    preview.resumes = begun == StoredJobs::Begun::Interrupted;
+    if (begun == StoredJobs::Begun::Running)
+        preview.problem = runningElsewhere(wish.target);
     return preview;
 }
 

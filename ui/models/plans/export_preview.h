@@ -27,6 +27,7 @@ struct ExportPreview {
     io::Path folder; ///< the parent folder of the target
     std::optional<uint64_t> freeBytes; ///< there
     QString note; ///< which files in the target the export replaces or removes, where it can be started
+    bool resumes = false; ///< an interrupted job of this plan is continued
     std::optional<Error> problem; ///< why it cannot be started
 };
 

@@ -7,7 +7,9 @@
 #include "core/engine/write/preflight.h"
 #include "core/plan/emit/zenflow_form.h"
 #include "ui/jobs/shell_words.h"
+#include "ui/jobs/stored_jobs.h"
 #include "ui/models/whole_groups.h"
+#include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
 #include <QCoreApplication>
@@ -168,7 +170,11 @@ ReshardPreview previewReshard(
     preview.targetExists = files.stat(wish.destination / preview.plan->targetName()).has_value();
     auto space
         = checkSpace(files, wish.destination, preview.plan->writesBytes(), preview.plan->files().size());
-    if (!space)
+    const auto begun = StoredJobs::begun(files, *preview.plan, wish.destination);
+    preview.resumes = begun == StoredJobs::Begun::Interrupted;
+    if (begun == StoredJobs::Begun::Running)
+        preview.problem = runningElsewhere(wish.destination / preview.plan->targetName());
+    else if (!space)
         preview.problem = std::move(space).error();
     else if (preview.targetExists && !wish.force)
         preview.problem

@@ -36,6 +36,7 @@ struct ReshardPreview {
     RankLoad load; ///< of the target
     std::optional<uint64_t> freeBytes; ///< at the destination
     bool targetExists = false;
+    bool resumes = false; ///< an interrupted job of this plan is continued
     std::optional<Error> problem; ///< why it cannot be started
 };
 

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dialogs that start jobs, jobs that an earlier process left, and what the cards of jobs offer.
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/export_form.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/jobs/write_job.h"
+#include "ui/pages/findings_page.h"
+#include "ui/pages/jobs_panel.h"
+#include "ui/shell/main_window.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QAction>
+#include <QDir>
+#include <QDockWidget>
+#include <QFile>
+#include <QProcess>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+StoredJobs MainWindow::storedJobs() const
+{
+    return StoredJobs(QDir(m_settings.folder()).filePath(u"jobs"_s));
+}
+
+std::shared_ptr<const JobStore> MainWindow::storeOf(std::function<SavedPlan()> plan) const
+{
+    return std::make_shared<const JobStore>(JobStore{storedJobs(), std::move(plan)});
+}
+
+void MainWindow::connectJobs()
+{
+    connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
+    connect(m_jobsPanel, &JobsPanel::compareRequested, this,
+        [this](const QString& source, const QString& result) {
+            const CheckpointPtr& open = m_session.checkpoint();
+            if (!open || open->tagFolder != toPath(source))
+                openPath(source);
+            compareWith(result, true);
+        });
+    connect(m_jobsPanel, &JobsPanel::discardRequested, this, &MainWindow::discardJob);
+    connect(m_jobsPanel, &JobsPanel::limitChanged, &m_settings, &Settings::setJobLimit);
+    m_jobsPanel->setLimit(m_settings.jobLimit());
+}
+
+void MainWindow::offerUnfinishedJobs()
+{
+    m_jobFinder.run<QList<StoredJob>>(
+        [&files = m_session.files(), jobs = storedJobs()](const std::stop_token&,
+            const std::function<void(QList<StoredJob>)>& deliver) { deliver(jobs.unfinished(files)); },
+        [this](const QList<StoredJob>& unfinished) {
+            for (const StoredJob& stored : unfinished) {
+                Job* job = makeStoredJob(m_session.files(), stored, storedJobs());
+                job->setInterrupted();
+                m_jobs.addInterrupted(job);
+            }
+        });
+}
+
+void MainWindow::discardJob(Job* job)
+{
+    using State = CleanEntry::State;
+    m_jobCleaner.run<Result<State>>(
+        [&files = m_session.files(), folders = job->facts().workFolders, record = job->facts().record,
+            jobs = storedJobs()](const std::stop_token&, const std::function<void(Result<State>)>& deliver) {
+            deliver(jobs.discard(files, folders, record));
+        },
+        [this, job = QPointer<Job>(job)](const Result<State>& state) {
+            if (!state)
+                m_messages->showError(state.error());
+            else if (*state == State::InUse)
+                m_messages->showMessage(Severity::Warning, tr("The job runs in another process."));
+            else if (*state == State::HalfPublished)
+                m_messages->showMessage(Severity::Warning,
+                    tr("The job was publishing its files, and the target would be lost. Resume it."));
+            else if (job)
+                m_jobs.remove(job);
+        });
+}
+
+/// One process for each job, as a queue would lose the others if it were killed.
+void MainWindow::continueDetached()
+{
+    const StoredJobs jobs = storedJobs();
+    for (const QString& record : m_detached) {
+        if (!QFile::exists(jobs.planFile(record)))
+            continue; // it has ended well meanwhile
+        QProcess process;
+        process.setProgram(
+            m_headlessProgram.isEmpty() ? QCoreApplication::applicationFilePath() : m_headlessProgram);
+        const QStringList arguments{u"--headless"_s, u"run"_s, jobs.planFile(record)};
+        process.setArguments(arguments + jobs.runOptions(record));
+        process.setStandardOutputFile(jobs.logFile(record));
+        process.setStandardErrorFile(jobs.logFile(record));
+        process.startDetached();
+    }
+}
+
+MainWindow* MainWindow::openNewWindow()
+{
+    auto* window = new MainWindow(m_session.files(), m_theme, m_settings);
+    window->setAttribute(Qt::WA_DeleteOnClose);
+    window->resize(size());
+    window->show();
+    return window;
+}
+
+ReshardDialog* MainWindow::showReshardDialog()
+{
+    if (!m_actions.reshard->isEnabled())
+        return nullptr;
+    auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ReshardDialog::repairWanted, this, &MainWindow::showRepair);
+    connect(dialog, &ReshardDialog::furtherFolderWanted, this, &MainWindow::askForFurtherFolder);
+    connect(dialog, &ReshardDialog::exportWanted, this, [this] {
+        if (ExportDialog* exports = showExportDialog())
+            exports->form()->setFormat(ExportFormat::Dcp);
+    });
+    connect(dialog, &ReshardDialog::startRequested, this,
+        [this, source = m_session.checkpoint(), place = m_session.place()](
+            const std::shared_ptr<const ReshardPlan>& plan, const ReshardWish& wish) {
+            const io::Path& run = source->runFolder;
+            ExecuteOptions options;
+            options.destination = wish.destination;
+            options.sourceRunFolder = run;
+            options.verify = wish.verify;
+            options.force = wish.force;
+            m_settings.setLastTarget(run, wish.destination.parent_path());
+            Job* job = makeReshardJob(
+                m_session.files(), plan, options, storeOf([plan, source, place, to = wish.destination] {
+                    SavedPlan saved = savePlan(*plan, *source, place.open.roots, to);
+                    saved.salvage = place.open.salvage;
+                    return saved;
+                }));
+            job->setSource(source->tagFolder);
+            m_jobs.add(job);
+        });
+    dialog->open();
+    return dialog;
+}
+
+ExportDialog* MainWindow::showExportDialog()
+{
+    if (!m_actions.exportWeights->isEnabled())
+        return nullptr;
+    auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ExportDialog::startRequested, this,
+        [this, source = m_session.checkpoint(), place = m_session.place()](
+            const ExportPreview& preview, const ExportWish& wish) {
+            const io::Path& run = source->runFolder;
+            ExecuteOptions options;
+            options.destination = preview.folder;
+            options.sourceRunFolder = run;
+            options.verify = wish.verify;
+            options.force = wish.force;
+            m_settings.setLastTarget(run, wish.target.parent_path());
+            Job* job = makeExportJob(m_session.files(), preview.plan, options,
+                storeOf([plan = preview.plan, source, place, to = wish.target] {
+                    SavedPlan saved = savePlan(*plan, *source, place.open.roots, to);
+                    saved.salvage = place.open.salvage;
+                    return saved;
+                }));
+            job->setSource(source->tagFolder);
+            m_jobs.add(job);
+        });
+    dialog->open();
+    return dialog;
+}
+
+void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder)
+{
+    ExecuteOptions options;
+    options.destination = toPath(folder);
+    options.sourceRunFolder = plan->source()->runFolder;
+    m_settings.setLastTarget(options.sourceRunFolder, options.destination.parent_path());
+    Job* job = makeRepairJob(m_session.files(), plan, options);
+    job->setSource(plan->source()->tagFolder);
+    m_jobs.add(job);
+}
+
+void MainWindow::showRepair()
+{
+    showPage(u"findings"_s);
+    m_findings->prepareRepair();
+}
+
+} // namespace shardscope::ui
