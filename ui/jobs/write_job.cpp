@@ -189,6 +189,18 @@ Job* makeStoredJob(io::FileSystem& files, const StoredJob& stored, const StoredJ
     return job;
 }
 
+Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const ExecuteOptions& options)
+{
+    return new Job(Words::tr("Undo a repair"), pathText(options.destination),
+        [&files, repairedTag, options](JobContext& context) -> Result<JobOutcome> {
+            SHARDSCOPE_TRY(const UndoPlan undo, planUndo(files, repairedTag, {}, {}, true, context));
+            ExecuteOptions how = options;
+            how.sourceRunFolder = undo.source->runFolder;
+            const WritePlan& plan = undo.repair ? static_cast<const WritePlan&>(*undo.repair) : *undo.copy;
+            return runPlan(files, plan, how, {}, context);
+        });
+}
+
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
 {

@@ -23,6 +23,8 @@ Job* makeReshardJob(io::FileSystem& files, const std::shared_ptr<const ReshardPl
 /// the result.
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options);
+/// Writes the source of a repaired copy again, without its repairs. Plans on the job's thread.
+Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const ExecuteOptions& options);
 /// The same for an export.
 Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,
     const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});

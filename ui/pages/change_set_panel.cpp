@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 
 #include <chrono>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -32,13 +33,15 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     , m_title(new QLabel(this))
     , m_masters(new QComboBox(this))
     , m_moments(new QComboBox(this))
-    , m_donor(new QLineEdit(this))
+    , m_donors(new QComboBox(this))
+    , m_donor(new QLineEdit(m_donors))
     , m_values(new QLineEdit(this))
+    , m_target(new QLineEdit(this))
     , m_choices(makeChoices())
     , m_changes(new QListWidget(this))
     , m_messages(new MessageBar(theme, this))
     , m_command(new CommandLine(theme, u"repairCommand"_s, this))
-    , m_apply(new QPushButton(tr("&Apply to a Copy…"), this))
+    , m_apply(new QPushButton(tr("&Apply to the Copy"), this))
 {
     setObjectName(u"changeSet"_s);
     m_title->setObjectName(u"changeSetTitle"_s);
@@ -49,8 +52,15 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     m_changes->setFrameShape(QFrame::NoFrame);
     m_messages->setObjectName(u"changeSetMessages"_s);
     m_apply->setObjectName(u"repairApply"_s);
+    m_target->setObjectName(u"repairTarget"_s);
+    auto* label = new QLabel(tr("Write the &copy to"), this);
+    label->setBuddy(m_target);
+    auto* choose = new QPushButton(tr("B&rowse…"), this);
+    choose->setObjectName(u"repairTargetBrowse"_s);
     auto* foot = new QHBoxLayout;
-    foot->addWidget(m_command, 1);
+    foot->addWidget(label);
+    foot->addWidget(m_target, 1);
+    foot->addWidget(choose);
     foot->addWidget(m_apply);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(12, 8, 12, 8);
@@ -60,10 +70,13 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     rows->addWidget(m_messages);
     rows->addWidget(m_changes, 1);
     rows->addLayout(foot);
+    rows->addWidget(m_command);
     m_pause.setSingleShot(true);
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, &ChangeSetPanel::plan);
-    connect(m_apply, &QPushButton::clicked, this, &ChangeSetPanel::askWhere);
+    connect(m_apply, &QPushButton::clicked, this, [this] { apply(target()); });
+    connect(choose, &QPushButton::clicked, this, &ChangeSetPanel::askWhere);
+    connect(m_target, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
     hide();
 }
 
@@ -80,6 +93,13 @@ QWidget* ChangeSetPanel::makeChoices()
     m_moments->addItem(tr("Lost moments: a donor, else zeros"));
     m_moments->addItem(tr("Lost moments: zeros"));
     m_moments->addItem(tr("Lost moments: a donor"));
+    m_donors->setObjectName(u"repairDonors"_s);
+    m_donors->setEditable(true);
+    m_donors->setInsertPolicy(QComboBox::NoInsert);
+    m_donors->setLineEdit(m_donor);
+    m_donors->setAccessibleName(tr("Donor: another tag of the run, or a folder"));
+    m_donors->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_donors->setMinimumContentsLength(18);
     m_donor->setObjectName(u"repairDonor"_s);
     m_donor->setAccessibleName(tr("Donor folder"));
     m_donor->setPlaceholderText(tr("Donor folder: the nearest complete tag"));
@@ -94,8 +114,9 @@ QWidget* ChangeSetPanel::makeChoices()
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(6);
     auto* line = new QHBoxLayout;
+    auto* second = new QHBoxLayout;
     rows->addLayout(line);
-    rows->addWidget(m_values);
+    rows->addLayout(second);
     for (QComboBox* const box : {m_masters, m_moments}) {
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
         box->setMinimumContentsLength(14);
@@ -103,32 +124,82 @@ QWidget* ChangeSetPanel::makeChoices()
     }
     line->addWidget(m_masters);
     line->addWidget(m_moments);
-    line->addWidget(m_donor, 1);
-    line->addWidget(browse);
+    second->addWidget(m_donors, 1);
+    second->addWidget(browse);
+    second->addWidget(m_values, 1);
     connect(m_masters, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
     connect(m_moments, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
     connect(m_donor, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
     connect(m_values, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
-    connect(browse, &QPushButton::clicked, this, [this] {
-        auto* dialog = new QFileDialog(this, tr("Choose Another Checkpoint of the Run"));
-        dialog->setObjectName(u"repairDonorDialog"_s);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        dialog->setFileMode(QFileDialog::Directory);
-        connect(dialog, &QFileDialog::fileSelected, m_donor, &QLineEdit::setText);
-        dialog->open();
-    });
+    connect(browse, &QPushButton::clicked, this, &ChangeSetPanel::askForDonor);
+    connect(m_donors, &QComboBox::activated, this,
+        [this](int choice) { m_donor->setText(m_donors->itemData(choice).toString()); });
     return choices;
+}
+
+void ChangeSetPanel::askForDonor()
+{
+    auto* dialog = new QFileDialog(this, tr("Choose Another Checkpoint of the Run"));
+    dialog->setObjectName(u"repairDonorDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    connect(dialog, &QFileDialog::fileSelected, m_donor, &QLineEdit::setText);
+    dialog->open();
+}
+
+void ChangeSetPanel::listDonors()
+{
+    if (std::exchange(m_donorsListed, true))
+        return;
+    m_donorFinder.run<std::vector<DonorChoice>>(
+        [&files = m_files, place = m_place](
+            const std::stop_token& token, const std::function<void(std::vector<DonorChoice>)>& deliver) {
+            deliver(ui::listDonors(files, place, token));
+        },
+        [this](const std::vector<DonorChoice>& donors) { showDonors(donors); });
+}
+
+void ChangeSetPanel::showDonors(const std::vector<DonorChoice>& donors)
+{
+    const QString typed = m_donor->text();
+    const QSignalBlocker quiet(m_donors);
+    m_donors->clear();
+    m_donors->addItem(
+        donors.empty() ? tr("The run has no other tag") : tr("The nearest complete tag"), QString());
+    for (const DonorChoice& donor : donors) {
+        m_donors->addItem(donor.text, donor.folder);
+        m_donors->setItemData(m_donors->count() - 1, donor.folder, Qt::ToolTipRole);
+    }
+    m_donors->setCurrentIndex(-1);
+    m_donor->setText(typed);
 }
 
 void ChangeSetPanel::setPlace(const CheckPlace& place)
 {
     m_place = place;
+    m_donorFinder.cancel();
+    m_donorsListed = false;
+    showDonors({});
+    const io::Path run = place.tagFolder.empty() ? place.path : place.tagFolder.parent_path();
+    m_target->setText(QString::fromStdString(run.native()) % u"-repaired"_s);
+}
+
+void ChangeSetPanel::setTarget(const QString& folder)
+{
+    m_target->setText(folder);
+}
+
+QString ChangeSetPanel::target() const
+{
+    return m_target->text().trimmed();
 }
 
 void ChangeSetPanel::setFixes(const std::set<std::string>& codes)
 {
     m_codes = codes;
     setVisible(!codes.empty());
+    if (!codes.empty())
+        listDonors();
     planSoon();
 }
 
@@ -157,16 +228,16 @@ void ChangeSetPanel::planSoon()
     if (m_codes.empty())
         return m_pause.stop();
     m_title->setText(tr("Change set: planning…"));
-    m_command->setCommand(repairCommand(m_place, options()));
+    m_command->setCommand(repairCommand(m_place, options(), target()));
     m_pause.start();
 }
 
 void ChangeSetPanel::plan()
 {
     m_planner.run<RepairPreview>(
-        [&files = m_files, place = m_place, options = options()](
+        [&files = m_files, place = m_place, options = options(), target = toPath(target())](
             const std::stop_token& token, const std::function<void(RepairPreview)>& deliver) {
-            deliver(previewRepair(files, place, options, token));
+            deliver(previewRepair(files, place, options, target, token));
         },
         [this](RepairPreview preview) { show(std::move(preview)); });
 }
@@ -174,11 +245,11 @@ void ChangeSetPanel::plan()
 void ChangeSetPanel::show(RepairPreview preview)
 {
     m_preview = std::move(preview);
-    m_apply->setEnabled(m_preview.plan != nullptr);
-    if (m_preview.problem) {
-        m_title->setText(tr("Change set: these settings cannot repair it."));
-        return m_messages->showError(*m_preview.problem);
-    }
+    m_apply->setEnabled(m_preview.plan != nullptr && !m_preview.problem);
+    if (m_preview.problem)
+        m_messages->showError(*m_preview.problem);
+    if (!m_preview.plan)
+        return m_title->setText(tr("Change set: these settings cannot repair it."));
     const std::vector<RepairChange>& changes = m_preview.plan->changes();
     for (const RepairChange& change : changes)
         m_changes->addItem(changeText(change));
@@ -194,13 +265,13 @@ void ChangeSetPanel::askWhere()
     dialog->setObjectName(u"repairFolderDialog"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
-    connect(dialog, &QFileDialog::fileSelected, this, &ChangeSetPanel::apply);
+    connect(dialog, &QFileDialog::fileSelected, m_target, &QLineEdit::setText);
     dialog->open();
 }
 
 void ChangeSetPanel::apply(const QString& folder)
 {
-    if (m_preview.plan && !folder.isEmpty())
+    if (m_preview.plan && !m_preview.problem && !folder.isEmpty())
         Q_EMIT applyRequested(m_preview.plan, folder);
 }
 

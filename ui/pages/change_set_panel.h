@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
+#include "ui/models/plans/donor_list.h"
 #include "ui/models/plans/repair_preview.h"
 #include "ui/style/theme.h"
 
@@ -21,8 +22,9 @@ namespace shardscope::ui {
 class CommandLine;
 class MessageBar;
 
-/// The changes of the ticked fixes, before any file is written: the plan's changes one by one, the source of
-/// lost values, and Apply to a copy. Takes no space while no fix is ticked.
+/// The changes of the ticked fixes, before any file is written: the sources of lost values to choose from,
+/// the plan's changes one by one, and the folder of the copy, which need not exist. Takes no space while no
+/// fix is ticked.
 class ChangeSetPanel : public QFrame
 {
     Q_OBJECT
@@ -32,9 +34,14 @@ public:
     void setPlace(const CheckPlace& place);
     void setFixes(const std::set<std::string>& codes);
     [[nodiscard]] const RepairPreview& preview() const { return m_preview; }
-    [[nodiscard]] bool isBusy() const { return m_planner.isRunning() || m_pause.isActive(); }
+    [[nodiscard]] bool isBusy() const
+    {
+        return m_planner.isRunning() || m_pause.isActive() || m_donorFinder.isRunning();
+    }
     /// Has the plan on screen run into this run folder.
     void apply(const QString& folder);
+    /// The folder of the copy.
+    void setTarget(const QString& folder);
 
 Q_SIGNALS:
     void applyRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
@@ -46,6 +53,11 @@ private:
     void plan();
     void show(RepairPreview preview);
     void askWhere();
+    void askForDonor();
+    /// Lists the run's other tags, and what each can give.
+    void listDonors();
+    void showDonors(const std::vector<DonorChoice>& donors);
+    [[nodiscard]] QString target() const;
 
     io::FileSystem& m_files;
     CheckPlace m_place;
@@ -53,8 +65,10 @@ private:
     QLabel* m_title;
     QComboBox* m_masters;
     QComboBox* m_moments;
-    QLineEdit* m_donor;
+    QComboBox* m_donors;
+    QLineEdit* m_donor; ///< of m_donors
     QLineEdit* m_values;
+    QLineEdit* m_target;
     QWidget* m_choices;
     QListWidget* m_changes;
     MessageBar* m_messages;
@@ -62,7 +76,9 @@ private:
     QPushButton* m_apply;
     RepairPreview m_preview;
     QTimer m_pause;
+    bool m_donorsListed = false; ///< of the present place
     LatestOnly m_planner{WorkLength::Long};
+    LatestOnly m_donorFinder{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/findings_page.h"
 
+#include "core/plan/repair/repair.h"
 #include "ui/controls/table_setup.h"
 #include "ui/models/findings/check_text.h"
 #include "ui/models/findings/finding_store.h"
@@ -12,6 +13,7 @@
 
 #include <QFileDialog>
 #include <QHeaderView>
+#include <QInputDialog>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QSplitter>
@@ -53,6 +55,7 @@ QString FindingsPage::filterHint() const
 FindingsPage::FindingsPage(
     io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection, QWidget* parent)
     : Page(parent)
+    , m_files(files)
     , m_store(store)
     , m_run(store.run())
     , m_selection(selection)
@@ -107,6 +110,7 @@ void FindingsPage::connectParts()
     connect(m_tree, &QTreeView::collapsed, this, [this](const QModelIndex& at) { rememberFolded(at, true); });
     connect(m_tree, &QTreeView::expanded, this, [this](const QModelIndex& at) { rememberFolded(at, false); });
     connect(m_changeSet, &ChangeSetPanel::applyRequested, this, &FindingsPage::repairRequested);
+    connect(m_messages, &MessageBar::actionTriggered, this, &FindingsPage::askForUndo);
     connect(m_details, &FindingDetails::tickChanged, this, &FindingsPage::setTicked);
     const auto go = [this](const FindingWay& way) {
         m_selection.select(way.thing);
@@ -137,6 +141,43 @@ void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPla
     untickAll();
     m_messages->hide();
     showRun();
+    lookForRepair();
+}
+
+void FindingsPage::lookForRepair()
+{
+    m_repairFinder.cancel();
+    if (!m_checkpoint || m_checkpoint->tagFolder.empty())
+        return;
+    m_repairFinder.run<bool>(
+        [&files = m_files, folder = m_checkpoint->tagFolder](
+            const std::stop_token&, const std::function<void(bool)>& deliver) {
+            deliver(files.stat(folder / kRepairName).has_value());
+        },
+        [this](bool isRepaired) {
+            if (isRepaired && !m_run.error())
+                m_messages->showMessage(Severity::Info,
+                    tr("This checkpoint is a repaired copy. Its source can be written again, bit for bit, if "
+                       "it "
+                       "still exists."),
+                    {tr("&Undo Repair…")});
+        });
+}
+
+void FindingsPage::askForUndo()
+{
+    auto* dialog = new QInputDialog(this);
+    dialog->setObjectName(u"undoFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Undo Repair"));
+    dialog->setLabelText(tr("Write the checkpoint as it was before the repair into this run folder:"));
+    dialog->setTextValue(QString::fromStdString(m_checkpoint->runFolder.native()) % u"-unrepaired"_s);
+    dialog->setMinimumWidth(560);
+    connect(dialog, &QInputDialog::textValueSelected, this, [this](const QString& folder) {
+        if (!folder.trimmed().isEmpty())
+            Q_EMIT undoRequested(folder.trimmed());
+    });
+    dialog->open();
 }
 
 void FindingsPage::check()

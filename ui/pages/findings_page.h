@@ -56,9 +56,13 @@ private:
     void updateEmpty();
     void askWhere(CheckReport form);
     void untickAll();
+    /// Offers to undo, if the checkpoint is a repaired copy.
+    void lookForRepair();
+    void askForUndo();
     void tickErrors();
     void setTicked(const std::string& code, bool ticked);
 
+    io::FileSystem& m_files;
     FindingStore& m_store;
     CheckRun& m_run;
     Selection& m_selection;
@@ -80,6 +84,7 @@ private:
     std::set<std::string> m_ticked;
     bool m_repairWanted = false; ///< as soon as the check has ended
     LatestOnly m_writer{WorkLength::Long};
+    LatestOnly m_repairFinder{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

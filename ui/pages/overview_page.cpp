@@ -89,6 +89,7 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
     rows->addWidget(m_messages);
+    connect(m_messages, &MessageBar::actionTriggered, this, &OverviewPage::repairWanted);
     rows->addWidget(m_scroll, 1);
     rows->addWidget(m_empty, 1);
     connect(m_tagList, &QListWidget::itemActivated, this,
@@ -188,9 +189,12 @@ void OverviewPage::summarise(const std::vector<Finding>& found)
     QString first = groups.front().message;
     if (const size_t places = groups.front().findings.size(); places > 1)
         first += u" · "_s % tr("%1 places").arg(places);
+    const bool repairable = std::any_of(groups.begin(), groups.end(),
+        [](const FindingGroup& group) { return repairs(diagnosisOf(group.first().code), group.first()); });
     m_messages->showMessage(Severity::Error,
         groups.size() == 1 ? first
-                           : tr("%1 problems were found. The first: %2").arg(groups.size()).arg(first));
+                           : tr("%1 problems were found. The first: %2").arg(groups.size()).arg(first),
+        repairable ? QStringList{tr("&Repair…")} : QStringList());
 }
 
 } // namespace shardscope::ui

@@ -58,6 +58,10 @@ Q_SIGNALS:
     void parameterActivated(shardscope::ParamId param);
     /// Run this plan into this run folder.
     void repairRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
+    /// Write the source of the repaired copy on screen again, into this run folder.
+    void undoRequested(const QString& folder);
+    /// Show the findings, with the fixes of all errors ticked.
+    void repairWanted();
 };
 
 /// How a page is registered. Its tab, its action and its window follow from this.

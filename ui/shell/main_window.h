@@ -140,6 +140,7 @@ private:
     void rememberRecent();
     void updateFindingsTab();
     void startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder);
+    void startUndo(const QString& folder);
     void goToPlace(const Place& where);
     void openTag(const QString& tag);
     void askForFolder();

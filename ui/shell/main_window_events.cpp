@@ -165,6 +165,8 @@ void MainWindow::connectPage(Page* page)
     connect(page, &Page::tagRequested, this, &MainWindow::openTag);
     connect(page, &Page::placeRequested, this, &MainWindow::goToPlace);
     connect(page, &Page::repairRequested, this, &MainWindow::startRepair);
+    connect(page, &Page::undoRequested, this, &MainWindow::startUndo);
+    connect(page, &Page::repairWanted, this, &MainWindow::showRepair);
     connect(page, &Page::parameterActivated, this, [this](ParamId param) {
         if (m_session.selection().current().param != param)
             m_session.selection().selectParam(param);

@@ -184,6 +184,13 @@ void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, cons
     m_jobs.add(job);
 }
 
+void MainWindow::startUndo(const QString& folder)
+{
+    ExecuteOptions options;
+    options.destination = toPath(folder);
+    m_jobs.add(makeUndoJob(m_session.files(), m_session.checkpoint()->tagFolder, options));
+}
+
 void MainWindow::showRepair()
 {
     showPage(u"findings"_s);

@@ -13,6 +13,7 @@
 #include <QComboBox>
 #include <QDirIterator>
 #include <QFileDialog>
+#include <QInputDialog>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
@@ -73,11 +74,22 @@ private Q_SLOTS:
         QCOMPARE(list->count(), static_cast<int>(panel->preview().plan->changes().size()));
         QVERIFY(list->count() > 0);
         QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--fix rank-missing"_s));
-        ui.find<QPushButton>("repairApply")->click();
+        // The copy goes next to the run, into a folder that need not exist, or one that is chosen.
+        QCOMPARE(ui.find<QLineEdit>("repairTarget")->text(), QString(broken + u"-repaired"_s));
+        ui.find<QPushButton>("repairTargetBrowse")->click();
         auto* dialog = ui.find<QFileDialog>("repairFolderDialog");
         QVERIFY(dialog != nullptr);
         dialog->close();
-        panel->apply(ui.folder(u"repaired"_s));
+        panel->setTarget(u"relative"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().plan && !ui.find<QPushButton>("repairApply")->isEnabled());
+        panel->setTarget(broken);
+        QVERIFY(ui.settle());
+        QVERIFY(!ui.find<QPushButton>("repairApply")->isEnabled());
+        panel->setTarget(ui.folder(u"repaired"_s));
+        QVERIFY(ui.settle());
+        QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(ui.folder(u"repaired"_s)));
+        ui.find<QPushButton>("repairApply")->click();
         Job* job = ui.window().jobs().jobs().first();
         QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
         QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
@@ -97,6 +109,40 @@ private Q_SLOTS:
         QVERIFY(std::any_of(findings.begin(), findings.end(),
             [](const Finding& finding) { return finding.code == "marked"; }));
         QVERIFY(!panel->isVisible());
+        undo(ui, before);
+    }
+
+    void donorsAreListed()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(brokenSample(ui)));
+        QVERIFY(tick(ui, "rank-missing"));
+        auto* donors = ui.find<QComboBox>("repairDonors");
+        QTRY_COMPARE(donors->count(), 2); // the nearest one, and the other tag
+        QVERIFY2(donors->itemText(1).startsWith(u"global_step3 · step 3, 3 before · complete"_s),
+            qPrintable(donors->itemText(1)));
+        donors->setCurrentIndex(1);
+        Q_EMIT donors->activated(1);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.find<QLineEdit>("repairDonor")->text().endsWith(u"/global_step3"_s));
+        QVERIFY(ui.find<ChangeSetPanel>("changeSet")->preview().plan != nullptr);
+        QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"/global_step3"_s));
+        if (const QByteArray to = qgetenv("SHARDSCOPE_PICTURES"); !to.isEmpty())
+            QVERIFY(ui.window().grab().save(QString::fromLocal8Bit(to) + u"/repair.png"_s));
+    }
+
+    void theBannerLeadsToTheRepair()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(brokenSample(ui)));
+        auto* page = ui.find<QWidget>("overviewPage");
+        auto* repair = page->findChild<QPushButton*>(u"messageAction"_s);
+        QTRY_VERIFY(repair != nullptr && repair->isVisible());
+        repair->click();
+        QVERIFY(ui.settle());
+        QTRY_VERIFY(ui.find<ChangeSetPanel>("changeSet")->isVisible());
+        QVERIFY(ui.settle());
+        QVERIFY(ui.find<ChangeSetPanel>("changeSet")->preview().plan != nullptr);
     }
 
     void choicesMakeAnotherPlan()
@@ -150,6 +196,30 @@ private Q_SLOTS:
         QVERIFY(panel->preview().plan == nullptr);
         panel->apply(ui.folder(u"repaired"_s));
         QVERIFY(ui.window().jobs().jobs().isEmpty());
+    }
+
+private:
+    /// The page of the repaired copy offers to undo it, and the source is written again.
+    static void undo(WindowFixture& ui, const QMap<QString, QByteArray>& before)
+    {
+        ui.window().showPage(u"findings"_s);
+        QTRY_VERIFY(ui.find<MessageBar>("findingsMessages")->isVisible());
+        ui.find<MessageBar>("findingsMessages")->findChild<QPushButton*>(u"messageAction"_s)->click();
+        auto* ask = ui.find<QInputDialog>("undoFolderDialog");
+        QVERIFY(ask != nullptr);
+        QVERIFY(ask->textValue().endsWith(u"repaired-unrepaired"_s));
+        ask->setTextValue(ui.folder(u"undone"_s));
+        ask->accept();
+        const Job* undo = ui.window().jobs().jobs().last();
+        QCOMPARE(ui.window().jobs().jobs().size(), 2);
+        QTRY_VERIFY_WITH_TIMEOUT(!undo->isActive(), 60'000);
+        QVERIFY2(undo->state() == JobState::Succeeded, describe(undo->error()).c_str());
+        auto undone = contentsOf(ui.folder(u"undone/global_step6"_s));
+        for (auto file = before.begin(); file != before.end(); ++file) {
+            const QString name = file.key().section(u'/', -1);
+            if (file.key().contains(u"/global_step6/"_s))
+                QCOMPARE(undone.value(ui.folder(u"undone/global_step6/"_s) % name), file.value());
+        }
     }
 };
 

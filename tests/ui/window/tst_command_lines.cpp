@@ -85,10 +85,10 @@ private Q_SLOTS:
         place.open.roots = {"/node2"};
         RepairOptions options;
         options.fixes = {"rank-missing"};
-        QCOMPARE(
-            repairCommand(place, options), u"shardscope repair /run DST --fix rank-missing --root /node2"_s);
+        QCOMPARE(repairCommand(place, options, u"/copy"_s),
+            u"shardscope repair /run /copy --fix rank-missing --root /node2"_s);
         place.open.salvage = true; // the verb has no --donor
-        QVERIFY(!repairCommand(place, options).contains(u"--donor"_s));
+        QVERIFY(!repairCommand(place, options, {}).contains(u"--donor"_s));
     }
 
     void weightsInAFileAreExportedByTheCommand()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/plans/repair_preview.h"
 
+#include "core/engine/write/preflight.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/text/text.h"
 
@@ -17,22 +18,39 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Repair)
 };
 
+/// Whether the plan can be written into the run folder `target`.
+Status checkRepairTarget(io::FileSystem& files, const RepairPlan& plan, const io::Path& target)
+{
+    if (target.empty() || target.is_relative())
+        return fail(ErrorCode::Usage,
+            Words::tr("The folder of the copy must be an absolute path.").toStdString(), target.native());
+    SHARDSCOPE_CHECK(checkPlaces(files, target, plan.source()->runFolder));
+    if (files.stat(target / plan.targetName()).has_value())
+        return fail(ErrorCode::TargetExists,
+            Words::tr("The folder has a tag of this name already.").toStdString(),
+            (target / plan.targetName()).native(), Words::tr("Choose another folder.").toStdString());
+    return checkSpace(files, target, plan.writesBytes(), plan.files().size());
+}
+
 } // namespace
 
 RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
-    const std::stop_token& token)
+    const io::Path& target, const std::stop_token& token)
 {
     JobContext job(token);
     RepairPreview preview;
     auto plan = planRepair(files, place.path, place.open, options, job);
-    if (plan)
-        preview.plan = std::move(*plan);
-    else
+    if (!plan) {
         preview.problem = std::move(plan).error();
+        return preview;
+    }
+    preview.plan = std::move(*plan);
+    if (auto status = checkRepairTarget(files, *preview.plan, target); !status)
+        preview.problem = std::move(status).error();
     return preview;
 }
 
-QString repairCommand(const CheckPlace& place, const RepairOptions& options)
+QString repairCommand(const CheckPlace& place, const RepairOptions& options, const QString& target)
 {
     QStringList codes;
     for (const std::string& code : options.fixes)
@@ -40,7 +58,7 @@ QString repairCommand(const CheckPlace& place, const RepairOptions& options)
     CheckPlace named = place;
     named.open.salvage = false; // `repair` has no --donor
     ShellCommand command(u"repair"_s, sourceWords(named));
-    command.argument(u"DST"_s)
+    command.argument(target.isEmpty() ? u"DST"_s : target)
         .option(u"--fix"_s, codes.join(u','))
         .options(u"--set"_s, options.values)
         .optionIfAny(u"--from"_s, options.donor);

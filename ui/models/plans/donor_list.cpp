@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/plans/donor_list.h"
+
+#include "core/base/parallel.h"
+#include "core/engine/verify/run_tags.h"
+#include "ui/text/text.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr size_t kMaxDonors = 12;
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::DonorList)
+};
+
+QString stepText(const TagSummary& tag, std::optional<int64_t> own)
+{
+    if (!tag.steps.globalSteps)
+        return {};
+    const int64_t step = *tag.steps.globalSteps;
+    const QString text = Words::tr("step %1").arg(step);
+    if (!own || step == *own)
+        return text;
+    return text % u", "_s
+        % (step < *own ? Words::tr("%1 before").arg(*own - step) : Words::tr("%1 after").arg(step - *own));
+}
+
+QString stateText(const TagSummary& tag)
+{
+    if (tag.error)
+        return Words::tr("cannot be read");
+    const size_t errors = tag.count(Severity::Error);
+    return errors == 0 ? Words::tr("complete")
+        : errors == 1  ? Words::tr("1 error")
+                       : Words::tr("%1 errors").arg(errors);
+}
+
+} // namespace
+
+std::vector<DonorChoice> listDonors(
+    io::FileSystem& files, const CheckPlace& place, const std::stop_token& token)
+{
+    std::vector<DonorChoice> donors;
+    JobContext job(token);
+    const auto run = tagsOf(files, place.path, job);
+    if (!run)
+        return donors;
+    TagReader reader(files, *run, defaultJobs(), job);
+    const std::string own = place.tagFolder.filename().native();
+    const auto isOwn = std::find(run->names.begin(), run->names.end(), own);
+    const auto at = isOwn - run->names.begin();
+    std::vector<size_t> order;
+    for (size_t i = 0; i < run->names.size(); ++i) {
+        if (run->names[i] != own)
+            order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [at](size_t a, size_t b) {
+        return std::abs(static_cast<ptrdiff_t>(a) - at) < std::abs(static_cast<ptrdiff_t>(b) - at);
+    });
+    std::optional<int64_t> step;
+    if (isOwn != run->names.end()) {
+        if (const auto summary = reader.summarize(own))
+            step = summary->steps.globalSteps;
+    }
+    for (size_t i = 0; i < std::min(order.size(), kMaxDonors); ++i) {
+        const auto tag = reader.summarize(run->names[order[i]]);
+        if (!tag)
+            break; // cancelled
+        QStringList facts{toText(tag->tag), stepText(*tag, step), stateText(*tag)};
+        facts.removeAll(QString());
+        donors.push_back(
+            {QString::fromStdString(tag->folder.native()), facts.join(u" · "_s), tag->isComplete()});
+    }
+    return donors;
+}
+
+} // namespace shardscope::ui
