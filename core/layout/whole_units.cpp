@@ -3,13 +3,13 @@
 
 namespace shardscope {
 
-std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint, ParamRole role)
+std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint)
 {
     std::vector<const WholeTensor*> tensors;
     for (const WholeTensor& tensor : checkpoint.whole) {
         const Parameter& param = checkpoint.params[index(tensor.param)];
         // An alias has its owner's unit.
-        if (param.unit == kNoUnit && param.sharedWith == kNoParam && param.role == role)
+        if (param.unit == kNoUnit && param.sharedWith == kNoParam)
             tensors.push_back(&tensor);
     }
     return tensors;

@@ -11,7 +11,7 @@ namespace shardscope {
 /// Tensors that are stored whole, of parameters that no unit has: buffers, the frozen parameters of ZeRO-1
 /// and 2, files of weights alone. In the order of their parameters. 16-bit copies of parameters in units are
 /// left out.
-std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint, ParamRole role);
+std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint);
 
 /// Such a tensor as a unit of one parameter and one rank, so that it can be drawn like others
 /// (UnitKind::Whole, no group). It has the tensor's state. Where elements are not in row-major order in the

@@ -3,6 +3,9 @@
 // through all pages, scrolls, filters, sorts, hovers. Prints figures only.
 #include "tests/bench/event_watcher.h"
 
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/reshard_form.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/model_roles.h"
 #include "ui/pages/explorer_panel.h"
@@ -56,6 +59,7 @@ public:
         useMap();
         useTensor();
         useExplorer();
+        useDialogs();
         if (!other.isEmpty())
             step(u"compare"_s, [&] { m_window.compareWith(other, true); });
     }
@@ -175,6 +179,54 @@ private:
         m_watcher.begin(u"explorer: walking"_s);
         for (int i = 0; i < 60; ++i)
             key(tree, Qt::Key_Down);
+        settle();
+    }
+
+    /// Opens a dialog that plans, until its plan and maps are shown.
+    template <class Dialog>
+    Dialog* planIn(const QString& name, Dialog* (MainWindow::*open)())
+    {
+        Dialog* dialog = nullptr;
+        m_watcher.begin(name);
+        m_watcher.call(name, [&] { dialog = (m_window.*open)(); });
+        m_watcher.runUntil(
+            [&] { return dialog == nullptr || dialog->preview().plan || dialog->preview().problem; });
+        for (int i = 0; i < 40; ++i)
+            QCoreApplication::processEvents(QEventLoop::AllEvents, 5);
+        return dialog;
+    }
+
+    void useDialogs()
+    {
+        ReshardDialog* reshard = planIn(u"reshard: opening"_s, &MainWindow::showReshardDialog);
+        if (reshard != nullptr) {
+            const auto maps = reshard->findChildren<LayoutMapView*>();
+            m_watcher.runUntil([&] {
+                return std::none_of(maps.begin(), maps.end(), [](const auto* map) { return map->isBusy(); });
+            });
+            m_watcher.begin(u"reshard: hovering"_s);
+            for (LayoutMapView* map : maps) {
+                for (int i = 0; i < 100; ++i) {
+                    MapCanvas* canvas = map->canvas();
+                    const QPointF at(canvas->width() * i / 100.0, canvas->height() * (i % 10) / 10.0);
+                    QMouseEvent move(
+                        QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+                    QCoreApplication::sendEvent(canvas, &move);
+                    QCoreApplication::processEvents();
+                }
+            }
+            m_watcher.begin(u"reshard: another number of GPUs"_s);
+            for (const uint32_t ranks : {48U, 96U}) {
+                m_watcher.call(u"setWorldSize"_s, [&] { reshard->form()->setWorldSize(ranks); });
+                for (int i = 0; i < 200; ++i)
+                    QCoreApplication::processEvents(QEventLoop::AllEvents, 10);
+            }
+            reshard->reject();
+        }
+        if (ExportDialog* exports = planIn(u"export: opening"_s, &MainWindow::showExportDialog))
+            exports->reject();
+        m_watcher.begin(u"findings"_s);
+        m_watcher.call(u"findings"_s, [&] { m_window.showPage(u"findings"_s); });
         settle();
     }
 

@@ -8,6 +8,7 @@
 #include "ui/dialogs/plan_saver.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/dialogs/reshard_maps.h"
+#include "ui/jobs/free_later.h"
 #include "ui/models/plans/plan_file.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/plan_text.h"
@@ -234,7 +235,7 @@ void ReshardDialog::help(int action)
 
 void ReshardDialog::showSource()
 {
-    m_maps->setBefore({nullptr, nowText(*m_source), {}}); // until it is made
+    m_maps->setBefore({nullptr, nullptr, nowText(*m_source), {}}); // until it is made
     m_merger.run<ReshardMaps::Side>(
         [source = m_source](const std::stop_token&, const std::function<void(ReshardMaps::Side)>& deliver) {
             // The plan's map has no tensors that every rank keeps whole either.
@@ -244,7 +245,8 @@ void ReshardDialog::showSource()
             size_t subGroups = 0;
             for (const ParamGroup& group : source->groups)
                 subGroups = std::max(subGroups, subGroupsOf(*source, group));
-            deliver({shown, withSubGroups(nowText(*source), subGroups), rankLoad(*source)});
+            deliver({freedOnWorker<const Checkpoint>(shown), freedOnWorker(paramLooks(*shown)),
+                withSubGroups(nowText(*source), subGroups), rankLoad(*source)});
         },
         [this](const ReshardMaps::Side& side) { m_maps->setBefore(side); });
 }
@@ -257,7 +259,7 @@ void ReshardDialog::showTarget()
         title = isUniversal(plan->targetKind())
             ? tr("Then: universal folder")
             : withSubGroups(gpusText(tr("Then: %1"), plan->worldSize()), m_preview.subGroups);
-    m_maps->setAfter({m_preview.target, title, m_preview.load});
+    m_maps->setAfter({m_preview.target, m_preview.looks, title, m_preview.load});
 }
 
 void ReshardDialog::showFacts()

@@ -174,7 +174,7 @@ void ReshardMaps::setAfter(const Side& side)
 void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
 {
     title->setText(side.checkpoint ? side.title % u" · "_s % loadText(side.load) : side.title);
-    map->setCheckpoint(side.checkpoint);
+    map->setCheckpoint(side.checkpoint, side.looks);
     map->setColourMode(m_before->colourMode());
     useOneScale();
     updateFlow();

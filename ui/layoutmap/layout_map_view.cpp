@@ -152,7 +152,7 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
     m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
     m_names = m_checkpoint ? std::make_shared<const MapNames>(m_checkpoint) : nullptr;
     m_sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
-    m_states = m_checkpoint ? mapStates(*m_checkpoint) : std::vector<std::string>{};
+    m_states = m_checkpoint ? mapStates(*m_checkpoint, m_sections) : std::vector<std::string>{};
     m_findings.clear();
     if (!sameRun) {
         useDefaults();
@@ -161,7 +161,22 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
         m_subject.section.reset();
     }
     m_header->setChoices(m_checkpoint, m_sections, m_states);
+    readNames();
     showSections(sameRun);
+}
+
+void LayoutMapView::readNames()
+{
+    m_nameReader.cancel();
+    if (!m_names || m_names->isRead()) {
+        return;
+    }
+    m_nameReader.run<bool>(
+        [names = m_names](const std::stop_token&, const std::function<void(bool)>& deliver) {
+            names->readAhead();
+            deliver(true);
+        },
+        [this](bool) { m_layers->update(); });
 }
 
 void LayoutMapView::useDefaults()
@@ -382,9 +397,9 @@ void LayoutMapView::showSections(bool keepZoom)
         m_subject.state = m_states.front();
     }
     const auto make
-        = [checkpoint = m_checkpoint, subject = m_subject,
+        = [checkpoint = m_checkpoint, sections = m_sections, subject = m_subject,
               shared = MapSource::Shared{.looks = m_looks, .names = m_names}, findings = m_findings] {
-              return std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
+              return std::make_shared<const MapStack>(checkpoint, sections, subject, shared, findings);
           };
     if (!needsWorker()) {
         setStack(make(), keepZoom);
@@ -401,7 +416,7 @@ void LayoutMapView::showSections(bool keepZoom)
 
 bool LayoutMapView::isBusy() const
 {
-    return m_maker.isRunning() || m_canvas->tilesUnderWay() > 0;
+    return m_maker.isRunning() || m_nameReader.isRunning() || m_canvas->tilesUnderWay() > 0;
 }
 
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)

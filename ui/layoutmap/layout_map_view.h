@@ -91,6 +91,8 @@ private:
     void arrangeChildren();
     void connectChildren();
     void applyTheme();
+    /// Reads layers from names on a worker, and then shows them.
+    void readNames();
     void showSections(bool keepZoom);
     /// Whether the sections have so many parts that they are made on a worker.
     [[nodiscard]] bool needsWorker() const;
@@ -123,6 +125,7 @@ private:
     MapStyle m_style;
     MapBookmarks m_bookmarks;
     LatestOnly m_maker{WorkLength::Short}; ///< of sections
+    LatestOnly m_nameReader{WorkLength::Short};
 
     MapViewport* m_viewport;
     MapHeader* m_header = nullptr;

@@ -75,6 +75,9 @@ void MapLayerStrip::paintEvent(QPaintEvent* /*event*/)
         return;
     }
     const MapSource& source = m_stack->source(m_row.section);
+    if (!source.hasReadNames()) {
+        return; // the map is drawn again when a worker has read them
+    }
     const MapGeometry& geometry = m_viewport->geometry(m_row.section);
     const double ratio = devicePixelRatioF();
     const auto runs = layerRuns(

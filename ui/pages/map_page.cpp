@@ -9,6 +9,8 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -58,7 +60,11 @@ void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr
 {
     m_checkpoint = checkpoint;
     m_marked.reset(); // the map forgets them
-    const bool hasSections = checkpoint && !mapSections(*checkpoint).empty();
+    // Most checkpoints have units; only for others all tensors are looked at.
+    const bool hasSections = checkpoint
+        && (std::any_of(checkpoint->units.begin(), checkpoint->units.end(),
+                [](const FlatUnit& unit) { return !unit.states.empty(); })
+            || !mapSections(*checkpoint).empty());
     m_map->setCheckpoint(hasSections ? checkpoint : nullptr, hasSections ? looks : nullptr);
     m_map->setVisible(hasSections);
     m_empty->setVisible(!hasSections);

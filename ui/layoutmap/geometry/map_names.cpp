@@ -62,6 +62,12 @@ void MapNames::read() const
             previous = hue;
         }
     }
+    m_isRead.store(true, std::memory_order_release);
+}
+
+void MapNames::readAhead() const
+{
+    std::call_once(m_read, [this] { read(); });
 }
 
 uint8_t MapNames::hueOf(ParamId param) const

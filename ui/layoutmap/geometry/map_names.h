@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/checkpoint.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -27,12 +28,17 @@ public:
     [[nodiscard]] uint32_t highestLayer() const;
     /// Whether any name has a layer. Looks at names until one has: cheap for models, which have layers.
     [[nodiscard]] bool hasLayers() const;
+    /// Whether the names were read: then the functions above return at once. See readAhead().
+    [[nodiscard]] bool isRead() const { return m_isRead.load(std::memory_order_acquire); }
+    /// Reads them, for a worker.
+    void readAhead() const;
 
 private:
     void read() const;
 
     CheckpointPtr m_checkpoint;
     mutable std::once_flag m_read;
+    mutable std::atomic<bool> m_isRead = false;
     mutable std::vector<uint8_t> m_hues; ///< index = ParamId
     mutable std::vector<uint32_t> m_layers;
     mutable uint32_t m_highestLayer = 0;

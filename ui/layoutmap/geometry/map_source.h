@@ -113,6 +113,7 @@ public:
     [[nodiscard]] uint8_t hueOf(ParamId param) const { return m_names->hueOf(param); }
     [[nodiscard]] uint32_t layerOf(ParamId param) const { return m_names->layerOf(param); }
     [[nodiscard]] uint32_t highestLayer() const { return m_names->highestLayer(); }
+    [[nodiscard]] bool hasReadNames() const { return m_names->isRead(); }
 
     /// The name as display text; invalid bytes replaced.
     [[nodiscard]] QString nameOf(ParamId param) const;

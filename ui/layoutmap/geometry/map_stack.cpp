@@ -4,6 +4,7 @@
 #include "core/layout/whole_units.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shardscope::ui {
 
@@ -42,15 +43,19 @@ std::vector<MapSectionContent> mapSections(const Checkpoint& checkpoint)
         sections.back().units.push_back(UnitId{i});
         last = &unit;
     }
+    const std::vector<const WholeTensor*> outside = tensorsOutsideUnits(checkpoint);
     for (const ParamRole role : {ParamRole::Trainable, ParamRole::Frozen, ParamRole::Buffer}) {
-        auto tensors = tensorsOutsideUnits(checkpoint, role);
+        std::vector<const WholeTensor*> tensors;
+        std::copy_if(outside.begin(), outside.end(), std::back_inserter(tensors),
+            [&](const WholeTensor* tensor) { return checkpoint.params[index(tensor->param)].role == role; });
         if (!tensors.empty())
             sections.push_back({.units = {}, .tensors = std::move(tensors)});
     }
     return sections;
 }
 
-std::vector<std::string> mapStates(const Checkpoint& checkpoint)
+std::vector<std::string> mapStates(
+    const Checkpoint& checkpoint, const std::vector<MapSectionContent>& sections)
 {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
@@ -61,8 +66,8 @@ std::vector<std::string> mapStates(const Checkpoint& checkpoint)
         for (const UnitState& state : unit.states)
             add(state.name);
     }
-    for (const ParamRole role : {ParamRole::Trainable, ParamRole::Frozen, ParamRole::Buffer}) {
-        for (const WholeTensor* tensor : tensorsOutsideUnits(checkpoint, role))
+    for (const MapSectionContent& section : sections) {
+        for (const WholeTensor* tensor : section.tensors)
             add(tensor->state);
     }
     return names;
@@ -70,6 +75,12 @@ std::vector<std::string> mapStates(const Checkpoint& checkpoint)
 
 MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSource::Shared shared,
     std::span<const Finding> more)
+    : MapStack(checkpoint, mapSections(*checkpoint), subject, std::move(shared), more)
+{
+}
+
+MapStack::MapStack(CheckpointPtr checkpoint, const std::vector<MapSectionContent>& sections,
+    const MapSubject& subject, MapSource::Shared shared, std::span<const Finding> more)
     : m_checkpoint(std::move(checkpoint))
     , m_projection(subject.projection)
 {
@@ -78,7 +89,6 @@ MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSourc
     if (!shared.names)
         shared.names = std::make_shared<const MapNames>(m_checkpoint);
     const PlacedFindings findings(*m_checkpoint, more);
-    const auto sections = mapSections(*m_checkpoint);
     for (uint32_t number = 0; number < sections.size(); ++number) {
         if (subject.section && *subject.section != number)
             continue;

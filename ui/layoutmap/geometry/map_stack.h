@@ -23,7 +23,8 @@ struct MapSectionContent {
 /// parameters and buffers that are stored whole, and weights alone, come last, with a section for each kind.
 std::vector<MapSectionContent> mapSections(const Checkpoint& checkpoint);
 /// Names of the states that sections have, in order of first use.
-std::vector<std::string> mapStates(const Checkpoint& checkpoint);
+std::vector<std::string> mapStates(
+    const Checkpoint& checkpoint, const std::vector<MapSectionContent>& sections);
 
 /// What a map shows of a checkpoint.
 struct MapSubject {
@@ -41,6 +42,9 @@ public:
 
     MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSource::Shared shared,
         std::span<const Finding> more = {});
+    /// `sections` are mapSections() of the checkpoint, which takes a scan of its tensors.
+    MapStack(CheckpointPtr checkpoint, const std::vector<MapSectionContent>& sections,
+        const MapSubject& subject, MapSource::Shared shared, std::span<const Finding> more);
 
     [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(m_sections.size()); }
     [[nodiscard]] const MapSourcePtr& sourcePtr(uint32_t section) const { return m_sections[section]; }

@@ -7,6 +7,7 @@
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/replaced_files.h"
 #include "core/plan/export/adapter_config.h"
+#include "ui/jobs/free_later.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/jobs/stored_jobs.h"
 #include "ui/text/plan_text.h"
@@ -94,7 +95,7 @@ ExportPreview previewExport(
         preview.problem = std::move(plan).error();
         return preview;
     }
-    preview.plan = std::move(*plan);
+    preview.plan = freedOnWorker(std::move(*plan));
     if (!place) {
         preview.problem = place.error();
         return preview;

@@ -2,6 +2,7 @@
 #include "ui/models/plans/repair_preview.h"
 
 #include "core/engine/write/preflight.h"
+#include "ui/jobs/free_later.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/text/text.h"
 
@@ -44,7 +45,7 @@ RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, cons
         preview.problem = std::move(plan).error();
         return preview;
     }
-    preview.plan = std::move(*plan);
+    preview.plan = freedOnWorker(std::move(*plan));
     if (auto status = checkRepairTarget(files, *preview.plan, target); !status)
         preview.problem = std::move(status).error();
     return preview;

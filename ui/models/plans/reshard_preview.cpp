@@ -6,6 +6,7 @@
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/engine/write/preflight.h"
 #include "core/plan/emit/zenflow_form.h"
+#include "ui/jobs/free_later.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/jobs/stored_jobs.h"
 #include "ui/models/whole_groups.h"
@@ -155,13 +156,15 @@ ReshardPreview previewReshard(
         preview.problem = std::move(plan).error();
         return preview;
     }
-    preview.plan = std::move(*plan);
+    preview.plan = freedOnWorker(std::move(*plan));
     preview.target = plannedCheckpoint(*preview.plan);
     for (const ParamGroup& group : preview.target->groups)
         preview.subGroups = std::max(preview.subGroups, subGroupsOf(*preview.target, group));
     preview.load = rankLoad(*preview.target);
+    preview.looks = freedOnWorker(paramLooks(*preview.target));
     if (hasSplitGroups(*preview.target))
         preview.target = withWholeGroups(*preview.target);
+    preview.target = freedOnWorker(preview.target);
     if (auto places = checkDestination(files, *source, wish.destination); !places) {
         preview.problem = std::move(places).error();
         return preview;

@@ -5,6 +5,7 @@
 // command line. It uses ui/{models,jobs,text}, core/engine/write, core/plan and lower rooms. Start with
 // ReshardWish and previewReshard().
 
+#include "core/layout/map_query.h"
 #include "core/layout/rank_load.h"
 #include "core/plan/reshard/reshard.h"
 #include "ui/jobs/shell_words.h"
@@ -34,6 +35,7 @@ struct ReshardPreview {
     CheckpointPtr target;
     size_t subGroups = 0; ///< of the target's param group with the most
     RankLoad load; ///< of the target
+    ParamLooksPtr looks; ///< of the target
     std::optional<uint64_t> freeBytes; ///< at the destination
     bool targetExists = false;
     bool resumes = false; ///< an interrupted job of this plan is continued
