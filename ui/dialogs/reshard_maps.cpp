@@ -55,9 +55,11 @@ QString rangeText(const RankLoad& load)
 
 QString loadText(const RankLoad& load)
 {
-    QString text = ReshardMaps::tr("%1 a GPU").arg(rangeText(load)) % u" · "_s;
+    const QString text = ReshardMaps::tr("%1 a GPU").arg(rangeText(load)) % u" · "_s;
     if (load.padding == 0)
         return text % ReshardMaps::tr("no padding");
+    if (load.padding == 1)
+        return text % ReshardMaps::tr("padding 1 element");
     const double share
         = 100.0 * static_cast<double>(load.padding) / static_cast<double>(load.elements + load.padding);
     return text
@@ -173,7 +175,9 @@ void ReshardMaps::setAfter(const Side& side)
 
 void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
 {
-    title->setText(side.checkpoint ? side.title % u" · "_s % loadText(side.load) : side.title);
+    // Nothing is distributed over GPUs in universal folders and distributed checkpoints.
+    const bool hasRanks = side.checkpoint && !isConverted(side.checkpoint->kind);
+    title->setText(hasRanks ? side.title % u" · "_s % loadText(side.load) : side.title);
     map->setCheckpoint(side.checkpoint, side.looks);
     map->setColourMode(m_before->colourMode());
     useOneScale();

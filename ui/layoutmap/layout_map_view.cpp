@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
+#include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_header.h"
 #include "ui/layoutmap/map_interaction.h"
@@ -58,6 +59,8 @@ void LayoutMapView::makeChildren()
     m_rowBar = new MapScrollBar(Qt::Vertical, m_viewport, this);
     m_columnBar = new MapScrollBar(Qt::Horizontal, m_viewport, this);
     m_legend = new MapLegend(this);
+    m_files = new FileMap(*m_theme, this);
+    m_files->hide();
     setFocusProxy(m_canvas);
 }
 
@@ -77,6 +80,7 @@ void LayoutMapView::arrangeChildren()
     layout->addWidget(m_rowBar, 5, 3);
     layout->addWidget(m_columnBar, 6, 1);
     layout->addWidget(m_legend, 7, 0, 1, 4);
+    layout->addWidget(m_files, 5, 0, 3, 4); // in their place
     layout->setRowStretch(5, 1);
     layout->setColumnStretch(1, 1);
 }
@@ -87,9 +91,15 @@ void LayoutMapView::connectChildren()
     connect(m_header, &MapHeader::sectionChosen, this, &LayoutMapView::setSection);
     connect(m_header, &MapHeader::stateChosen, this,
         [this](const QString& state) { setState(std::string_view(state.toStdString())); });
-    connect(m_header, &MapHeader::projectionChosen, this, &LayoutMapView::setProjection);
+    connect(m_header, &MapHeader::projectionChosen, this, [this](MapQuery::Projection projection) {
+        setFilesShown(false);
+        setProjection(projection);
+    });
+    connect(m_header, &MapHeader::filesChosen, this, [this] { setFilesShown(true); });
+    connect(m_files, &FileMap::switchWanted, this, &LayoutMapView::switchProjection);
     connect(m_header, &MapHeader::modeChosen, this, &LayoutMapView::setColourMode);
     connect(m_header, &MapHeader::fitRequested, m_viewport, &MapViewport::fit);
+    connect(m_header, &MapHeader::fitRequested, m_files, &FileMap::fit);
     connect(m_legend, &MapLegend::classToggled, this, &LayoutMapView::toggleClass);
     connect(m_canvas, &MapCanvas::overviewChanged, m_minimap, &MapMinimap::setOverview);
     connect(m_interaction, &MapInteraction::hoveredChanged, this, [this](const auto& point) {
@@ -111,10 +121,7 @@ void LayoutMapView::connectChildren()
     connect(m_interaction, &MapInteraction::rowPinWanted, this, &LayoutMapView::pinRow);
     connect(m_interaction, &MapInteraction::markWanted, this, &LayoutMapView::toggleMark);
     connect(m_interaction, &MapInteraction::nextMarkWanted, this, &LayoutMapView::goToNextMark);
-    connect(m_interaction, &MapInteraction::projectionSwitchWanted, this, [this] {
-        setProjection(projection() == MapQuery::Projection::Partitions ? MapQuery::Projection::Unrolled
-                                                                       : MapQuery::Projection::Partitions);
-    });
+    connect(m_interaction, &MapInteraction::projectionSwitchWanted, this, &LayoutMapView::switchProjection);
     connect(m_gutter, &RankGutter::rowClicked, m_link, &MapSelectionLink::selectRow);
     connect(m_gutter, &RankGutter::headerClicked, m_viewport, &MapViewport::toggleFolded);
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
@@ -161,6 +168,7 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
         m_subject.section.reset();
     }
     m_header->setChoices(m_checkpoint, m_sections, m_states);
+    m_files->setCheckpoint(m_checkpoint);
     readNames();
     showSections(sameRun);
 }
@@ -258,12 +266,13 @@ void LayoutMapView::setColourMode(MapColourMode mode)
 {
     m_style.mode = mode;
     applyStyle();
-    m_header->show(m_subject, m_style.mode);
+    showChoices();
 }
 
 void LayoutMapView::setSelection(Selection* selection)
 {
     m_link->setSelection(selection);
+    m_files->setSelection(selection);
 }
 
 void LayoutMapView::setCompact(bool compact, bool withTotals)
@@ -303,7 +312,7 @@ void LayoutMapView::setDifferences(DifferenceMarksPtr differences)
         m_style.mode = MapColourMode::Kind;
     }
     applyStyle();
-    m_header->show(m_subject, m_style.mode);
+    showChoices();
 }
 
 void LayoutMapView::applyStyle()
@@ -352,7 +361,7 @@ void LayoutMapView::updateTotals()
     // In narrow windows the cells need the room more.
     constexpr int kLeastForCells = 300;
     const int rest = width() - m_gutter->sizeHint().width() - m_totals->sizeHint().width();
-    m_totals->setHidden(!m_withTotals || rest < kLeastForCells);
+    m_totals->setHidden(m_showsFiles || !m_withTotals || rest < kLeastForCells);
 }
 
 void LayoutMapView::resizeEvent(QResizeEvent* event)
@@ -416,7 +425,8 @@ void LayoutMapView::showSections(bool keepZoom)
 
 bool LayoutMapView::isBusy() const
 {
-    return m_maker.isRunning() || m_nameReader.isRunning() || m_canvas->tilesUnderWay() > 0;
+    return m_files->isBusy() || m_maker.isRunning() || m_nameReader.isRunning()
+        || m_canvas->tilesUnderWay() > 0;
 }
 
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
@@ -428,13 +438,13 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     m_minimap->setStack(stack);
     m_gutter->setStack(stack);
     m_layers->setStack(stack);
-    m_layers->setHidden(m_compact || !hasLayers());
+    m_layers->setHidden(m_showsFiles || m_compact || !hasLayers());
     m_totals->setStack(stack);
     m_pinned->setStack(stack);
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
     m_rowBar->setStack(stack);
     m_legend->setStack(stack);
-    m_header->show(m_subject, m_style.mode);
+    showChoices();
     updateMargins();
     if (!keepZoom || !sameSizes) {
         m_viewport->setWhole(sizes);

@@ -13,6 +13,7 @@
 
 namespace shardscope::ui {
 
+class FileMap;
 class MapHeader;
 class MapInteraction;
 class MapLayerStrip;
@@ -51,6 +52,9 @@ public:
     /// A name that no unit has is the first one's.
     void setState(std::string_view state);
     void setProjection(MapQuery::Projection projection);
+    /// Shows files as rows (FileMap) in place of ranks.
+    void setFilesShown(bool shown);
+    [[nodiscard]] bool showsFiles() const { return m_showsFiles; }
     void setColourMode(MapColourMode mode);
     /// Findings of the check, besides those from opening the checkpoint.
     void setFindings(std::vector<Finding> findings);
@@ -99,6 +103,8 @@ private:
     void setStack(const MapStackPtr& stack, bool keepZoom);
     [[nodiscard]] std::vector<MapLayout::Size> sizesOf(const MapStackPtr& stack) const;
     void useDefaults();
+    void switchProjection();
+    void showChoices();
     void updateMargins();
     void updateTotals();
     [[nodiscard]] bool hasLayers() const;
@@ -141,6 +147,8 @@ private:
     MapScrollBar* m_rowBar = nullptr;
     MapScrollBar* m_columnBar = nullptr;
     MapLegend* m_legend = nullptr;
+    FileMap* m_files = nullptr;
+    bool m_showsFiles = false;
     std::vector<uint64_t> m_fullWidths;
     bool m_compact = false;
     bool m_withTotals = true;

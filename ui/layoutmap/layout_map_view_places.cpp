@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
+#include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/geometry/map_navigation.h"
+#include "ui/layoutmap/map_header.h"
 #include "ui/layoutmap/map_interaction.h"
+#include "ui/layoutmap/map_layer_strip.h"
+#include "ui/layoutmap/map_legend.h"
 #include "ui/layoutmap/map_menu.h"
+#include "ui/layoutmap/map_minimap.h"
 #include "ui/layoutmap/map_pinned_rows.h"
+#include "ui/layoutmap/map_rank_totals.h"
 #include "ui/layoutmap/map_ruler.h"
+#include "ui/layoutmap/map_scroll_bar.h"
 #include "ui/layoutmap/map_selection_link.h"
+#include "ui/layoutmap/rank_gutter.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -84,6 +92,51 @@ void LayoutMapView::showMarks()
         = m_canvas->stack() ? m_bookmarks.pointsOf(*m_canvas->stack()) : std::vector<MapSource::Point>{};
     m_canvas->setMarks(marks);
     m_ruler->setMarked(std::move(marks.dropped));
+}
+
+void LayoutMapView::setFilesShown(bool shown)
+{
+    if (shown == m_showsFiles) {
+        return;
+    }
+    m_showsFiles = shown;
+    const bool hadFocus = m_canvas->hasFocus() || m_files->hasFocus();
+    for (QWidget* part :
+        std::initializer_list<QWidget*>{m_ruler, m_gutter, m_canvas, m_rowBar, m_columnBar}) {
+        part->setHidden(shown);
+    }
+    m_minimap->setHidden(shown || m_compact);
+    m_legend->setHidden(shown || m_compact);
+    m_layers->setHidden(shown || m_compact || !hasLayers());
+    m_pinned->setHidden(shown || m_pinned->rows().empty());
+    m_files->setVisible(shown);
+    updateTotals();
+    setFocusProxy(shown ? static_cast<QWidget*>(m_files) : m_canvas);
+    if (hadFocus) {
+        setFocus(Qt::OtherFocusReason);
+    }
+    showChoices();
+}
+
+void LayoutMapView::showChoices()
+{
+    m_header->show(m_subject, m_style.mode);
+    if (m_showsFiles) {
+        m_header->showFiles();
+    }
+}
+
+/// Ranks as rows, all as one line, files as rows, and again.
+void LayoutMapView::switchProjection()
+{
+    if (m_showsFiles) {
+        setFilesShown(false);
+        setProjection(MapQuery::Projection::Partitions);
+    } else if (projection() == MapQuery::Projection::Partitions) {
+        setProjection(MapQuery::Projection::Unrolled);
+    } else {
+        setFilesShown(true);
+    }
 }
 
 } // namespace shardscope::ui

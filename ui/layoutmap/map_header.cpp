@@ -15,6 +15,8 @@ namespace shardscope::ui {
 
 namespace {
 
+constexpr int kFiles = -1; ///< data of its entry; the others' is their projection
+
 /// A caption and its box, which stay together when the header takes several lines.
 QComboBox* addChoice(FlowLayout* layout, const QString& label, const QString& objectName, const QString& tip)
 {
@@ -50,9 +52,10 @@ MapHeader::MapHeader(QWidget* parent)
     m_state = addChoice(
         layout, tr("S&tate"), QStringLiteral("mapState"), tr("Master weights or an optimizer state"));
     m_projection = addChoice(layout, tr("&Rows"), QStringLiteral("mapProjection"),
-        tr("One row per rank, or all ranks as one line (U)"));
+        tr("One row per rank, all ranks as one line, or one row per file (U)"));
     m_projection->addItem(tr("Partitions"), static_cast<int>(MapQuery::Projection::Partitions));
     m_projection->addItem(tr("Unrolled"), static_cast<int>(MapQuery::Projection::Unrolled));
+    m_projection->addItem(tr("Files"), kFiles);
     m_mode = addChoice(layout, tr("&Colour"), QStringLiteral("mapColourMode"), tr("What the colours mean"));
     for (const auto mode : kMapColourModes) {
         m_mode->addItem(MapText::modeName(mode), static_cast<int>(mode));
@@ -69,7 +72,12 @@ MapHeader::MapHeader(QWidget* parent)
     connect(m_state, &QComboBox::activated, this,
         [this](int row) { Q_EMIT stateChosen(m_state->itemText(row)); });
     connect(m_projection, &QComboBox::activated, this, [this](int row) {
-        Q_EMIT projectionChosen(static_cast<MapQuery::Projection>(m_projection->itemData(row).toInt()));
+        const int chosen = m_projection->itemData(row).toInt();
+        if (chosen == kFiles) {
+            Q_EMIT filesChosen();
+        } else {
+            Q_EMIT projectionChosen(static_cast<MapQuery::Projection>(chosen));
+        }
     });
     connect(m_mode, &QComboBox::activated, this,
         [this](int row) { Q_EMIT modeChosen(static_cast<MapColourMode>(m_mode->itemData(row).toInt())); });
@@ -109,10 +117,21 @@ void MapHeader::setComparable(bool comparable)
 
 void MapHeader::show(const MapSubject& subject, MapColourMode mode)
 {
+    for (QComboBox* box : {m_unit, m_state, m_mode}) {
+        box->setEnabled(true);
+    }
     m_unit->setCurrentIndex(subject.section ? static_cast<int>(*subject.section) + 1 : 0);
     m_state->setCurrentText(QString::fromStdString(toValidUtf8(subject.state)));
     m_projection->setCurrentIndex(m_projection->findData(static_cast<int>(subject.projection)));
     m_mode->setCurrentIndex(m_mode->findData(static_cast<int>(mode)));
+}
+
+void MapHeader::showFiles()
+{
+    m_projection->setCurrentIndex(m_projection->findData(kFiles));
+    for (QComboBox* box : {m_unit, m_state, m_mode}) {
+        box->setEnabled(false); // all states of all units are shown, each in its colour
+    }
 }
 
 } // namespace shardscope::ui

@@ -23,12 +23,15 @@ public:
     void setComparable(bool comparable);
     /// Shows the map's current choices without emitting signals.
     void show(const MapSubject& subject, MapColourMode mode);
+    void showFiles();
 
 Q_SIGNALS:
     /// One of mapSections(); unset: all of them.
     void sectionChosen(std::optional<uint32_t> section);
     void stateChosen(const QString& state);
     void projectionChosen(shardscope::MapQuery::Projection projection);
+    /// Files as rows, in place of ranks.
+    void filesChosen();
     void modeChosen(shardscope::ui::MapColourMode mode);
     void fitRequested();
 

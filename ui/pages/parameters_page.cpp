@@ -6,6 +6,7 @@
 #include "ui/widgets/filter_chips.h"
 
 #include <QAction>
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
@@ -54,6 +55,7 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     header->setSectionsClickable(true);
     header->setSortIndicatorShown(true);
     header->setSortIndicator(0, Qt::AscendingOrder);
+    m_table->viewport()->installEventFilter(this);
     header->setContextMenuPolicy(Qt::CustomContextMenu);
     header->setStretchLastSection(false);
     m_summary->setObjectName(u"parameterSummary"_s);
@@ -206,10 +208,11 @@ void ParametersPage::fitName()
     m_fitting = false;
 }
 
-void ParametersPage::resizeEvent(QResizeEvent* event)
+bool ParametersPage::eventFilter(QObject* watched, QEvent* event)
 {
-    Page::resizeEvent(event);
-    fitName();
+    if (watched == m_table->viewport() && event->type() == QEvent::Resize)
+        fitName();
+    return Page::eventFilter(watched, event);
 }
 
 void ParametersPage::showColumnMenu(const QPoint& position)

@@ -42,7 +42,7 @@ Q_SIGNALS:
     void filterWanted(const QString& text);
 
 protected:
-    void resizeEvent(QResizeEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void query();

@@ -115,6 +115,7 @@ void MainWindow::compareWith(const QString& path, bool start)
 void MainWindow::askForPicture()
 {
     showPage(u"map"_s); // the visible map is saved
+    m_map->mapView()->setFilesShown(false); // the map of ranks
     auto* dialog = new QFileDialog(
         this, tr("Save a Picture of the Map"), {}, tr("PNG picture (*.png);;SVG drawing (*.svg)"));
     dialog->setObjectName(u"savePictureDialog"_s);

@@ -86,6 +86,22 @@ void drawScrollBar(const QStyleOptionSlider& bar, QPainter* painter)
     painter->restore();
 }
 
+/// Fusion's frames cannot be seen on a dark ground.
+void drawFrameOnDark(const QStyleOption& option, QPainter* painter)
+{
+    const int ground = option.palette.color(QPalette::Window).lightness();
+    if (ground >= 128 || (option.state & QStyle::State_HasFocus) != 0)
+        return;
+    QColor edge = option.palette.color(QPalette::WindowText);
+    edge.setAlpha(ground == 0 ? 160 : 80); // high contrast
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(edge);
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRoundedRect(QRectF(option.rect).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2);
+    painter->restore();
+}
+
 } // namespace
 
 AppStyle::AppStyle()
@@ -146,17 +162,7 @@ void AppStyle::drawPrimitive(
     QProxyStyle::drawPrimitive(element, option, painter, widget);
     if (element != PE_FrameLineEdit && element != PE_IndicatorCheckBox)
         return;
-    const bool dark = option->palette.color(QPalette::Window).lightness() < 128;
-    if (!dark || (option->state & State_HasFocus) != 0)
-        return;
-    QColor edge = option->palette.color(QPalette::WindowText);
-    edge.setAlpha(80);
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(edge);
-    painter->setBrush(Qt::NoBrush);
-    painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2);
-    painter->restore();
+    drawFrameOnDark(*option, painter);
 }
 
 void AppStyle::drawMenuButton(
@@ -180,6 +186,9 @@ void AppStyle::drawComplexControl(
         drawMenuButton(*qstyleoption_cast<const QStyleOptionToolButton*>(option), painter, widget);
     else
         QProxyStyle::drawComplexControl(control, option, painter, widget);
+    const auto* spin = qstyleoption_cast<const QStyleOptionSpinBox*>(option);
+    if (control == CC_SpinBox && spin != nullptr && spin->frame)
+        drawFrameOnDark(*option, painter);
 }
 
 QRect AppStyle::subControlRect(

@@ -156,6 +156,13 @@ private Q_SLOTS:
             }
         }
         QVERIFY(cells > 100);
+        // In a wide window names get the rest, and nothing scrolls sideways.
+        ui.window().resize(2000, 800);
+        QVERIFY(ui.settle());
+        int width = 0;
+        for (int i = 0; i < kParamColumns; ++i)
+            width += table->isColumnHidden(i) ? 0 : table->columnWidth(i);
+        QCOMPARE(width, table->viewport()->width());
     }
 
     void constantColumnsAreHidden()
