@@ -74,7 +74,9 @@ void CellDelegate::paintWhere(
     filled.setWidth(std::max(2.0, (segment.y() - segment.x()) * track.width()));
     if (filled.right() > track.right())
         filled.moveRight(track.right());
-    painter->fillRect(track, m_theme.colour(ThemeRole::ShareBar));
+    QColor ground = m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::ShareBar);
+    ground.setAlpha(selected ? 80 : 255);
+    painter->fillRect(track, ground);
     painter->fillRect(filled, m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Accent));
 }
 

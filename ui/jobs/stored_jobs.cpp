@@ -31,7 +31,25 @@ io::Path decoded(const QString& text)
     return QByteArray::fromBase64(text.toLatin1()).toStdString();
 }
 
+template <class Plan>
+SavedPlan saved(const Plan& plan, const PlacedCheckpoint& source, const io::Path& destination)
+{
+    SavedPlan out = savePlan(plan, *source.checkpoint, source.place.open.roots, destination);
+    out.salvage = source.place.open.salvage;
+    return out;
+}
+
 } // namespace
+
+SavedPlan savedPlanOf(const ReshardPlan& plan, const PlacedCheckpoint& source, const io::Path& destination)
+{
+    return saved(plan, source, destination);
+}
+
+SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, const io::Path& destination)
+{
+    return saved(plan, source, destination);
+}
 
 QString StoredJobs::recordOf(const WritePlan& plan, const io::Path& destination)
 {

@@ -3,6 +3,7 @@
 
 #include "core/engine/write/clean.h"
 #include "core/plan/saved/saved_plan.h"
+#include "ui/jobs/check_run.h"
 
 #include <QList>
 #include <QString>
@@ -12,6 +13,10 @@
 #include <vector>
 
 namespace shardscope::ui {
+
+/// The saved form of a plan. `destination`: what the command line calls DST.
+SavedPlan savedPlanOf(const ReshardPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
+SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
 
 /// A job that began and is not known to have ended well: its plan is kept in a file, so that it can be
 /// continued after the window was closed or the machine stopped.

@@ -116,6 +116,8 @@ private:
     void connectJobs();
     [[nodiscard]] StoredJobs storedJobs() const;
     [[nodiscard]] std::shared_ptr<const JobStore> storeOf(std::function<SavedPlan()> plan) const;
+    /// Starts a job that writes to `target`, and remembers where.
+    void startWriting(Job* job, const Checkpoint& source, const io::Path& target);
     /// Removes what a job has finished, and its card.
     void discardJob(Job* job);
     void fillRecentMenu();

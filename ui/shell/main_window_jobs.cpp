@@ -20,6 +20,22 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+/// How to run a plan, as the choices of its dialog say.
+template <class Wish>
+ExecuteOptions executeOptions(const Checkpoint& source, const io::Path& folder, const Wish& wish)
+{
+    ExecuteOptions options;
+    options.destination = folder;
+    options.sourceRunFolder = source.runFolder;
+    options.verify = wish.verify;
+    options.force = wish.force;
+    return options;
+}
+
+} // namespace
+
 StoredJobs MainWindow::storedJobs() const
 {
     return StoredJobs(QDir(m_settings.folder()).filePath(u"jobs"_s));
@@ -121,23 +137,13 @@ ReshardDialog* MainWindow::showReshardDialog()
             exports->form()->setFormat(ExportFormat::Dcp);
     });
     connect(dialog, &ReshardDialog::startRequested, this,
-        [this, source = m_session.checkpoint(), place = m_session.place()](
+        [this, source = PlacedCheckpoint{m_session.checkpoint(), m_session.place()}](
             const std::shared_ptr<const ReshardPlan>& plan, const ReshardWish& wish) {
-            const io::Path& run = source->runFolder;
-            ExecuteOptions options;
-            options.destination = wish.destination;
-            options.sourceRunFolder = run;
-            options.verify = wish.verify;
-            options.force = wish.force;
-            m_settings.setLastTarget(run, wish.destination.parent_path());
-            Job* job = makeReshardJob(
-                m_session.files(), plan, options, storeOf([plan, source, place, to = wish.destination] {
-                    SavedPlan saved = savePlan(*plan, *source, place.open.roots, to);
-                    saved.salvage = place.open.salvage;
-                    return saved;
-                }));
-            job->setSource(source->tagFolder);
-            m_jobs.add(job);
+            const auto store
+                = storeOf([plan, source, to = wish.destination] { return savedPlanOf(*plan, source, to); });
+            const ExecuteOptions options = executeOptions(*source.checkpoint, wish.destination, wish);
+            startWriting(makeReshardJob(m_session.files(), plan, options, store), *source.checkpoint,
+                wish.destination);
         });
     dialog->open();
     return dialog;
@@ -151,26 +157,23 @@ ExportDialog* MainWindow::showExportDialog()
         m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ExportDialog::startRequested, this,
-        [this, source = m_session.checkpoint(), place = m_session.place()](
+        [this, source = PlacedCheckpoint{m_session.checkpoint(), m_session.place()}](
             const ExportPreview& preview, const ExportWish& wish) {
-            const io::Path& run = source->runFolder;
-            ExecuteOptions options;
-            options.destination = preview.folder;
-            options.sourceRunFolder = run;
-            options.verify = wish.verify;
-            options.force = wish.force;
-            m_settings.setLastTarget(run, wish.target.parent_path());
-            Job* job = makeExportJob(m_session.files(), preview.plan, options,
-                storeOf([plan = preview.plan, source, place, to = wish.target] {
-                    SavedPlan saved = savePlan(*plan, *source, place.open.roots, to);
-                    saved.salvage = place.open.salvage;
-                    return saved;
-                }));
-            job->setSource(source->tagFolder);
-            m_jobs.add(job);
+            const auto store = storeOf(
+                [plan = preview.plan, source, to = wish.target] { return savedPlanOf(*plan, source, to); });
+            const ExecuteOptions options = executeOptions(*source.checkpoint, preview.folder, wish);
+            startWriting(makeExportJob(m_session.files(), preview.plan, options, store), *source.checkpoint,
+                wish.target);
         });
     dialog->open();
     return dialog;
+}
+
+void MainWindow::startWriting(Job* job, const Checkpoint& source, const io::Path& target)
+{
+    m_settings.setLastTarget(source.runFolder, target.parent_path());
+    job->setSource(source.tagFolder);
+    m_jobs.add(job);
 }
 
 void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder)
@@ -178,10 +181,7 @@ void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, cons
     ExecuteOptions options;
     options.destination = toPath(folder);
     options.sourceRunFolder = plan->source()->runFolder;
-    m_settings.setLastTarget(options.sourceRunFolder, options.destination.parent_path());
-    Job* job = makeRepairJob(m_session.files(), plan, options);
-    job->setSource(plan->source()->tagFolder);
-    m_jobs.add(job);
+    startWriting(makeRepairJob(m_session.files(), plan, options), *plan->source(), options.destination);
 }
 
 void MainWindow::startUndo(const QString& folder)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/plans/plan_file.h"
 
-#include "core/plan/saved/saved_plan.h"
 #include "ui/jobs/save_text.h"
+#include "ui/jobs/stored_jobs.h"
 
 namespace shardscope::ui {
 
@@ -12,8 +12,7 @@ template <class Plan>
 QString save(
     const QString& path, const Plan& plan, const PlacedCheckpoint& source, const io::Path& destination)
 {
-    SavedPlan saved = savePlan(plan, *source.checkpoint, source.place.open.roots, destination);
-    saved.salvage = source.place.open.salvage;
+    const SavedPlan saved = savedPlanOf(plan, source, destination);
     return saveText(path, [&](const TextSink& write) { write(savedPlanText(saved)); });
 }
 
