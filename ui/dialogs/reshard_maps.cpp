@@ -179,7 +179,7 @@ void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
     const bool hasRanks = side.checkpoint && !isConverted(side.checkpoint->kind);
     title->setText(hasRanks ? side.title % u" · "_s % loadText(side.load) : side.title);
     map->setCheckpoint(side.checkpoint, side.looks);
-    map->setColourMode(m_before->colourMode());
+    m_after->setColourMode(m_before->colourMode()); // which may have changed with its checkpoint
     useOneScale();
     updateFlow();
 }

@@ -252,10 +252,15 @@ bool FileMap::viewportEvent(QEvent* event)
     return QAbstractScrollArea::viewportEvent(event);
 }
 
+void FileMap::showEvent(QShowEvent* event)
+{
+    QAbstractScrollArea::showEvent(event);
+    collect();
+}
+
 void FileMap::resizeEvent(QResizeEvent* event)
 {
     QAbstractScrollArea::resizeEvent(event);
-    collect();
     const uint64_t shown = m_shown;
     const uint64_t first = m_first;
     measure();

@@ -152,6 +152,21 @@ private Q_SLOTS:
         QVERIFY(!view->showsFiles());
     }
 
+    void anotherCheckpointIsReadWhenItIsSeen()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        FileMap* map = showFiles(ui);
+        QVERIFY(map != nullptr);
+        ui.window().showPage(u"overview"_s);
+        QVERIFY(ui.open(samplePath("zero3-w4"))); // out of sight, and of the same size when it is seen again
+        map = showFiles(ui);
+        QVERIFY(map != nullptr && !map->rows().empty());
+        const StoredRun& run = ui.checkpoint()->units[0].states[0].perRank[2];
+        const QString text = map->textAt(run.file, run.byteOffset);
+        QVERIFY2(text.contains(u" on dp 2: bytes "_s), qPrintable(text));
+    }
+
     void missingAndShortFilesAreTold()
     {
         WindowFixture ui;
