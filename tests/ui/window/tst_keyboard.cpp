@@ -296,6 +296,10 @@ private Q_SLOTS:
         press(Qt::Key_P);
         QVERIFY(map->pinnedRows().rows().empty());
         press(Qt::Key_U);
+        QVERIFY(map->showsFiles());
+        press(Qt::Key_U);
+        QVERIFY(!map->showsFiles());
+        QCOMPARE(map->projection(), MapQuery::Projection::Partitions);
         press(Qt::Key_M, Qt::ShiftModifier);
         press(Qt::Key_M); // takes it up again
         QCOMPARE(map->canvas()->marks().dropped.size(), 1U);
