@@ -22,14 +22,6 @@ namespace {
 
 enum Column { Name, Reads, Time, Code, kColumns };
 
-uint64_t bytesOf(const Checkpoint& checkpoint)
-{
-    uint64_t bytes = 0;
-    for (const CheckpointFile& file : checkpoint.files)
-        bytes += file.identity.bytes;
-    return bytes;
-}
-
 QString readsText(const Checkpoint* checkpoint, CheckDepth depth)
 {
     switch (depth) {
@@ -42,7 +34,8 @@ QString readsText(const Checkpoint* checkpoint, CheckDepth depth)
     case CheckDepth::Bytes:
         break;
     }
-    return checkpoint != nullptr ? bytesText(bytesOf(*checkpoint)) : QString();
+    // No byte is read for names, so these are all bytes.
+    return checkpoint != nullptr ? bytesText(bytesNotRead(*checkpoint, CheckDepth::Names)) : QString();
 }
 
 QString timeText(const TierFacts& tier)

@@ -6,7 +6,6 @@
 #include "ui/dialogs/export_form.h"
 #include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/plan_saver.h"
-#include "ui/models/plans/plan_file.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
@@ -152,9 +151,10 @@ void ExportDialog::savePlan()
 {
     if (!m_preview.plan || m_preview.problem || !m_wish)
         return;
-    m_saver->ask(m_wish->target.parent_path(), pathText(m_wish->target.filename()) % u".json"_s,
-        [plan = m_preview.plan, source = PlacedCheckpoint{m_source, m_place}, target = m_wish->target](
-            const QString& path) { return savePlanFile(path, *plan, source, target); });
+    m_saver->ask(m_wish->target,
+        [plan = m_preview.plan, source = PlacedCheckpoint{m_source, m_place}, to = m_wish->target] {
+            return savedPlanOf(*plan, source, to);
+        });
 }
 
 void ExportDialog::start()

@@ -2,6 +2,7 @@
 #include "ui/dialogs/plan_saver.h"
 
 #include "ui/jobs/shell_words.h"
+#include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QFileDialog>
@@ -17,24 +18,25 @@ PlanSaver::PlanSaver(MessageBar* messages, QWidget* dialog)
 {
 }
 
-void PlanSaver::ask(const io::Path& folder, const QString& fileName, const Write& write)
+void PlanSaver::ask(const io::Path& target, const Make& make)
 {
-    auto* dialog = new QFileDialog(m_dialog, tr("Save the Plan"), QString::fromStdString(folder.native()));
+    auto* dialog = new QFileDialog(
+        m_dialog, tr("Save the Plan"), QString::fromStdString(target.parent_path().native()));
     dialog->setObjectName(u"planFileDialog"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setNameFilter(tr("Plans (*.json)"));
     dialog->setDefaultSuffix(u"json"_s);
-    dialog->selectFile(fileName);
+    dialog->selectFile(pathText(target.filename()) % u".json"_s);
     connect(
-        dialog, &QFileDialog::fileSelected, this, [this, write](const QString& path) { save(path, write); });
+        dialog, &QFileDialog::fileSelected, this, [this, make](const QString& path) { save(path, make); });
     dialog->open();
 }
 
-void PlanSaver::save(const QString& path, const Write& write)
+void PlanSaver::save(const QString& path, const Make& make)
 {
-    m_writer.run<QString>([path, write](const std::stop_token&,
-                              const std::function<void(QString)>& deliver) { deliver(write(path)); },
+    m_writer.run<QString>([path, make](const std::stop_token&,
+                              const std::function<void(QString)>& deliver) { deliver(savePlanText(path, make())); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
                 problem.isEmpty()

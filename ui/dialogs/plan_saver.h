@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/io/file_system.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/jobs/stored_jobs.h"
 
 #include <QObject>
 #include <QString>
@@ -20,15 +20,16 @@ class PlanSaver : public QObject
 {
     Q_OBJECT
 public:
-    /// Writes the file and returns the problem, empty for none. Runs on a worker.
-    using Write = std::function<QString(const QString& path)>;
+    /// Makes the saved form; called on a worker.
+    using Make = std::function<SavedPlan()>;
 
     PlanSaver(MessageBar* messages, QWidget* dialog);
 
-    void ask(const io::Path& folder, const QString& fileName, const Write& write);
+    /// Suggests a file next to `target`, named after it.
+    void ask(const io::Path& target, const Make& make);
 
 private:
-    void save(const QString& path, const Write& write);
+    void save(const QString& path, const Make& make);
 
     QWidget* m_dialog;
     MessageBar* m_messages;

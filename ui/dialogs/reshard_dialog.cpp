@@ -9,7 +9,6 @@
 #include "ui/dialogs/reshard_form.h"
 #include "ui/dialogs/reshard_maps.h"
 #include "ui/jobs/free_later.h"
-#include "ui/models/plans/plan_file.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
@@ -181,6 +180,7 @@ void ReshardDialog::show(ReshardPreview preview)
 {
     m_preview = std::move(preview);
     showProblem();
+    m_foot->setResumes(m_preview.resumes && !m_preview.problem);
     m_foot->showPlan(m_preview.plan.get(), m_preview.freeBytes, !m_preview.problem);
     showTarget();
     showFacts();
@@ -197,7 +197,6 @@ void ReshardDialog::showProblem()
                "writes it."),
             {tr("&Export…")});
     }
-    m_foot->setResumes(m_preview.resumes && !m_preview.problem);
     if (!m_preview.problem && m_preview.resumes)
         return m_messages->showMessage(Severity::Info, resumeText());
     if (!m_preview.problem)
@@ -290,10 +289,10 @@ void ReshardDialog::savePlan()
 {
     if (!m_preview.plan || m_preview.problem || !m_wish)
         return;
-    m_saver->ask(m_wish->destination.parent_path(), pathText(m_wish->destination.filename()) % u".json"_s,
-        [plan = m_preview.plan, source = PlacedCheckpoint{m_source, m_place},
-            destination = m_wish->destination](
-            const QString& path) { return savePlanFile(path, *plan, source, destination); });
+    m_saver->ask(m_wish->destination,
+        [plan = m_preview.plan, source = PlacedCheckpoint{m_source, m_place}, to = m_wish->destination] {
+            return savedPlanOf(*plan, source, to);
+        });
 }
 
 void ReshardDialog::start()

@@ -30,18 +30,16 @@ constexpr int kMaxRanks = 65536;
 constexpr int kUniversal = -1;
 constexpr int kDistributed = -2;
 
-/// The GPU counts of the slider: all up to 16, then four in each doubling, beyond twice the present count.
+/// The GPU counts of the slider: all up to 16, then four in each doubling, up to twice the present count.
 std::vector<int> rankSteps(uint32_t now)
 {
     const int last = static_cast<int>(std::clamp<uint64_t>(uint64_t{now} * 2, 16, kMaxRanks));
     std::vector<int> steps;
-    int step = 1;
-    for (int ranks = 1; ranks <= last; ranks += step) {
+    for (int ranks = 1; ranks <= 16; ++ranks)
         steps.push_back(ranks);
-        if (ranks >= 16 && ranks % (step * 8) == 0)
-            step *= 2;
-        if (ranks == 16)
-            step = 4;
+    for (int doubling = 16; doubling < last; doubling *= 2) {
+        for (int quarter = 5; quarter <= 8 && doubling / 4 * quarter <= last; ++quarter)
+            steps.push_back(doubling / 4 * quarter);
     }
     return steps;
 }

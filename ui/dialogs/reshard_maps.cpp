@@ -62,9 +62,13 @@ QString loadText(const RankLoad& load)
         return text % ReshardMaps::tr("padding 1 element");
     const double share
         = 100.0 * static_cast<double>(load.padding) / static_cast<double>(load.elements + load.padding);
-    return text
+    const QString padding = text
         % ReshardMaps::tr("padding %1 elements (%2 %)")
               .arg(countText(load.padding), QString::number(share, 'g', 2));
+    return load.mostPadding == load.padding
+        ? padding
+        : QString(
+            padding % u", "_s % ReshardMaps::tr("at most %1 on a GPU").arg(countText(load.mostPadding)));
 }
 
 } // namespace

@@ -82,7 +82,7 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
         {u"H   Shift+H"_s, tr("Fold a section, or all")},
         {u"P"_s, tr("Pin the rank's row on top, unpin it")},
         {u"M   Shift+M"_s, tr("Set a mark, go to the next one")},
-        {u"U"_s, tr("Ranks as rows, or all as one line")},
+        {u"U"_s, tr("Ranks as rows, all as one line, or files as rows")},
         {tr("Enter"), tr("Open the parameter")},
         {tr("Esc"), tr("Step back")},
     };

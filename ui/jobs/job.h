@@ -96,7 +96,7 @@ class JobList : public QObject
 public:
     static constexpr int kMaxLimit = 8;
     using QObject::QObject;
-    /// Nobody is told about the jobs that it still has.
+    /// Sends no signals about jobs that it still has.
     ~JobList() override { blockSignals(true); }
 
     /// Takes the job over, and starts it when it is its turn.

@@ -51,6 +51,11 @@ SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, co
     return saved(plan, source, destination);
 }
 
+QString savePlanText(const QString& path, const SavedPlan& plan)
+{
+    return saveText(path, [&](const TextSink& write) { write(savedPlanText(plan)); });
+}
+
 QString StoredJobs::recordOf(const WritePlan& plan, const io::Path& destination)
 {
     const QByteArray place
@@ -95,8 +100,7 @@ QString StoredJobs::store(const StoredJob& job, const SavedPlan& plan) const
 {
     if (!QDir().mkpath(m_folder))
         return m_folder;
-    const QString problem
-        = saveText(planFile(job.record), [&](const TextSink& write) { write(savedPlanText(plan)); });
+    const QString problem = savePlanText(planFile(job.record), plan);
     if (!problem.isEmpty())
         return problem;
     QJsonArray folders;

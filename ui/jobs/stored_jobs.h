@@ -18,6 +18,9 @@ namespace shardscope::ui {
 SavedPlan savedPlanOf(const ReshardPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
 SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
 
+/// Writes its text to a file. Returns why it could not be written; empty if it was.
+QString savePlanText(const QString& path, const SavedPlan& plan);
+
 /// A job that began and is not known to have ended well: its plan is kept in a file, so that it can be
 /// continued after the window was closed or the machine stopped.
 struct StoredJob {
@@ -41,7 +44,7 @@ public:
 
     /// The same plan into the same folder has the same record.
     static QString recordOf(const WritePlan& plan, const io::Path& destination);
-    /// Where a plan works, of which one may exist (core/engine/write/run_plan.cpp).
+    /// The possible work folders of a plan; a job uses one of them (core/engine/write/run_plan.cpp).
     static std::vector<io::Path> workFoldersOf(const WritePlan& plan, const io::Path& destination);
     /// Whether a plan's work folder is there: whether its job was interrupted, or runs.
     enum class Begun : uint8_t { No, Interrupted, Running };

@@ -4,11 +4,9 @@
 #include "core/base/text.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
-#include "ui/widgets/elided_text.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
-#include <QPainter>
 #include <QScrollBar>
 #include <QToolTip>
 
@@ -23,15 +21,6 @@ namespace {
 
 constexpr int kMargin = 8;
 constexpr uint64_t kFewestBytes = 64; ///< in the width
-
-/// The end of what a file should have: its size, or that of a run beyond it.
-uint64_t endOf(const Checkpoint& checkpoint, const FileExtents* extents, FileId file)
-{
-    uint64_t end = checkpoint.file(file).identity.bytes;
-    if (extents != nullptr && !extents->of(file).empty())
-        end = std::max(end, extents->of(file).back().end);
-    return end;
-}
 
 } // namespace
 
@@ -55,21 +44,21 @@ void FileMap::setCheckpoint(const CheckpointPtr& checkpoint)
     m_collector.cancel();
     m_rows.clear();
     m_current = 0;
-    for (uint32_t i = 0; checkpoint && i < checkpoint->files.size(); ++i)
-        m_rows.push_back(FileId{i});
-    std::sort(m_rows.begin(), m_rows.end(), [&](FileId a, FileId b) {
-        return compareNaturally(checkpoint->file(a).name, checkpoint->file(b).name) < 0;
-    });
     measure();
     if (isVisible())
         collect();
 }
 
-/// Places are collected when the map is first seen.
 void FileMap::collect()
 {
     if (!m_checkpoint || m_extents || m_collector.isRunning())
         return;
+    for (uint32_t i = 0; i < m_checkpoint->files.size(); ++i)
+        m_rows.push_back(FileId{i});
+    std::sort(m_rows.begin(), m_rows.end(), [this](FileId a, FileId b) {
+        return compareNaturally(m_checkpoint->file(a).name, m_checkpoint->file(b).name) < 0;
+    });
+    measure();
     m_collector.run<std::shared_ptr<const FileExtents>>(
         [checkpoint = m_checkpoint](const std::stop_token& token,
             const std::function<void(std::shared_ptr<const FileExtents>)>& deliver) {
@@ -77,7 +66,7 @@ void FileMap::collect()
         },
         [this](std::shared_ptr<const FileExtents> extents) {
             m_extents = std::move(extents);
-            measure();
+            viewport()->update();
         });
 }
 
@@ -85,15 +74,28 @@ void FileMap::measure()
 {
     m_longest = 0;
     for (const FileId file : m_rows)
-        m_longest = std::max(m_longest, endOf(*m_checkpoint, m_extents.get(), file));
+        m_longest = std::max(m_longest, m_checkpoint->file(file).identity.bytes);
     m_shown = m_longest;
     m_first = 0;
+    measureLabels();
     const int rows = static_cast<int>(m_rows.size()) * rowHeight();
     const int room = viewport()->height() - legendHeight();
     verticalScrollBar()->setRange(0, std::max(0, rows - room));
     verticalScrollBar()->setPageStep(std::max(1, room));
     verticalScrollBar()->setSingleStep(rowHeight());
     viewport()->update();
+}
+
+void FileMap::measureLabels()
+{
+    constexpr int kWidest = 340;
+    size_t longest = 0;
+    for (const FileId file : m_rows)
+        longest = std::max(longest, m_checkpoint->file(file).name.size());
+    m_labelWidth
+        = std::min({static_cast<int>(std::min<size_t>(longest, kWidest)) * fontMetrics().averageCharWidth()
+                + 2 * kMargin,
+            kWidest, viewport()->width() / 3});
 }
 
 void FileMap::setSelection(Selection* selection)
@@ -125,19 +127,9 @@ int FileMap::legendHeight() const
     return fontMetrics().height() + 12;
 }
 
-int FileMap::labelWidth() const
-{
-    constexpr int kWidest = 340;
-    int width = 0;
-    for (const FileId file : m_rows)
-        width = std::max(width, static_cast<int>(m_checkpoint->file(file).name.size()));
-    return std::min(
-        {width * fontMetrics().averageCharWidth() + 2 * kMargin, kWidest, viewport()->width() / 3});
-}
-
 QRect FileMap::barRect(size_t row) const
 {
-    const int left = labelWidth() + kMargin;
+    const int left = m_labelWidth + kMargin;
     return {left, static_cast<int>(row) * rowHeight() - verticalScrollBar()->value() + 3,
         std::max(1, viewport()->width() - left - kMargin), rowHeight() - 6};
 }
@@ -182,9 +174,7 @@ QString FileMap::textAt(FileId file, uint64_t byte) const
         const QString range
             = tr("bytes %1 to %2, %3")
                   .arg(countText(extent.begin), countText(extent.end), bytesText(extent.end - extent.begin));
-        const bool isShort = extent.end > of.identity.bytes;
-        return what % u": "_s % range
-            % (isShort ? QString(u" · "_s % tr("beyond the end of the file")) : QString());
+        return what % u": "_s % range;
     }
     if (byte >= of.identity.bytes)
         return tr("After the end of the file (%1)").arg(bytesText(of.identity.bytes));
@@ -193,6 +183,16 @@ QString FileMap::textAt(FileId file, uint64_t byte) const
     return m_extents ? tr("No state uses bytes %1 to %2, %3: pickle, directory, alignment or another record")
                            .arg(countText(begin), countText(end), bytesText(end - std::min(begin, end)))
                      : tr("Reading places…");
+}
+
+QString FileMap::tooltipAt(const Place& place) const
+{
+    const CheckpointFile& file = m_checkpoint->file(place.file);
+    const QString text = toText(file.name) % u'\n' % textAt(place.file, place.byte);
+    return m_extents ? QString(text % u'\n'
+               % tr("%1 of %2 hold states")
+                     .arg(bytesText(m_extents->covered(place.file)), bytesText(file.identity.bytes)))
+                     : text;
 }
 
 void FileMap::zoom(double factor, int anchor)
@@ -242,11 +242,7 @@ bool FileMap::viewportEvent(QEvent* event)
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const auto place = placeAt(help->pos());
-        QToolTip::showText(help->globalPos(),
-            place ? QString(
-                toText(m_checkpoint->file(place->file).name) % u'\n' % textAt(place->file, place->byte))
-                  : QString(),
-            viewport());
+        QToolTip::showText(help->globalPos(), place ? tooltipAt(*place) : QString(), viewport());
         return true;
     }
     return QAbstractScrollArea::viewportEvent(event);

@@ -12,7 +12,7 @@
 namespace shardscope::ui {
 
 /// The files of a checkpoint as rows, and their bytes from left to right in one scale: which bytes hold which
-/// state, what no state uses (pickles, directories, alignment), and what a file lacks.
+/// state, what no state uses (pickles, directories, alignment), and which files are missing or damaged.
 ///
 /// Ctrl+wheel and + − zoom, arrows and the wheel move, 0 shows everything; a click or Enter selects the file
 /// and the byte. GUI thread.
@@ -26,15 +26,17 @@ public:
     void setCheckpoint(const CheckpointPtr& checkpoint);
     void setSelection(Selection* selection);
     [[nodiscard]] bool isBusy() const { return m_collector.isRunning(); }
-    /// What is at a byte of a file: "exp_avg of group 0 on dp 1: bytes 64 to 1,088, 1.0 KiB".
-    [[nodiscard]] QString textAt(FileId file, uint64_t byte) const;
-    /// Shows whole files.
-    void fit() { measure(); }
-    /// The file and byte at a position of the viewport; nothing beside the rows.
     struct Place {
         FileId file = kNoFile;
         uint64_t byte = 0;
     };
+    /// What is at a byte of a file: "exp_avg of group 0 on dp 1: bytes 64 to 1,088, 1.0 KiB".
+    [[nodiscard]] QString textAt(FileId file, uint64_t byte) const;
+    /// The file's name, what is at the byte, and how much of the file states use.
+    [[nodiscard]] QString tooltipAt(const Place& place) const;
+    /// Shows whole files.
+    void fit() { measure(); }
+    /// The file and byte at a position of the viewport; nothing beside the rows.
     [[nodiscard]] std::optional<Place> placeAt(const QPoint& position) const;
     [[nodiscard]] const std::vector<FileId>& rows() const { return m_rows; }
     /// Bytes that fill the width.
@@ -58,15 +60,16 @@ protected:
     void wheelEvent(QWheelEvent* event) override;
 
 private:
+    /// Orders the rows, and collects places on a worker: what a map that is never seen does not need.
     void collect();
     void measure();
+    void measureLabels();
     void zoom(double factor, int anchor);
     void moveRow(int rows);
     void select(const Place& place);
     void follow(const SelectedThing& thing);
     [[nodiscard]] int rowHeight() const;
     [[nodiscard]] int legendHeight() const;
-    [[nodiscard]] int labelWidth() const;
     [[nodiscard]] QRect barRect(size_t row) const;
     [[nodiscard]] double toX(const QRect& bar, uint64_t byte) const;
     [[nodiscard]] QColor colourOf(uint32_t state) const;
@@ -79,7 +82,8 @@ private:
     std::shared_ptr<const FileExtents> m_extents;
     QPointer<Selection> m_selection;
     std::vector<FileId> m_rows; ///< in the order of their names
-    uint64_t m_longest = 0; ///< bytes of the longest file, and of runs beyond the end of a file
+    int m_labelWidth = 0;
+    uint64_t m_longest = 0; ///< bytes of the longest file
     uint64_t m_shown = 0;
     uint64_t m_first = 0; ///< the byte at the left edge
     size_t m_current = 0; ///< row

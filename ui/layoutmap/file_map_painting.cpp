@@ -82,7 +82,6 @@ void FileMap::paintExtents(QPainter& painter, const QRect& bar, FileId file) con
     if (!m_extents)
         return;
     const auto extents = m_extents->of(file);
-    const uint64_t size = m_checkpoint->file(file).identity.bytes;
     const double perPixel = static_cast<double>(m_shown) / bar.width();
     size_t at = FileExtents::firstAfter(extents, m_first);
     double drawn = bar.left();
@@ -93,10 +92,7 @@ void FileMap::paintExtents(QPainter& painter, const QRect& bar, FileId file) con
         if (left > bar.right())
             break;
         const QRectF box(left, bar.top(), right - left, bar.height());
-        if (extent.end > size) // the file is shorter than its tensors
-            painter.fillRect(box, QBrush(m_theme.colour(ThemeRole::Missing), Qt::DiagCrossPattern));
-        else
-            painter.fillRect(box, colourOf(extent.state));
+        painter.fillRect(box, colourOf(extent.state));
         drawn = right;
         // What ends before the next pixel is not drawn again.
         const auto next = m_first + static_cast<uint64_t>((right - bar.left()) * perPixel);

@@ -126,7 +126,7 @@ void LayoutMapView::showChoices()
     }
 }
 
-/// Ranks as rows, all as one line, files as rows, and again.
+/// Ranks as rows, all as one line, files as rows, and again. Compact maps show ranks: theirs may be a plan's.
 void LayoutMapView::switchProjection()
 {
     if (m_showsFiles) {
@@ -134,6 +134,8 @@ void LayoutMapView::switchProjection()
         setProjection(MapQuery::Projection::Partitions);
     } else if (projection() == MapQuery::Projection::Partitions) {
         setProjection(MapQuery::Projection::Unrolled);
+    } else if (m_compact) {
+        setProjection(MapQuery::Projection::Partitions);
     } else {
         setFilesShown(true);
     }

@@ -245,8 +245,7 @@ void FindingsPage::tickErrors()
         if (found.finding.severity == Severity::Error && repairs(*found.diagnosis, found.finding))
             m_ticked.emplace(found.finding.code);
     }
-    m_model->setTicked(m_ticked);
-    m_changeSet->setFixes(m_ticked);
+    applyTicks();
     showCurrent();
 }
 
@@ -289,6 +288,11 @@ void FindingsPage::setTicked(const std::string& code, bool ticked)
         m_ticked.insert(code);
     else
         m_ticked.erase(code);
+    applyTicks();
+}
+
+void FindingsPage::applyTicks()
+{
     m_model->setTicked(m_ticked);
     m_changeSet->setFixes(m_ticked);
 }
@@ -296,8 +300,7 @@ void FindingsPage::setTicked(const std::string& code, bool ticked)
 void FindingsPage::untickAll()
 {
     m_ticked.clear();
-    m_model->setTicked(m_ticked);
-    m_changeSet->setFixes(m_ticked);
+    applyTicks();
 }
 
 void FindingsPage::updateEmpty()

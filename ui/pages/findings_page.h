@@ -55,6 +55,7 @@ private:
     void refill(const std::function<void()>& change);
     void updateEmpty();
     void askWhere(CheckReport form);
+    void applyTicks();
     void untickAll();
     /// Offers to undo, if the checkpoint is a repaired copy.
     void lookForRepair();

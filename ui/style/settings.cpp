@@ -44,7 +44,7 @@ QString Settings::folder() const
 
 int Settings::jobLimit() const
 {
-    return std::clamp(m_store.value(u"jobs/limit"_s, 1).toInt(), 1, 8);
+    return m_store.value(u"jobs/limit"_s, 1).toInt();
 }
 
 void Settings::setJobLimit(int jobs)

@@ -95,6 +95,8 @@ private Q_SLOTS:
             qPrintable(map->textAt(run.file, 0)));
         const uint64_t size = ui.checkpoint()->file(run.file).identity.bytes;
         QVERIFY(map->textAt(run.file, size + 1).startsWith(u"After the end"_s));
+        QVERIFY2(map->tooltipAt({run.file, 0}).endsWith(u"hold states"_s),
+            qPrintable(map->tooltipAt({run.file, 0})));
         if (const QByteArray to = qgetenv("SHARDSCOPE_PICTURES"); !to.isEmpty())
             QVERIFY(ui.window().grab().save(QString::fromLocal8Bit(to) + u"/files.png"_s));
     }
@@ -167,17 +169,27 @@ private Q_SLOTS:
         QVERIFY2(text.contains(u" on dp 2: bytes "_s), qPrintable(text));
     }
 
-    void missingAndShortFilesAreTold()
+    void missingAndTornFilesAreNamed()
     {
         WindowFixture ui;
         const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
         QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QFile file(copy + u"/global_step6/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"_s);
+        QVERIFY(file.resize(file.size() / 2));
         QVERIFY(ui.open(copy));
         FileMap* map = showFiles(ui);
         QVERIFY(map != nullptr);
         const FileId missing = fileNamed(*ui.checkpoint(), "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
         QVERIFY(missing != kNoFile);
         QCOMPARE(map->textAt(missing, 10), u"The file is missing."_s);
+        // A torn file is marked, and what it has lost is not drawn as if it were there.
+        const FileId torn = fileNamed(*ui.checkpoint(), "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt");
+        const uint64_t size = ui.checkpoint()->file(torn).identity.bytes;
+        QCOMPARE(ui.checkpoint()->file(torn).status, FileStatus::Damaged);
+        const FileExtents extents(*ui.checkpoint(), {});
+        QVERIFY(!extents.of(torn).empty());
+        QVERIFY(extents.of(torn).back().end <= size);
+        QVERIFY(map->textAt(torn, size).startsWith(u"After the end"_s));
     }
 };
 

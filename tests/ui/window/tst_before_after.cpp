@@ -165,6 +165,13 @@ private Q_SLOTS:
         QVERIFY(dialog->grab().toImage() != before);
         if (const QByteArray to = qgetenv("SHARDSCOPE_PICTURES"); !to.isEmpty())
             QVERIFY(dialog->grab().save(QString::fromLocal8Bit(to) + u"/bands.png"_s));
+        // The map of a plan has no files to show.
+        for (int i = 0; i < 3; ++i) {
+            QTest::keyClick(dialog.map("After")->canvas(), Qt::Key_U);
+            QVERIFY(!dialog.map("After")->showsFiles());
+        }
+        QTest::keyClick(dialog.map("After")->canvas(), Qt::Key_U);
+        QCOMPARE(dialog.map("After")->projection(), MapQuery::Projection::Partitions);
         // From the new map back to the old one.
         dialog.hover(dialog.map("After"), {1, 400, 0});
         QVERIFY2(

@@ -109,6 +109,13 @@ Job* startReshard(WindowFixture& ui, const QString& to)
     return ui.window().jobs().jobs().last();
 }
 
+/// The job of a reshard that fails, as on a BrokenDisk; null if it cannot start.
+Job* failedReshard(WindowFixture& ui, const QString& path)
+{
+    Job* job = ui.open(path) ? startReshard(ui, ui.folder(u"out"_s)) : nullptr;
+    return job != nullptr && QTest::qWaitFor([job] { return !job->isActive(); }, 30'000) ? job : nullptr;
+}
+
 QStringList storedFiles(const WindowFixture& ui)
 {
     return QDir(ui.folder(u"jobs"_s)).entryList(QDir::Files);
@@ -124,10 +131,8 @@ private Q_SLOTS:
     {
         BrokenDisk disk;
         WindowFixture ui(ThemeMode::Light, disk);
-        QVERIFY(ui.open(samplePath("zero2-w2")));
-        Job* job = startReshard(ui, ui.folder(u"out"_s));
-        QVERIFY(job != nullptr);
-        QTRY_VERIFY(job->state() == JobState::Failed);
+        Job* job = failedReshard(ui, samplePath("zero2-w2"));
+        QVERIFY(job != nullptr && job->state() == JobState::Failed);
         JobCard* card = cardOf(ui.window(), job);
         QVERIFY(isOffered(card, "jobResume") && isOffered(card, "jobDiscard"));
         QCOMPARE(storedFiles(ui).size(), 2); // the plan and the job
@@ -151,10 +156,8 @@ private Q_SLOTS:
     {
         BrokenDisk disk;
         WindowFixture ui(ThemeMode::Light, disk);
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        Job* job = startReshard(ui, ui.folder(u"out"_s));
-        QVERIFY(job != nullptr);
-        QTRY_VERIFY(job->state() == JobState::Failed);
+        Job* job = failedReshard(ui, samplePath("zero3-w4"));
+        QVERIFY(job != nullptr && job->state() == JobState::Failed);
         disk.broken = false;
         {
             MainWindow next(disk, ui.theme(), ui.settings());
@@ -183,10 +186,8 @@ private Q_SLOTS:
     {
         BrokenDisk disk;
         WindowFixture ui(ThemeMode::Light, disk);
-        QVERIFY(ui.open(samplePath("zero2-w2")));
-        Job* job = startReshard(ui, ui.folder(u"out"_s));
-        QVERIFY(job != nullptr);
-        QTRY_VERIFY(job->state() == JobState::Failed);
+        Job* job = failedReshard(ui, samplePath("zero2-w2"));
+        QVERIFY(job != nullptr && job->state() == JobState::Failed);
         const QDir out(ui.folder(u"out"_s));
         const auto hidden = QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot;
         QCOMPARE(out.entryList(hidden).size(), 1);
@@ -210,10 +211,8 @@ private Q_SLOTS:
         BrokenDisk disk;
         WindowFixture ui(ThemeMode::Light, disk);
         const QString copy = copiedSample("zero2-w2", ui.folder(u"run"_s));
-        QVERIFY(ui.open(copy));
-        Job* job = startReshard(ui, ui.folder(u"out"_s));
-        QVERIFY(job != nullptr);
-        QTRY_VERIFY(job->state() == JobState::Failed);
+        Job* job = failedReshard(ui, copy);
+        QVERIFY(job != nullptr && job->state() == JobState::Failed);
         disk.broken = false;
         QFile model(copy + u"/global_step6/mp_rank_00_model_states.pt"_s);
         QVERIFY(model.open(QIODevice::ReadWrite));
