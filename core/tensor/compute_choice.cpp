@@ -62,6 +62,10 @@ public:
         const Candidate* best = nullptr;
         double bestSeconds = 0;
         for (const Candidate& candidate : candidates) {
+            if (best != nullptr && candidate.startSeconds * kClearlyFaster >= bestSeconds) {
+                say(fmt::format("{} would take longer to load", candidate.name));
+                continue;
+            }
             const auto rate = rateOf(candidate);
             if (!rate)
                 continue;

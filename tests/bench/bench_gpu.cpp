@@ -23,6 +23,7 @@ using namespace shardscope::compute;
 
 constexpr size_t kBytes = size_t{16} << 20U; // of one call
 constexpr double kSeconds = 1.0;
+constexpr size_t kDifferent = 8191; // values
 
 /// GB/s of `threads` threads that call `work(thread)`, each of which takes in kBytes, for about kSeconds.
 double rateOf(unsigned threads, const std::function<void(unsigned)>& work)
@@ -76,13 +77,14 @@ struct Work {
     HostMemory out;
 };
 
-std::vector<Work> workFor(const ComputeBackend& backend, unsigned threads)
+/// Values of `different` kinds; 1: zeros, as most of a young optimizer state is.
+std::vector<Work> workFor(const ComputeBackend& backend, unsigned threads, size_t different)
 {
     std::vector<Work> out;
     for (unsigned i = 0; i < threads; ++i) {
         out.push_back({backend.hostMemory(kBytes), backend.hostMemory(kBytes)});
         for (size_t at = 0; at < kBytes; at += 4) {
-            const float value = static_cast<float>(at % 8191) * 1e-4F;
+            const float value = static_cast<float>(at % different) * 1e-4F;
             std::memcpy(out.back().in.get() + at, &value, sizeof value);
         }
     }
@@ -95,6 +97,12 @@ void statisticsOf(const ComputeBackend& backend, const Work& work)
     (void)backend.statistics(DType::Float32, {work.in.get(), kBytes}, &histogram);
 }
 
+void comparisonOf(const ComputeBackend& backend, const Work& work)
+{
+    const TypedBytes half{DType::Float32, {work.in.get(), kBytes / 2}};
+    (void)backend.comparison(half, half, 0, {});
+}
+
 void castAndDigest(const ComputeBackend& backend, const Work& work)
 {
     const std::span<uint8_t> out(work.out.get(), kBytes / 2);
@@ -105,11 +113,11 @@ void castAndDigest(const ComputeBackend& backend, const Work& work)
 
 using Operation = void (*)(const ComputeBackend&, const Work&);
 
-void report(
-    const char* name, Operation operation, const ComputeBackend& gpu, unsigned threads, double ceiling)
+void report(const char* name, Operation operation, const ComputeBackend& gpu, unsigned threads,
+    double ceiling, size_t different)
 {
-    const std::vector<Work> pinned = workFor(gpu, threads);
-    const std::vector<Work> pageable = workFor(plainBackend(), threads);
+    const std::vector<Work> pinned = workFor(gpu, threads, different);
+    const std::vector<Work> pageable = workFor(plainBackend(), threads, different);
     const double fast = rateOf(threads, [&](unsigned i) { operation(gpu, pinned[i]); });
     const double detour = rateOf(threads, [&](unsigned i) { operation(gpu, pageable[i]); });
     const double plain = rateOf(threads, [&](unsigned i) { operation(plainBackend(), pageable[i]); });
@@ -128,7 +136,7 @@ void reportFile(const io::Path& path, const ComputeBackend& gpu, unsigned thread
     }
     const uint64_t parts = (*file)->size() / kBytes;
     for (const ComputeBackend* backend : {&gpu, &plainBackend()}) {
-        const std::vector<Work> work = workFor(*backend, threads);
+        const std::vector<Work> work = workFor(*backend, threads, kDifferent);
         std::atomic<uint64_t> next = 0;
         const auto read = [&](unsigned i) {
             (void)(*file)->readAt(next++ % parts * kBytes, {work[i].in.get(), kBytes});
@@ -167,8 +175,10 @@ int main(int argc, char** argv)
     }
     fmt::print("{}\n{}, {} threads, calls of 16 MiB\n", bench::machineState(), (*backend)->name(), threads);
     fmt::print("  copies from pinned memory  {:6.2f} GB/s: the ceiling\n", *ceiling);
-    report("statistics and histogram", statisticsOf, **backend, threads, *ceiling);
-    report("cast to bfloat16, digest", castAndDigest, **backend, threads, *ceiling);
+    report("statistics and histogram", statisticsOf, **backend, threads, *ceiling, kDifferent);
+    report("the same of zeros", statisticsOf, **backend, threads, *ceiling, 1);
+    report("comparison with itself", comparisonOf, **backend, threads, *ceiling, kDifferent);
+    report("cast to bfloat16, digest", castAndDigest, **backend, threads, *ceiling, kDifferent);
     if (!path.empty())
         reportFile(path, **backend, threads);
     for (const std::string& note : (*backend)->notes())

@@ -86,8 +86,9 @@ std::vector<Option> computeOptions()
             .valueName = "DEVICE",
             .help
             = "The device for computations: auto, cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or "
-              "cuda:I. auto takes the fastest for the amount of data, after a short measurement. The output "
-              "is the same on all devices. Default: auto."},
+              "cuda:I. auto takes the fastest for the amount of data, after a short measurement. Files, "
+              "digests and counts are the same on all devices; means and norms may differ in the last "
+              "digits. Default: auto."},
         {.name = "--device-memory",
             .kind = ValueKind::Size,
             .valueName = "SIZE",

@@ -75,7 +75,7 @@ SHARDSCOPE_ON_GPU void statisticsTile(Block& block, StatisticsShared& shared, co
         for (uint32_t i = thread; i < count; i += kThreads) {
             const double value = asDouble(elements.type, elements.bytes, begin + i);
             if (bins != nullptr)
-                block.count(bins[asFloat32(elements.type, elements.bytes, begin + i) >> 16]);
+                block.count(bins, asFloat32(elements.type, elements.bytes, begin + i) >> 16);
             if (!isFiniteNumber(value)) {
                 mine.nans += isNan(value) ? 1 : 0;
                 mine.infinities += isNan(value) ? 0 : 1;

@@ -16,7 +16,15 @@ struct ThreadBlock {
         step(threadIdx.x);
         __syncthreads();
     }
-    __device__ void count(uint32_t& bin) { atomicAdd(&bin, 1u); }
+    /// Threads of a warp that count into one bin add once: most values of a tensor are in few bins, zeros in
+    /// one, and additions to one address wait for one another.
+    __device__ void count(uint32_t* bins, uint32_t bin)
+    {
+        const unsigned same = __match_any_sync(__activemask(), bin);
+        const unsigned first = __ffs(static_cast<int>(same)) - 1;
+        if (threadIdx.x % warpSize == first)
+            atomicAdd(&bins[bin], static_cast<unsigned>(__popc(same)));
+    }
 };
 
 __global__ void __launch_bounds__(kThreads) castKernel(const CastTile* tiles)

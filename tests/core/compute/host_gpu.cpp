@@ -23,7 +23,7 @@ struct HostBlock {
         for (uint32_t thread = 0; thread < kThreads; ++thread)
             step(thread);
     }
-    void count(uint32_t& bin) { ++bin; }
+    void count(uint32_t* bins, uint32_t bin) { ++bins[bin]; }
 };
 
 uint64_t tilesOf(uint64_t elements)

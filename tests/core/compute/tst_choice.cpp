@@ -94,6 +94,20 @@ TEST_CASE("a measurement is stored, and decides the next choice")
     CHECK(contentOf(memory) == slow); // nothing was measured again
 }
 
+TEST_CASE("what takes longer to load than the work itself is not loaded or measured")
+{
+    const TemporaryFolder folder;
+    const auto memory = folder.path() / "rates.txt";
+    const std::string kept = "1e11 statistics 2 plain code 1\n";
+    std::ofstream(memory) << kept;
+    const auto choice = choose("auto", uint64_t{10} << 30, memory);
+    REQUIRE(choice);
+    CHECK(choice->backend.get() == &plainBackend());
+    CHECK(choice->reason.find("LibTorch would take longer to load, CUDA would take longer to load")
+        != std::string::npos);
+    CHECK(contentOf(memory) == kept);
+}
+
 TEST_CASE("a damaged or unwritable store of measurements is not an error")
 {
     const TemporaryFolder folder;
