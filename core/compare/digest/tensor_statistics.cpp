@@ -7,13 +7,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
+#include <span>
 
 namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kReadElements = 128 * 1024; // 1 MiB of float64
+constexpr uint64_t kReadElements = 128 * 1024; // 1 MiB of float64; more where a backend asks for it
+constexpr uint64_t kMaxItemBytes = 16; // of complex128
 constexpr uint64_t kItemElements = 32 * kReadElements;
 constexpr uint64_t kSampleRuns = 64;
 constexpr uint64_t kRunElements = 1024;
@@ -72,12 +75,14 @@ public:
     [[nodiscard]] const std::vector<Item>& items() const { return m_items; }
     [[nodiscard]] const StateSource& source(size_t tensor) const { return m_sources[tensor]; }
 
-    Result<Found> run(const Item& item) const
+    Result<Found> run(const Item& item)
     {
         Found out;
+        const uint64_t most = readElements(m_sources[item.tensor].dtype);
+        const Buffer buffer(*this);
         if (!item.sampled) {
-            for (uint64_t at = item.begin; at < item.end; at += kReadElements)
-                SHARDSCOPE_CHECK(add(out, item, at, std::min(item.end, at + kReadElements)));
+            for (uint64_t at = item.begin; at < item.end; at += most)
+                SHARDSCOPE_CHECK(add(out, item, at, std::min(item.end, at + most), buffer.bytes()));
             return out;
         }
         const uint64_t runs = runsOf(item.tensor);
@@ -85,12 +90,51 @@ public:
             // Avoids the product of size and number, which can overflow.
             const uint64_t room = item.end - kRunElements;
             const uint64_t at = room / (runs - 1) * i + room % (runs - 1) * i / (runs - 1);
-            SHARDSCOPE_CHECK(add(out, item, at, at + kRunElements));
+            SHARDSCOPE_CHECK(add(out, item, at, at + kRunElements, buffer.bytes()));
         }
         return out;
     }
 
 private:
+    /// Memory for one read, which the next item takes again: making it costs as much as the work.
+    class Buffer
+    {
+    public:
+        explicit Buffer(Pass& pass)
+            : m_pass(pass)
+        {
+            {
+                const std::lock_guard lock(pass.m_mutex);
+                if (!pass.m_idle.empty()) {
+                    m_memory = std::move(pass.m_idle.back());
+                    pass.m_idle.pop_back();
+                }
+            }
+            if (!m_memory)
+                m_memory = pass.m_backend.hostMemory(pass.bufferBytes());
+        }
+        Buffer(const Buffer&) = delete;
+        Buffer& operator=(const Buffer&) = delete;
+        ~Buffer()
+        {
+            const std::lock_guard lock(m_pass.m_mutex);
+            m_pass.m_idle.push_back(std::move(m_memory));
+        }
+        [[nodiscard]] std::span<uint8_t> bytes() const { return {m_memory.get(), m_pass.bufferBytes()}; }
+
+    private:
+        Pass& m_pass;
+        HostMemory m_memory;
+    };
+
+    [[nodiscard]] size_t bufferBytes() const
+    {
+        return std::max<size_t>(m_backend.batchBytes(), kReadElements * kMaxItemBytes);
+    }
+    [[nodiscard]] uint64_t readElements(DType dtype) const
+    {
+        return std::max<uint64_t>(kReadElements, m_backend.batchBytes() / itemSize(dtype));
+    }
     [[nodiscard]] uint64_t runsOf(size_t tensor) const
     {
         const StateSource& source = m_sources[tensor];
@@ -114,12 +158,12 @@ private:
         return elements;
     }
 
-    Status add(Found& out, const Item& item, uint64_t begin, uint64_t end) const
+    Status add(Found& out, const Item& item, uint64_t begin, uint64_t end, std::span<uint8_t> buffer) const
     {
         SHARDSCOPE_CHECK(m_job.poll());
         const StateSource& source = m_sources[item.tensor];
         const uint64_t bytesEach = itemSize(source.dtype);
-        std::vector<uint8_t> bytes((end - begin) * bytesEach);
+        const std::span<uint8_t> bytes = buffer.first((end - begin) * bytesEach);
         auto read = readPresentElements(
             m_files, m_checkpoint, {source.param, m_tensors[item.tensor].state, begin, end}, bytes);
         if (!read && (read.error().code == ErrorCode::Cancelled))
@@ -131,8 +175,7 @@ private:
         const auto present = [&](uint64_t until) {
             if (at < until)
                 out.statistics += m_backend.statistics(source.dtype,
-                    std::span(bytes).subspan((at - begin) * bytesEach, (until - at) * bytesEach),
-                    &out.histogram);
+                    bytes.subspan((at - begin) * bytesEach, (until - at) * bytesEach), &out.histogram);
         };
         for (const auto& [from, to] : missing) {
             present(from);
@@ -151,6 +194,8 @@ private:
     JobContext& m_job;
     std::vector<StateSource> m_sources;
     std::vector<Item> m_items;
+    std::mutex m_mutex;
+    std::vector<HostMemory> m_idle; ///< guarded by m_mutex
 };
 
 } // namespace
