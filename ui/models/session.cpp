@@ -153,6 +153,8 @@ void Session::receive(Stage stage, bool refining)
 
 void Session::show(OpenedCheckpoint opened, bool refined)
 {
+    if (!refined)
+        Q_EMIT leaving();
     const CheckpointPtr former = std::exchange(m_checkpoint, freedOnWorker(std::move(opened.checkpoint)));
     SelectedThing thing;
     if (refined && former)
@@ -171,8 +173,19 @@ void Session::reload()
         read(m_checkpoint != nullptr);
 }
 
+void Session::stopReading()
+{
+    m_opener.cancel();
+    m_watcher.cancel();
+    if (std::exchange(m_opening, false)) {
+        Q_EMIT progressChanged({});
+        Q_EMIT openingChanged(false);
+    }
+}
+
 void Session::close()
 {
+    Q_EMIT leaving();
     m_opener.cancel();
     m_watcher.cancel();
     m_place = {};
@@ -183,6 +196,23 @@ void Session::close()
     if (std::exchange(m_opening, false))
         Q_EMIT openingChanged(false);
     Q_EMIT checkpointChanged(nullptr, false);
+}
+
+void Session::showAgain(const ReadCheckpoint& read, const SelectedThing& thing)
+{
+    stopReading();
+    Q_EMIT leaving();
+    m_place = read.place;
+    m_shown = read.place;
+    m_looks = read.looks;
+    m_checkpoint = read.checkpoint;
+    m_selection.clear();
+    Q_EMIT checkpointChanged(m_checkpoint, false);
+    m_selection.select(thing);
+    if (!m_checkpoint->fullyRead)
+        reload();
+    else
+        checkOnDisk();
 }
 
 CheckPlace Session::place() const

@@ -17,6 +17,21 @@
 
 namespace shardscope::ui {
 
+/// The paths that are opened together.
+struct OpenedPlace {
+    io::Path path;
+    std::string tag;
+    std::vector<io::Path> roots;
+    bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
+};
+
+/// A checkpoint that was read, and from where.
+struct ReadCheckpoint {
+    OpenedPlace place;
+    CheckpointPtr checkpoint;
+    ParamLooksPtr looks;
+};
+
 /// The open checkpoint: one at a time, read in two stages on a worker thread.
 ///
 /// The first snapshot is shown as soon as rank 0's files are understood, the second replaces it when every
@@ -36,6 +51,10 @@ public:
     void openTag(const std::string& tag);
     void reload();
     void close();
+    /// What is shown now; without a checkpoint if nothing is.
+    [[nodiscard]] ReadCheckpoint shown() const { return {m_shown, m_checkpoint, m_looks}; }
+    /// Shows what shown() returned earlier, without reading what was read, and selects `thing` in it.
+    void showAgain(const ReadCheckpoint& read, const SelectedThing& thing);
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     /// Of the checkpoint, made with it on the worker; null where there is none.
@@ -54,6 +73,8 @@ public:
 
 Q_SIGNALS:
     void openingChanged(bool opening);
+    /// Another checkpoint, or none, is about to be shown: selection() is still that of the former one.
+    void leaving();
     /// A snapshot was swapped in; null after close(). `refined`: the same checkpoint, read more deeply.
     void checkpointChanged(const shardscope::CheckpointPtr& checkpoint, bool refined);
     void openFailed(const shardscope::Error& error);
@@ -70,18 +91,12 @@ private:
     void read(bool refining);
     void receive(Stage stage, bool refining);
     void show(OpenedCheckpoint opened, bool refined);
+    void stopReading();
 
     io::FileSystem& m_files;
     Selection m_selection;
-    /// The paths that are opened together.
-    struct Place {
-        io::Path path;
-        std::string tag;
-        std::vector<io::Path> roots;
-        bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
-    };
-    Place m_place; ///< requested
-    Place m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
+    OpenedPlace m_place; ///< requested
+    OpenedPlace m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
     CheckpointPtr m_checkpoint;
     ParamLooksPtr m_looks;
     bool m_opening = false;

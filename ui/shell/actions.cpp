@@ -77,6 +77,10 @@ void addNavigationActions(Actions& actions, const Maker& make)
     actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
     actions.previousPane
         = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
+    actions.nextOpen
+        = make(u"actionNextOpen"_s, Words::tr("Next Open Chec&kpoint"), {Qt::CTRL | Qt::Key_PageDown});
+    actions.previousOpen
+        = make(u"actionPreviousOpen"_s, Words::tr("Previo&us Open Checkpoint"), {Qt::CTRL | Qt::Key_PageUp});
 }
 
 void addJobActions(Actions& actions, const Maker& make)
@@ -137,6 +141,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     addViewActions(actions, make);
     actions.setOpen(false, false, false, false);
     actions.setDifferences(false);
+    actions.nextOpen->setEnabled(false);
+    actions.previousOpen->setEnabled(false);
     actions.back->setEnabled(false);
     actions.forward->setEnabled(false);
     return actions;
@@ -146,7 +152,7 @@ QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, newWindow, addFolder, reload, close, back, forward, find, goTo,
         quickOpen, palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane,
-        previousPane, check, reshard, exportWeights};
+        previousPane, nextOpen, previousOpen, check, reshard, exportWeights};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << manual << shortcuts << quit;

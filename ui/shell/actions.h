@@ -36,6 +36,8 @@ struct Actions {
     QAction* previousDifference = nullptr;
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
+    QAction* nextOpen = nullptr; ///< checkpoint
+    QAction* previousOpen = nullptr;
     QAction* check = nullptr;
     QAction* reshard = nullptr;
     QAction* exportWeights = nullptr;

@@ -12,6 +12,7 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
+#include "ui/shell/checkpoint_bar.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
@@ -37,17 +38,6 @@ namespace {
 
 /// Logs what is on screen; off unless QT_LOGGING_RULES enables it.
 Q_LOGGING_CATEGORY(windowLog, "shardscope.window", QtWarningMsg)
-
-/// Tag and run; of files without them, what was opened.
-QString nameOf(const Checkpoint& checkpoint, const io::Path& opened)
-{
-    QStringList parts;
-    if (!checkpoint.tag.empty())
-        parts.append(toText(checkpoint.tag));
-    if (!checkpoint.runFolder.filename().empty())
-        parts.append(pathText(checkpoint.runFolder.filename()));
-    return parts.isEmpty() ? pathText(opened.filename()) : parts.join(u" – "_s);
-}
 
 } // namespace
 
@@ -75,6 +65,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectSession();
     connectPages();
     connectJobs();
+    connectSwitcher();
     QApplication::instance()->installEventFilter(this);
     m_focusRing = new FocusRing(m_theme, this);
     // Rebuilt widgets would come last in the tab order.
@@ -134,6 +125,7 @@ void MainWindow::connectSession()
 
 void MainWindow::openPath(const QString& path, const QString& tag)
 {
+    m_replacesOpen = false;
     m_messages->hide();
     m_start->showOpening(path);
     m_session.open(toPath(path), tag.toStdString());
@@ -162,21 +154,16 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         const io::Path run = checkpoint ? checkpoint->runFolder : io::Path();
         if (std::exchange(m_shownRun, run) != run && m_pageWanted != u"compare"_s)
             m_compare->setOther({}); // it was for the former run
-        m_filters.clear();
-        m_filter->clear();
-        m_filterCount->clear();
-        for (Page* page : m_pages)
-            page->setFilter({});
-        m_messages->hide();
-        m_tabs->setCurrentIndex(0);
-        if (checkpoint && !m_pageWanted.isEmpty())
-            showPage(std::exchange(m_pageWanted, {}));
+        resetView();
+    } else if (checkpoint) {
+        m_open->refine(m_session.shown());
     }
     if (!checkpoint) {
+        m_findingStore.release();
         m_start->clearMessages();
         setWindowTitle(tr("Shardscope"));
     } else {
-        setWindowTitle(tr("%1 – Shardscope").arg(nameOf(*checkpoint, m_session.path())));
+        setWindowTitle(tr("%1 – Shardscope").arg(checkpointName(*checkpoint, m_session.path())));
         rememberPlace();
         if (checkpoint->fullyRead && isVisible())
             qCInfo(windowLog, "shows %s %s", qUtf8Printable(pathText(checkpoint->runFolder.filename())),
@@ -190,8 +177,36 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     orderPanes();
 }
 
+/// The view of a checkpoint that was not shown, or of one that is shown again.
+void MainWindow::resetView()
+{
+    m_filters.clear();
+    m_filter->clear();
+    m_filterCount->clear();
+    for (Page* page : m_pages)
+        page->setFilter({});
+    m_messages->hide();
+    m_tabs->setCurrentIndex(0);
+    if (!m_session.checkpoint()) {
+        while (m_open->count() > 0)
+            m_open->remove(0);
+        updateSwitcher();
+        return;
+    }
+    const auto seen = m_open->take(m_session.shown(), std::exchange(m_replacesOpen, false));
+    if (seen) {
+        showPage(seen->page.chopped(4));
+        if (filteredPage() == m_parameters)
+            m_filter->setText(seen->filter);
+    }
+    if (!m_pageWanted.isEmpty())
+        showPage(std::exchange(m_pageWanted, {}));
+    updateSwitcher();
+}
+
 void MainWindow::showOpenError(const Error& error)
 {
+    m_replacesOpen = false;
     m_pageWanted.clear(); // they were meant for what could not be opened
     m_addressWanted.clear();
     if (m_session.checkpoint())

@@ -32,6 +32,7 @@ class RepairPlan;
 namespace shardscope::ui {
 
 class Breadcrumb;
+class CheckpointBar;
 class ComparePage;
 class DetailsPanel;
 class ElidedLabel;
@@ -114,6 +115,7 @@ private:
     void connectSession();
     void connectPages();
     void connectJobs();
+    void connectSwitcher();
     [[nodiscard]] StoredJobs storedJobs() const;
     [[nodiscard]] std::shared_ptr<const JobStore> storeOf(std::function<SavedPlan()> plan) const;
     /// Starts a job that writes to `target`, and remembers where.
@@ -126,7 +128,13 @@ private:
     void showDocks(bool show);
 
     void showCheckpoint(const CheckpointPtr& checkpoint, bool refined);
+    void resetView();
     void showOpenError(const Error& error);
+    void switchTo(int tab);
+    void stepOpen(int by);
+    /// Closes one of the open checkpoints; if it is the one shown, its neighbour comes, or the start page.
+    void closeOpen(int tab);
+    void updateSwitcher();
     void updateStatus();
     void updateJobsLabel(int active);
     void onPageChanged();
@@ -172,6 +180,7 @@ private:
 
     QStackedWidget* m_stack = nullptr;
     StartPage* m_start = nullptr;
+    CheckpointBar* m_open = nullptr;
     MessageBar* m_messages = nullptr;
     QTabWidget* m_tabs = nullptr;
     QList<Page*> m_pages; ///< in the order of the tabs
@@ -199,6 +208,7 @@ private:
     io::Path m_shownRun; ///< the run folder of what is shown
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
+    bool m_replacesOpen = false; ///< what is being opened takes the tab of what is shown
     bool m_changingFilter = false;
     /// The choice when the window was closed while jobs were running.
     enum class Closing : uint8_t { No, WhenDone, Detach, Now };

@@ -18,6 +18,7 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
+#include "ui/shell/checkpoint_bar.h"
 #include "ui/style/text_size.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
@@ -44,7 +45,7 @@ void MainWindow::connectActions()
     connect(m_actions.newWindow, &QAction::triggered, this, &MainWindow::openNewWindow);
     connect(m_actions.addFolder, &QAction::triggered, this, &MainWindow::askForFurtherFolder);
     connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
-    connect(m_actions.close, &QAction::triggered, &m_session, &Session::close);
+    connect(m_actions.close, &QAction::triggered, this, [this] { closeOpen(m_open->currentIndex()); });
     connect(m_actions.quit, &QAction::triggered, this, &QWidget::close);
     connect(m_actions.check, &QAction::triggered, this, [this] {
         showPage(u"findings"_s);
@@ -177,6 +178,7 @@ void MainWindow::connectPage(Page* page)
 void MainWindow::openTag(const QString& tag)
 {
     m_messages->hide();
+    m_replacesOpen = true;
     m_session.openTag(tag.toStdString());
 }
 

@@ -7,6 +7,7 @@
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/jobs_panel.h"
 #include "ui/pages/parameters_page.h"
+#include "ui/shell/checkpoint_bar.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 
@@ -55,7 +56,7 @@ void MainWindow::showQuickOpen()
 
 void MainWindow::orderPanes()
 {
-    orderFocus({m_toolBar, m_explorer, m_messages, m_tabs, m_details, m_jobsPanel});
+    orderFocus({m_toolBar, m_explorer, m_open, m_messages, m_tabs, m_details, m_jobsPanel});
 }
 
 void MainWindow::focusPane(int step)

@@ -13,6 +13,7 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
+#include "ui/shell/checkpoint_bar.h"
 #include "ui/style/icons.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
@@ -41,6 +42,7 @@ void MainWindow::makePages()
     m_start = new StartPage(m_theme, m_settings, m_stack);
     auto* centre = new QWidget(m_stack);
     centre->setObjectName(u"pages"_s);
+    m_open = new CheckpointBar(m_theme, centre);
     m_messages = new MessageBar(m_theme, centre);
     m_messages->setObjectName(u"windowMessages"_s);
     m_tabs = new QTabWidget(centre);
@@ -61,6 +63,7 @@ void MainWindow::makePages()
     auto* rows = new QVBoxLayout(centre);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
+    rows->addWidget(m_open);
     rows->addWidget(m_messages);
     rows->addWidget(m_tabs, 1);
     m_stack->addWidget(m_start);
@@ -150,6 +153,8 @@ void MainWindow::makeMenus()
     go->addActions({m_actions.nextDifference, m_actions.previousDifference});
     go->addSeparator();
     go->addActions({m_actions.nextPane, m_actions.previousPane});
+    go->addSeparator();
+    go->addActions({m_actions.nextOpen, m_actions.previousOpen});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions({m_actions.check, m_actions.reshard, m_actions.exportWeights});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));

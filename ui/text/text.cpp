@@ -185,6 +185,16 @@ QString titleText(const Checkpoint& checkpoint)
     return title;
 }
 
+QString checkpointName(const Checkpoint& checkpoint, const io::Path& opened)
+{
+    QStringList parts;
+    if (!checkpoint.tag.empty())
+        parts.append(toText(checkpoint.tag));
+    if (!checkpoint.runFolder.filename().empty())
+        parts.append(pathText(checkpoint.runFolder.filename()));
+    return parts.isEmpty() ? pathText(opened.filename()) : parts.join(u" – "_s);
+}
+
 QString unitText(const FlatUnit& unit)
 {
     if (unit.kind == UnitKind::Frozen)

@@ -35,6 +35,8 @@ QString statusText(FileStatus status); ///< "not yet read"
 QString roleText(ParamRole role); ///< "trainable"
 /// "ZeRO-3 · 4 ranks · bf16"
 QString titleText(const Checkpoint& checkpoint);
+/// Tag and run, "global_step100 – llama"; of files without them, the name of what was opened.
+QString checkpointName(const Checkpoint& checkpoint, const io::Path& opened);
 /// "group 1", "group 0 · sub-group 12", "frozen, partitioned"
 QString unitText(const FlatUnit& unit);
 /// The ranks of the unit, if several units have this number: "pp 1 · tp 0", "ep 1"; else empty.

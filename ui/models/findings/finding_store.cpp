@@ -22,11 +22,16 @@ FindingStore::FindingStore(CheckRun& run, QObject* parent)
     , m_run(run)
 {
     connect(&run, &CheckRun::changed, this, [this] {
-        m_checkpoint.reset();
-        m_detailed.reset();
-        m_findings.reset();
+        release();
         Q_EMIT changed();
     });
+}
+
+void FindingStore::release()
+{
+    m_checkpoint.reset();
+    m_detailed.reset();
+    m_findings.reset();
 }
 
 bool FindingStore::isChecked(const Checkpoint& checkpoint) const

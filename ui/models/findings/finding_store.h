@@ -34,6 +34,8 @@ public:
     /// null. Made once for all views: the same pointers until something changes.
     [[nodiscard]] DetailedFindings detailed(const CheckpointPtr& checkpoint) const;
     [[nodiscard]] Findings of(const CheckpointPtr& checkpoint) const;
+    /// Releases the checkpoint and its findings; they are collected again when somebody asks.
+    void release();
 
 Q_SIGNALS:
     void changed();

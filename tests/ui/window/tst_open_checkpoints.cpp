@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several checkpoints in one window, and the tabs that lead from one to another.
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/shell/checkpoint_bar.h"
+#include "ui/widgets/filter_field.h"
+
+#include <QAction>
+#include <QTabWidget>
+#include <QToolButton>
+
+using namespace shardscope;
+using namespace shardscope::ui;
+using namespace Qt::StringLiterals;
+
+namespace {
+
+CheckpointBar& barOf(WindowFixture& ui)
+{
+    return *ui.find<CheckpointBar>("checkpointTabs");
+}
+
+QString pageOf(WindowFixture& ui)
+{
+    return ui.find<QTabWidget>("pageTabs")->currentWidget()->objectName();
+}
+
+void savePicture(WindowFixture& ui, const QString& name)
+{
+    if (const QString folder = qEnvironmentVariable("SHARDSCOPE_PICTURES"); !folder.isEmpty())
+        ui.window().grab().save(folder + u'/' + name);
+}
+
+} // namespace
+
+class TestOpenCheckpoints : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void theTabsAreHiddenForOne()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QCOMPARE(barOf(ui).count(), 1);
+        QVERIFY(!barOf(ui).isVisible());
+        QVERIFY(!ui.window().actionSet().nextOpen->isEnabled());
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QVERIFY(barOf(ui).isVisible());
+        QCOMPARE(barOf(ui).count(), 2);
+        QCOMPARE(barOf(ui).currentIndex(), 1);
+        QVERIFY(barOf(ui).tabText(0).contains(u"zero2-w2"_s));
+        QVERIFY(barOf(ui).tabToolTip(1).contains(samplePath("zero3-w4")));
+        savePicture(ui, u"open-checkpoints.png"_s);
+    }
+
+    /// Selection, page and filter of each are as they were left, and nothing is read again.
+    void eachIsAsItWasLeft()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const CheckpointPtr first = ui.checkpoint();
+        ui.window().selection().selectParam(ParamId{2});
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        ui.find<FilterField>("filterField")->setText(u"weight"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        const CheckpointPtr second = ui.checkpoint();
+        QVERIFY(ui.window().showPage(u"map"_s));
+        QCOMPARE(ui.find<FilterField>("filterField")->text(), QString());
+
+        barOf(ui).setCurrentIndex(0); // as a click does
+        QCOMPARE(ui.checkpoint(), first);
+        QVERIFY(ui.settle());
+        QCOMPARE(pageOf(ui), u"parametersPage"_s);
+        QCOMPARE(ui.find<FilterField>("filterField")->text(), u"weight"_s);
+        QCOMPARE(ui.window().selection().current().param, ParamId{2});
+        QVERIFY(ui.window().windowTitle().contains(u"zero2-w2"_s));
+
+        QTest::keyClick(&ui.window(), Qt::Key_PageDown, Qt::ControlModifier);
+        QCOMPARE(ui.checkpoint(), second);
+        QVERIFY(ui.settle());
+        QCOMPARE(pageOf(ui), u"mapPage"_s);
+        QTest::keyClick(&ui.window(), Qt::Key_PageUp, Qt::ControlModifier);
+        QCOMPARE(ui.checkpoint(), first);
+        QVERIFY(ui.settle());
+    }
+
+    void theSameCheckpointKeepsItsTab()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const QString tag = QString::fromStdString(ui.checkpoint()->tagFolder.native());
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QVERIFY(ui.open(tag)); // the folder of the tag, not of the run
+        QCOMPARE(barOf(ui).count(), 2);
+        QCOMPARE(barOf(ui).currentIndex(), 0);
+        ui.window().session().reload();
+        QVERIFY(ui.settle());
+        QCOMPARE(barOf(ui).count(), 2);
+        QCOMPARE(barOf(ui).entry(0).read.checkpoint, ui.checkpoint());
+    }
+
+    void closingLeadsToTheNeighbour()
+    {
+        WindowFixture ui;
+        for (const char* name : {"zero2-w2", "zero3-w4", "zero1-w2"})
+            QVERIFY(ui.open(samplePath(name)));
+        auto* button = qobject_cast<QToolButton*>(barOf(ui).tabButton(0, QTabBar::RightSide));
+        QTest::mouseClick(button, Qt::LeftButton); // of one that is not shown
+        QTRY_COMPARE(barOf(ui).count(), 2);
+        QVERIFY(ui.window().windowTitle().contains(u"zero1-w2"_s));
+        QTest::keyClick(&ui.window(), Qt::Key_W, Qt::ControlModifier);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.window().windowTitle().contains(u"zero3-w4"_s));
+        QVERIFY(!barOf(ui).isVisible());
+        std::weak_ptr<const Checkpoint> last = ui.checkpoint();
+        QTest::keyClick(&ui.window(), Qt::Key_W, Qt::ControlModifier);
+        QVERIFY(ui.settle());
+        QCOMPARE(ui.checkpoint(), nullptr);
+        QCOMPARE(barOf(ui).count(), 0);
+        QTRY_VERIFY(last.expired());
+    }
+
+    void leavingStopsWhatIsStillBeingRead()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().openPath(samplePath("zero1-w2"));
+        QVERIFY(ui.window().session().isOpening());
+        barOf(ui).setCurrentIndex(0);
+        QVERIFY(!ui.window().session().isOpening());
+        QVERIFY(ui.settle());
+        QVERIFY(ui.window().windowTitle().contains(u"zero2-w2"_s));
+        QVERIFY(barOf(ui).count() <= 3);
+    }
+
+    void aFailedOpeningChangesNothing()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().openPath(ui.folder(u"nothing here"_s));
+        QVERIFY(ui.settle());
+        QCOMPARE(barOf(ui).count(), 2);
+        QVERIFY(ui.window().windowTitle().contains(u"zero3-w4"_s));
+    }
+
+    void theOneLeftLongestAgoGivesWay()
+    {
+        WindowFixture ui;
+        const QStringList names{u"zero2-w2"_s, u"zero3-w4"_s, u"zero1-w2"_s, u"experts-w4"_s, u"elastic-w3"_s,
+            u"muon-w3"_s, u"pipeline-w4"_s, u"slices-w4"_s};
+        QCOMPARE(static_cast<size_t>(names.size()), CheckpointBar::kMostOpen);
+        for (const QString& name : names)
+            QVERIFY(ui.open(samplePath(qPrintable(name))));
+        QTest::keyClick(&ui.window(), Qt::Key_PageDown, Qt::ControlModifier); // to the first
+        QVERIFY(ui.settle());
+        QVERIFY(ui.open(samplePath("stage0-bf16")));
+        QCOMPARE(static_cast<size_t>(barOf(ui).count()), CheckpointBar::kMostOpen);
+        QVERIFY(barOf(ui).tabText(0).contains(u"zero2-w2"_s));
+        QVERIFY(barOf(ui).tabText(1).contains(u"zero1-w2"_s));
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestOpenCheckpoints, WithDisplay)
+#include "tst_open_checkpoints.moc"

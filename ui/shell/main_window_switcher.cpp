@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several checkpoints in one window: one is shown, the others wait in tabs.
+#include "ui/shell/main_window.h"
+
+#include "ui/pages/parameters_page.h"
+#include "ui/shell/checkpoint_bar.h"
+
+#include <QAction>
+#include <QTabWidget>
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+void MainWindow::connectSwitcher()
+{
+    connect(&m_session, &Session::leaving, this, [this] {
+        m_open->leave({m_session.selection().current(),
+            m_tabs->currentWidget() == nullptr ? QString() : m_tabs->currentWidget()->objectName(),
+            m_filters.value(m_parameters)});
+    });
+    connect(m_open, &CheckpointBar::chosen, this, &MainWindow::switchTo);
+    connect(m_open, &QTabBar::tabCloseRequested, this, &MainWindow::closeOpen);
+    connect(m_actions.nextOpen, &QAction::triggered, this, [this] { stepOpen(1); });
+    connect(m_actions.previousOpen, &QAction::triggered, this, [this] { stepOpen(-1); });
+}
+
+void MainWindow::switchTo(int tab)
+{
+    m_replacesOpen = false;
+    const OpenEntry entry = m_open->entry(tab); // the bar changes meanwhile
+    m_session.showAgain(entry.read, entry.place.thing);
+}
+
+void MainWindow::stepOpen(int by)
+{
+    const int count = m_open->count();
+    if (count > 1)
+        switchTo((m_open->currentIndex() + by + count) % count);
+}
+
+void MainWindow::closeOpen(int tab)
+{
+    if (tab < 0)
+        return m_session.close(); // what is being opened first
+    const bool isShown = tab == m_open->currentIndex();
+    m_open->remove(tab);
+    if (isShown) {
+        if (m_open->count() > 0)
+            switchTo(std::min(tab, m_open->count() - 1));
+        else
+            m_session.close();
+    }
+    updateSwitcher();
+}
+
+void MainWindow::updateSwitcher()
+{
+    m_actions.nextOpen->setEnabled(m_open->count() > 1);
+    m_actions.previousOpen->setEnabled(m_open->count() > 1);
+}
+
+} // namespace shardscope::ui
