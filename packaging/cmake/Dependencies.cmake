@@ -28,7 +28,7 @@ else()
 endif()
 set_target_properties(PkgConfig::RE2 PROPERTIES INTERFACE_COMPILE_OPTIONS "") # -pthread, which Threads gives to the linker
 if(SHARDSCOPE_BUILD_GUI)
-  find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg)
+  find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Widgets Svg DBus)
   if(SHARDSCOPE_BUILD_TESTS)
     find_package(Qt6 6.4 REQUIRED COMPONENTS Test)
   endif()

@@ -117,7 +117,7 @@ void MainWindow::connectSession()
     connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::updateJobsLabel);
     connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::closeWhenIdle);
     connect(&m_jobs, &JobList::ended, this, [this](const Job* job) {
-        QApplication::alert(this);
+        tellDesktop(*job);
         if (job->outcome().bytesPerSecond > 0)
             m_settings.setWriteRate(job->outcome().bytesPerSecond);
     });

@@ -7,6 +7,7 @@
 
 #include "ui/jobs/check_run.h"
 #include "ui/jobs/compare_run.h"
+#include "ui/jobs/desktop_notifier.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/jobs/write_job.h"
@@ -120,6 +121,7 @@ private:
     [[nodiscard]] std::shared_ptr<const JobStore> storeOf(std::function<SavedPlan()> plan) const;
     /// Starts a job that writes to `target`, and remembers where.
     void startWriting(Job* job, const Checkpoint& source, const io::Path& target);
+    void tellDesktop(const Job& job);
     /// Removes what a job has finished, and its card.
     void discardJob(Job* job);
     void fillRecentMenu();
@@ -173,6 +175,7 @@ private:
     Session m_session;
     SelectionHistory m_history;
     JobList m_jobs;
+    DesktopNotifier m_notifier;
     CompareRun m_compareRun;
     CheckRun m_checkRun;
     FindingStore m_findingStore;

@@ -11,6 +11,7 @@
 #include "ui/widgets/message_bar.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QDir>
 #include <QDockWidget>
 #include <QFile>
@@ -59,6 +60,25 @@ void MainWindow::connectJobs()
     connect(m_jobsPanel, &JobsPanel::discardRequested, this, &MainWindow::discardJob);
     connect(m_jobsPanel, &JobsPanel::limitChanged, &m_settings, &Settings::setJobLimit);
     m_jobsPanel->setLimit(m_settings.jobLimit());
+    connect(&m_notifier, &DesktopNotifier::activated, this, [this] {
+        setWindowState(windowState() & ~Qt::WindowMinimized);
+        show();
+        raise();
+        activateWindow();
+        m_jobsDock->show();
+        m_jobsDock->raise();
+    });
+}
+
+/// Of a job that has ended while the user looks at something else.
+void MainWindow::tellDesktop(const Job& job)
+{
+    if (job.state() == JobState::Cancelled || QApplication::activeWindow() != nullptr)
+        return;
+    QApplication::alert(this);
+    const bool failed = job.state() == JobState::Failed;
+    m_notifier.notify((failed ? tr("Failed: %1") : tr("Finished: %1")).arg(job.title()),
+        failed ? toText(job.error().message) : job.outcome().summary);
 }
 
 void MainWindow::offerUnfinishedJobs()
