@@ -110,6 +110,17 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
     return picture;
 }
 
+QImage imageOf(const MapPicture& picture)
+{
+    QImage image((QSizeF(picture.size) * picture.ratio).toSize(), QImage::Format_RGB32);
+    image.setDevicePixelRatio(picture.ratio);
+    QPainter painter(&image);
+    paint(picture, painter, false);
+    painter.end();
+    image.setText(u"Title"_s, picture.caption);
+    return image;
+}
+
 QString saveMapPicture(const MapPicture& picture, const QString& path)
 {
     QSaveFile file(path); // an existing file is kept until the new one is complete
@@ -126,13 +137,7 @@ QString saveMapPicture(const MapPicture& picture, const QString& path)
         QPainter painter(&generator);
         paint(picture, painter, true);
     } else {
-        QImage image((QSizeF(picture.size) * picture.ratio).toSize(), QImage::Format_RGB32);
-        image.setDevicePixelRatio(picture.ratio);
-        QPainter painter(&image);
-        paint(picture, painter, false);
-        painter.end();
-        image.setText(u"Title"_s, picture.caption);
-        if (!image.save(&file, "PNG")) {
+        if (!imageOf(picture).save(&file, "PNG")) {
             return notWritten(path, file.errorString());
         }
     }

@@ -3,6 +3,7 @@
 
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
 
+#include <QImage>
 #include <QPicture>
 
 namespace shardscope::ui {
@@ -29,6 +30,9 @@ struct MapPicture {
 
 /// GUI thread; cheap. The view must show a map.
 MapPicture takeMapPicture(LayoutMapView& view, const QString& caption);
+
+/// In device pixels, for the clipboard. Slow: for a worker.
+QImage imageOf(const MapPicture& picture);
 
 /// Writes *.svg as SVG, all else as PNG. Returns the error text, or an empty text. Slow: for a worker.
 QString saveMapPicture(const MapPicture& picture, const QString& path);

@@ -62,6 +62,8 @@ Q_SIGNALS:
     void undoRequested(const QString& folder);
     /// Show the findings, with the fixes of all errors ticked.
     void repairWanted();
+    /// The rows on screen were written to a file; `problem`: why not, or empty.
+    void saved(const QString& path, const QString& problem);
 };
 
 /// How a page is registered. Its tab, its action and its window follow from this.

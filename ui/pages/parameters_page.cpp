@@ -2,11 +2,13 @@
 #include "ui/pages/parameters_page.h"
 
 #include "ui/controls/table_setup.h"
+#include "ui/models/parameters/parameter_file.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_chips.h"
 
 #include <QAction>
 #include <QEvent>
+#include <QFileDialog>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
@@ -30,6 +32,7 @@ PageEntry ParametersPage::entry()
 
 void ParametersPage::showSession(const Session& session)
 {
+    m_path = session.path();
     setCheckpoint(session.checkpoint());
 }
 
@@ -75,6 +78,8 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
 
     QAction* show = addViewAction(m_table, tr("Show on the Partition Map"));
     connect(show, &QAction::triggered, this, [this] { Q_EMIT m_selection.pageRequested(u"mapPage"_s); });
+    connect(addViewAction(m_table, tr("Save Table…")), &QAction::triggered, this,
+        &ParametersPage::askWhereToSave);
     connect(header, &QHeaderView::sortIndicatorChanged, this, [this](int column, Qt::SortOrder order) {
         m_column = static_cast<ParamColumn>(column);
         m_descending = order == Qt::DescendingOrder;
@@ -264,6 +269,36 @@ void ParametersPage::showEmptyState()
         m_empty->setText(m_checkpoint->modelError
                 ? tr("The parameters cannot be determined.\n%1").arg(errorText(*m_checkpoint->modelError))
                 : tr("This checkpoint holds no parameters."));
+}
+
+void ParametersPage::askWhereToSave()
+{
+    if (!m_checkpoint)
+        return;
+    auto* dialog = new QFileDialog(
+        this, tr("Save the Rows of the Table"), {}, tr("CSV table (*.csv);;JSON answer (*.json)"));
+    dialog->setObjectName(u"saveTableDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(u"csv"_s);
+    connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& kind) {
+        dialog->setDefaultSuffix(kind.contains(u"json"_s) ? u"json"_s : u"csv"_s);
+    });
+    dialog->selectFile(
+        (m_checkpoint->tag.empty() ? tr("parameters") : QString(toText(m_checkpoint->tag) % u"-parameters"_s))
+        % u".csv"_s);
+    connect(dialog, &QFileDialog::fileSelected, this, &ParametersPage::saveRows);
+    dialog->open();
+}
+
+void ParametersPage::saveRows(const QString& path)
+{
+    if (!m_index)
+        return;
+    m_saver.run<QString>(
+        [table = ParameterTable{m_index, m_model->rows(), m_filter, m_path}, path](const std::stop_token&,
+            const std::function<void(QString)>& deliver) { deliver(writeParameterTable(table, path)); },
+        [this, path](const QString& problem) { Q_EMIT saved(path, problem); });
 }
 
 void ParametersPage::follow(const SelectedThing& thing)

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] ParameterTableModel* model() const { return m_model; }
     void sortBy(ParamColumn column, Qt::SortOrder order);
+    /// Writes the rows on screen to a CSV or JSON file; saved() reports the result.
+    void saveRows(const QString& path);
     [[nodiscard]] bool isBusy() const override { return m_indexer.isRunning() || m_querier.isRunning(); }
 
 Q_SIGNALS:
@@ -54,6 +56,7 @@ private:
     void showRows(ParameterRows result);
     void follow(const SelectedThing& thing);
     void showEmptyState();
+    void askWhereToSave();
 
     Selection& m_selection;
     FilterChips* m_chips;
@@ -62,6 +65,7 @@ private:
     QLabel* m_summary;
     QLabel* m_empty;
     CheckpointPtr m_checkpoint;
+    io::Path m_path; ///< as it was opened
     ParameterIndexPtr m_index;
     QString m_filter;
     std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user
@@ -72,6 +76,7 @@ private:
     bool m_following = false;
     LatestOnly m_indexer{WorkLength::Short};
     LatestOnly m_querier{WorkLength::Short};
+    LatestOnly m_saver{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

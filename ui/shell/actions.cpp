@@ -69,6 +69,8 @@ void addNavigationActions(Actions& actions, const Maker& make)
         u"actionPageWindow"_s, Words::tr("Open Page in Own &Window"), {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
     actions.saveMap = make(u"actionSaveMap"_s, Words::tr("&Save Picture of the Map…"),
         {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
+    actions.copyMap
+        = make(u"actionCopyMap"_s, Words::tr("Cop&y Picture of the Map"), {Qt::CTRL | Qt::SHIFT | Qt::Key_M});
     actions.compare = make(
         u"actionCompare"_s, Words::tr("Compare &With…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s);
     actions.nextDifference = make(u"actionNextDifference"_s, Words::tr("Ne&xt Difference"), {Qt::Key_F7});
@@ -151,8 +153,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
 QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, newWindow, addFolder, reload, close, back, forward, find, goTo,
-        quickOpen, palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane,
-        previousPane, nextOpen, previousOpen, check, reshard, exportWeights};
+        quickOpen, palette, pageWindow, saveMap, copyMap, compare, nextDifference, previousDifference,
+        nextPane, previousPane, nextOpen, previousOpen, check, reshard, exportWeights};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << manual << shortcuts << quit;
@@ -179,7 +181,7 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
             : Words::tr(
                 "Read other ranks of this checkpoint, or its run's swap folder, from another folder"));
     for (QAction* action :
-        {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, compare, check})
+        {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, copyMap, compare, check})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);

@@ -31,6 +31,7 @@ struct Actions {
     QAction* quickOpen = nullptr;
     QAction* pageWindow = nullptr;
     QAction* saveMap = nullptr;
+    QAction* copyMap = nullptr;
     QAction* compare = nullptr;
     QAction* nextDifference = nullptr;
     QAction* previousDifference = nullptr;

@@ -21,6 +21,8 @@
 #include <QMainWindow>
 #include <QSet>
 
+#include <optional>
+
 class QLabel;
 class QMenu;
 class QStackedWidget;
@@ -45,6 +47,7 @@ class FocusRing;
 class JobsPanel;
 class MapPage;
 class MessageBar;
+struct MapPicture;
 class Page;
 class PageWindow;
 class ParametersPage;
@@ -77,6 +80,8 @@ public:
     PageWindow* openPageWindow();
     /// Writes the map's picture to a PNG or SVG file; a message reports the result.
     void saveMapPicture(const QString& path);
+    /// Puts the map's picture on the clipboard.
+    void copyMapPicture();
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
     /// Shows a card for each job that an earlier process left unfinished.
@@ -169,6 +174,8 @@ private:
     void focusPane(int step);
     void orderPanes();
     void askForPicture();
+    /// Of the visible map; a message says why if there is none.
+    [[nodiscard]] std::optional<MapPicture> mapPicture();
 
     Theme& m_theme;
     Settings& m_settings;

@@ -85,6 +85,7 @@ void MainWindow::connectNavigation()
     connect(m_actions.palette, &QAction::triggered, this, &MainWindow::showCommandPalette);
     connect(m_actions.quickOpen, &QAction::triggered, this, &MainWindow::showQuickOpen);
     connect(m_actions.pageWindow, &QAction::triggered, this, &MainWindow::openPageWindow);
+    connect(m_actions.copyMap, &QAction::triggered, this, &MainWindow::copyMapPicture);
     connect(m_actions.saveMap, &QAction::triggered, this, &MainWindow::askForPicture);
     connect(m_actions.compare, &QAction::triggered, this, [this] {
         showPage(u"compare"_s);
@@ -135,6 +136,9 @@ void MainWindow::connectPages()
     connect(m_start, &StartPage::recentRequested, this, &MainWindow::openPath);
     connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
     connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
+    m_filter->setTerms(ParameterFilter::terms());
+    m_filter->setSaved(m_settings.filters());
+    connect(m_filter, &FilterField::savedChanged, &m_settings, &Settings::setFilters);
     connect(m_filter, &FilterField::accepted, this, [this] {
         if (currentPage() != filteredPage())
             showPage(u"parameters"_s);
@@ -164,6 +168,10 @@ void MainWindow::connectPages()
 void MainWindow::connectPage(Page* page)
 {
     connect(page, &Page::tagRequested, this, &MainWindow::openTag);
+    connect(page, &Page::saved, this, [this](const QString& path, const QString& problem) {
+        m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
+            problem.isEmpty() ? tr("Saved the rows to %1.").arg(path) : problem);
+    });
     connect(page, &Page::placeRequested, this, &MainWindow::goToPlace);
     connect(page, &Page::repairRequested, this, &MainWindow::startRepair);
     connect(page, &Page::undoRequested, this, &MainWindow::startUndo);

@@ -17,6 +17,8 @@
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QFileDialog>
 #include <QTabWidget>
 
@@ -130,25 +132,51 @@ void MainWindow::askForPicture()
     dialog->open();
 }
 
-void MainWindow::saveMapPicture(const QString& path)
+std::optional<MapPicture> MainWindow::mapPicture()
 {
     LayoutMapView* map = m_map->mapView();
     if (!m_session.checkpoint() || !map->canvas()->source()) {
         m_messages->showMessage(Severity::Warning, tr("There is no map to save."));
-        return;
+        return std::nullopt;
     }
     const Checkpoint& checkpoint = *m_session.checkpoint();
     const MapStack& stack = *map->canvas()->stack();
     const QString shown
         = stack.count() == 1 ? MapText::sectionName(stack.source(0)) : tr("%1 sections").arg(stack.count());
-    const QString caption = pathText(checkpoint.runFolder.filename() / checkpoint.tag) % u" · "_s
-        % titleText(checkpoint) % u" · "_s % shown % u" · "_s % toText(map->canvas()->source()->state().name);
+    return takeMapPicture(*map,
+        pathText(checkpoint.runFolder.filename() / checkpoint.tag) % u" · "_s % titleText(checkpoint)
+            % u" · "_s % shown % u" · "_s % toText(map->canvas()->source()->state().name));
+}
+
+void MainWindow::saveMapPicture(const QString& path)
+{
+    const auto picture = mapPicture();
+    if (!picture)
+        return;
     m_pictureWriter.run<QString>(
-        [picture = takeMapPicture(*map, caption), path](const std::stop_token&,
-            const std::function<void(QString)>& deliver) { deliver(ui::saveMapPicture(picture, path)); },
+        [picture = *picture, path](const std::stop_token&, const std::function<void(QString)>& deliver) {
+            deliver(ui::saveMapPicture(picture, path));
+        },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
                 problem.isEmpty() ? tr("Saved the picture to %1.").arg(path) : problem);
+        });
+}
+
+void MainWindow::copyMapPicture()
+{
+    showPage(u"map"_s); // the visible map is copied
+    m_map->mapView()->setFilesShown(false);
+    const auto picture = mapPicture();
+    if (!picture)
+        return;
+    m_pictureWriter.run<QImage>(
+        [picture = *picture](const std::stop_token&, const std::function<void(QImage)>& deliver) {
+            deliver(imageOf(picture));
+        },
+        [this](const QImage& image) {
+            QApplication::clipboard()->setImage(image);
+            m_messages->showMessage(Severity::Info, tr("Copied the picture."));
         });
 }
 

@@ -141,7 +141,7 @@ void MainWindow::makeMenus()
     m_recentMenu->setObjectName(u"recentMenu"_s);
     connect(m_recentMenu, &QMenu::aboutToShow, this, &MainWindow::fillRecentMenu);
     file->addActions({m_actions.addFolder, m_actions.reload, m_actions.close});
-    file->addActions({m_actions.compare, m_actions.saveMap});
+    file->addActions({m_actions.compare, m_actions.saveMap, m_actions.copyMap});
     file->addSeparator();
     file->addAction(m_actions.quit);
     QMenu* go = add(u"goMenu"_s, tr("&Go"));

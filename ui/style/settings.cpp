@@ -42,6 +42,16 @@ QString Settings::folder() const
     return QFileInfo(m_store.fileName()).absolutePath();
 }
 
+QStringList Settings::filters() const
+{
+    return m_store.value(u"filters"_s).toStringList();
+}
+
+void Settings::setFilters(const QStringList& filters)
+{
+    m_store.setValue(u"filters"_s, QStringList(filters.mid(0, kMaxFilters)));
+}
+
 int Settings::jobLimit() const
 {
     return m_store.value(u"jobs/limit"_s, 1).toInt();

@@ -36,6 +36,7 @@ class Settings : public QObject
 public:
     static constexpr int kFormat = 1;
     static constexpr int kMaxRecent = 20;
+    static constexpr int kMaxFilters = 30;
 
     /// `folder` empty: SHARDSCOPE_SETTINGS, else the user's configuration folder.
     explicit Settings(const QString& folder = {}, QObject* parent = nullptr);
@@ -54,6 +55,9 @@ public:
     [[nodiscard]] WriteHistory writeHistory(const io::Path& run) const;
     void setLastTarget(const io::Path& run, const io::Path& folder);
     void setWriteRate(uint64_t bytesPerSecond);
+    /// The filters that the user saved, newest first; at most kMaxFilters.
+    [[nodiscard]] QStringList filters() const;
+    void setFilters(const QStringList& filters);
     /// How many jobs run at once.
     [[nodiscard]] int jobLimit() const;
     void setJobLimit(int jobs);

@@ -63,12 +63,23 @@ std::string_view paramRoleName(ParamRole role)
 
 void writeParamsJson(const TextSink& sink, const AnswerContext& context)
 {
+    std::vector<ParamId> all;
+    for (uint32_t i = 0; i < context.checkpoint.params.size(); ++i)
+        all.push_back(ParamId{i});
+    writeParamsJson(sink, context, all, {});
+}
+
+void writeParamsJson(const TextSink& sink, const AnswerContext& context, std::span<const ParamId> params,
+    std::string_view filter)
+{
     const Checkpoint& checkpoint = context.checkpoint;
     JsonWriter json(sink);
     beginAnswer(json, "params", context);
+    if (!filter.empty())
+        json.nameField("filter", filter);
     json.arrayField("parameters");
-    for (uint32_t i = 0; i < checkpoint.params.size(); ++i)
-        writeParameter(json, checkpoint, ParamId{i});
+    for (const ParamId param : params)
+        writeParameter(json, checkpoint, param);
     json.endArray();
     writeFindings(json, "findings", checkpoint.findings);
     endAnswer(json, sink);

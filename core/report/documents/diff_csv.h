@@ -6,13 +6,11 @@
 
 namespace shardscope {
 
-/// Differences as a table for spreadsheets and scripts: comma-separated (RFC 4180, lines end with "\n"),
-/// UTF-8, one header. The columns are the fields of `differences` in diff's JSON, then those of `updates`;
-/// numbers have the same format, and fields that do not apply are empty.
+/// Differences as a table for spreadsheets and scripts, cells as in core/report/text/csv_row.h, one header.
+/// The columns are the fields of `differences` in diff's JSON, then those of `updates`; numbers have the same
+/// format, and fields that do not apply are empty.
 ///
-/// A text that begins with one of = + - @ and is not a number gets an apostrophe before it, because a
-/// spreadsheet would take it for a formula, and names come from untrusted files. Bytes that are not UTF-8
-/// become U+FFFD. Rows keep the order of the calls. Not thread-safe.
+/// Rows keep the order of the calls. Not thread-safe.
 class DiffCsv
 {
 public:

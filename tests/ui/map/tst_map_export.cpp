@@ -6,6 +6,7 @@
 #include "ui/layoutmap/map_picture.h"
 #include "ui/widgets/message_bar.h"
 
+#include <QClipboard>
 #include <QFileDialog>
 #include <QSvgRenderer>
 #include <QTest>
@@ -181,6 +182,19 @@ private Q_SLOTS:
         ui.window().saveMapPicture(ui.folder(u"no/such/folder/picture.png"_s));
         QTRY_VERIFY(messages->isVisible());
         QVERIFY(messages->text().contains(u"could not be written"_s));
+    }
+
+    void aPictureIsCopied()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QGuiApplication::clipboard()->clear();
+        QTest::keyClick(&ui.window(), Qt::Key_M, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(ui.find<QWidget>("mapPage")->isVisible());
+        QTRY_VERIFY(!QGuiApplication::clipboard()->image().isNull());
+        const QImage image = QGuiApplication::clipboard()->image();
+        QVERIFY(image.width() > 500 && image.height() > 300);
+        QVERIFY(pixelsOf(image, ui.theme().classColour(ParamClass::Attention)) > 1000);
     }
 };
 

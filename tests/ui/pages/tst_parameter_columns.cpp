@@ -6,10 +6,20 @@
 #include "ui/models/model_roles.h"
 #include "ui/models/parameters/parameter_filter.h"
 #include "ui/pages/parameters_page.h"
+#include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
 
+#include <QAction>
+#include <QCompleter>
+#include <QFile>
 #include <QHeaderView>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
+#include <QListView>
 #include <QMenu>
+#include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
 
@@ -255,6 +265,101 @@ private Q_SLOTS:
             = page->model()->index(page->model()->rowOf(*buffer), static_cast<int>(ParamColumn::Where));
         QVERIFY(!whole.data(WhereRole).isValid());
         QCOMPARE(whole.data(CopyRole).toString(), u"stored whole"_s);
+    }
+
+    /// The rows on screen, in their order, with exact numbers.
+    void theTableIsSaved()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        auto* page = ui.find<ParametersPage>("parametersPage");
+        page->sortBy(ParamColumn::Bytes, Qt::DescendingOrder);
+        ui.find<FilterField>("filterField")->setText(u"layers weight"_s);
+        QVERIFY(ui.settle());
+        const int rows = page->model()->rowCount();
+        QVERIFY(rows > 2 && rows < static_cast<int>(ui.checkpoint()->params.size()));
+
+        QSignalSpy saved(page, &Page::saved);
+        page->saveRows(ui.folder(u"rows.csv"_s));
+        QVERIFY(saved.wait());
+        QCOMPARE(saved.first().at(1).toString(), QString());
+        QFile csv(ui.folder(u"rows.csv"_s));
+        QVERIFY(csv.open(QIODevice::ReadOnly));
+        const QStringList lines = QString::fromUtf8(csv.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        QCOMPARE(lines.size(), rows + 1);
+        QVERIFY(lines.first().startsWith(u"name,shape,elements,bytes,ranks"_s));
+        for (int row = 0; row < rows; ++row) {
+            const Parameter& param = ui.checkpoint()->params[index(page->model()->paramAt(row))];
+            QVERIFY(lines[row + 1].startsWith(QString::fromStdString(param.name) % u','));
+            QVERIFY(lines[row + 1].contains(u',' % QString::number(param.elements) % u','));
+        }
+
+        page->saveRows(ui.folder(u"rows.json"_s));
+        QVERIFY(saved.wait());
+        QFile json(ui.folder(u"rows.json"_s));
+        QVERIFY(json.open(QIODevice::ReadOnly));
+        const QJsonObject answer = QJsonDocument::fromJson(json.readAll()).object();
+        QCOMPARE(answer[u"schema"_s].toString(), u"shardscope/params/1"_s);
+        QCOMPARE(answer[u"filter"_s].toString(), u"layers weight"_s);
+        QCOMPARE(answer[u"parameters"_s].toArray().size(), rows);
+
+        page->saveRows(ui.folder(u"no/such/folder/rows.csv"_s));
+        QVERIFY(saved.wait());
+        QVERIFY(!saved.last().at(1).toString().isEmpty());
+        QVERIFY(ui.find<MessageBar>("windowMessages")->text().contains(saved.last().at(1).toString()));
+    }
+
+    void termsAreCompleted()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* field = ui.find<FilterField>("filterField");
+        field->setFocus();
+        QTest::keyClicks(field, u"weight lay"_s);
+        auto* offered = field->findChild<QCompleter*>()->popup();
+        QVERIFY(offered->isVisible());
+        QCOMPARE(offered->model()->rowCount(), 1);
+        QTest::keyClick(offered, Qt::Key_Down);
+        QTest::keyClick(offered, Qt::Key_Return);
+        QCOMPARE(field->text(), u"weight layer:"_s);
+        QTest::keyClicks(field, u"1"_s);
+        QVERIFY(!offered->isVisible());
+        QVERIFY(ui.settle());
+        QCOMPARE(field->problem(), QString());
+        for (const QString& term : ParameterFilter::terms()) { // each is one, once it has a value
+            const bool whole = !term.endsWith(u':') && !term.endsWith(u'>') && !term.endsWith(u'<');
+            const QString value = term.startsWith(u"dtype"_s) ? u"bf16"_s : u"1"_s;
+            QCOMPARE(ParameterFilter::parse(whole ? term : QString(term % value)).error(), QString());
+        }
+    }
+
+    void filtersAreSaved()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* field = ui.find<FilterField>("filterField");
+        field->setText(u"layers weight"_s);
+        QVERIFY(ui.settle());
+        QTest::keyClick(field, Qt::Key_Down, Qt::AltModifier);
+        QPointer<QMenu> menu = field->findChild<QMenu*>(u"savedFilterMenu"_s);
+        QVERIFY(menu && menu->isVisible());
+        menu->findChild<QAction*>(u"saveFilter"_s)->trigger();
+        menu->close();
+        QTRY_VERIFY(menu.isNull());
+        QCOMPARE(ui.settings().filters(), QStringList{u"layers weight"_s});
+        field->clear();
+
+        // The next window has it.
+        MainWindow next(io::realFileSystem(), ui.theme(), ui.settings());
+        auto* again = next.findChild<FilterField*>();
+        again->showSaved();
+        menu = again->findChild<QMenu*>(u"savedFilterMenu"_s);
+        QVERIFY(!menu->findChild<QAction*>(u"saveFilter"_s)->isEnabled()); // nothing is typed
+        menu->actions().first()->trigger();
+        QCOMPARE(again->text(), u"layers weight"_s);
+        menu->actions().last()->menu()->actions().first()->trigger(); // Remove
+        QCOMPARE(ui.settings().filters(), QStringList());
     }
 };
 

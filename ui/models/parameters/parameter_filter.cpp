@@ -140,6 +140,14 @@ ParameterFilter ParameterFilter::parse(const QString& text)
     return filter;
 }
 
+QStringList ParameterFilter::terms()
+{
+    return {u"dtype:"_s, u"dtype:bf16"_s, u"dtype:fp16"_s, u"dtype:fp32"_s, u"size>"_s, u"size<"_s,
+        u"elements>"_s, u"elements<"_s, u"frozen:yes"_s, u"frozen:no"_s, u"buffer:yes"_s, u"buffer:no"_s,
+        u"shared:yes"_s, u"shared:no"_s, u"group:"_s, u"layer:"_s, u"rank:"_s, u"padding:yes"_s,
+        u"padding:no"_s, u"padding>"_s, u"state:"_s};
+}
+
 QStringList ParameterFilter::words(const QString& text)
 {
     const QString trimmed = text.trimmed();

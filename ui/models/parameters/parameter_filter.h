@@ -27,6 +27,8 @@ public:
     static ParameterFilter parse(const QString& text);
     /// The typed text, split into the words that parse() reads: one chip each.
     static QStringList words(const QString& text);
+    /// Beginnings of terms, for completion: "layer:", "size>".
+    static QStringList terms();
 
     [[nodiscard]] const QString& error() const { return m_error; }
     [[nodiscard]] bool isEmpty() const { return m_tests.empty() && m_error.isEmpty(); }

@@ -19,6 +19,7 @@ public:
     void setIndex(ParameterIndexPtr index);
     void setRows(std::vector<ParamId> rows);
 
+    [[nodiscard]] const std::vector<ParamId>& rows() const { return m_rows; }
     [[nodiscard]] ParamId paramAt(int row) const { return m_rows[static_cast<size_t>(row)]; }
     /// -1 when the parameter is filtered out. One scan of the rows.
     [[nodiscard]] int rowOf(ParamId param) const;

@@ -180,6 +180,7 @@ class ParamsAnswer(Answer):
     parameters: List[Parameter]
     findings: List[Finding]
     selected: Optional[str] = None  #: the file that PATH named
+    filter: Optional[str] = None  #: in files that the window saves: the filter that chose the parameters
 
 
 @dataclass(frozen=True)
