@@ -29,6 +29,11 @@ std::optional<FlatAddress> parseFlat(std::string_view text)
     if (!scanner.takeText("group") || !scanner.takeNumber(out.group) || !scanner.takeText("+")
         || !scanner.takeNumber(out.element))
         return std::nullopt;
+    if (uint64_t end = 0; scanner.takeText(":")) {
+        if (!scanner.takeNumber(end) || end <= out.element)
+            return std::nullopt;
+        out.end = end;
+    }
     if (scanner.atEnd())
         return out;
     auto state = scanner.takeText("@") ? percentDecode(scanner.rest()) : std::nullopt;
@@ -99,8 +104,9 @@ struct Formatter {
 
     std::string operator()(const FlatAddress& address) const
     {
-        const std::string text = fmt::format("{}/{}group{}+{}", rankText(address.rank),
-            address.subgroup ? "sub" : "", address.group, address.element);
+        const std::string text = fmt::format("{}/{}group{}+{}{}", rankText(address.rank),
+            address.subgroup ? "sub" : "", address.group, address.element,
+            address.end ? fmt::format(":{}", *address.end) : std::string());
         return address.state.empty() ? text : text + '@' + percentEncode(address.state);
     }
 

@@ -31,13 +31,16 @@ struct ParamAddress {
     bool operator==(const ParamAddress&) const = default;
 };
 
-/// `dpD.tpT.ppP/groupG+E` or `…/subgroupG+E`, optionally `@STATE`: element E of that flat buffer.
+/// `dpD.tpT.ppP/groupG+E` or `…/subgroupG+E`, optionally `@STATE`: element E of that flat buffer. `+A:B`:
+/// its elements from A to before B.
 struct FlatAddress {
     RankCoordinate rank;
     bool subgroup = false;
     uint32_t group = 0; ///< group or sub-group number
     uint64_t element = 0;
     std::string state{}; ///< empty = fp32
+    std::optional<uint64_t> end{}; ///< above `element`; absent: one element
+    [[nodiscard]] uint64_t last() const { return end.value_or(element + 1); } ///< exclusive
     bool operator==(const FlatAddress&) const = default;
 };
 

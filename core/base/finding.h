@@ -24,6 +24,7 @@ struct Finding {
     std::vector<std::string> evidence; ///< facts, one each
     std::vector<std::string>
         folders{}; ///< other folders that hold files of the checkpoint; also in `evidence`
+    std::vector<Place> parts{}; ///< if `where` is only their span: what exactly is meant
 };
 
 } // namespace shardscope

@@ -29,6 +29,12 @@ public:
             m_findings.push_back({m_diagnosis.code, severity, std::move(message), std::move(where),
                 std::move(evidence), std::move(folders)});
     }
+    /// The exact places of the finding that was added last.
+    void setParts(std::vector<Place> parts)
+    {
+        if (m_count <= kMax)
+            m_findings.back().parts = std::move(parts);
+    }
 
     /// The findings, and a last one with the number of those that were not kept.
     [[nodiscard]] std::vector<Finding> take()

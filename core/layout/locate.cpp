@@ -134,9 +134,13 @@ Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& add
         return fail(ErrorCode::NotFound,
             fmt::format(
                 "{} {} has no state \"{}\"", address.subgroup ? "sub-group" : "group", address.group, name));
-    return locateInUnit(checkpoint, UnitId{static_cast<uint32_t>(unit - checkpoint.units.begin())},
-        static_cast<uint32_t>(state - unit->states.begin()), *checkpoint.shareOf(*unit, address.rank),
-        address.element);
+    SHARDSCOPE_TRY(Location found,
+        locateInUnit(checkpoint, UnitId{static_cast<uint32_t>(unit - checkpoint.units.begin())},
+            static_cast<uint32_t>(state - unit->states.begin()), *checkpoint.shareOf(*unit, address.rank),
+            address.element));
+    if (found.flat)
+        found.flat->end = address.end;
+    return found;
 }
 
 /// A position in a flat unit: what locateInUnit() needs.

@@ -27,7 +27,7 @@ public:
     void add(const PlacedFindings::Item& item)
     {
         m_level = &m_out.m_levels[static_cast<size_t>(item.finding->severity)];
-        const Place& where = item.finding->where;
+        const Place& where = *item.where;
         if (const ParamAddress* param = where.param()) {
             if (isHere(item.param) && (param->state.empty() || concernsState(param->state)))
                 markParam(item.param, param->range);
@@ -117,7 +117,7 @@ private:
         if (here && share
             && concernsState(
                 address.state.empty() ? std::string_view("fp32") : std::string_view(address.state)))
-            markRun(*share, address.element, address.element + 1);
+            markRun(*share, address.element, address.last());
     }
 
     /// The rank of this unit with its shard, present or missing, in that file.
@@ -239,17 +239,23 @@ PlacedFindings::PlacedFindings(const Checkpoint& checkpoint, std::span<const Fin
     std::unordered_map<std::string_view, FileId> fileByName;
     for (uint32_t i = 0; i < checkpoint.files.size(); ++i)
         fileByName.emplace(checkpoint.files[i].name, FileId{i});
-    const auto add = [&](const Finding& finding) {
-        Item item{.finding = &finding};
-        if (const ParamAddress* param = finding.where.param()) {
+    const auto place = [&](const Finding& finding, const Place& where) {
+        Item item{.finding = &finding, .where = &where};
+        if (const ParamAddress* param = where.param()) {
             item.param = checkpoint.findParam(param->name).value_or(kNoParam);
             if (item.param != kNoParam
                 && index(checkpoint.params[index(item.param)].sharedWith) < checkpoint.params.size())
                 item.param = checkpoint.params[index(item.param)].sharedWith;
-        } else if (const auto file = fileByName.find(finding.where.file()); file != fileByName.end()) {
+        } else if (const auto file = fileByName.find(where.file()); file != fileByName.end()) {
             item.file = file->second;
         }
         m_items.push_back(item);
+    };
+    const auto add = [&](const Finding& finding) {
+        for (const Place& part : finding.parts)
+            place(finding, part);
+        if (finding.parts.empty())
+            place(finding, finding.where);
     };
     for (const Finding& finding : checkpoint.findings)
         add(finding);

@@ -17,6 +17,7 @@ class PlacedFindings
 public:
     struct Item {
         const Finding* finding = nullptr;
+        const Place* where = nullptr; ///< of the finding, or one of its parts
         ParamId param = kNoParam; ///< the owner, of an alias
         FileId file = kNoFile;
     };
@@ -30,11 +31,11 @@ private:
 
 /// The places of a checkpoint's findings in one state of one flat unit, for the worst severity in a block.
 ///
-/// A finding is placed by its `where`: a parameter's name or address marks these elements on every rank that
-/// has them, a file or a record of it marks the whole rank, a rank address or a byte of a file marks one
-/// element. Findings without a place, or in another unit or another state of this unit, are left out.
-/// Findings about a state that the unit does not have (the 16-bit weights) mark all of its states. Immutable;
-/// thread-safe.
+/// A finding is placed by its `parts`, else by its `where`: a parameter's name or address marks these
+/// elements on every rank that has them, a file or a record of it marks the whole rank, a rank address marks
+/// its elements, and a byte of a file one element. Findings without a place, or in another unit or another
+/// state of this unit, are left out. Findings about a state that the unit does not have (the 16-bit weights)
+/// mark all of its states. Immutable; thread-safe.
 class SeverityIndex
 {
 public:

@@ -41,7 +41,7 @@ Result<SelectedThing> selectionAt(const Checkpoint& checkpoint, const Address& a
             ? std::nullopt
             : rowOfRank(checkpoint, checkpoint.units[index(thing.unit)], *thing.rank);
         if (row)
-            thing.block = FlatBlock{*row, *row + 1, location.flat->element, location.flat->element + 1};
+            thing.block = FlatBlock{*row, *row + 1, location.flat->element, location.flat->last()};
         thing.isPadding = row && location.padding;
         if (thing.state.empty())
             thing.state = location.flat->state;

@@ -52,9 +52,15 @@ void readMarks(const Reading& reading)
     if (!manifest.is_object() || !manifest.contains("marked") || !manifest["marked"].is_array())
         return;
     for (const nlohmann::json& mark : manifest["marked"]) {
-        if (mark.is_object())
-            reading.add(code::kMarked, Severity::Warning, textOf(mark, "message"),
-                Place::parsed(textOf(mark, "where")), {std::string("`") + kManifestName + "` says so"});
+        if (!mark.is_object())
+            continue;
+        reading.add(code::kMarked, Severity::Warning, textOf(mark, "message"),
+            Place::parsed(textOf(mark, "where")), {std::string("`") + kManifestName + "` says so"});
+        if (const auto parts = mark.find("parts"); parts != mark.end() && parts->is_array())
+            for (const nlohmann::json& part : *parts)
+                if (part.is_string())
+                    reading.out.findings.back().parts.push_back(
+                        Place::parsed(toValidUtf8(part.get<std::string>())));
     }
 }
 

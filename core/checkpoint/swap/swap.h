@@ -63,6 +63,9 @@ struct SwapSubject {
     std::optional<bool> marked;
 };
 
+/// The elements of a state on the subject's rank; of all states if it is empty.
+FlatAddress placeOf(const SwapSubject& subject, std::string state);
+
 /// The files of a folder by state and id.
 using SwapIndex = std::map<std::pair<std::string, std::string>, FileId>;
 SwapIndex indexSwapFolder(const Reading& reading, const SwapFolder& folder);

@@ -18,11 +18,6 @@ bool isSecondMoment(std::string_view state)
     return state == "exp_avg_sq" || state == "max_exp_avg_sq";
 }
 
-FlatAddress placeOf(const SwapSubject& subject, const std::string& state)
-{
-    return {{subject.rank, 0, 0}, true, subject.subgroup, 0, state};
-}
-
 class ContentChecker
 {
 public:

@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kMaxNamed = 8; ///< file names in one finding
 
-FlatAddress placeOf(const SwapSubject& subject, std::string state)
-{
-    return {{subject.rank, 0, 0}, true, subject.subgroup, 0, std::move(state)};
-}
-
 /// `ds_id` of a tensor, or empty.
 std::string idOf(const PickleGraph& graph, NodeId node)
 {
@@ -370,6 +365,15 @@ private:
 };
 
 } // namespace
+
+FlatAddress placeOf(const SwapSubject& subject, std::string state)
+{
+    FlatAddress out{{subject.rank, 0, 0}, true, subject.subgroup, 0, std::move(state)};
+    const uint64_t elements = subject.unit == nullptr ? 0 : subject.unit->partition.partitionElements();
+    if (elements > 1)
+        out.end = elements;
+    return out;
+}
 
 const SwapMap::States* SwapMap::find(uint32_t subgroup, uint32_t rank) const
 {

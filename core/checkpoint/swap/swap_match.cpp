@@ -73,7 +73,7 @@ public:
                 "it cannot be determined which swap files hold sub-group " + std::to_string(subject->subgroup)
                     + " of rank " + std::to_string(subject->rank)
                     + ": the optimizer file does not say, and sizes and numbers fit no files, or too many",
-                FlatAddress{{subject->rank, 0, 0}, true, subject->subgroup});
+                placeOf(*subject, {}));
     }
 
 private:

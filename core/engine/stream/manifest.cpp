@@ -59,8 +59,12 @@ std::string marksText(const WritePlan& plan)
     if (plan.marks().empty())
         return {};
     Json marks = Json::array();
-    for (const Finding& mark : plan.marks())
-        marks.push_back({{"message", toValidUtf8(mark.message)}, {"where", toValidUtf8(mark.where.text())}});
+    for (const Finding& mark : plan.marks()) {
+        Json entry{{"message", toValidUtf8(mark.message)}, {"where", toValidUtf8(mark.where.text())}};
+        for (const Place& part : mark.parts)
+            entry["parts"].push_back(toValidUtf8(part.text()));
+        marks.push_back(std::move(entry));
+    }
     return ",\n\"marked\": " + dump(marks);
 }
 

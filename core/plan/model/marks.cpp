@@ -26,7 +26,7 @@ std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::st
             continue;
         out.push_back({code::kMarked, Severity::Warning,
             mark ? finding.message : "written despite " + std::string(finding.code) + ": " + finding.message,
-            finding.where, finding.evidence});
+            finding.where, finding.evidence, {}, finding.parts});
     }
     if (count > kMaxMarks)
         out.push_back({code::kMarked, Severity::Warning,

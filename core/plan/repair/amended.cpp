@@ -30,9 +30,9 @@ void Amended::repair(const Finding& finding, std::string what, std::string befor
     settle(finding);
 }
 
-void Amended::mark(std::string_view code, Place where, std::string what)
+void Amended::mark(std::string_view code, Place where, std::string what, std::vector<Place> exactly)
 {
-    findings().push_back({code::kMarked, Severity::Warning, what, where, {}});
+    findings().push_back({code::kMarked, Severity::Warning, what, where, {}, {}, std::move(exactly)});
     recordChange({code, std::move(where), std::move(what), {}, {}, true});
 }
 

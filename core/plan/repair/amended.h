@@ -83,7 +83,7 @@ struct Amended {
     /// Removes the finding, and records the change.
     void repair(const Finding& finding, std::string what, std::string before = {}, std::string after = {});
     /// Marks a value as not saved by any run.
-    void mark(std::string_view code, Place where, std::string what);
+    void mark(std::string_view code, Place where, std::string what, std::vector<Place> exactly = {});
 };
 
 /// One fix: the findings that it repairs, and how. It is called with at least one finding of `code`.

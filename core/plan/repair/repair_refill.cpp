@@ -12,6 +12,9 @@ namespace shardscope {
 
 namespace {
 
+/// A mark with more parts names their span only: nobody reads them, and manifests are read at every opening.
+constexpr size_t kMaxParts = 64;
+
 using Masters = RepairOptions::Masters;
 using Moments = RepairOptions::Moments;
 
@@ -208,9 +211,21 @@ private:
     {
         for (const LostPart& part : m_amended.lost) {
             if (part.state == state)
-                m_amended.mark(
-                    part.code, part.where, "`" + state + "` of " + part.of + " is " + howOf(part, how));
+                m_amended.mark(part.code, part.where,
+                    "`" + state + "` of " + part.of + " is " + howOf(part, how), partsOf(part));
         }
+    }
+
+    /// The runs of a part, if they are not all of its place.
+    [[nodiscard]] static std::vector<Place> partsOf(const LostPart& part)
+    {
+        std::vector<Place> out;
+        const ParamAddress* where = part.where.param();
+        if (where == nullptr || part.runs.size() < 2 || part.runs.size() > kMaxParts)
+            return out;
+        for (const auto& run : part.runs)
+            out.emplace_back(ParamAddress{where->name, where->state, run});
+        return out;
     }
 
     /// The text for `part`, with the stages that have the modules it shares.

@@ -123,7 +123,10 @@ void loseShare(Amended& amended, UnitId id, uint32_t state, uint32_t share, std:
     if (share < of.perRank.size())
         of.perRank[share] = {};
     LostPart part;
-    part.where = flatAddressOf(*amended.source, unit, share, 0, of.name);
+    FlatAddress where = flatAddressOf(*amended.source, unit, share, 0, of.name);
+    if (unit.partition.partitionElements() > 1)
+        where.end = unit.partition.partitionElements();
+    part.where = std::move(where);
     const bool isKnown = std::any_of(amended.lost.begin(), amended.lost.end(),
         [&](const LostPart& known) { return known.where == part.where; });
     if (isKnown)
@@ -171,8 +174,7 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
         if (file != nullptr && isWholeAgain(*file) && !(other && file->role == FileRole::ModelStates))
             amended.repair(*finding,
                 "its directory is rebuilt from the headers of its "
-                    + std::to_string(file->content->zip().recordCount())
-                    + " records, which are all there");
+                    + std::to_string(file->content->zip().recordCount()) + " records, which are all there");
         else if (const auto parsed = parseCheckpointFileName(finding->where.file());
                  parsed && parsed->role == FileRole::ModelStates)
             models.push_back(finding);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings at depth bytes only: impossible values, and masters of another model than the copies.
+#include "core/layout/severity_index.h"
 #include "tests/support/damages.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -48,6 +50,47 @@ TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
     CHECK(places
         == Codes{
             "layers.0.attention.wk.weight#exp_avg[44:45]", "layers.0.attention.wq.weight#exp_avg_sq[7:8]"});
+}
+
+TEST_CASE("each run of NaN is a part of the finding")
+{
+    const Patchable copy("zero2-w2");
+    copy.operate("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", [](Surgery& surgery) {
+        surgery.editTensor({"optimizer_state_dict", "base_optimizer_state", "state", 0, "exp_avg"},
+            [](std::string& elements) {
+                for (const size_t i : {3, 4, 5, 90, 200, 201})
+                    poke(elements, i, std::numeric_limits<float>::quiet_NaN());
+            });
+    });
+    const CheckResult result = copy.check(CheckDepth::Bytes);
+    const auto found = std::find_if(result.findings.begin(), result.findings.end(),
+        [](const DoctorFinding& made) { return made.finding.code == "non-finite"; });
+    REQUIRE(found != result.findings.end());
+    CHECK(found->finding.where.text() == "layers.0.attention.wq.weight#exp_avg[3:202]");
+    CHECK(found->finding.evidence
+        == std::vector<std::string>{"layers.0.attention.wq.weight#exp_avg[3:6]",
+            "layers.0.attention.wq.weight#exp_avg[90:91]", "layers.0.attention.wq.weight#exp_avg[200:202]"});
+    REQUIRE(found->finding.parts.size() == 3);
+    CHECK(found->finding.parts[1].text() == "layers.0.attention.wq.weight#exp_avg[90:91]");
+
+    // The map marks these elements and no others.
+    const CheckpointPtr checkpoint = result.checkpoint;
+    const Parameter& param
+        = checkpoint->params[index(*checkpoint->findParam("layers.0.attention.wq.weight"))];
+    const FlatUnit& unit = checkpoint->units[index(param.unit)];
+    const auto state = std::find_if(unit.states.begin(), unit.states.end(),
+        [](const UnitState& candidate) { return candidate.name == "exp_avg"; });
+    const std::vector<Finding> more{found->finding};
+    const PlacedFindings placed(*checkpoint, more);
+    const SeverityIndex marks(
+        *checkpoint, unit, param.unit, static_cast<uint32_t>(state - unit.states.begin()), placed);
+    std::set<uint64_t> marked;
+    for (uint64_t i = 0; i < param.elements; ++i) {
+        const uint64_t at = unit.partition.paramStart(param.indexInUnit) + i;
+        if (marks.worst(unit.partition, 0, 1, at, at + 1) == 2)
+            marked.insert(i);
+    }
+    CHECK(marked == std::set<uint64_t>{3, 4, 5, 90, 200, 201});
 }
 
 TEST_CASE("some masters are not the values that the copies were rounded from")

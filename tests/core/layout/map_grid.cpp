@@ -167,9 +167,12 @@ private:
         const bool subgroup = m_unit.kind == UnitKind::SubGroup;
         const uint32_t number = subgroup ? *m_unit.subgroup : static_cast<uint32_t>(m_unit.group);
         const bool here = pick(m_random, 0, 2) > 0;
-        m_where = FlatAddress{{rank, 0, 0}, subgroup, here ? number : number + 1, x, m_state.name};
-        if (here)
-            mark(rank, x);
+        FlatAddress where{{rank, 0, 0}, subgroup, here ? number : number + 1, x, m_state.name};
+        if (pick(m_random, 0, 1) == 0)
+            where.end = pick(m_random, x + 1, length);
+        for (uint64_t marked = x; here && marked < where.last(); ++marked)
+            mark(rank, marked);
+        m_where = std::move(where);
         return true;
     }
 

@@ -24,6 +24,12 @@ TEST_CASE("the three spellings of cli.md")
     CHECK(formatAddress(*flat) == "dp3.tp0.pp0/group1+4096@exp_avg");
     CHECK(std::get<FlatAddress>(*parseAddress("dp0.tp1.pp2/subgroup7+0"))
         == FlatAddress{{0, 1, 2}, true, 7, 0, ""});
+    const auto elements = parseAddress("dp3.tp0.pp0/subgroup1+5:9@exp_avg");
+    REQUIRE(elements);
+    CHECK(std::get<FlatAddress>(*elements) == FlatAddress{{3, 0, 0}, true, 1, 5, "exp_avg", 9});
+    CHECK(formatAddress(*elements) == "dp3.tp0.pp0/subgroup1+5:9@exp_avg");
+    CHECK(!parseAddress("dp3.tp0.pp0/subgroup1+5:5"));
+    CHECK(!parseAddress("dp3.tp0.pp0/subgroup1+5:"));
 
     const auto file = parseAddress("zero_pp_rank_3_mp_rank_00_optim_states.pt!data/7+512");
     REQUIRE(file);

@@ -103,5 +103,5 @@ def stale_tensors(source):
                     continue
                 raw = (tag / "offloaded_tensors" / f"rank{rank:02}" / f"{tensor.ds_id}.tensor.swp").read_bytes()
                 if raw[:4 * tensor.numel()] != tensor.detach().numpy().tobytes():
-                    stale.add(f"dp{rank}.tp0.pp0/subgroup{group}+0@{state}")
+                    stale.add(f"dp{rank}.tp0.pp0/subgroup{group}+0:{tensor.numel()}@{state}")
     return stale

@@ -12,39 +12,61 @@ namespace shardscope::diagnosis {
 namespace {
 
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
+constexpr size_t kMaxNamed = 8; ///< ranges in the evidence
+constexpr size_t kMaxParts = 64;
 
-/// The first bad element: not finite, or negative in a mean of squares.
-Result<std::optional<uint64_t>> firstBad(
-    const CheckContext& context, const TensorStatistics& tensor, bool negative)
+using Runs = std::vector<std::pair<uint64_t, uint64_t>>;
+
+/// The runs of bad elements: not finite, or negative in a mean of squares. Beyond kMaxParts the last one
+/// grows.
+Result<Runs> badRuns(const CheckContext& context, const TensorStatistics& tensor, bool negative)
 {
     const uint64_t item = itemSize(tensor.dtype);
     std::vector<uint8_t> window;
+    Runs runs;
     for (uint64_t begin = 0; begin < tensor.elements; begin += kWindowElements) {
         SHARDSCOPE_CHECK(context.job.poll());
         const uint64_t end = std::min(tensor.elements, begin + kWindowElements);
         window.resize((end - begin) * item);
         SHARDSCOPE_CHECK(readElements(context.files, *context.checkpoint,
             {tensor.tensor.param, tensor.tensor.state, begin, end}, window));
-        for (uint64_t i = 0; i < end - begin; ++i) {
-            const double value = elementAsDouble(tensor.dtype, window.data() + i * item);
-            if (negative ? value < 0 : !std::isfinite(value))
-                return begin + i;
+        for (uint64_t i = begin; i < end; ++i) {
+            const double value = elementAsDouble(tensor.dtype, window.data() + (i - begin) * item);
+            if (!(negative ? value < 0 : !std::isfinite(value)))
+                continue;
+            if (!runs.empty() && (runs.back().second == i || runs.size() == kMaxParts))
+                runs.back().second = i + 1;
+            else
+                runs.emplace_back(i, i + 1);
         }
     }
-    return std::optional<uint64_t>();
+    return runs;
 }
 
 Status add(const CheckContext& context, const TensorStatistics& tensor, bool negative, std::string message,
     FindingSink& sink)
 {
-    const Checkpoint& checkpoint = *context.checkpoint;
-    const auto first = firstBad(context, tensor, negative);
-    if (!first && first.error().code == ErrorCode::Cancelled)
-        return forward(first.error());
-    const bool known = first && *first;
-    sink.add(Severity::Error, std::move(message),
-        known ? addressOf(checkpoint, tensor.tensor.param, tensor.tensor.state, **first)
-              : addressOf(checkpoint, tensor.tensor.param, tensor.tensor.state));
+    ParamAddress where = addressOf(*context.checkpoint, tensor.tensor.param, tensor.tensor.state);
+    const auto runs = badRuns(context, tensor, negative);
+    if (!runs && runs.error().code == ErrorCode::Cancelled)
+        return forward(runs.error());
+    std::vector<Place> parts;
+    std::vector<std::string> evidence;
+    if (runs && !runs->empty()) { // else the statistics alone say so
+        where.range = {runs->front().first, runs->back().second};
+        for (const auto& run : *runs) {
+            parts.emplace_back(ParamAddress{where.name, where.state, run});
+            if (evidence.size() < kMaxNamed && runs->size() > 1)
+                evidence.push_back(parts.back().text());
+        }
+        if (parts.size() == 1)
+            parts.clear();
+        else if (parts.size() > kMaxNamed)
+            evidence.push_back("and " + std::to_string(parts.size() - kMaxNamed) + " more ranges"
+                + (parts.size() == kMaxParts ? ", or more" : ""));
+    }
+    sink.add(Severity::Error, std::move(message), std::move(where), std::move(evidence));
+    sink.setParts(std::move(parts));
     return {};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repairs of single records, states and values: undamaged values stay bit for bit.
+#include "core/base/finding_codes.h"
 #include "core/plan/repair/repair.h"
 #include "core/tensor/convert.h"
 #include "tests/core/plan/repair/repair_fixture.h"
@@ -155,6 +156,17 @@ TEST_CASE("NaN values are refilled, and all others stay")
             }
         }
         CHECK(zeros == 3);
+        // The copy marks exactly these elements, also when it is opened again.
+        std::vector<std::pair<uint64_t, uint64_t>> marked;
+        for (const Finding& finding : zeroed.copy->findings) {
+            if (finding.code != code::kMarked || finding.where.text().find("#exp_avg[") == std::string::npos)
+                continue;
+            for (const Place& part : finding.parts)
+                marked.push_back(*part.param()->range);
+        }
+        REQUIRE(marked.size() == 2);
+        CHECK(marked[0].second == marked[0].first + 2);
+        CHECK(marked[1] == std::pair(marked[0].first + 6, marked[0].first + 7));
     }
 }
 

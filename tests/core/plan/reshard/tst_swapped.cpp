@@ -119,7 +119,7 @@ TEST_CASE("swapped sub-groups are read from their swap files, for any tensors in
             if (pipelined) {
                 CHECK(copies[0].message.find("24 tensors") != std::string::npos);
                 CHECK(copies[0].message.find("24 of the tensors differ") != std::string::npos);
-                CHECK(copies[0].evidence.front() == "differs: dp0.tp0.pp0/subgroup0+0@fp32");
+                CHECK(copies[0].evidence.front() == "differs: dp0.tp0.pp0/subgroup0+0:3072@fp32");
             }
             CHECK(
                 std::any_of(checkpoint->evidence.begin(), checkpoint->evidence.end(), [&](const auto& text) {
@@ -264,7 +264,7 @@ TEST_CASE("missing, too short or wrong swap files are errors that name rank and 
         const CheckpointPtr checkpoint = run.open();
         const auto found = findingsOf(checkpoint, code::kSwapMissing);
         REQUIRE(found.size() == 2);
-        CHECK(found[0].where.text() == "dp2.tp0.pp0/subgroup1+0@exp_avg_sq");
+        CHECK(found[0].where.text() == "dp2.tp0.pp0/subgroup1+0:2816@exp_avg_sq");
         CHECK(found[0].message.find("missing: state `exp_avg_sq` of sub-group 1 on rank 2")
             != std::string::npos);
         CHECK(found[0].evidence.front() == "offloaded_tensors/rank02/exp_avg_sq-" + id + ".tensor.swp");
@@ -273,7 +273,7 @@ TEST_CASE("missing, too short or wrong swap files are errors that name rank and 
                       return file.status == FileStatus::Missing && file.name == found[0].evidence.front();
                   })
             == 1);
-        CHECK(found[1].where.text() == "dp3.tp0.pp0/subgroup1+0@fp32");
+        CHECK(found[1].where.text() == "dp3.tp0.pp0/subgroup1+0:2816@fp32");
         CHECK(found[1].message.find("too short") != std::string::npos);
         CHECK(!checkpoint->complete);
         REQUIRE(!checkpoint->modelError); // the rest can be looked at
@@ -290,7 +290,7 @@ TEST_CASE("missing, too short or wrong swap files are errors that name rank and 
         fs::rename(run.path() / "aside", square);
         const auto found = findingsOf(run.open(), code::kSwapMismatch);
         REQUIRE(found.size() == 1);
-        CHECK(found[0].where.text() == "dp0.tp0.pp0/subgroup1+0@exp_avg_sq");
+        CHECK(found[0].where.text() == "dp0.tp0.pp0/subgroup1+0:2816@exp_avg_sq");
         CHECK(isRefused(run.open()));
     }
 }
