@@ -85,7 +85,7 @@ void MainWindow::connectSession()
     connect(&m_session, &Session::openFailed, this, &MainWindow::showOpenError);
     connect(&m_session, &Session::openingChanged, this, [this](bool opening) {
         if (!opening)
-            rememberRecent();
+            rememberRecent(m_session.shown(), QDateTime::currentDateTime());
         updateStatus();
     });
     connect(&m_session, &Session::progressChanged, this, [this](const QString& text) {
@@ -129,6 +129,17 @@ void MainWindow::openPath(const QString& path, const QString& tag)
     m_messages->hide();
     m_start->showOpening(path);
     m_session.open(toPath(path), tag.toStdString());
+}
+
+void MainWindow::openRecent(const QString& path, const QString& tag)
+{
+    openPath(path, tag);
+    for (const RecentEntry& entry : m_settings.recent()) {
+        if (entry.path != path || entry.tag != tag || entry.page == u"compare"_s)
+            continue;
+        m_pageWanted = entry.page;
+        m_addressWanted = entry.selected;
+    }
 }
 
 void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
@@ -287,13 +298,13 @@ void MainWindow::revisit(const HistoryPlace& place)
     m_session.selection().select(place.thing);
 }
 
-void MainWindow::rememberRecent()
+void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& when)
 {
-    const CheckpointPtr& checkpoint = m_session.checkpoint();
-    if (!checkpoint || m_session.path().empty())
+    const CheckpointPtr& checkpoint = read.checkpoint;
+    if (!checkpoint || read.place.path.empty())
         return;
     RecentEntry entry;
-    const io::Path& run = checkpoint->runFolder.empty() ? m_session.path() : checkpoint->runFolder;
+    const io::Path& run = checkpoint->runFolder.empty() ? read.place.path : checkpoint->runFolder;
     entry.path = QString::fromStdString(run.native());
     if (!checkpoint->latest || *checkpoint->latest != checkpoint->tag)
         entry.tag = QString::fromStdString(checkpoint->tag);
@@ -301,7 +312,12 @@ void MainWindow::rememberRecent()
     for (const CheckpointFile& file : checkpoint->files)
         entry.bytes += file.identity.bytes;
     entry.tags = static_cast<int>(checkpoint->tags.size());
-    entry.when = QDateTime::currentDateTime();
+    entry.when = when;
+    if (checkpoint == m_session.checkpoint() && m_tabs->currentWidget() != nullptr) {
+        entry.page = m_tabs->currentWidget()->objectName().chopped(4); // "mapPage"
+        if (const ParamId param = m_session.selection().current().param; param != kNoParam)
+            entry.selected = QString::fromStdString(checkpoint->params[index(param)].name);
+    }
     m_settings.remember(entry);
 }
 

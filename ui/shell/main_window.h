@@ -154,7 +154,9 @@ private:
     void connectPage(Page* page);
     void rememberPlace();
     void revisit(const HistoryPlace& place);
-    void rememberRecent();
+    void rememberRecent(const ReadCheckpoint& read, const QDateTime& when);
+    /// Also its page and selection, as they were left.
+    void openRecent(const QString& path, const QString& tag);
     void updateFindingsTab();
     void startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder);
     void startUndo(const QString& folder);

@@ -32,6 +32,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
         askAboutJobs();
         return;
     }
+    rememberRecent(m_session.shown(), {});
     if (!m_actions.fullScreen->isChecked())
         m_settings.setWindow(
             saveGeometry(), m_openDocks.isEmpty() ? saveState(Settings::kFormat) : m_openDocks);

@@ -133,7 +133,7 @@ void MainWindow::connectView()
 void MainWindow::connectPages()
 {
     connect(m_start, &StartPage::openRequested, this, &MainWindow::askForFolder);
-    connect(m_start, &StartPage::recentRequested, this, &MainWindow::openPath);
+    connect(m_start, &StartPage::recentRequested, this, &MainWindow::openRecent);
     connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
     connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
     m_filter->setTerms(ParameterFilter::terms());

@@ -185,7 +185,7 @@ void MainWindow::fillRecentMenu()
         QAction* action
             = m_recentMenu->addAction(number < 10 ? QString(u"&%1  "_s.arg(number) % shown) : shown);
         action->setToolTip(name);
-        connect(action, &QAction::triggered, this, [this, entry] { openPath(entry.path, entry.tag); });
+        connect(action, &QAction::triggered, this, [this, entry] { openRecent(entry.path, entry.tag); });
     }
     if (number == 0)
         m_recentMenu->addAction(tr("No checkpoint was open yet"))->setEnabled(false);

@@ -15,6 +15,8 @@ namespace shardscope::ui {
 void MainWindow::connectSwitcher()
 {
     connect(&m_session, &Session::leaving, this, [this] {
+        if (m_open->currentIndex() >= 0)
+            rememberRecent(m_open->entry(m_open->currentIndex()).read, {});
         m_open->leave({m_session.selection().current(),
             m_tabs->currentWidget() == nullptr ? QString() : m_tabs->currentWidget()->objectName(),
             m_filters.value(m_parameters)});

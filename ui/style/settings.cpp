@@ -139,6 +139,8 @@ QList<RecentEntry> Settings::recent() const
         entry.tags = store.value(u"tags"_s).toInt();
         entry.when = store.value(u"when"_s).toDateTime();
         entry.pinned = store.value(u"pinned"_s).toBool();
+        entry.page = store.value(u"page"_s).toString();
+        entry.selected = store.value(u"selected"_s).toString();
         if (!entry.path.isEmpty())
             entries.append(entry);
     }
@@ -152,9 +154,15 @@ QList<RecentEntry> Settings::recent() const
 void Settings::remember(RecentEntry entry)
 {
     QList<RecentEntry> entries = recent();
-    for (const RecentEntry& known : entries)
-        if (isSame(known, entry.path, entry.tag))
-            entry.pinned = known.pinned;
+    for (const RecentEntry& known : entries) {
+        if (!isSame(known, entry.path, entry.tag))
+            continue;
+        entry.pinned = known.pinned;
+        if (!entry.when.isValid())
+            entry.when = known.when;
+    }
+    if (!entry.when.isValid())
+        return; // it was removed from the list meanwhile
     entries.removeIf([&](const RecentEntry& known) { return isSame(known, entry.path, entry.tag); });
     entries.prepend(entry);
     while (entries.size() > kMaxRecent) {
@@ -197,6 +205,8 @@ void Settings::writeRecent(const QList<RecentEntry>& entries)
         m_store.setValue(u"tags"_s, entry.tags);
         m_store.setValue(u"when"_s, entry.when);
         m_store.setValue(u"pinned"_s, entry.pinned);
+        m_store.setValue(u"page"_s, entries[i].page);
+        m_store.setValue(u"selected"_s, entries[i].selected);
     }
     m_store.endArray();
     Q_EMIT recentChanged();

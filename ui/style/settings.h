@@ -20,6 +20,8 @@ struct RecentEntry {
     int tags = 0;
     QDateTime when;
     bool pinned = false;
+    QString page{}; ///< that was in front when it was left, as --page names it; empty: not left yet
+    QString selected{}; ///< the name of the parameter that was selected then
 };
 
 /// What was learnt from earlier jobs that wrote files.
@@ -64,7 +66,8 @@ public:
 
     /// Pinned ones first, then newest first.
     [[nodiscard]] QList<RecentEntry> recent() const;
-    /// Adds or moves up; a pin is kept.
+    /// Adds or moves up; a pin is kept, and the time if `when` is invalid; then an unknown
+    /// one is ignored.
     void remember(RecentEntry entry);
     void setPinned(const QString& path, const QString& tag, bool pinned);
     void forget(const QString& path, const QString& tag);

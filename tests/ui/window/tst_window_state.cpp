@@ -296,6 +296,30 @@ private Q_SLOTS:
                 qUtf8Printable(letters % u": "_s % (menu.isEmpty() ? QString() : menu.first()->text())));
         }
     }
+
+    void aRecentCheckpointOpensAsItWasLeft()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{3});
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        const std::string name = ui.checkpoint()->params[3].name;
+        QVERIFY(ui.window().close());
+
+        MainWindow next(io::realFileSystem(), ui.theme(), ui.settings());
+        next.resize(1440, 900);
+        next.show();
+        Q_EMIT next.findChild<QMenu*>(u"recentMenu"_s)->aboutToShow();
+        next.findChild<QMenu*>(u"recentMenu"_s)->actions().first()->trigger();
+        QTRY_VERIFY(next.session().checkpoint() && next.isSettled());
+        QCOMPARE(next.findChild<QTabWidget*>(u"pageTabs"_s)->currentWidget()->objectName(),
+            u"parametersPage"_s);
+        QTRY_COMPARE(next.selection().current().param, ParamId{3});
+        QCOMPARE(next.session().checkpoint()->params[3].name, name);
+        // What is opened by its path begins with the first page.
+        next.openPath(samplePath("zero3-w4"));
+        QTRY_VERIFY(next.isSettled());
+    }
 };
 
 SHARDSCOPE_UI_TEST(TestWindowState, WithDisplay)
