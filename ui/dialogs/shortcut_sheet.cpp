@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/shortcut_sheet.h"
 
+#include "ui/widgets/window_fit.h"
+
 #include <QAction>
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QLabel>
 #include <QVBoxLayout>
 
+#include <array>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -27,10 +30,8 @@ void addLine(QGridLayout* grid, const QString& keys, const QString& meaning)
     grid->addWidget(new QLabel(meaning), row, 1);
 }
 
-QGridLayout* addColumn(QHBoxLayout* into, const QString& title)
+QGridLayout* addList(QVBoxLayout* column, const QString& title)
 {
-    auto* column = new QVBoxLayout;
-    column->setSpacing(10);
     auto* heading = new QLabel(title);
     QFont font = heading->font();
     font.setPointSizeF(font.pointSizeF() * 1.2);
@@ -41,8 +42,7 @@ QGridLayout* addColumn(QHBoxLayout* into, const QString& title)
     grid->setHorizontalSpacing(18);
     grid->setVerticalSpacing(5);
     column->addLayout(grid);
-    column->addStretch();
-    into->addLayout(column);
+    column->addSpacing(12);
     return grid;
 }
 
@@ -53,9 +53,16 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
 {
     setObjectName(u"shortcutSheet"_s);
     setWindowTitle(tr("Keyboard Shortcuts"));
-    auto* columns = new QHBoxLayout;
+    auto* lists = new QWidget(this);
+    auto* columns = new QHBoxLayout(lists);
+    columns->setContentsMargins(0, 0, 0, 0);
     columns->setSpacing(40);
-    QGridLayout* window = addColumn(columns, tr("Window"));
+    std::array<QVBoxLayout*, 2> column{new QVBoxLayout, new QVBoxLayout};
+    for (QVBoxLayout* one : column) {
+        one->setSpacing(10);
+        columns->addLayout(one);
+    }
+    QGridLayout* window = addList(column[0], tr("Window"));
     for (const QAction* action : actions) {
         QStringList keys;
         for (const QKeySequence& sequence : action->shortcuts())
@@ -64,7 +71,7 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
             addLine(window, keys.join(u",  "_s), action->text().remove(u'&').remove(u"…"_s));
     }
     addLine(window, u"Ctrl+C"_s, tr("Copy the cell (Ctrl+Shift+C: the row)"));
-    QGridLayout* map = addColumn(columns, tr("Partition map"));
+    QGridLayout* map = addList(column[1], tr("Partition map"));
     const std::pair<QString, QString> mapKeys[] = {
         {tr("Wheel"), tr("Scroll ranks")},
         {tr("Ctrl+Wheel,  W   S"), tr("Zoom elements")},
@@ -88,7 +95,7 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
     };
     for (const auto& [keys, meaning] : mapKeys)
         addLine(map, keys, meaning);
-    QGridLayout* tensor = addColumn(columns, tr("Tensor"));
+    QGridLayout* tensor = addList(column[1], tr("Tensor"));
     const std::pair<QString, QString> tensorKeys[] = {
         {tr("Arrows,  PgUp  PgDown"), tr("Neighbours, a page of rows")},
         {tr("Home  End"), tr("First, last column (Ctrl: element)")},
@@ -100,13 +107,19 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
     };
     for (const auto& [keys, meaning] : tensorKeys)
         addLine(tensor, keys, meaning);
+    for (QVBoxLayout* one : column)
+        one->addStretch();
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(20, 18, 20, 14);
     rows->setSpacing(14);
-    rows->addLayout(columns);
+    QWidget* area = scrolled(lists, this);
+    area->setFocusPolicy(Qt::StrongFocus); // arrows and Page Down scroll it
+    area->setAccessibleName(windowTitle());
+    rows->addWidget(area, 1);
     rows->addWidget(buttons);
+    resizeWithinScreen(this, lists->sizeHint() + QSize(64, 90));
 }
 
 } // namespace shardscope::ui

@@ -197,6 +197,8 @@ void MainWindow::resetView()
     for (Page* page : m_pages)
         page->setFilter({});
     m_messages->hide();
+    m_statusHover->setText({});
+    m_statusSum->setText({});
     m_tabs->setCurrentIndex(0);
     if (!m_session.checkpoint()) {
         while (m_open->count() > 0)

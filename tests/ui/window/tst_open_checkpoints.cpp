@@ -3,6 +3,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 
 #include <QAction>
@@ -69,8 +70,12 @@ private Q_SLOTS:
         QVERIFY(ui.window().showPage(u"map"_s));
         QCOMPARE(ui.find<FilterField>("filterField")->text(), QString());
 
+        auto* hover = ui.find<ElidedLabel>("statusHover");
+        Q_EMIT ui.window().selection().hoverTextChanged(u"a place in the second"_s);
+        QCOMPARE(hover->text(), u"a place in the second"_s);
         barOf(ui).setCurrentIndex(0); // as a click does
         QCOMPARE(ui.checkpoint(), first);
+        QCOMPARE(hover->text(), QString());
         QVERIFY(ui.settle());
         QCOMPARE(pageOf(ui), u"parametersPage"_s);
         QCOMPARE(ui.find<FilterField>("filterField")->text(), u"weight"_s);

@@ -4,6 +4,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/shortcut_sheet.h"
 #include "ui/layoutmap/layout_map_view.h"
 
 #include <QDialogButtonBox>
@@ -12,6 +13,7 @@
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QRegularExpression>
+#include <QScreen>
 #include <QSignalSpy>
 #include <QTabWidget>
 #include <QTableView>
@@ -168,8 +170,12 @@ private Q_SLOTS:
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* const sheet = new ShortcutSheet(ui.window().actionSet().all(), &ui.window());
+        sheet->show();
+        const QSize room = sheet->screen()->availableSize();
+        QVERIFY(sheet->width() <= room.width() && sheet->height() <= room.height());
         for (QDialog* const dialog :
-            QList<QDialog*>{ui.window().showReshardDialog(), ui.window().showExportDialog()}) {
+            QList<QDialog*>{ui.window().showReshardDialog(), ui.window().showExportDialog(), sheet}) {
             QVERIFY(dialog != nullptr);
             QVERIFY2(dialog->minimumSizeHint().width() <= 900, qUtf8Printable(dialog->objectName()));
             QVERIFY2(dialog->minimumSizeHint().height() <= 500, qUtf8Printable(dialog->objectName()));
@@ -312,8 +318,8 @@ private Q_SLOTS:
         Q_EMIT next.findChild<QMenu*>(u"recentMenu"_s)->aboutToShow();
         next.findChild<QMenu*>(u"recentMenu"_s)->actions().first()->trigger();
         QTRY_VERIFY(next.session().checkpoint() && next.isSettled());
-        QCOMPARE(next.findChild<QTabWidget*>(u"pageTabs"_s)->currentWidget()->objectName(),
-            u"parametersPage"_s);
+        QCOMPARE(
+            next.findChild<QTabWidget*>(u"pageTabs"_s)->currentWidget()->objectName(), u"parametersPage"_s);
         QTRY_COMPARE(next.selection().current().param, ParamId{3});
         QCOMPARE(next.session().checkpoint()->params[3].name, name);
         // What is opened by its path begins with the first page.
