@@ -35,8 +35,10 @@ void PlanSaver::ask(const io::Path& target, const Make& make)
 
 void PlanSaver::save(const QString& path, const Make& make)
 {
-    m_writer.run<QString>([path, make](const std::stop_token&,
-                              const std::function<void(QString)>& deliver) { deliver(savePlanText(path, make())); },
+    m_writer.run<QString>(
+        [path, make](const std::stop_token&, const std::function<void(QString)>& deliver) {
+            deliver(savePlanText(path, make()));
+        },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
                 problem.isEmpty()

@@ -5,6 +5,7 @@
 #include "core/plan/target/reshard_options.h"
 #include "ui/dialogs/source_choices.h"
 #include "ui/text/text.h"
+#include "ui/widgets/changed_value.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -139,7 +140,7 @@ void ReshardForm::connectWidgets()
 {
     connect(m_rankSlider, &QSlider::valueChanged, this,
         [this](int step) { m_ranks->setValue(m_rankSteps[static_cast<size_t>(step)]); });
-    connect(m_ranks, &QSpinBox::valueChanged, this, [this] {
+    onChangedValue(m_ranks, this, [this] {
         showRanks();
         if (m_targetIsOurs)
             m_target->setText(suggestedTarget());

@@ -4,6 +4,7 @@
 #include "core/plan/target/elastic_options.h"
 #include "core/plan/target/expert_degree.h"
 #include "ui/text/text.h"
+#include "ui/widgets/changed_value.h"
 
 #include <QComboBox>
 #include <QFileDialog>
@@ -73,7 +74,7 @@ SourceChoices::SourceChoices(CheckpointPtr source, QWidget* form)
     fillOptions();
     fillPatterns();
     for (QSpinBox* degree : {m_slices, m_stages, m_experts})
-        connect(degree, &QSpinBox::valueChanged, this, &SourceChoices::changed);
+        onChangedValue(degree, this, [this] { Q_EMIT changed(); });
     for (QLineEdit* field : {m_patterns, m_vocabulary, m_layers, m_tied, m_options})
         connect(field, &QLineEdit::textChanged, this, &SourceChoices::changed);
     connect(m_stage0Form, &QComboBox::currentIndexChanged, this, &SourceChoices::changed);

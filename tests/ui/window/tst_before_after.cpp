@@ -13,6 +13,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -363,6 +364,29 @@ private Q_SLOTS:
         QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
         QVERIFY(ui.open(ui.folder(u"dcp"_s)));
         QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Dcp);
+    }
+
+    /// From the number of GPUs to the running job with the keyboard alone.
+    void enterStarts()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero3-w4", ui.folder(u"run"_s));
+        QVERIFY(ui.open(run));
+        QTest::keyClick(&ui.window(), Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
+        auto* dialog = ui.window().findChild<ReshardDialog*>();
+        QVERIFY(dialog != nullptr);
+        QSignalSpy shown(dialog, &ReshardDialog::previewShown);
+        QVERIFY(shown.wait());
+        auto* count = dialog->findChild<QSpinBox*>(u"reshardRanks"_s);
+        QVERIFY(count != nullptr);
+        count->setFocus();
+        count->selectAll();
+        QTest::keyClicks(count, u"2"_s);
+        QVERIFY(shown.wait());
+        QTest::keyClick(count, Qt::Key_Return);
+        QCOMPARE(ui.window().jobs().jobs().size(), 1);
+        QTRY_COMPARE(ui.window().jobs().activeCount(), 0);
+        QVERIFY(QFileInfo::exists(ui.folder(u"run-dp2"_s)));
     }
 
 private:
