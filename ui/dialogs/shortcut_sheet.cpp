@@ -4,6 +4,7 @@
 #include "ui/widgets/window_fit.h"
 
 #include <QAction>
+#include <QCoreApplication>
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QLabel>
@@ -17,6 +18,10 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ShortcutSheet)
+};
 
 void addLine(QGridLayout* grid, const QString& keys, const QString& meaning)
 {
@@ -46,6 +51,47 @@ QGridLayout* addList(QVBoxLayout* column, const QString& title)
     return grid;
 }
 
+/// The keys of pages, which are no actions.
+void addPageKeys(QVBoxLayout* column)
+{
+    QGridLayout* map = addList(column, Words::tr("Partition map"));
+    const std::pair<QString, QString> mapKeys[] = {
+        {Words::tr("Wheel"), Words::tr("Scroll ranks")},
+        {Words::tr("Ctrl+Wheel,  W   S"), Words::tr("Zoom elements")},
+        {Words::tr("Ctrl+Shift+Wheel,  Shift+W  Shift+S"), Words::tr("Zoom ranks")},
+        {u"A   D"_s, Words::tr("Scroll left, right")},
+        {Words::tr("Home  End  PgUp  PgDown"), Words::tr("Scroll to the ends, by a page of ranks")},
+        {Words::tr("Arrows,  ,   ."), Words::tr("Neighbours, other ranks")},
+        {Words::tr("Drag,  Shift+Arrows"), Words::tr("Select a range")},
+        {Words::tr("Space+Drag, middle drag"), Words::tr("Pan")},
+        {Words::tr("Double click,  0"), Words::tr("Fit")},
+        {u"F"_s, Words::tr("Centre the selection; again: fit it")},
+        {u"[   ]"_s, Words::tr("Previous, next fragment of the parameter")},
+        {u"N   Shift+N"_s, Words::tr("Next, previous finding")},
+        {u"Z   Shift+Z"_s, Words::tr("Next, previous padding")},
+        {u"H   Shift+H"_s, Words::tr("Fold a section, or all")},
+        {u"P"_s, Words::tr("Pin the rank's row on top, unpin it")},
+        {u"M   Shift+M"_s, Words::tr("Set a mark, go to the next one")},
+        {u"U"_s, Words::tr("Ranks as rows, all as one line, or files as rows")},
+        {Words::tr("Enter"), Words::tr("Open the parameter")},
+        {Words::tr("Esc"), Words::tr("Step back")},
+    };
+    for (const auto& [keys, meaning] : mapKeys)
+        addLine(map, keys, meaning);
+    QGridLayout* tensor = addList(column, Words::tr("Tensor"));
+    const std::pair<QString, QString> tensorKeys[] = {
+        {Words::tr("Arrows,  PgUp  PgDown"), Words::tr("Neighbours, a page of rows")},
+        {Words::tr("Home  End"), Words::tr("First, last column (Ctrl: element)")},
+        {Words::tr("Drag,  Shift+Arrows"), Words::tr("Select a block of values")},
+        {u"Ctrl+C"_s, Words::tr("Copy them with all digits")},
+        {Words::tr("Histogram: Left  Right"), Words::tr("Lower end of the range")},
+        {Words::tr("Histogram: Shift+Left  Right"), Words::tr("Upper end of the range")},
+        {Words::tr("Histogram: Drag,  Esc"), Words::tr("Choose a range, all values")},
+    };
+    for (const auto& [keys, meaning] : tensorKeys)
+        addLine(tensor, keys, meaning);
+}
+
 } // namespace
 
 ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
@@ -71,42 +117,7 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
             addLine(window, keys.join(u",  "_s), action->text().remove(u'&').remove(u"…"_s));
     }
     addLine(window, u"Ctrl+C"_s, tr("Copy the cell (Ctrl+Shift+C: the row)"));
-    QGridLayout* map = addList(column[1], tr("Partition map"));
-    const std::pair<QString, QString> mapKeys[] = {
-        {tr("Wheel"), tr("Scroll ranks")},
-        {tr("Ctrl+Wheel,  W   S"), tr("Zoom elements")},
-        {tr("Ctrl+Shift+Wheel,  Shift+W  Shift+S"), tr("Zoom ranks")},
-        {u"A   D"_s, tr("Scroll left, right")},
-        {tr("Home  End  PgUp  PgDown"), tr("Scroll to the ends, by a page of ranks")},
-        {tr("Arrows,  ,   ."), tr("Neighbours, other ranks")},
-        {tr("Drag,  Shift+Arrows"), tr("Select a range")},
-        {tr("Space+Drag, middle drag"), tr("Pan")},
-        {tr("Double click,  0"), tr("Fit")},
-        {u"F"_s, tr("Centre the selection; again: fit it")},
-        {u"[   ]"_s, tr("Previous, next fragment of the parameter")},
-        {u"N   Shift+N"_s, tr("Next, previous finding")},
-        {u"Z   Shift+Z"_s, tr("Next, previous padding")},
-        {u"H   Shift+H"_s, tr("Fold a section, or all")},
-        {u"P"_s, tr("Pin the rank's row on top, unpin it")},
-        {u"M   Shift+M"_s, tr("Set a mark, go to the next one")},
-        {u"U"_s, tr("Ranks as rows, all as one line, or files as rows")},
-        {tr("Enter"), tr("Open the parameter")},
-        {tr("Esc"), tr("Step back")},
-    };
-    for (const auto& [keys, meaning] : mapKeys)
-        addLine(map, keys, meaning);
-    QGridLayout* tensor = addList(column[1], tr("Tensor"));
-    const std::pair<QString, QString> tensorKeys[] = {
-        {tr("Arrows,  PgUp  PgDown"), tr("Neighbours, a page of rows")},
-        {tr("Home  End"), tr("First, last column (Ctrl: element)")},
-        {tr("Drag,  Shift+Arrows"), tr("Select a block of values")},
-        {u"Ctrl+C"_s, tr("Copy them with all digits")},
-        {tr("Histogram: Left  Right"), tr("Lower end of the range")},
-        {tr("Histogram: Shift+Left  Right"), tr("Upper end of the range")},
-        {tr("Histogram: Drag,  Esc"), tr("Choose a range, all values")},
-    };
-    for (const auto& [keys, meaning] : tensorKeys)
-        addLine(tensor, keys, meaning);
+    addPageKeys(column[1]);
     for (QVBoxLayout* one : column)
         one->addStretch();
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
