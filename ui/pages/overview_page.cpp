@@ -5,6 +5,7 @@
 #include "ui/models/findings/check_text.h"
 #include "ui/models/findings/finding_groups.h"
 #include "ui/models/findings/finding_store.h"
+#include "ui/models/tag_list.h"
 #include "ui/pages/findings_list.h"
 #include "ui/pages/overview_cards.h"
 #include "ui/style/icons.h"
@@ -36,6 +37,7 @@ PageEntry OverviewPage::entry()
 void OverviewPage::showSession(const Session& session)
 {
     setCheckpoint(session.checkpoint());
+    readTags(session);
 }
 
 OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
@@ -75,6 +77,7 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     m_tagList->setIconSize(QSize(16, 16));
     m_tagList->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
     m_tagList->viewport()->setAutoFillBackground(false);
+    m_tagList->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_tags->addWidget(m_tagList);
     m_findingsList = new FindingsList(theme, m_findings);
     m_findings->addWidget(m_findingsList);
@@ -169,8 +172,41 @@ void OverviewPage::fillTags(const Checkpoint& checkpoint)
         font.setBold(shown);
         item->setFont(font);
     }
-    const int rows = std::clamp(m_tagList->count(), 1, 8);
-    m_tagList->setFixedHeight(rows * (m_tagList->sizeHintForRow(0) + 1) + 6);
+    fitTags();
+}
+
+void OverviewPage::fitTags()
+{
+    constexpr int kMostRows = 6;
+    int height = 6;
+    for (int row = 0; row < std::min(m_tagList->count(), kMostRows); ++row)
+        height += m_tagList->sizeHintForRow(row) + 1;
+    m_tagList->setFixedHeight(height);
+}
+
+/// What they hold, once the checkpoint itself is read: both read the same disk.
+void OverviewPage::readTags(const Session& session)
+{
+    m_tagReader.cancel();
+    if (!m_checkpoint || !m_checkpoint->fullyRead || m_tagList->count() == 0)
+        return;
+    m_tagReader.run<TagFacts>(
+        [&files = session.files(), place = session.place()](const std::stop_token& token,
+            const std::function<void(TagFacts)>& deliver) { readTagFacts(files, place, token, deliver); },
+        [this](const TagFacts& facts) { describeTag(facts); });
+}
+
+void OverviewPage::describeTag(const TagFacts& facts)
+{
+    for (int row = 0; row < m_tagList->count(); ++row) {
+        QListWidgetItem* item = m_tagList->item(row);
+        if (item->data(Qt::UserRole).toString().toStdString() != facts.tag)
+            continue;
+        item->setText((QStringList{item->text() % u"  · "_s % facts.state} + facts.lines).join(u'\n'));
+        if (!facts.isComplete)
+            item->setIcon(themedIcon(m_theme, u"warning"_s, ThemeRole::Warning));
+    }
+    fitTags();
 }
 
 void OverviewPage::summarise(const std::vector<Finding>& found)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "ui/jobs/latest_only.h"
 #include "ui/pages/page.h"
 
 class QLabel;
@@ -13,6 +14,7 @@ namespace shardscope::ui {
 class Card;
 class FindingStore;
 class FindingsList;
+struct TagFacts;
 class MessageBar;
 
 /// A summary of the checkpoint: identity, sizes, parameters, steps, groups, tags, findings.
@@ -27,10 +29,14 @@ public:
     void showSession(const Session& session) override;
     /// Shows the findings of the checkpoint. `store` outlives the page.
     void followFindings(const FindingStore& store);
+    [[nodiscard]] bool isBusy() const override { return m_tagReader.isRunning(); }
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 
 private:
     void fillTags(const Checkpoint& checkpoint);
+    void readTags(const Session& session);
+    void describeTag(const TagFacts& facts);
+    void fitTags();
     void summarise(const std::vector<Finding>& found);
     void showFindings();
 
@@ -51,6 +57,7 @@ private:
     QListWidget* m_tagList;
     FindingsList* m_findingsList;
     QLabel* m_empty;
+    LatestOnly m_tagReader{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

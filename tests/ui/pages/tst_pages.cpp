@@ -120,6 +120,34 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->tag != before);
     }
 
+    /// Each with what it holds, and whether it is complete.
+    void overviewDescribesTags()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero2-w2", ui.folder(u"run"_s));
+        QVERIFY(ui.open(run));
+        auto* list = ui.find<QListWidget>("tagList");
+        QVERIFY(list->count() > 1);
+        const auto lineOf = [&](bool shown) {
+            for (int row = 0; row < list->count(); ++row)
+                if ((list->item(row)->data(Qt::UserRole).toString().toStdString() == ui.checkpoint()->tag)
+                    == shown)
+                    return list->item(row)->text();
+            return QString();
+        };
+        const QString shown = lineOf(true);
+        for (const QString& part : {u"latest"_s, u"open"_s, u"step 6"_s, u"ZeRO-2"_s, u"2 ranks"_s, u"KiB"_s,
+                 QString::number(QDate::currentDate().year()), u"complete"_s})
+            QVERIFY2(shown.contains(part), qPrintable(shown));
+        // Another tag that lost a file.
+        const QString other = lineOf(false).section(u' ', 0, 0).section(u'\n', 0, 0);
+        QVERIFY(QFile::remove(run % u'/' % other % u"/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        ui.window().session().reload();
+        QVERIFY(ui.settle());
+        QVERIFY2(lineOf(false).contains(u"1 error"_s), qPrintable(lineOf(false)));
+        QVERIFY(lineOf(true).contains(u"complete"_s));
+    }
+
     void filesShowTheirRecords()
     {
         WindowFixture ui;

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/engine/verify/run_tags.h"
+#include "ui/models/tag_list.h"
 #include "ui/text/text.h"
 
 #include <QCoreApplication>
@@ -32,16 +33,6 @@ QString stepText(const TagSummary& tag, std::optional<int64_t> own)
         return text;
     return text % u", "_s
         % (step < *own ? Words::tr("%1 before").arg(*own - step) : Words::tr("%1 after").arg(step - *own));
-}
-
-QString stateText(const TagSummary& tag)
-{
-    if (tag.error)
-        return Words::tr("cannot be read");
-    const size_t errors = tag.count(Severity::Error);
-    return errors == 0 ? Words::tr("complete")
-        : errors == 1  ? Words::tr("1 error")
-                       : Words::tr("%1 errors").arg(errors);
 }
 
 } // namespace
@@ -75,7 +66,7 @@ std::vector<DonorChoice> listDonors(
         const auto tag = reader.summarize(run->names[order[i]]);
         if (!tag)
             break; // cancelled
-        QStringList facts{toText(tag->tag), stepText(*tag, step), stateText(*tag)};
+        QStringList facts{toText(tag->tag), stepText(*tag, step), tagStateText(*tag)};
         facts.removeAll(QString());
         donors.push_back(
             {QString::fromStdString(tag->folder.native()), facts.join(u" · "_s), tag->isComplete()});
