@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
+#include "ui/jobs/free_later.h"
 #include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_header.h"
@@ -157,7 +158,7 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
     const size_t sectionsBefore = m_sections.size();
     m_checkpoint = std::move(checkpoint);
     m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
-    m_names = m_checkpoint ? std::make_shared<const MapNames>(m_checkpoint) : nullptr;
+    m_names = m_checkpoint ? freedOnWorker(std::make_shared<const MapNames>(m_checkpoint)) : nullptr;
     m_sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
     m_states = m_checkpoint ? mapStates(*m_checkpoint, m_sections) : std::vector<std::string>{};
     m_findings.clear();

@@ -2,6 +2,7 @@
 #include "ui/pages/explorer_panel.h"
 
 #include "ui/controls/table_setup.h"
+#include "ui/jobs/free_later.h"
 #include "ui/models/findings/finding_store.h"
 #include "ui/text/text.h"
 
@@ -61,7 +62,7 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
     m_builder.run<ExplorerTreePtr>(
         [checkpoint](const std::stop_token& token, const std::function<void(ExplorerTreePtr)>& deliver) {
             if (auto tree = ExplorerTree::build(checkpoint, token))
-                deliver(std::move(tree));
+                deliver(freedOnWorker(std::move(tree)));
         },
         [this](ExplorerTreePtr tree) {
             m_following = true;

@@ -19,6 +19,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -36,8 +37,9 @@ PageEntry OverviewPage::entry()
 
 void OverviewPage::showSession(const Session& session)
 {
+    m_files = &session.files();
+    m_place = session.place();
     setCheckpoint(session.checkpoint());
-    readTags(session);
 }
 
 OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
@@ -98,36 +100,64 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     connect(m_tagList, &QListWidget::itemActivated, this,
         [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toString()); });
     connect(m_findingsList, &FindingsList::placeRequested, this, &OverviewPage::placeRequested);
+    connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
     setCheckpoint(nullptr);
 }
 
 void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
 {
-    m_checkpoint = checkpoint;
+    const CheckpointPtr former = std::exchange(m_checkpoint, checkpoint);
+    const bool isSame = former && checkpoint && former->tagFolder == checkpoint->tagFolder;
+    m_filling.stop();
+    m_left.clear();
+    m_tagReader.cancel();
     m_scroll->setVisible(checkpoint != nullptr);
     m_empty->setVisible(checkpoint == nullptr);
-    for (Card* card : {m_identity, m_sizes, m_states, m_parameters, m_steps, m_groups, m_evidence})
-        card->clear();
     m_messages->hide();
-    if (!checkpoint) { // remove everything that could still be clicked
-        m_tagList->clear();
+    if (!isSame) { // a deeper reading of what is shown replaces it card by card
+        for (Card* card : {m_identity, m_sizes, m_states, m_parameters, m_steps, m_groups, m_evidence})
+            card->clear();
+        m_tagList->clear(); // and what could be clicked
         m_findingsList->clear();
-        return;
     }
-    fillIdentity(*m_identity, *checkpoint);
-    fillSizes(*m_sizes, *checkpoint, m_theme);
+    if (!checkpoint)
+        return;
     const bool hasModel = !checkpoint->params.empty();
     for (Card* card : {m_states, m_parameters, m_steps, m_groups})
         card->setVisible(hasModel);
+    fillLater(m_identity, [checkpoint](Card& card) { fillIdentity(card, *checkpoint); });
+    fillLater(m_sizes, [this, checkpoint](Card& card) { fillSizes(card, *checkpoint, m_theme); });
     if (hasModel) {
-        fillStateSizes(*m_states, *checkpoint, m_theme);
-        fillParameters(*m_parameters, *checkpoint);
-        fillSteps(*m_steps, *checkpoint);
-        fillGroups(*m_groups, *checkpoint);
+        fillLater(m_states, [this, checkpoint](Card& card) { fillStateSizes(card, *checkpoint, m_theme); });
+        fillLater(m_parameters, [checkpoint](Card& card) { fillParameters(card, *checkpoint); });
+        fillLater(m_steps, [checkpoint](Card& card) { fillSteps(card, *checkpoint); });
+        fillLater(m_groups, [checkpoint](Card& card) { fillGroups(card, *checkpoint); });
     }
-    fillEvidence(*m_evidence, *checkpoint);
-    fillTags(*checkpoint);
-    showFindings();
+    fillLater(m_evidence, [checkpoint](Card& card) { fillEvidence(card, *checkpoint); });
+    m_left.push_back([this] {
+        fillTags(*m_checkpoint);
+        readTags();
+    });
+    m_left.push_back([this] { showFindings(); });
+    m_filling.start();
+}
+
+/// One card an event: together they take too long with thousands of ranks.
+void OverviewPage::fillLater(Card* card, std::function<void(Card&)> fill)
+{
+    m_left.push_back([card, fill = std::move(fill)] {
+        card->clear();
+        fill(*card);
+    });
+}
+
+void OverviewPage::fillNext()
+{
+    const auto next = std::move(m_left.front());
+    m_left.pop_front();
+    if (m_left.empty())
+        m_filling.stop();
+    next();
 }
 
 void OverviewPage::followFindings(const FindingStore& store)
@@ -185,13 +215,12 @@ void OverviewPage::fitTags()
 }
 
 /// What they hold, once the checkpoint itself is read: both read the same disk.
-void OverviewPage::readTags(const Session& session)
+void OverviewPage::readTags()
 {
-    m_tagReader.cancel();
-    if (!m_checkpoint || !m_checkpoint->fullyRead || m_tagList->count() == 0)
+    if (m_files == nullptr || !m_checkpoint->fullyRead || m_tagList->count() == 0)
         return;
     m_tagReader.run<TagFacts>(
-        [&files = session.files(), place = session.place()](const std::stop_token& token,
+        [&files = *m_files, place = m_place](const std::stop_token& token,
             const std::function<void(TagFacts)>& deliver) { readTagFacts(files, place, token, deliver); },
         [this](const TagFacts& facts) { describeTag(facts); });
 }

@@ -2,8 +2,14 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/pages/page.h"
+
+#include <QTimer>
+
+#include <deque>
+#include <functional>
 
 class QLabel;
 class QListWidget;
@@ -29,12 +35,14 @@ public:
     void showSession(const Session& session) override;
     /// Shows the findings of the checkpoint. `store` outlives the page.
     void followFindings(const FindingStore& store);
-    [[nodiscard]] bool isBusy() const override { return m_tagReader.isRunning(); }
+    [[nodiscard]] bool isBusy() const override { return m_filling.isActive() || m_tagReader.isRunning(); }
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 
 private:
     void fillTags(const Checkpoint& checkpoint);
-    void readTags(const Session& session);
+    void readTags();
+    void fillLater(Card* card, std::function<void(Card&)> fill);
+    void fillNext();
     void describeTag(const TagFacts& facts);
     void fitTags();
     void summarise(const std::vector<Finding>& found);
@@ -57,6 +65,10 @@ private:
     QListWidget* m_tagList;
     FindingsList* m_findingsList;
     QLabel* m_empty;
+    io::FileSystem* m_files = nullptr; ///< with m_place: of m_checkpoint; null until a session is shown
+    CheckPlace m_place;
+    QTimer m_filling; ///< runs while m_left has something
+    std::deque<std::function<void()>> m_left; ///< what is filled in the following events
     LatestOnly m_tagReader{WorkLength::Long};
 };
 

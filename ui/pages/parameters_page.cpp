@@ -2,6 +2,7 @@
 #include "ui/pages/parameters_page.h"
 
 #include "ui/controls/table_setup.h"
+#include "ui/jobs/free_later.h"
 #include "ui/models/parameters/parameter_file.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_chips.h"
@@ -120,7 +121,7 @@ void ParametersPage::setCheckpoint(const CheckpointPtr& checkpoint)
     m_indexer.run<ParameterIndexPtr>(
         [checkpoint](const std::stop_token& token, const std::function<void(ParameterIndexPtr)>& deliver) {
             if (auto made = ParameterIndex::build(checkpoint, token))
-                deliver(std::move(made));
+                deliver(freedOnWorker(std::move(made)));
         },
         [this](ParameterIndexPtr made) {
             m_index = std::move(made);

@@ -104,8 +104,8 @@ private Q_SLOTS:
         PageWindow* window = openOwn(ui, u"overview"_s);
         QVERIFY(window != nullptr);
         QVERIFY(ui.settle());
+        QTRY_VERIFY(window->findChild<QToolButton*>(u"findingMark"_s) != nullptr); // card by card
         QPointer<QToolButton> mark = window->findChild<QToolButton*>(u"findingMark"_s);
-        QVERIFY(mark != nullptr);
         ui.window().session().close();
         if (mark)
             QTest::mouseClick(mark, Qt::LeftButton);
