@@ -15,8 +15,9 @@ namespace shardscope::ui {
 void MainWindow::connectSwitcher()
 {
     connect(&m_session, &Session::leaving, this, [this] {
-        if (m_open->currentIndex() >= 0)
-            rememberRecent(m_open->entry(m_open->currentIndex()).read, {});
+        const int tab = m_open->currentIndex(); // a neighbour's if the tab of what is shown was closed
+        if (tab >= 0 && m_open->entry(tab).read.checkpoint == m_session.checkpoint())
+            rememberRecent(m_open->entry(tab).read, {});
         m_open->leave({m_session.selection().current(),
             m_tabs->currentWidget() == nullptr ? QString() : m_tabs->currentWidget()->objectName(),
             m_filters.value(m_parameters)});
@@ -46,6 +47,8 @@ void MainWindow::closeOpen(int tab)
     if (tab < 0)
         return m_session.close(); // what is being opened first
     const bool isShown = tab == m_open->currentIndex();
+    if (isShown)
+        rememberRecent(m_open->entry(tab).read, {});
     m_open->remove(tab);
     if (isShown) {
         if (m_open->count() > 0)

@@ -109,8 +109,10 @@ private Q_SLOTS:
     void closingLeadsToTheNeighbour()
     {
         WindowFixture ui;
-        for (const char* name : {"zero2-w2", "zero3-w4", "zero1-w2"})
+        for (const char* name : {"zero2-w2", "zero3-w4", "zero1-w2"}) {
             QVERIFY(ui.open(samplePath(name)));
+            QVERIFY(ui.window().showPage(u"map"_s));
+        }
         auto* button = qobject_cast<QToolButton*>(barOf(ui).tabButton(0, QTabBar::RightSide));
         QTest::mouseClick(button, Qt::LeftButton); // of one that is not shown
         QTRY_COMPARE(barOf(ui).count(), 2);
@@ -119,6 +121,8 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY(ui.window().windowTitle().contains(u"zero3-w4"_s));
         QVERIFY(!barOf(ui).isVisible());
+        for (const RecentEntry& entry : ui.settings().recent())
+            QVERIFY2(entry.page == u"map"_s, qPrintable(entry.path));
         std::weak_ptr<const Checkpoint> last = ui.checkpoint();
         QTest::keyClick(&ui.window(), Qt::Key_W, Qt::ControlModifier);
         QVERIFY(ui.settle());
