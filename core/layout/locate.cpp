@@ -134,6 +134,12 @@ Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& add
         return fail(ErrorCode::NotFound,
             fmt::format(
                 "{} {} has no state \"{}\"", address.subgroup ? "sub-group" : "group", address.group, name));
+    if (const uint64_t elements = unit->partition.partitionElements();
+        address.last() > elements && address.end)
+        return fail(ErrorCode::NotFound,
+            fmt::format(
+                "the flat buffer has {} elements on each rank; the range ends at {}", elements, *address.end),
+            checkpoint.tagFolder.string());
     SHARDSCOPE_TRY(Location found,
         locateInUnit(checkpoint, UnitId{static_cast<uint32_t>(unit - checkpoint.units.begin())},
             static_cast<uint32_t>(state - unit->states.begin()), *checkpoint.shareOf(*unit, address.rank),

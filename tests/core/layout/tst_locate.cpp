@@ -193,6 +193,7 @@ TEST_CASE("places that do not exist")
         FlatAddress{{0, 0, 0}, false, 0, 0, ""},
         FlatAddress{{0, 0, 0}, true, 0, 4, ""},
         FlatAddress{{0, 0, 0}, true, 0, 0, "sum"},
+        FlatAddress{{0, 0, 0}, true, 0, 0, "", 5},
         FileAddress{"nothing.pt", "", 0},
         FileAddress{file, "data/0", 0}, // a synthetic file has no records
         FileAddress{file, "", 1'000'000},
