@@ -64,8 +64,8 @@ inline constexpr uint64_t kWorthMeasuring = uint64_t{2} << 30;
 io::Path userRateMemory();
 
 /// Finds the backend. Unsupported where a backend was requested explicitly and is not available. Else each
-/// available backend does a short piece of such work, and the one with the shortest total time, including
-/// loading, is used. The figures are kept in the file `memory` (empty: not kept) for the next time, until the
+/// available backend that loads sooner than the work ends elsewhere does a short piece of it, and the one with
+/// the shortest total time is used. The figures are kept in the file `memory` (empty: not kept) until the
 /// modules or the number of threads change. Takes up to two seconds when it measures.
 Result<ComputeChoice> chooseCompute(
     const DeviceAsked& asked, const ComputeNeed& need, io::FileSystem& files, const io::Path& memory);

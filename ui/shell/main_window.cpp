@@ -5,6 +5,7 @@
 #include "ui/controls/focus_ring.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/findings/check_text.h"
+#include "ui/models/parameters/parameter_filter.h"
 #include "ui/pages/compare_page.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
@@ -262,6 +263,7 @@ void MainWindow::onPageChanged()
     m_changingFilter = true;
     m_filter->setText(m_filters.value(page));
     m_filter->setPlaceholderText(page->filterHint());
+    m_filter->setTerms(page == m_parameters ? ParameterFilter::terms() : QStringList());
     m_changingFilter = false;
     m_filterCount->setVisible(page == m_parameters);
     rememberPlace();

@@ -136,7 +136,7 @@ void MainWindow::connectPages()
     connect(m_start, &StartPage::recentRequested, this, &MainWindow::openRecent);
     connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
     connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
-    m_filter->setTerms(ParameterFilter::terms());
+    m_filter->setTerms(ParameterFilter::terms()); // of the first page
     m_filter->setSaved(m_settings.filters());
     connect(m_filter, &FilterField::savedChanged, &m_settings, &Settings::setFilters);
     connect(m_filter, &FilterField::accepted, this, [this] {

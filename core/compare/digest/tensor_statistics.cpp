@@ -96,7 +96,7 @@ public:
     }
 
 private:
-    /// Memory for one read, which the next item takes again: making it costs as much as the work.
+    /// Memory for one read, which the next item takes again: pinned memory of a GPU is slow to make.
     class Buffer
     {
     public:

@@ -327,6 +327,11 @@ private Q_SLOTS:
         QVERIFY(!offered->isVisible());
         QVERIFY(ui.settle());
         QCOMPARE(field->problem(), QString());
+        // The filter of another page has no terms.
+        QVERIFY(ui.window().showPage(u"files"_s));
+        field->clear();
+        QTest::keyClicks(field, u"lay"_s);
+        QVERIFY(!offered->isVisible());
         for (const QString& term : ParameterFilter::terms()) { // each is one, once it has a value
             const bool whole = !term.endsWith(u':') && !term.endsWith(u'>') && !term.endsWith(u'<');
             const QString value = term.startsWith(u"dtype"_s) ? u"bf16"_s : u"1"_s;

@@ -20,6 +20,7 @@
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableWidget>
+#include <QTabBar>
 #include <QTest>
 
 #include <thread>
@@ -238,6 +239,7 @@ private Q_SLOTS:
         QCOMPARE(ui.checkpoint()->parallel.dp, static_cast<uint32_t>(ranks));
         QVERIFY(ui.checkpoint()->complete);
         QCOMPARE(QString::fromStdString(ui.checkpoint()->runFolder.native()), ui.folder(u"out"_s));
+        QCOMPARE(ui.find<QTabBar>("checkpointTabs")->count(), 2); // next to its source
     }
 
     void stageAndFormAreChosen_data()

@@ -106,6 +106,20 @@ bool hasLayer(std::string_view name, uint64_t first, uint64_t last)
     return false;
 }
 
+/// The keys of all terms, each with what it can be completed to.
+const std::vector<std::pair<QString, QStringList>>& knownTerms()
+{
+    static const QStringList yesOrNo{u":yes"_s, u":no"_s};
+    static const QStringList value{u":"_s};
+    static const QStringList size{u">"_s, u"<"_s};
+    static const std::vector<std::pair<QString, QStringList>> terms{
+        {u"dtype"_s, {u":"_s, u":bf16"_s, u":fp16"_s, u":fp32"_s}}, {u"size"_s, size}, {u"elements"_s, size},
+        {u"frozen"_s, yesOrNo}, {u"buffer"_s, yesOrNo}, {u"shared"_s, yesOrNo}, {u"group"_s, value},
+        {u"layer"_s, value}, {u"state"_s, value}, {u"rank"_s, value},
+        {u"padding"_s, {u":yes"_s, u":no"_s, u">"_s}}};
+    return terms;
+}
+
 std::optional<DType> dtypeOf(const QString& text)
 {
     static const std::pair<QLatin1StringView, DType> kShort[] = {{"bf16"_L1, DType::BFloat16},
@@ -142,10 +156,12 @@ ParameterFilter ParameterFilter::parse(const QString& text)
 
 QStringList ParameterFilter::terms()
 {
-    return {u"dtype:"_s, u"dtype:bf16"_s, u"dtype:fp16"_s, u"dtype:fp32"_s, u"size>"_s, u"size<"_s,
-        u"elements>"_s, u"elements<"_s, u"frozen:yes"_s, u"frozen:no"_s, u"buffer:yes"_s, u"buffer:no"_s,
-        u"shared:yes"_s, u"shared:no"_s, u"group:"_s, u"layer:"_s, u"rank:"_s, u"padding:yes"_s,
-        u"padding:no"_s, u"padding>"_s, u"state:"_s};
+    QStringList out;
+    for (const auto& [key, endings] : knownTerms()) {
+        for (const QString& ending : endings)
+            out.append(key % ending);
+    }
+    return out;
 }
 
 QStringList ParameterFilter::words(const QString& text)
@@ -194,8 +210,9 @@ bool ParameterFilter::addTerm(const QString& word)
     if (!found.hasMatch() || (found.captured(2) == ":"_L1 && slice.match(found.captured(3)).hasMatch()))
         return false;
     const Term term{found.captured(1), found.captured(2), found.captured(3).toLower()};
-    static const QStringList known{u"dtype"_s, u"size"_s, u"elements"_s, u"frozen"_s, u"buffer"_s,
-        u"shared"_s, u"group"_s, u"layer"_s, u"state"_s, u"rank"_s, u"padding"_s};
+    QStringList known;
+    for (const auto& entry : knownTerms())
+        known.append(entry.first);
     if (!known.contains(term.key)) {
         m_error
             = Words::tr("“%1”: there is no term “%2”; there are %3").arg(word, term.key, known.join(u", "_s));
