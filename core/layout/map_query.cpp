@@ -23,33 +23,19 @@ bool isAbsent(const MappedRun& mapped)
 
 } // namespace
 
-ParamLooksPtr paramLooks(const Checkpoint& checkpoint)
-{
-    auto out = std::make_shared<ParamLooks>();
-    const std::vector<Parameter>& params = checkpoint.params;
-    out->classes.reserve(params.size());
-    out->shared.assign(params.size(), 0);
-    for (const Parameter& param : params) {
-        out->classes.push_back(classOf(param.name, param.shape, param.role));
-        if (index(param.sharedWith) < params.size())
-            out->shared[index(param.sharedWith)] = 1;
-    }
-    return out;
-}
-
 MapQuery::MapQuery(
-    CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks, std::span<const Finding> more)
+    CheckpointPtr checkpoint, const Subject& subject, MapLooksPtr looks, std::span<const Finding> more)
     : MapQuery(checkpoint, subject, std::move(looks), PlacedFindings(*checkpoint, more))
 {
 }
 
 MapQuery::MapQuery(
-    CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks, const PlacedFindings& findings)
+    CheckpointPtr checkpoint, const Subject& subject, MapLooksPtr looks, const PlacedFindings& findings)
     : m_checkpoint(std::move(checkpoint))
     , m_unit(subject.unit)
     , m_projection(subject.projection)
     , m_state(subject.stateIndex)
-    , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
+    , m_looks(looks ? std::move(looks) : mapLooks(*m_checkpoint))
     , m_severity(*m_checkpoint, flat(), m_unit, m_state, findings)
 {
     lookAtRanks();
@@ -57,13 +43,13 @@ MapQuery::MapQuery(
 }
 
 MapQuery::MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> tensor, Projection projection,
-    ParamLooksPtr looks, const PlacedFindings& findings)
+    MapLooksPtr looks, const PlacedFindings& findings)
     : m_checkpoint(std::move(checkpoint))
     , m_tensor(std::move(tensor))
     , m_unit(kNoUnit)
     , m_projection(projection)
     , m_state(0)
-    , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
+    , m_looks(looks ? std::move(looks) : mapLooks(*m_checkpoint))
     , m_severity(*m_checkpoint, *m_tensor, kNoUnit, m_state, findings)
 {
     lookAtRanks();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/map_looks.h"
 #include "core/layout/severity_index.h"
 
 #include <cstdint>
@@ -10,20 +11,6 @@
 #include <vector>
 
 namespace shardscope {
-
-/// The class of a parameter, for its colour; from its name and role.
-enum class ParamClass : uint8_t { Embedding, Attention, Mlp, Expert, Norm, Bias, Other, Buffer };
-ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role);
-std::string_view paramClassName(ParamClass value); ///< "embedding", "attention", "mlp", …
-
-/// The appearance of all parameters of a checkpoint, index = ParamId. It is computed from their names, which
-/// is slow for hundreds of thousands; queries of one checkpoint share it. Immutable.
-struct ParamLooks {
-    std::vector<ParamClass> classes;
-    std::vector<uint8_t> shared; ///< 1: another parameter is tied to it
-};
-using ParamLooksPtr = std::shared_ptr<const ParamLooks>;
-ParamLooksPtr paramLooks(const Checkpoint& checkpoint);
 
 enum class CellKind : uint8_t { Param, PaddingStored, PaddingImplied, Missing, NotYetRead };
 
@@ -61,15 +48,15 @@ public:
 
     /// `looks` are the checkpoint's, or null to compute them.
     /// `more`: findings besides the checkpoint's own, for example the doctor's.
-    MapQuery(CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks = nullptr,
+    MapQuery(CheckpointPtr checkpoint, const Subject& subject, MapLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
 
     /// The same, for many units of one checkpoint.
-    MapQuery(CheckpointPtr checkpoint, const Subject& subject, ParamLooksPtr looks,
-        const PlacedFindings& findings);
+    MapQuery(
+        CheckpointPtr checkpoint, const Subject& subject, MapLooksPtr looks, const PlacedFindings& findings);
     /// Of a unit that is not in the checkpoint: one tensor (whole_units.h). unit() is kNoUnit.
     MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> tensor, Projection projection,
-        ParamLooksPtr looks, const PlacedFindings& findings);
+        MapLooksPtr looks, const PlacedFindings& findings);
 
     [[nodiscard]] uint32_t rows() const;
     /// Elements of a row, padding included.
@@ -112,7 +99,7 @@ public:
     }
     [[nodiscard]] Projection projection() const { return m_projection; }
     [[nodiscard]] uint32_t stateIndex() const { return m_state; }
-    [[nodiscard]] const ParamLooks& looks() const { return *m_looks; }
+    [[nodiscard]] const MapLooks& looks() const { return *m_looks; }
     /// Param, Missing or NotYetRead: what is known of a rank's shard.
     [[nodiscard]] CellKind kindOf(uint32_t rank) const { return m_rankKinds[rank]; }
 
@@ -142,7 +129,7 @@ private:
     UnitId m_unit;
     Projection m_projection;
     uint32_t m_state;
-    ParamLooksPtr m_looks;
+    MapLooksPtr m_looks;
     std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
     std::vector<uint32_t> m_missingBefore; ///< per rank and one more: ranks before it that are not Param
     std::vector<Range> m_missing; ///< ascending: elements of a whole unit that are stored nowhere

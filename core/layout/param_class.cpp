@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/layout/map_query.h"
+#include "core/layout/map_looks.h"
 
 #include <algorithm>
 #include <array>

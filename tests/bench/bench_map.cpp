@@ -50,7 +50,7 @@ void waitForTiles(LayoutMapView& view)
     do {
         QCoreApplication::processEvents(QEventLoop::AllEvents, 5);
         view.canvas()->repaint();
-    } while (view.canvas()->tilesUnderWay() > 0);
+    } while (view.canvas()->isDrawing());
 }
 
 void timeMoves(LayoutMapView& view)

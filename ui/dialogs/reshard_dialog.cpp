@@ -244,7 +244,7 @@ void ReshardDialog::showSource()
             size_t subGroups = 0;
             for (const ParamGroup& group : source->groups)
                 subGroups = std::max(subGroups, subGroupsOf(*source, group));
-            deliver({freedOnWorker<const Checkpoint>(shown), freedOnWorker(paramLooks(*shown)),
+            deliver({freedOnWorker<const Checkpoint>(shown), freedOnWorker(mapLooks(*shown)),
                 withSubGroups(nowText(*source), subGroups), rankLoad(*source)});
         },
         [this](const ReshardMaps::Side& side) { m_maps->setBefore(side); });

@@ -26,7 +26,7 @@ public:
     /// One of the two checkpoints.
     struct Side {
         CheckpointPtr checkpoint; ///< null: an empty map
-        ParamLooksPtr looks; ///< of `checkpoint`
+        MapLooksPtr looks; ///< of `checkpoint`
         QString title; ///< "Now: 4 GPUs"
         RankLoad load; ///< of `checkpoint`
     };

@@ -49,8 +49,8 @@ Result<CompareOutcomePtr> compare(
     auto out = std::make_shared<CompareOutcome>();
     out->left = left;
     out->right = other.checkpoint;
-    out->leftLooks = paramLooks(*out->left);
-    out->rightLooks = paramLooks(*out->right);
+    out->leftLooks = mapLooks(*out->left);
+    out->rightLooks = mapLooks(*out->right);
     out->judged = std::make_shared<const JudgedDiff>(std::move(judged));
     out->differences = std::make_shared<const DifferenceList>(out->judged);
     auto leftMarks = differenceMarks(out->judged, false, *out->left, wish.options.states);

@@ -25,8 +25,8 @@ struct CompareWish {
 struct CompareOutcome {
     CheckpointPtr left; ///< as stored in files
     CheckpointPtr right;
-    ParamLooksPtr leftLooks;
-    ParamLooksPtr rightLooks;
+    MapLooksPtr leftLooks;
+    MapLooksPtr rightLooks;
     std::shared_ptr<const JudgedDiff> judged;
     DifferenceListPtr differences;
     DifferenceMarksPtr leftMarks;

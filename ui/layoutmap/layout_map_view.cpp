@@ -127,7 +127,8 @@ void LayoutMapView::connectChildren()
     connect(m_gutter, &RankGutter::headerClicked, m_viewport, &MapViewport::toggleFolded);
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
     connect(m_link, &MapSelectionLink::stateWanted, this, [this](const std::string& state) {
-        if (std::find(m_states.begin(), m_states.end(), state) != m_states.end()) {
+        if (std::find(m_looks->sectionStates.begin(), m_looks->sectionStates.end(), state)
+            != m_looks->sectionStates.end()) {
             setState(std::string_view(state));
         }
     });
@@ -152,23 +153,24 @@ void LayoutMapView::applyTheme()
     setAutoFillBackground(true);
 }
 
-void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
+void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks)
 {
     const bool sameRun = m_checkpoint && checkpoint && m_checkpoint->runFolder == checkpoint->runFolder;
-    const size_t sectionsBefore = m_sections.size();
+    const size_t sectionsBefore = m_looks->sections.size();
     m_checkpoint = std::move(checkpoint);
-    m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
+    if (!m_checkpoint)
+        m_looks = std::make_shared<const MapLooks>();
+    else
+        m_looks = looks && looks->source == m_checkpoint.get() ? std::move(looks) : mapLooks(*m_checkpoint);
     m_names = m_checkpoint ? freedOnWorker(std::make_shared<const MapNames>(m_checkpoint)) : nullptr;
-    m_sections = m_checkpoint ? mapSections(*m_checkpoint) : std::vector<MapSectionContent>{};
-    m_states = m_checkpoint ? mapStates(*m_checkpoint, m_sections) : std::vector<std::string>{};
     m_findings.clear();
     if (!sameRun) {
         useDefaults();
     }
-    if (m_sections.size() != sectionsBefore) {
+    if (m_looks->sections.size() != sectionsBefore) {
         m_subject.section.reset();
     }
-    m_header->setChoices(m_checkpoint, m_sections, m_states);
+    m_header->setChoices(m_checkpoint, m_looks->sections, m_looks->sectionStates);
     m_files->setCheckpoint(m_checkpoint);
     readNames();
     showSections(sameRun);
@@ -196,15 +198,7 @@ void LayoutMapView::useDefaults()
     m_style.lit = before.lit;
     m_style.differences = before.differences;
     if (m_checkpoint) {
-        // Names that tell nothing would give one colour to everything.
-        uint64_t known = 0;
-        uint64_t all = 0;
-        for (size_t i = 0; i < m_checkpoint->params.size(); ++i) {
-            const uint64_t elements = m_checkpoint->params[i].elements;
-            all += elements / 2;
-            known += m_looks->classes[i] == ParamClass::Other ? 0 : elements;
-        }
-        m_style.mode = known < all ? MapColourMode::Parameter : MapColourMode::Kind;
+        m_style.mode = m_looks->hasClasses ? MapColourMode::Kind : MapColourMode::Parameter;
     }
     if (before.mode == MapColourMode::Difference && m_style.differences) {
         m_style.mode = before.mode;
@@ -222,7 +216,7 @@ void LayoutMapView::setFindings(std::vector<Finding> findings)
 
 void LayoutMapView::setSection(std::optional<uint32_t> section)
 {
-    const bool known = !section || *section < m_sections.size();
+    const bool known = !section || *section < m_looks->sections.size();
     if (known && section != m_subject.section) {
         m_subject.section = section;
         showSections(false);
@@ -231,8 +225,8 @@ void LayoutMapView::setSection(std::optional<uint32_t> section)
 
 void LayoutMapView::setUnit(UnitId unit)
 {
-    for (uint32_t section = 0; section < m_sections.size(); ++section) {
-        const auto& units = m_sections[section].units;
+    for (uint32_t section = 0; section < m_looks->sections.size(); ++section) {
+        const auto& units = m_looks->sections[section].units;
         if (std::find(units.begin(), units.end(), unit) != units.end()) {
             setSection(section);
         }
@@ -242,8 +236,9 @@ void LayoutMapView::setUnit(UnitId unit)
 void LayoutMapView::setState(int state)
 {
     const size_t wanted = state < 0 ? 0 : static_cast<size_t>(state);
-    if (!m_states.empty()) {
-        setState(std::string_view(m_states[wanted < m_states.size() ? wanted : 0]));
+    if (!m_looks->sectionStates.empty()) {
+        setState(
+            std::string_view(m_looks->sectionStates[wanted < m_looks->sectionStates.size() ? wanted : 0]));
     }
 }
 
@@ -385,7 +380,7 @@ bool LayoutMapView::needsWorker() const
 {
     constexpr uint64_t kPartsAtOnce = 2000; // a few milliseconds
     uint64_t parts = 0;
-    for (const MapSectionContent& content : m_sections) {
+    for (const MapSectionContent& content : m_looks->sections) {
         parts += content.tensors.size() + content.units.size();
         // A unit of several in a row costs as much as another one for every few of its ranks.
         if (content.units.size() > 1) {
@@ -399,17 +394,18 @@ bool LayoutMapView::needsWorker() const
 void LayoutMapView::showSections(bool keepZoom)
 {
     m_maker.cancel();
-    if (m_sections.empty()) {
+    if (m_looks->sections.empty()) {
         setStack(nullptr, false);
         return;
     }
-    if (std::find(m_states.begin(), m_states.end(), m_subject.state) == m_states.end()) {
-        m_subject.state = m_states.front();
+    if (std::find(m_looks->sectionStates.begin(), m_looks->sectionStates.end(), m_subject.state)
+        == m_looks->sectionStates.end()) {
+        m_subject.state = m_looks->sectionStates.front();
     }
     const auto make
-        = [checkpoint = m_checkpoint, sections = m_sections, subject = m_subject,
+        = [checkpoint = m_checkpoint, subject = m_subject,
               shared = MapSource::Shared{.looks = m_looks, .names = m_names}, findings = m_findings] {
-              return std::make_shared<const MapStack>(checkpoint, sections, subject, shared, findings);
+              return std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
           };
     if (!needsWorker()) {
         setStack(make(), keepZoom);
@@ -426,8 +422,7 @@ void LayoutMapView::showSections(bool keepZoom)
 
 bool LayoutMapView::isBusy() const
 {
-    return m_files->isBusy() || m_maker.isRunning() || m_nameReader.isRunning()
-        || m_canvas->tilesUnderWay() > 0;
+    return m_files->isBusy() || m_maker.isRunning() || m_nameReader.isRunning() || m_canvas->isDrawing();
 }
 
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)

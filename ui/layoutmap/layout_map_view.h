@@ -42,12 +42,12 @@ public:
     /// Null empties the view. What is shown and how is kept for another checkpoint of the same run; the zoom,
     /// where its sections are of the same sizes. `looks` are the checkpoint's, best made on a worker; null:
     /// made here, once.
-    void setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks = nullptr);
-    /// Shows one of mapSections() alone; unset: all of them.
+    void setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks = nullptr);
+    /// Shows one of MapLooks::sections alone; unset: all of them.
     void setSection(std::optional<uint32_t> section);
     /// Shows the section of this unit alone.
     void setUnit(UnitId unit);
-    /// Position in mapStates(); beyond its end: the first.
+    /// Position in MapLooks::sectionStates; beyond its end: the first.
     void setState(int state);
     /// A name that no unit has is the first one's.
     void setState(std::string_view state);
@@ -122,10 +122,8 @@ private:
 
     const Theme* m_theme;
     CheckpointPtr m_checkpoint;
-    ParamLooksPtr m_looks;
+    MapLooksPtr m_looks = std::make_shared<const MapLooks>(); ///< never null
     MapNamesPtr m_names;
-    std::vector<MapSectionContent> m_sections; ///< of the checkpoint
-    std::vector<std::string> m_states;
     std::vector<Finding> m_findings;
     MapSubject m_subject;
     MapStyle m_style;

@@ -47,6 +47,8 @@ MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
         m_cache.clear();
     });
     connect(viewport, &MapViewport::selectedChanged, this, qOverload<>(&QWidget::update));
+    m_overviewTimer.setSingleShot(true);
+    connect(&m_overviewTimer, &QTimer::timeout, this, &MapCanvas::makeOverview);
     connect(&m_values, &MapValues::arrived, this, qOverload<>(&QWidget::update));
     connect(&m_loader, &MapTileLoader::tileReady, this, [this](const MapTileKey& key, const QImage& tile) {
         m_cache.insert(key, tile);
@@ -74,7 +76,7 @@ void MapCanvas::setStack(MapStackPtr stack)
     m_labels.clear();
     m_values.setStack(m_stack);
     m_cache.clear();
-    makeOverview();
+    askForOverview();
     update();
 }
 
@@ -83,7 +85,7 @@ void MapCanvas::setMapPalette(std::shared_ptr<const MapPalette> palette)
     m_palette = std::move(palette);
     m_headers.setMapPalette(m_palette);
     ++m_theme;
-    makeOverview();
+    askForOverview();
     update();
 }
 
@@ -98,7 +100,7 @@ void MapCanvas::setMapStyle(MapStyle style)
         ++m_revision;
     }
     m_style = std::move(style);
-    makeOverview();
+    askForOverview();
     update();
 }
 
@@ -109,9 +111,15 @@ void MapCanvas::setMarks(const MapMarks& marks)
     update();
 }
 
-void MapCanvas::makeOverview()
+void MapCanvas::askForOverview()
 {
     m_overview = {};
+    m_overviewTimer.start(); // in an event of its own, once for several changes
+}
+
+void MapCanvas::makeOverview()
+{
+    m_overviewTimer.stop();
     if (m_stack && m_stack->count() > 0) {
         m_overviewLayout = MapLayout(m_stack->sizes());
         const auto rows = static_cast<uint32_t>(std::min<uint64_t>(m_overviewLayout.rows(), UINT32_MAX));
@@ -232,6 +240,8 @@ void MapCanvas::drawStretched(QPainter& painter, const MapLayer& wanted)
     const auto full = std::find_if(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(tried),
         [&](const MapLayer& other) { return coversView(other); });
     if (full == others.begin() + static_cast<std::ptrdiff_t>(tried)) {
+        if (m_overviewTimer.isActive())
+            makeOverview(); // it is needed now
         drawOverview(painter);
     } else {
         drawLayer(painter, *full);

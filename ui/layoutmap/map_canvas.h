@@ -6,6 +6,7 @@
 #include "ui/layoutmap/tiles/map_tile_cache.h"
 #include "ui/layoutmap/tiles/map_tile_loader.h"
 
+#include <QTimer>
 #include <QWidget>
 
 namespace shardscope::ui {
@@ -38,14 +39,13 @@ public:
     /// A position of this widget (logical pixels) in the map; empty outside the map.
     [[nodiscard]] std::optional<MapSource::Point> pointAt(const QPointF& position) const;
     [[nodiscard]] QPoint devicePosition(const QPointF& position) const;
-    [[nodiscard]] const QImage& overview() const { return m_overview; }
     [[nodiscard]] const MapPalette& mapPalette() const { return *m_palette; }
     /// The request that draws a part of the map as shown now.
     [[nodiscard]] MapStackRequest requestFor(const ContentRect& rect) const;
     /// Names, values, rank borders and marks, in device pixels.
     void paintOverlay(QPainter& painter);
-    /// Tiles of the visible part that are still being drawn.
-    [[nodiscard]] int tilesUnderWay() const { return m_missing; }
+    /// Tiles of the visible part are still being drawn.
+    [[nodiscard]] bool isDrawing() const { return m_missing > 0 || m_overviewTimer.isActive(); }
     [[nodiscard]] bool isReadingValues() const { return m_values.isReading(); }
 
 Q_SIGNALS:
@@ -91,6 +91,7 @@ private:
     void drawOverview(QPainter& painter) const;
     [[nodiscard]] bool coversView(const MapLayer& other) const;
     void orderTiles(const MapLayer& wanted);
+    void askForOverview();
     void makeOverview();
 
     MapViewport* m_viewport;
@@ -105,6 +106,7 @@ private:
     MapValues m_values;
     QImage m_overview; ///< the whole map, small: used while tiles are missing
     MapLayout m_overviewLayout;
+    QTimer m_overviewTimer;
     uint32_t m_theme = 0;
     uint32_t m_revision = 0;
     int m_missing = 0;

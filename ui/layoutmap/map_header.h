@@ -16,7 +16,7 @@ class MapHeader : public QWidget
 public:
     explicit MapHeader(QWidget* parent = nullptr);
 
-    /// Fills the choices: mapSections() and mapStates() of a checkpoint; null empties them.
+    /// Fills the choices: sections and states of a checkpoint; null empties them.
     void setChoices(const CheckpointPtr& checkpoint, const std::vector<MapSectionContent>& sections,
         const std::vector<std::string>& states);
     /// Whether a comparison exists, so that its colours can be chosen.
@@ -26,7 +26,7 @@ public:
     void showFiles();
 
 Q_SIGNALS:
-    /// One of mapSections(); unset: all of them.
+    /// One of MapLooks::sections; unset: all of them.
     void sectionChosen(std::optional<uint32_t> section);
     void stateChosen(const QString& state);
     void projectionChosen(shardscope::MapQuery::Projection projection);

@@ -12,7 +12,6 @@
 #include <QToolTip>
 
 #include <algorithm>
-#include <array>
 
 namespace shardscope::ui {
 
@@ -91,15 +90,12 @@ void MapLegend::addClasses()
 {
     switch (m_style.mode) {
     case MapColourMode::Kind: {
-        std::array<bool, 8> present{};
-        anyUnit([&](const MapQuery& part) {
-            for (const ParamId param : part.flat().params) {
-                present[static_cast<size_t>(part.looks().classes[index(param)])] = true;
-            }
-            return false;
-        });
-        for (size_t i = 0; i < present.size(); ++i) {
-            if (present[i]) {
+        uint32_t present = 0;
+        for (uint32_t section = 0; section < m_stack->count(); ++section) {
+            present |= m_stack->content(section).classes;
+        }
+        for (unsigned i = 0; i < 8; ++i) {
+            if ((present >> i & 1u) != 0) {
                 const auto paramClass = static_cast<ParamClass>(i);
                 m_items.push_back({Pattern::Plain, m_palette->classes[i], classText(paramClass), paramClass});
             }
@@ -188,16 +184,16 @@ void MapLegend::addStates()
     addPadding();
     const auto& checkpoint = m_stack->checkpoint();
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
-    if (!isWeights(checkpoint.kind) && anyUnit([&](const MapQuery& part) {
-            const auto& params = part.flat().params;
-            return std::any_of(params.begin(), params.end(),
-                [&](ParamId id) { return checkpoint.params[index(id)].role == ParamRole::Frozen; });
-        })) {
+    bool frozen = false;
+    bool shared = false;
+    for (uint32_t section = 0; section < m_stack->count(); ++section) {
+        frozen = frozen || m_stack->content(section).hasFrozen;
+        shared = shared || m_stack->content(section).hasShared;
+    }
+    if (frozen && !isWeights(checkpoint.kind)) {
         m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
     }
-    if (std::any_of(checkpoint.params.begin(), checkpoint.params.end(), [&](const Parameter& param) {
-            return param.sharedWith != kNoParam && m_stack->sectionOf(param.sharedWith).has_value();
-        })) {
+    if (shared) {
         m_items.push_back({Pattern::DoubleEdge, sample, tr("shared"), {}});
     }
     bool missing = false;

@@ -115,7 +115,7 @@ void Session::read(bool refining)
                 Stage stage;
                 stage.result = openCheckpoint(files, place.path, options, job);
                 if (*stage.result)
-                    stage.looks = freedOnWorker(paramLooks(*(*stage.result)->checkpoint));
+                    stage.looks = freedOnWorker(mapLooks(*(*stage.result)->checkpoint));
                 stage.last = depth == OpenDepth::Full || !*stage.result;
                 if (job.cancelled())
                     return;

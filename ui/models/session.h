@@ -29,7 +29,7 @@ struct OpenedPlace {
 struct ReadCheckpoint {
     OpenedPlace place;
     CheckpointPtr checkpoint;
-    ParamLooksPtr looks;
+    MapLooksPtr looks;
 };
 
 /// The open checkpoint: one at a time, read in two stages on a worker thread.
@@ -58,7 +58,7 @@ public:
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     /// Of the checkpoint, made with it on the worker; null where there is none.
-    [[nodiscard]] const ParamLooksPtr& looks() const { return m_looks; }
+    [[nodiscard]] const MapLooksPtr& looks() const { return m_looks; }
     [[nodiscard]] const io::Path& path() const { return m_place.path; }
     [[nodiscard]] const std::vector<io::Path>& roots() const { return m_place.roots; }
     /// The place of the shown checkpoint, for reading it again: its folder and tag even if a single file was
@@ -85,7 +85,7 @@ private:
     struct Stage {
         QString progress;
         std::optional<Result<OpenedCheckpoint>> result;
-        ParamLooksPtr looks;
+        MapLooksPtr looks;
         bool last = false;
     };
     void read(bool refining);
@@ -98,7 +98,7 @@ private:
     OpenedPlace m_place; ///< requested
     OpenedPlace m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
     CheckpointPtr m_checkpoint;
-    ParamLooksPtr m_looks;
+    MapLooksPtr m_looks;
     bool m_opening = false;
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
     LatestOnly m_opener{WorkLength::Long};

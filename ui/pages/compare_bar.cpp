@@ -156,24 +156,22 @@ void CompareBar::browsePatterns()
     dialog->open();
 }
 
-void CompareBar::setCheckpoint(const CheckpointPtr& checkpoint)
+void CompareBar::setCheckpoint(const CheckpointPtr& checkpoint, const std::vector<std::string>& states)
 {
     m_checkpoint = checkpoint;
-    fillStates();
+    fillStates(states);
     setEnabled(checkpoint != nullptr);
 }
 
-void CompareBar::fillStates()
+void CompareBar::fillStates(const std::vector<std::string>& states)
 {
     m_states->clear();
-    if (m_checkpoint) {
-        for (const std::string& state : m_checkpoint->stateNames()) {
-            QAction* action = m_states->addAction(toText(state));
-            action->setData(QByteArray::fromStdString(state));
-            action->setCheckable(true);
-            action->setChecked(true);
-            connect(action, &QAction::toggled, this, &CompareBar::showOptions);
-        }
+    for (const std::string& state : states) {
+        QAction* action = m_states->addAction(toText(state));
+        action->setData(QByteArray::fromStdString(state));
+        action->setCheckable(true);
+        action->setChecked(true);
+        connect(action, &QAction::toggled, this, &CompareBar::showOptions);
     }
     showOptions();
 }

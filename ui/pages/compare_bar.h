@@ -22,7 +22,7 @@ class CompareBar : public QWidget
 public:
     CompareBar(Theme& theme, const Settings& settings, QWidget* parent = nullptr);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
+    void setCheckpoint(const CheckpointPtr& checkpoint, const std::vector<std::string>& states);
     void setOther(const QString& path);
     [[nodiscard]] QString other() const;
     void setRunning(bool running);
@@ -39,7 +39,7 @@ Q_SIGNALS:
 private:
     QWidget* makeOptions();
     void fillChoices();
-    void fillStates();
+    void fillStates(const std::vector<std::string>& states);
     void addPatterns(QWidget* options);
     void browse();
     void browsePatterns();

@@ -44,7 +44,7 @@ PageEntry ComparePage::entry()
 
 void ComparePage::showSession(const Session& session)
 {
-    setCheckpoint(session.checkpoint(), session.place());
+    setCheckpoint(session.checkpoint(), session.looks(), session.place());
 }
 
 QString ComparePage::filterHint() const
@@ -179,11 +179,12 @@ void ComparePage::followFindings(const FindingStore& store)
     m_maps->followFindings(store);
 }
 
-void ComparePage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
+void ComparePage::setCheckpoint(
+    const CheckpointPtr& checkpoint, const MapLooksPtr& looks, const CheckPlace& place)
 {
     m_checkpoint = checkpoint;
     m_place = place;
-    m_bar->setCheckpoint(checkpoint);
+    m_bar->setCheckpoint(checkpoint, looks ? looks->states : std::vector<std::string>{});
     if (m_startWaits)
         start();
     updateCommand();

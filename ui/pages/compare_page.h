@@ -32,7 +32,7 @@ public:
         QWidget* parent = nullptr);
 
     /// `place`: where it was opened, for command lines.
-    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
+    void setCheckpoint(const CheckpointPtr& checkpoint, const MapLooksPtr& looks, const CheckPlace& place);
     void showSession(const Session& session) override;
     [[nodiscard]] QString filterHint() const override;
     /// Marks the findings of both sides on the maps. `store` outlives the page.

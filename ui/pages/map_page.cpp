@@ -56,15 +56,11 @@ MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
     setCheckpoint(nullptr);
 }
 
-void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks)
+void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const MapLooksPtr& looks)
 {
     m_checkpoint = checkpoint;
     m_marked.reset(); // the map forgets them
-    // Most checkpoints have units; only for others all tensors are looked at.
-    const bool hasSections = checkpoint
-        && (std::any_of(checkpoint->units.begin(), checkpoint->units.end(),
-                [](const FlatUnit& unit) { return !unit.states.empty(); })
-            || !mapSections(*checkpoint).empty());
+    const bool hasSections = checkpoint && looks && !looks->sections.empty();
     m_map->setCheckpoint(hasSections ? checkpoint : nullptr, hasSections ? looks : nullptr);
     m_map->setVisible(hasSections);
     m_empty->setVisible(!hasSections);

@@ -23,7 +23,7 @@ public:
     MapPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     /// `looks` as LayoutMapView::setCheckpoint().
-    void setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks = nullptr);
+    void setCheckpoint(const CheckpointPtr& checkpoint, const MapLooksPtr& looks = nullptr);
     void showSession(const Session& session) override;
     [[nodiscard]] bool isBusy() const override;
     /// Marks the findings of the checkpoint. `store` outlives the page.

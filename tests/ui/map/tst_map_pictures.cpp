@@ -142,7 +142,7 @@ void TestMapPictures::pictures()
     QImage picture;
     const auto settled = [&] {
         picture = view.grab().toImage();
-        return view.canvas()->tilesUnderWay() == 0;
+        return !view.canvas()->isDrawing();
     };
     QTRY_VERIFY(settled());
     // Values arrive from their files, and what arrived is painted.

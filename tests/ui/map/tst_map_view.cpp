@@ -261,7 +261,7 @@ void TestMapView::unitsAndProjectionsCanBeChosen()
     show({.stage = 3, .ranks = 3, .params = 30, .groups = 2, .frozen = 1});
     auto* units = m_view->findChild<QComboBox*>(QStringLiteral("mapUnit"));
     QVERIFY(units != nullptr);
-    const auto sections = mapSections(canvas()->source()->checkpoint());
+    const auto sections = mapLooks(canvas()->source()->checkpoint())->sections;
     QCOMPARE(units->count(), static_cast<int>(sections.size()) + 1);
     QCOMPARE(canvas()->stack()->count(), static_cast<uint32_t>(sections.size()));
     QCOMPARE(units->currentIndex(), 0);

@@ -57,7 +57,7 @@ int coloursOf(const QImage& image)
 bool mapsDrawn(const QWidget* widget)
 {
     for (const LayoutMapView* map : widget->findChildren<LayoutMapView*>())
-        if (map->isVisible() && map->canvas()->tilesUnderWay() > 0)
+        if (map->isVisible() && map->canvas()->isDrawing())
             return false;
     return true;
 }

@@ -47,7 +47,7 @@ void MapSource::lookAtParts()
     }
 }
 
-MapSource::MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks,
+MapSource::MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, MapLooksPtr looks,
     std::span<const Finding> more)
     : MapSource({MapQuery(std::move(checkpoint), subject, std::move(looks), more)}, Shared{})
 {

@@ -37,14 +37,14 @@ public:
 
     /// What sections of one checkpoint share; each is made here where it is null.
     struct Shared {
-        ParamLooksPtr looks = nullptr;
+        MapLooksPtr looks = nullptr;
         MapNamesPtr names = nullptr;
         uint32_t number = 0; ///< of this section in its map
     };
     /// `parts` are units with the same number of ranks, in the same projection, ascending by unit or by
     /// parameter; not empty.
     MapSource(std::vector<MapQuery> parts, Shared shared);
-    MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, ParamLooksPtr looks = nullptr,
+    MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, MapLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
 
     [[nodiscard]] uint32_t number() const { return m_number; }

@@ -4,20 +4,10 @@
 #include "core/layout/whole_units.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace shardscope::ui {
 
 namespace {
-
-/// Whether two units, one after the other, are drawn in one row.
-bool shareSection(const FlatUnit& first, const FlatUnit& second)
-{
-    const bool joins = first.kind == UnitKind::Frozen || first.kind == UnitKind::Whole;
-    return joins && first.kind == second.kind && first.part == second.part && first.group == second.group
-        && first.firstRank == second.firstRank && first.rankStride == second.rankStride
-        && first.partition.ranks() == second.partition.ranks();
-}
 
 uint32_t positionOf(const FlatUnit& unit, std::string_view state)
 {
@@ -30,62 +20,15 @@ uint32_t positionOf(const FlatUnit& unit, std::string_view state)
 
 } // namespace
 
-std::vector<MapSectionContent> mapSections(const Checkpoint& checkpoint)
-{
-    std::vector<MapSectionContent> sections;
-    const FlatUnit* last = nullptr;
-    for (uint32_t i = 0; i < checkpoint.units.size(); ++i) {
-        const FlatUnit& unit = checkpoint.units[i];
-        if (unit.states.empty())
-            continue;
-        if (last == nullptr || !shareSection(*last, unit))
-            sections.emplace_back();
-        sections.back().units.push_back(UnitId{i});
-        last = &unit;
-    }
-    const std::vector<const WholeTensor*> outside = tensorsOutsideUnits(checkpoint);
-    for (const ParamRole role : {ParamRole::Trainable, ParamRole::Frozen, ParamRole::Buffer}) {
-        std::vector<const WholeTensor*> tensors;
-        std::copy_if(outside.begin(), outside.end(), std::back_inserter(tensors),
-            [&](const WholeTensor* tensor) { return checkpoint.params[index(tensor->param)].role == role; });
-        if (!tensors.empty())
-            sections.push_back({.units = {}, .tensors = std::move(tensors)});
-    }
-    return sections;
-}
-
-std::vector<std::string> mapStates(
-    const Checkpoint& checkpoint, const std::vector<MapSectionContent>& sections)
-{
-    std::vector<std::string> names;
-    const auto add = [&](const std::string& name) {
-        if (std::find(names.begin(), names.end(), name) == names.end())
-            names.push_back(name);
-    };
-    for (const FlatUnit& unit : checkpoint.units) {
-        for (const UnitState& state : unit.states)
-            add(state.name);
-    }
-    for (const MapSectionContent& section : sections) {
-        for (const WholeTensor* tensor : section.tensors)
-            add(tensor->state);
-    }
-    return names;
-}
-
 MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSource::Shared shared,
     std::span<const Finding> more)
-    : MapStack(checkpoint, mapSections(*checkpoint), subject, std::move(shared), more)
-{
-}
-
-MapStack::MapStack(CheckpointPtr checkpoint, const std::vector<MapSectionContent>& sections,
-    const MapSubject& subject, MapSource::Shared shared, std::span<const Finding> more)
     : m_checkpoint(std::move(checkpoint))
     , m_projection(subject.projection)
 {
-    if (!shared.looks)
-        shared.looks = paramLooks(*m_checkpoint);
+    if (!shared.looks || shared.looks->source != m_checkpoint.get())
+        shared.looks = mapLooks(*m_checkpoint);
+    m_looks = shared.looks;
+    const std::vector<MapSectionContent>& sections = m_looks->sections;
     if (!shared.names)
         shared.names = std::make_shared<const MapNames>(m_checkpoint);
     const PlacedFindings findings(*m_checkpoint, more);
@@ -102,6 +45,7 @@ MapStack::MapStack(CheckpointPtr checkpoint, const std::vector<MapSectionContent
             parts.emplace_back(
                 m_checkpoint, unitOf(*m_checkpoint, *tensor), m_projection, shared.looks, findings);
         shared.number = count();
+        m_numbers.push_back(number);
         m_sections.push_back(std::make_shared<const MapSource>(std::move(parts), shared));
     }
 }

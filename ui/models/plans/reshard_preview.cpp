@@ -161,10 +161,10 @@ ReshardPreview previewReshard(
     for (const ParamGroup& group : preview.target->groups)
         preview.subGroups = std::max(preview.subGroups, subGroupsOf(*preview.target, group));
     preview.load = rankLoad(*preview.target);
-    preview.looks = freedOnWorker(paramLooks(*preview.target));
     if (hasSplitGroups(*preview.target))
         preview.target = withWholeGroups(*preview.target);
     preview.target = freedOnWorker(preview.target);
+    preview.looks = freedOnWorker(mapLooks(*preview.target));
     if (auto places = checkDestination(files, *source, wish.destination); !places) {
         preview.problem = std::move(places).error();
         return preview;

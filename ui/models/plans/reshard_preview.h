@@ -35,7 +35,7 @@ struct ReshardPreview {
     CheckpointPtr target;
     size_t subGroups = 0; ///< of the target's param group with the most
     RankLoad load; ///< of the target
-    ParamLooksPtr looks; ///< of the target
+    MapLooksPtr looks; ///< of the target
     std::optional<uint64_t> freeBytes; ///< at the destination
     bool targetExists = false;
     bool resumes = false; ///< an interrupted job of this plan is continued
