@@ -133,23 +133,68 @@ QString titleOf(const ExportPlan& plan)
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
 
-/// Plans a stored job again.
-Result<std::shared_ptr<const WritePlan>> planAgain(io::FileSystem& files, const SavedPlan& saved,
-    const CheckpointPtr& source, ExecuteOptions& options, JobContext& context)
+/// A check of a repaired copy, as deep as the one before the repair.
+Afterwards checkAgain(io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan)
 {
+    return [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
+        CheckOptions again;
+        again.depth = plan->depth();
+        const auto after = examine(files, report.output, again, context);
+        if (!after && after.error().code != ErrorCode::Cancelled)
+            return forward(after.error());
+        if (!after || after->stopped)
+            return OutputCheck{Words::tr("The copy is complete, but it was not checked again"), true};
+        const RepairCheck check = compareChecks(*plan, *after);
+        QStringList codes;
+        for (const std::string& code : check.remaining)
+            codes.append(toText(code));
+        for (const Finding& finding : check.appeared)
+            codes.append(toText(finding.code));
+        return check.ok()
+            ? OutputCheck{Words::tr("Checked again: it is repaired"), false}
+            : OutputCheck{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
+    };
+}
+
+/// A stored job, planned again.
+struct PlannedAgain {
     std::shared_ptr<const WritePlan> plan;
-    options.destination = saved.destination;
+    ExecuteOptions options;
+    Afterwards afterwards;
+};
+
+Result<PlannedAgain> repairAgain(io::FileSystem& files, const SavedPlan& saved, JobContext& context)
+{
+    SHARDSCOPE_TRY(const auto plan, planSavedRepair(files, saved, context));
+    PlannedAgain out{plan, {}, checkAgain(files, plan)};
+    out.options.sourceRunFolder = plan->source()->runFolder;
+    return out;
+}
+
+Result<PlannedAgain> planAgain(io::FileSystem& files, const SavedPlan& saved, JobContext& context)
+{
+    if (std::holds_alternative<RepairOptions>(saved.options))
+        return repairAgain(files, saved, context);
+    OpenOptions open;
+    open.tag = saved.tag;
+    open.roots = saved.roots;
+    open.salvage = saved.salvage;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, saved.source, open, context));
+    const CheckpointPtr& source = opened.checkpoint;
+    PlannedAgain out;
+    out.options.sourceRunFolder = source->runFolder;
     if (const auto* exported = std::get_if<ExportOptions>(&saved.options)) {
         SHARDSCOPE_TRY(const ExportPlace place, exportPlace(files, saved.destination));
         ExportOptions wanted = *exported;
         wanted.folderName = place.name;
-        options.destination = place.folder;
-        SHARDSCOPE_TRY(plan, planExport(files, source, wanted, context));
+        out.options.destination = place.folder;
+        SHARDSCOPE_TRY(out.plan, planExport(files, source, wanted, context));
     } else {
-        SHARDSCOPE_TRY(plan, planReshard(files, source, std::get<ReshardOptions>(saved.options), context));
+        SHARDSCOPE_TRY(
+            out.plan, planReshard(files, source, std::get<ReshardOptions>(saved.options), context));
     }
-    SHARDSCOPE_CHECK(checkSavedPlan(saved, *plan));
-    return plan;
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, *out.plan));
+    return out;
 }
 
 Result<JobOutcome> runStored(
@@ -158,17 +203,12 @@ Result<JobOutcome> runStored(
     const std::string path = jobs.planFile(stored.record).toStdString();
     SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kPlanLimitBytes));
     SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
-    OpenOptions open;
-    open.tag = saved.tag;
-    open.roots = saved.roots;
-    open.salvage = saved.salvage;
-    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, saved.source, open, context));
-    ExecuteOptions options;
-    options.sourceRunFolder = opened.checkpoint->runFolder;
-    options.verify = stored.verify;
-    options.force = stored.force;
-    SHARDSCOPE_TRY(const auto plan, planAgain(files, saved, opened.checkpoint, options, context));
-    SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *plan, options, {}, context));
+    SHARDSCOPE_TRY(PlannedAgain again, planAgain(files, saved, context));
+    if (again.options.destination.empty())
+        again.options.destination = saved.destination;
+    again.options.verify = stored.verify;
+    again.options.force = stored.force;
+    SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *again.plan, again.options, again.afterwards, context));
     jobs.remove(stored.record);
     return outcome;
 }
@@ -201,28 +241,10 @@ Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const Execu
         });
 }
 
-Job* makeRepairJob(
-    io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
+Job* makeRepairJob(io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan,
+    const ExecuteOptions& options, std::shared_ptr<const JobStore> store)
 {
-    return makeJob(Words::tr("Repair a copy"), files, plan, options, nullptr,
-        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
-            CheckOptions again;
-            again.depth = plan->depth();
-            const auto after = examine(files, report.output, again, context);
-            if (!after && after.error().code != ErrorCode::Cancelled)
-                return forward(after.error());
-            if (!after || after->stopped)
-                return OutputCheck{Words::tr("The copy is complete, but it was not checked again"), true};
-            const RepairCheck check = compareChecks(*plan, *after);
-            QStringList codes;
-            for (const std::string& code : check.remaining)
-                codes.append(toText(code));
-            for (const Finding& finding : check.appeared)
-                codes.append(toText(finding.code));
-            return check.ok()
-                ? OutputCheck{Words::tr("Checked again: it is repaired"), false}
-                : OutputCheck{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
-        });
+    return makeJob(Words::tr("Repair a copy"), files, plan, options, store, checkAgain(files, plan));
 }
 
 Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,

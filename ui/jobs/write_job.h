@@ -19,11 +19,11 @@ struct JobStore {
 /// A job that runs a reshard plan. Not yet started; JobList::add does that. `store`: null to store nothing.
 Job* makeReshardJob(io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan,
     const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
-/// The same for a repair, which cannot be stored. The written copy is checked again, and the summary reports
-/// the result.
-Job* makeRepairJob(
-    io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options);
-/// Writes the source of a repaired copy again, without its repairs. Plans on the job's thread.
+/// The same for a repair. The written copy is checked again, and the summary reports the result.
+Job* makeRepairJob(io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan,
+    const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
+/// Writes the source of a repaired copy again, without its repairs. Plans on the job's thread; cannot be
+/// stored.
 Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const ExecuteOptions& options);
 /// The same for an export.
 Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,

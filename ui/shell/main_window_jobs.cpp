@@ -201,7 +201,9 @@ void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, cons
     ExecuteOptions options;
     options.destination = toPath(folder);
     options.sourceRunFolder = plan->source()->runFolder;
-    startWriting(makeRepairJob(m_session.files(), plan, options), *plan->source(), options.destination);
+    const auto store = storeOf([plan, to = options.destination] { return savePlan(*plan, to); });
+    startWriting(
+        makeRepairJob(m_session.files(), plan, options, store), *plan->source(), options.destination);
 }
 
 void MainWindow::startUndo(const QString& folder)

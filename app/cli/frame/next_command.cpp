@@ -34,14 +34,15 @@ std::string targetOf(const Arguments& arguments)
     return firstOf(arguments, {"DST", "OUT"});
 }
 
-/// PATH-2, or the first number after it that is free: run becomes run-2, and the skeleton out.zip becomes
-/// out-2.zip.
+/// PATH-2, or the first number after it that is free: run becomes run-2, and the files out.zip and plan.json
+/// become out-2.zip and plan-2.json.
 std::string freeName(const std::string& path)
 {
     fs::path plain = path;
     if (!plain.has_filename())
         plain = plain.parent_path();
-    const bool isFile = plain.extension() == ".zip";
+    std::error_code unknown;
+    const bool isFile = plain.extension() == ".zip" || fs::is_regular_file(plain, unknown);
     const std::string ending = isFile ? plain.extension().string() : std::string();
     const std::string stem = isFile ? plain.stem().string() : plain.filename().string();
     constexpr int kMostNumbers = 1000;
@@ -54,9 +55,14 @@ std::string freeName(const std::string& path)
     return {};
 }
 
-std::string withOtherTarget(const Parsed& parsed, std::span<const std::string> words)
+/// With a free name for what exists: a file that an option names, or else the target.
+std::string withOtherTarget(const Parsed& parsed, std::span<const std::string> words, const Error& error)
 {
-    const std::string target = targetOf(parsed.arguments);
+    const bool isNamed = std::ranges::find(words, error.path) != words.end();
+    const std::string target = isNamed ? error.path : targetOf(parsed.arguments);
+    std::error_code unknown;
+    if (!isNamed && fs::is_regular_file(error.path, unknown) && !fs::is_regular_file(target, unknown))
+        return {}; // it is part of another word, as in --output=FILE
     std::vector<std::string> changed(words.begin(), words.end());
     const auto last = std::find(changed.rbegin(), changed.rend(), target);
     const std::string other = target.empty() ? std::string() : freeName(target);
@@ -218,7 +224,7 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
 {
     switch (error.code) {
     case ErrorCode::TargetExists:
-        return withOtherTarget(parsed, words);
+        return withOtherTarget(parsed, words, error);
     case ErrorCode::NoSpace:
         return "df -h " + existingFolder(targetOf(parsed.arguments));
     case ErrorCode::NoPermission:

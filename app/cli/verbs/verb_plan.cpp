@@ -2,6 +2,7 @@
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/export_job.h"
+#include "app/cli/jobs/repair_job.h"
 #include "app/cli/jobs/text_file.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
@@ -9,6 +10,7 @@
 #include "core/engine/write/preflight.h"
 #include "core/plan/saved/saved_plan.h"
 #include "core/report/answers/plan_report.h"
+#include "core/report/answers/repair_report.h"
 #include "core/report/text/printable.h"
 
 namespace shardscope::cli {
@@ -22,11 +24,40 @@ io::Path absolutePath(const io::Path& path)
     return error ? path : out;
 }
 
+/// Writes the plan's file and answers.
+Result<int> keepPlan(Session& session, const WriteJob& job, const SavedPlan& saved)
+{
+    const Arguments& arguments = session.arguments();
+    const std::string file = arguments.text("--output");
+    SHARDSCOPE_CHECK(writeTextFile(session, file, savedPlanText(saved), arguments.has("--force")));
+
+    const PlanContext context{.verb = "plan",
+        .source = checkpointFolder(*job.source),
+        .sourceTag = job.source->tag,
+        .destination = job.destination,
+        .memoryBytes = ExecuteOptions().memoryLimitBytes,
+        .freeBytes = freeBytesAt(session.files(), job.folder),
+        .savedTo = file,
+        .more = job.more};
+    Output& output = session.output();
+    std::visit(
+        [&](const auto& held) {
+            if (output.json())
+                writePlanJson(output.answer(), context, *held, std::nullopt);
+            else if (!output.quiet())
+                writePlanText(output.answer(), output.answerStyle(), context, *held);
+        },
+        job.plan);
+    if (!output.json())
+        output.answer()("saved to " + (file == kStandardOutput ? "standard output" : printable(file))
+            + "; `shardscope run` executes it\n");
+    return kExitDone;
+}
+
 Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& session))
 {
     SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
     SHARDSCOPE_TRY(const WriteJob job, planJob(session));
-    const Arguments& arguments = session.arguments();
     const OpenOptions asked = session.openOptions();
     std::vector<io::Path> roots;
     for (const io::Path& root : asked.roots)
@@ -43,29 +74,20 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
         },
         job.plan);
     saved.salvage = asked.salvage;
-    const std::string file = arguments.text("--output");
-    SHARDSCOPE_CHECK(writeTextFile(session, file, savedPlanText(saved), arguments.has("--force")));
+    return keepPlan(session, job, saved);
+}
 
-    const PlanContext context{.verb = "plan",
-        .source = checkpointFolder(*job.source),
-        .sourceTag = job.source->tag,
-        .destination = job.destination,
-        .memoryBytes = ExecuteOptions().memoryLimitBytes,
-        .freeBytes = freeBytesAt(session.files(), job.folder),
-        .savedTo = file};
+Result<int> runPlanRepair(Session& session)
+{
+    SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
+    SHARDSCOPE_TRY(const auto plan, planRepairAsked(session));
+    const std::string destination = session.arguments().positional("DST");
+    WriteJob job{std::shared_ptr<const ReshardPlan>(plan), plan->source(), destination, destination};
+    job.more = [&](JsonWriter& json) { writeRepairFields(json, *plan, std::nullopt); };
     Output& output = session.output();
-    std::visit(
-        [&](const auto& held) {
-            if (output.json())
-                writePlanJson(output.answer(), context, *held, std::nullopt);
-            else if (!output.quiet())
-                writePlanText(output.answer(), output.answerStyle(), context, *held);
-        },
-        job.plan);
-    if (!output.json())
-        output.answer()("saved to " + (file == kStandardOutput ? "standard output" : printable(file))
-            + "; `shardscope run` executes it\n");
-    return kExitDone;
+    if (!output.json() && !output.quiet())
+        writeChangesText(output.answer(), output.answerStyle(), *plan);
+    return keepPlan(session, job, savePlan(*plan, absolutePath(destination)));
 }
 
 Result<int> runPlanReshard(Session& session)
@@ -122,6 +144,10 @@ Command planCommand()
     exports.examples
         = {{"shardscope plan export runs/llama llama-bf16 --dtype bf16 -o llama-bf16.json", "Decide now:"}};
     exports.run = runPlanExport;
+    Command repair = planOf(repairCommand(), repairOptions());
+    repair.examples
+        = {{"shardscope plan repair runs/llama runs/repaired --fix all -o repair.json", "Decide now:"}};
+    repair.run = runPlanRepair;
 
     return {
         .name = "plan",
@@ -130,7 +156,7 @@ Command planCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json",
             "Plan a reshard:"}},
-        .children = {std::move(reshard), std::move(convert), std::move(exports)},
+        .children = {std::move(reshard), std::move(convert), std::move(exports), std::move(repair)},
     };
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/common_options.h"
 #include "app/cli/jobs/export_job.h"
+#include "app/cli/jobs/repair_job.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/plan/saved/saved_plan.h"
@@ -11,15 +12,29 @@ namespace {
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
 
-/// Plans the saved options again, for DST or for the folder in the plan.
-Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const CheckpointPtr& source)
+/// DST, or the folder in the plan.
+std::string destinationOf(const Session& session, const SavedPlan& saved)
 {
     const std::string elsewhere = session.arguments().positional("DST");
-    const std::string destination = elsewhere.empty() ? saved.destination.string() : elsewhere;
+    return elsewhere.empty() ? saved.destination.string() : elsewhere;
+}
+
+/// Plans the saved options again.
+Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const CheckpointPtr& source)
+{
+    const std::string destination = destinationOf(session, saved);
     if (const auto* exported = std::get_if<ExportOptions>(&saved.options))
         return exportJobFor(session, source, *exported, destination);
     SHARDSCOPE_TRY(auto plan, planFor(session, source, std::get<ReshardOptions>(saved.options)));
     return WriteJob{std::move(plan), source, destination, destination};
+}
+
+Result<int> runSavedRepair(Session& session, const SavedPlan& saved)
+{
+    const auto plan = planSavedRepair(session.files(), saved, session.job());
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return runRepairPlan(session, *plan, destinationOf(session, saved), "run");
 }
 
 Result<int> runSavedPlan(Session& session)
@@ -27,6 +42,8 @@ Result<int> runSavedPlan(Session& session)
     const std::string path = session.arguments().positional("FILE");
     SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kPlanLimitBytes));
     SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
+    if (std::holds_alternative<RepairOptions>(saved.options))
+        return runSavedRepair(session, saved);
 
     OpenOptions options;
     options.tag = saved.tag;

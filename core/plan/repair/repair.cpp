@@ -32,11 +32,14 @@ public:
         , m_verbatim(std::move(verbatim))
         , m_depth(record.options.depth.value_or(CheckDepth::Metadata))
         , m_source(amended.source)
+        , m_input{record.source, {.tag = tagToOpen(record.options.fixes, record.tag), .roots = record.roots},
+              record.options}
         , m_changes(amended.changes)
         , m_fixed(record.options.fixes)
         , m_text(repairText(record, m_changes))
         , m_files(m_inner->files())
     {
+        m_input.open.salvage = amended.open.salvage;
         for (const DoctorFinding& made : found.findings) {
             if (made.finding.severity != Severity::Info)
                 m_found.emplace(made.finding.code);
@@ -112,6 +115,7 @@ public:
     [[nodiscard]] const std::set<std::string, std::less<>>& found() const override { return m_found; }
     [[nodiscard]] CheckDepth depth() const override { return m_depth; }
     [[nodiscard]] CheckpointPtr source() const override { return m_source; }
+    [[nodiscard]] const RepairInput& input() const override { return m_input; }
 
 private:
     std::shared_ptr<const ReshardPlan> m_inner;
@@ -119,6 +123,7 @@ private:
     CheckDepth m_depth;
     std::set<std::string, std::less<>> m_found;
     CheckpointPtr m_source;
+    RepairInput m_input;
     std::vector<RepairChange> m_changes;
     std::vector<std::string> m_fixed;
     std::string m_text;
@@ -126,11 +131,6 @@ private:
     uint64_t m_writesBytes = 0;
     std::string m_id;
 };
-
-bool isPointerCode(std::string_view code)
-{
-    return code == code::kLatestMissing || code == code::kLatestDangling;
-}
 
 /// Compares the requested fixes with the findings.
 class Repair
@@ -302,7 +302,7 @@ private:
 
     Result<CheckpointPtr> sourceOf(const CheckResult& found)
     {
-        const bool pointer = std::any_of(m_fixed.begin(), m_fixed.end(), isPointerCode);
+        const bool pointer = std::any_of(m_fixed.begin(), m_fixed.end(), isOfPointer);
         if (pointer && found.tag.empty())
             return newestWholeTag(m_files, found.folder, m_job);
         if (!found.checkpoint)

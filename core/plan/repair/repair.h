@@ -48,6 +48,14 @@ struct RepairOptions {
     std::vector<std::string> values = {};
 };
 
+/// What a repair was planned from. Paths are absolute: planRepair() gives the same plan again, wherever it is
+/// called, while the source is the same.
+struct RepairInput {
+    io::Path path;
+    OpenOptions open;
+    RepairOptions options; ///< with the codes that are repaired as fixes
+};
+
 /// A plan that writes a repaired copy of a checkpoint, for the same number of ranks, stage and form.
 class RepairPlan : public ReshardPlan
 {
@@ -61,6 +69,7 @@ public:
     [[nodiscard]] virtual CheckDepth depth() const = 0;
     /// The examined checkpoint: the tag to repair.
     [[nodiscard]] virtual CheckpointPtr source() const = 0;
+    [[nodiscard]] virtual const RepairInput& input() const = 0;
 };
 
 /// The code of changes that set reviewed values.

@@ -2,12 +2,15 @@
 #include "core/plan/repair/repair_json.h"
 
 #include "core/base/build_info.h"
+#include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/io/sha256.h"
 #include "core/plan/model/saved_text.h"
 #include "core/plan/model/source_list.h"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace shardscope {
 
@@ -31,6 +34,16 @@ std::string identityOf(const std::vector<PlanSource>& sources)
     io::Sha256 sha;
     sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     return sha.finishHex();
+}
+
+bool isOfPointer(std::string_view code)
+{
+    return code == code::kLatestMissing || code == code::kLatestDangling;
+}
+
+std::string tagToOpen(const std::vector<std::string>& fixes, const std::string& tag)
+{
+    return std::ranges::any_of(fixes, isOfPointer) ? std::string() : tag;
 }
 
 std::string repairText(const RepairRecord& record, const std::vector<RepairChange>& changes)

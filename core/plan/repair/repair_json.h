@@ -16,6 +16,12 @@ struct RepairRecord {
     std::string identity; ///< of the files that were read: names, sizes and times
 };
 
+/// Whether the finding is about `latest`.
+bool isOfPointer(std::string_view code);
+/// The tag to name for planning a repair again: none where `latest` is repaired, as it is not looked at
+/// where a tag is named.
+std::string tagToOpen(const std::vector<std::string>& fixes, const std::string& tag);
+
 /// The text of repair.json (kRepairName): the program's version, the source with its identity, the fixes with
 /// their changes, and the marks. No time, host or user.
 std::string repairText(const RepairRecord& record, const std::vector<RepairChange>& changes);

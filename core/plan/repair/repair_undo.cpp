@@ -46,7 +46,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
     RepairOptions again = record.options;
     again.writePointer = writePointer;
     OpenOptions open;
-    open.tag = record.tag;
+    open.tag = tagToOpen(record.options.fixes, record.tag);
     open.roots = record.roots;
     for (const io::Path& root : record.roots) {
         const auto info = files.stat(root);
@@ -76,6 +76,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
         return out;
     }
     again.fixes = left;
+    open.tag = tagToOpen(left, record.tag);
     SHARDSCOPE_TRY(out.repair, planRepair(files, record.source, open, again, job));
     return out;
 }

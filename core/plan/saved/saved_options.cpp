@@ -29,6 +29,19 @@ Json textList(const std::vector<std::string>& texts)
     return out;
 }
 
+template <class Choice>
+Choice choiceOf(const Json& object, const std::string& key,
+    std::initializer_list<std::pair<std::string_view, Choice>> known)
+{
+    const auto word = object.at(key).get<std::string>();
+    for (const auto& [name, choice] : known) {
+        if (word == name)
+            return choice;
+    }
+    throwUnknown(object, key);
+    return Choice::Default;
+}
+
 std::vector<std::string> readTextList(const Json& list)
 {
     std::vector<std::string> out;
@@ -172,6 +185,52 @@ ExportOptions readExportOptions(const std::string& text)
         out.ties = readTextList(object.at("ties"));
     if (object.contains("patterns"))
         out.patterns = getText(object, "patterns");
+    out.allow = object.at("allow").get<std::vector<std::string>>();
+    return out;
+}
+
+std::string optionsText(const RepairOptions& options)
+{
+    Json out;
+    out["fix"] = options.fixes;
+    out["set"] = textList(options.values);
+    if (!options.donor.empty())
+        putText(out, "from", options.donor);
+    if (options.masters != RepairOptions::Masters::Default)
+        out["masters"] = options.masters == RepairOptions::Masters::Copies ? "copies" : "donor";
+    if (options.moments != RepairOptions::Moments::Default)
+        out["moments"] = options.moments == RepairOptions::Moments::Zeros ? "zeros" : "donor";
+    if (options.depth)
+        out["depth"] = checkDepthName(*options.depth);
+    if (!options.tagOut.empty())
+        putText(out, "tag_out", options.tagOut);
+    out["latest"] = options.writePointer;
+    out["allow"] = options.allow;
+    return out.dump();
+}
+
+RepairOptions readRepairOptions(const std::string& text)
+{
+    const Json object = Json::parse(text);
+    RepairOptions out;
+    out.fixes = object.at("fix").get<std::vector<std::string>>();
+    out.values = readTextList(object.at("set"));
+    if (object.contains("from"))
+        out.donor = getText(object, "from");
+    if (object.contains("masters"))
+        out.masters = choiceOf<RepairOptions::Masters>(object, "masters",
+            {{"copies", RepairOptions::Masters::Copies}, {"donor", RepairOptions::Masters::Donor}});
+    if (object.contains("moments"))
+        out.moments = choiceOf<RepairOptions::Moments>(object, "moments",
+            {{"zeros", RepairOptions::Moments::Zeros}, {"donor", RepairOptions::Moments::Donor}});
+    if (object.contains("depth")) {
+        out.depth = parseCheckDepth(object.at("depth").get<std::string>());
+        if (!out.depth)
+            throwUnknown(object, "depth");
+    }
+    if (object.contains("tag_out"))
+        out.tagOut = getText(object, "tag_out");
+    out.writePointer = object.at("latest").get<bool>();
     out.allow = object.at("allow").get<std::vector<std::string>>();
     return out;
 }

@@ -45,7 +45,10 @@ SavedPlan readPlan(const Json& object)
         out.roots.emplace_back(getText(root, "path"));
     out.salvage = object.value("salvage", false);
     out.destination = getText(object, "destination");
-    if (object.at("options").contains("format")) // an export, or a conversion to a form that no run reads
+    if (out.verb == "repair")
+        out.options = readRepairOptions(object.at("options").dump());
+    else if (object.at("options").contains(
+                 "format")) // an export, or a conversion to a form that no run reads
         out.options = readExportOptions(object.at("options").dump());
     else
         out.options = readReshardOptions(object.at("options").dump());
@@ -113,6 +116,17 @@ SavedPlan savePlan(
     return out;
 }
 
+SavedPlan savePlan(const RepairPlan& plan, io::Path destination)
+{
+    const RepairInput& input = plan.input();
+    SavedPlan out = withoutOptions(plan, *plan.source(), input.open.roots, std::move(destination));
+    out.source = input.path;
+    out.tag = input.open.tag;
+    out.salvage = input.open.salvage;
+    out.options = input.options;
+    return out;
+}
+
 std::string savedPlanText(const SavedPlan& saved)
 {
     Json out;
@@ -163,7 +177,7 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
         return notOne();
     try {
         SavedPlan out = readPlan(object);
-        if (out.verb != "reshard" && out.verb != "convert" && out.verb != "export")
+        if (out.verb != "reshard" && out.verb != "convert" && out.verb != "export" && out.verb != "repair")
             return fail(ErrorCode::Unsupported, "this build cannot run a plan of `" + out.verb + "`", path);
         return out;
     } catch (const Json::exception& error) {
@@ -171,6 +185,16 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
             path, "make it again with `shardscope plan … -o FILE`");
     }
 }
+
+namespace {
+
+tl::unexpected<Error> sourceChanged(const SavedPlan& saved, const std::string& how)
+{
+    return fail(ErrorCode::SourceChanged, "the source has changed since the plan was made: " + how,
+        (saved.source / saved.tag).string(), "make the plan again with `shardscope plan … -o FILE`");
+}
+
+} // namespace
 
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
 {
@@ -180,10 +204,22 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
     if (saved.id == plan.id() && sameFiles)
         return {};
     const std::string change = firstChange(saved, plan);
-    return fail(ErrorCode::SourceChanged,
-        "the source has changed since the plan was made: "
-            + (change.empty() ? std::string("a new plan gives another result") : change),
-        (saved.source / saved.tag).string(), "make the plan again with `shardscope plan … -o FILE`");
+    return sourceChanged(saved, change.empty() ? "a new plan gives another result" : change);
+}
+
+Result<std::shared_ptr<const RepairPlan>> planSavedRepair(
+    io::FileSystem& files, const SavedPlan& saved, JobContext& job)
+{
+    OpenOptions open;
+    open.tag = saved.tag;
+    open.roots = saved.roots;
+    open.salvage = saved.salvage;
+    auto plan = planRepair(files, saved.source, open, std::get<RepairOptions>(saved.options), job);
+    if (!plan && plan.error().code == ErrorCode::NotFound)
+        return sourceChanged(saved, plan.error().message);
+    if (plan)
+        SHARDSCOPE_CHECK(checkSavedPlan(saved, **plan));
+    return plan;
 }
 
 } // namespace shardscope

@@ -2,10 +2,11 @@
 #pragma once
 
 // Room core/plan/saved: plans as JSON files, for the verbs `plan` and `run`. It uses
-// core/plan/{export,reshard,target,model}, core/checkpoint/model; nothing of core includes it. Start with
-// SavedPlan.
+// core/plan/{repair,export,reshard,target,model}, core/checkpoint/model; nothing of core includes it. Start
+// with SavedPlan.
 
 #include "core/plan/export/export.h"
+#include "core/plan/repair/repair.h"
 #include "core/plan/reshard/reshard.h"
 
 #include <string>
@@ -24,13 +25,13 @@ struct SavedPlan {
         io::FileIdentity identity;
     };
 
-    std::string verb; ///< "reshard", "convert", "export"
-    io::Path source; ///< run folder, absolute
+    std::string verb; ///< "reshard", "convert", "export", "repair"
+    io::Path source; ///< run folder, absolute; of a repair: what was examined
     std::string tag;
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     bool salvage = false; ///< OpenOptions::salvage
     io::Path destination; ///< DST, absolute; the options of an export do not include its name
-    std::variant<ReshardOptions, ExportOptions> options;
+    std::variant<ReshardOptions, ExportOptions, RepairOptions> options;
     std::string id;
     std::vector<Source> sources;
     std::vector<PlannedFile> files;
@@ -42,6 +43,8 @@ SavedPlan savePlan(
 SavedPlan savePlan(
     const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
 
+SavedPlan savePlan(const RepairPlan& plan, io::Path destination);
+
 /// The file's text: JSON, indented, with a newline at the end. The same plan gives the same bytes.
 std::string savedPlanText(const SavedPlan& saved);
 /// Usage if the text is not a saved plan. Unsupported for a verb or schema version that this build does not
@@ -51,5 +54,10 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
 /// Success if `plan`, made now, equals the saved one: same id, same files and sizes. Else SourceChanged, with
 /// the first changed source file.
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
+
+/// Plans a saved repair again, and checks it. Errors: those of planRepair() and checkSavedPlan().
+/// SourceChanged too if what it repairs is not found any more.
+Result<std::shared_ptr<const RepairPlan>> planSavedRepair(
+    io::FileSystem& files, const SavedPlan& saved, JobContext& job);
 
 } // namespace shardscope

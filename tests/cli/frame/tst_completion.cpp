@@ -73,7 +73,7 @@ TEST_CASE("bash completes commands, options, their values and files")
     CHECK(!has(offeredByBash(folder, {"inspect", "-"}), "--world-size"));
     CHECK(offeredByBash(folder, {"inspect", "--progress", ""}) == Words{"auto", "json", "none"});
     CHECK(offeredByBash(folder, {"completion", ""}) == Words{"bash", "fish", "zsh"});
-    CHECK(offeredByBash(folder, {"plan", ""}) == Words{"convert", "export", "reshard"});
+    CHECK(offeredByBash(folder, {"plan", ""}) == Words{"convert", "export", "repair", "reshard"});
     CHECK(has(offeredByBash(folder, {"plan", "reshard", "--o"}), "--output"));
     CHECK(offeredByBash(folder, {"inspect", "run"}) == Words{"run folder", "running.txt"});
     CHECK(offeredByBash(folder, {"inspect", "--root", "run"}) == Words{"run folder"});

@@ -47,6 +47,13 @@ TEST_CASE("after a target that exists, the command writes next to it")
     CHECK(fs::exists(target + "-2/latest"));
     const std::string third = commandOf({"reshard", source, target, "-w", "2"}, 5, "target-exists");
     CHECK(third.find("-3") != std::string::npos);
+
+    // What exists can be the file of an option.
+    const std::string file = folder / "plan.json";
+    const std::vector<std::string> plan{"plan", "reshard", source, folder / "free", "-w", "2", "-o", file};
+    REQUIRE(runShardscope(plan).exitCode == 0);
+    CHECK(pasted(commandOf(plan, 5, "target-exists")).exitCode == 0);
+    CHECK(fs::exists(folder / "plan-2.json"));
 }
 
 TEST_CASE("after a misspelled word, the command has the right one")

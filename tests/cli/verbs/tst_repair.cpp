@@ -109,6 +109,61 @@ TEST_CASE("--undo gives the bytes of the source")
     errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
 }
 
+TEST_CASE("a repair of `latest` is planned again from the run folder: undone, and run from a saved plan")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const std::string tag = slurp(run / "latest");
+    const fs::path file = folder / "plan.json";
+    for (const bool dangles : {false, true}) {
+        CAPTURE(dangles);
+        fs::remove(run / "latest");
+        if (dangles)
+            spill(run / "latest", "global_step99");
+        const std::string suffix = dangles ? "-dangling" : "-missing";
+        const std::string fix = "latest" + suffix;
+        answerOf({"plan", "repair", run, folder / ("out" + suffix), "--fix", fix, "-o", file, "--force"});
+        CHECK(answerOf({"run", file}).at("check").at("ok") == true);
+        CHECK(slurp(folder / ("out" + suffix) / "latest") == tag);
+        answerOf({"repair", "--undo", folder / ("out" + suffix), folder / ("again" + suffix)});
+        CHECK(slurp(folder / ("again" + suffix) / tag / kShard) == slurp(run / tag / kShard));
+    }
+    // Nothing is left to repair.
+    spill(run / "latest", tag);
+    const Json error = errorOf({"run", file, folder / "late"}, 6, "source-changed");
+    CHECK(error.at("message").get<std::string>().find("has changed") != std::string::npos);
+}
+
+TEST_CASE("a saved repair runs to the same bytes, and only on the source it was made for")
+{
+    const TemporaryFolder folder;
+    const fs::path run = damaged(folder);
+    const fs::path file = folder / "plan.json";
+    const std::vector<std::string> asked{"--fix", "rank-missing", "--set", "step=9", "--moments", "donor",
+        "--from", run / "global_step3", "--tag-out", "mended"};
+    std::vector<std::string> plan{"plan", "repair", run, folder / "out", "-o", file};
+    plan.insert(plan.end(), asked.begin(), asked.end());
+    const Json planned = answerOf(plan);
+    CHECK(planned.at("changes").size() > 9);
+    CHECK(!fs::exists(folder / "out"));
+    const Json saved = Json::parse(slurp(file));
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+    const Json ran = answerOf({"run", file});
+    CHECK(ran.at("changes") == planned.at("changes"));
+    CHECK(ran.at("check").at("ok") == true);
+    std::vector<std::string> direct{"repair", run, folder / "direct"};
+    direct.insert(direct.end(), asked.begin(), asked.end());
+    answerOf(direct);
+    CHECK(contentOf(folder / "out") == contentOf(folder / "direct"));
+
+    const fs::path donor = run / "global_step3/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+    const std::string bytes = slurp(donor);
+    fs::remove(donor);
+    spill(donor, bytes);
+    errorOf({"run", file, folder / "late"}, 6, "source-changed");
+    CHECK(!fs::exists(folder / "late"));
+}
+
 TEST_CASE("--undo reads the --root folders of the repair")
 {
     const TemporaryFolder folder;

@@ -2,6 +2,7 @@
 #include "core/checkpoint/open/open.h"
 #include "core/io/faulting_file_system.h"
 #include "tests/support/places.h"
+#include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/job_card.h"
@@ -9,6 +10,7 @@
 #include "ui/dialogs/reshard_form.h"
 #include "ui/jobs/stored_jobs.h"
 #include "ui/pages/compare_page.h"
+#include "ui/pages/findings_page.h"
 #include "ui/pages/jobs_panel.h"
 
 #include <QDir>
@@ -180,6 +182,36 @@ private Q_SLOTS:
         last.offerUnfinishedJobs();
         QTest::qWait(200);
         QVERIFY(last.jobs().jobs().isEmpty());
+    }
+
+    void aRepairOfAnEarlierWindowIsOffered()
+    {
+        BrokenDisk disk;
+        WindowFixture ui(ThemeMode::Light, disk);
+        const QString broken = brokenSample(ui);
+        JobContext context;
+        const auto plan = planRepair(
+            disk, broken.toStdString(), {}, {.fixes = {"rank-missing"}, .values = {"step=9"}}, context);
+        QVERIFY(plan.has_value());
+        QVERIFY(ui.open(broken));
+        Q_EMIT ui.find<FindingsPage>("findingsPage")->repairRequested(*plan, ui.folder(u"mended"_s));
+        Job* job = ui.window().jobs().jobs().last();
+        QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 30'000);
+        QVERIFY(job->state() == JobState::Failed && storedFiles(ui).size() == 2);
+        disk.broken = false;
+        MainWindow next(disk, ui.theme(), ui.settings());
+        next.show();
+        next.offerUnfinishedJobs();
+        QTRY_COMPARE(next.jobs().jobs().size(), 1);
+        Job* again = next.jobs().jobs().first();
+        press(cardOf(next, again), "jobResume");
+        QTRY_VERIFY2_WITH_TIMEOUT(
+            again->state() == JobState::Succeeded, describe(again->error()).c_str(), 30'000);
+        QVERIFY2(
+            again->outcome().summary.contains(u"it is repaired"_s), qPrintable(again->outcome().summary));
+        QVERIFY2(again->outcome().summary.contains(u"kept from an interrupted run"_s),
+            qPrintable(again->outcome().summary));
+        QVERIFY(storedFiles(ui).isEmpty());
     }
 
     void aJobIsDiscarded()

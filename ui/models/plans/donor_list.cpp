@@ -2,6 +2,7 @@
 #include "ui/models/plans/donor_list.h"
 
 #include "core/base/parallel.h"
+#include "core/checkpoint/open/open.h"
 #include "core/engine/verify/run_tags.h"
 #include "ui/models/tag_list.h"
 #include "ui/text/text.h"
@@ -35,6 +36,18 @@ QString stepText(const TagSummary& tag, std::optional<int64_t> own)
         % (step < *own ? Words::tr("%1 before").arg(*own - step) : Words::tr("%1 after").arg(step - *own));
 }
 
+/// What values can be taken from, as rank 0's files show it.
+QString statesText(io::FileSystem& files, const io::Path& folder, JobContext& job)
+{
+    OpenOptions open;
+    open.depth = OpenDepth::Structure;
+    const auto tag = openCheckpoint(files, folder, open, job);
+    QStringList states;
+    for (const std::string& state : tag ? tag->checkpoint->stateNames() : std::vector<std::string>{})
+        states.append(toText(state));
+    return states.isEmpty() ? QString() : Words::tr("has %1").arg(states.join(u", "_s));
+}
+
 } // namespace
 
 std::vector<DonorChoice> listDonors(
@@ -66,7 +79,8 @@ std::vector<DonorChoice> listDonors(
         const auto tag = reader.summarize(run->names[order[i]]);
         if (!tag)
             break; // cancelled
-        QStringList facts{toText(tag->tag), stepText(*tag, step), tagStateText(*tag)};
+        QStringList facts{
+            toText(tag->tag), stepText(*tag, step), tagStateText(*tag), statesText(files, tag->folder, job)};
         facts.removeAll(QString());
         donors.push_back(
             {QString::fromStdString(tag->folder.native()), facts.join(u" · "_s), tag->isComplete()});

@@ -13,7 +13,7 @@ namespace shardscope::ui {
 /// A tag of the run that lost values can be taken from.
 struct DonorChoice {
     QString folder;
-    QString text; ///< "global_step3 · step 3, 3 before · complete"
+    QString text; ///< "global_step3 · step 3, 3 before · complete · has exp_avg, exp_avg_sq, fp32"
     bool isComplete = false;
 };
 
