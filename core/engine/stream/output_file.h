@@ -10,6 +10,7 @@
 #include "core/io/content_digest.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct OutputFileSettings {
     bool sha256 = false; ///< record SHA-256 instead of the digest of chunks
     ReadBack* readBack = nullptr; ///< gets every chunk once the device has it; null: nothing is read back
     uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
+    /// Asked before a finished file gets its name. An error is returned at once, and no file is touched any
+    /// more: another process works in the folder.
+    std::function<Status()> mayGetName = {};
 };
 
 /// One file of a plan, and where it is.

@@ -2,6 +2,7 @@
 #include "core/engine/write/clean.h"
 
 #include "core/engine/stream/journal.h"
+#include "core/engine/write/lease.h"
 
 #include <algorithm>
 #include <chrono>
@@ -47,7 +48,8 @@ int64_t ageOf(const UnfinishedWork& work)
 Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
 {
     const auto lock = files.lock(entry.work.path / "lock");
-    if (!lock && lock.error().code == ErrorCode::Busy) {
+    const bool isBusy = !lock && lock.error().code == ErrorCode::Busy;
+    if (isBusy || (lock && !Lease::holder(files, entry.work.path).empty())) {
         entry.state = CleanEntry::State::InUse;
         return {};
     }
@@ -79,7 +81,7 @@ bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
     if (!hasEntry(files, workFolder, "lock"))
         return false; // locking would create the file
     const auto lock = files.lock(workFolder / "lock");
-    return !lock && lock.error().code == ErrorCode::Busy;
+    return (!lock && lock.error().code == ErrorCode::Busy) || !Lease::holder(files, workFolder).empty();
 }
 
 Result<std::vector<CleanEntry>> cleanFolder(

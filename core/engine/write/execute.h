@@ -7,6 +7,7 @@
 
 #include "core/base/job_context.h"
 #include "core/engine/stream/stage_times.h"
+#include "core/engine/write/lease.h"
 #include "core/plan/model/write_plan.h"
 #include "core/tensor/compute_choice.h"
 
@@ -30,6 +31,7 @@ struct ExecuteOptions {
     bool sha256 = false; ///< record SHA-256 of every file in the manifest, instead of xxh3-128
     bool restart = false; ///< discard an interrupted work folder
     ComputeChoice compute; ///< the device for the arithmetic
+    LeaseOptions lease = {}; ///< of the work folder
 };
 
 struct ExecuteReport {
@@ -71,11 +73,11 @@ struct ExecuteReport {
 /// anything else; the source is never modified; the same call after any crash continues and results in the
 /// same bytes. Files next to the target ("../NAME" in the plan) are published after the target and before
 /// `latest`; another file with that name is TargetExists, unless forced. The work folder is
-/// DST/.TAG.partial-ID (lock, plan, journal, finished files); the commit is one rename. Output bytes do not
-/// depend on jobs, memory limit or interruptions. Every source record is read once while writing; in that
-/// pass its CRC is checked and digests of its elements are computed. Cancelled keeps the work folder, so that
-/// the same call continues. With verification, everything is read back from the device while other parts are
-/// written (read_back.h); afterwards the result is opened, and its structure is compared with the plan.
+/// DST/.TAG.partial-ID (lock, lease, plan, journal, finished files); the commit is one rename. Output bytes
+/// do not depend on jobs, memory limit or interruptions. Every source record is read once while writing; in
+/// that pass its CRC is checked and digests of its elements are computed. Cancelled keeps the work folder, so
+/// that the same call continues. With verification, everything is read back from the device while other parts
+/// are written (read_back.h); afterwards the result is opened, and its structure is compared with the plan.
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 

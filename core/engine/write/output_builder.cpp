@@ -67,6 +67,7 @@ OutputFileSettings OutputBuilder::settings(ReadBack* readBack) const
     out.readBack = readBack;
     out.sha256 = m_sha256;
     out.threaded = m_memory.buffersPerWorker > 1;
+    out.mayGetName = [this] { return m_work.checkHeld(); };
     out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMaxWindow);
     return out;
 }

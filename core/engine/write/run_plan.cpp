@@ -182,7 +182,7 @@ Result<bool> Execution::finishedBefore()
     SHARDSCOPE_TRY(const bool there, exists(m_files, WorkFolder::pathFor(m_plan, m_workPlace)));
     if (!there)
         return false;
-    SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
+    SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     // Only now no other job can be running; the target may have been created meanwhile.
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     const auto& seal = m_work->journal().seal;
@@ -255,7 +255,7 @@ Status Execution::build()
             checkSpace(m_files, m_workPlace, m_plan.writesBytes() - shared, m_plan.files().size()));
         SHARDSCOPE_TRY(m_madeFolders, missingFolders(m_files, m_workPlace));
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
-        SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
+        SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     }
     Status built;
     {
@@ -328,6 +328,7 @@ Status Execution::writeFile(const io::Path& path, std::string_view text, uint32_
 
 Status Execution::commit()
 {
+    SHARDSCOPE_CHECK(m_work->checkHeld());
     SHARDSCOPE_CHECK(m_plan.outcome() == OutcomeKind::Export ? commitExport() : commitTag());
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
     return m_files.syncDirectory(m_work->path());

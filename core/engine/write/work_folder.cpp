@@ -89,8 +89,8 @@ io::Path WorkFolder::pathFor(const WritePlan& plan, const io::Path& destination)
     return destination / ("." + plan.targetName() + ".partial-" + plan.id());
 }
 
-Result<std::unique_ptr<WorkFolder>> WorkFolder::open(
-    io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+Result<std::unique_ptr<WorkFolder>> WorkFolder::open(io::FileSystem& files, const WritePlan& plan,
+    const io::Path& destination, const LeaseOptions& lease, JobContext& job)
 {
     std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
     const io::Path& path = folder->m_path;
@@ -99,6 +99,7 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::open(
     else if (made.error().code != ErrorCode::TargetExists)
         return forward(std::move(made).error());
     SHARDSCOPE_TRY(folder->m_lock, files.lock(path / "lock"));
+    SHARDSCOPE_TRY(folder->m_lease, Lease::take(files, path, folder->m_lock != nullptr, lease, job));
     SHARDSCOPE_TRY(folder->m_planText, readIfThere(files, path / "plan", kPlanLimit));
     SHARDSCOPE_TRY(const std::string journal, readIfThere(files, path / "journal", kJournalLimit));
     folder->m_journal = parseJournal(journal);
@@ -135,11 +136,12 @@ Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
 
 Status WorkFolder::clear()
 {
+    SHARDSCOPE_CHECK(checkHeld());
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     // The plan first: without it the rest is ignored.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
     for (const io::DirectoryEntry& entry : entries) {
-        if (entry.name != "lock" && entry.name != "replaced")
+        if (entry.name != "lock" && entry.name != kLeaseFolder && entry.name != "replaced")
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
     }
     m_planText.clear();
@@ -150,7 +152,7 @@ Status WorkFolder::clear()
 Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 {
     static const std::unordered_set<std::string> kOurs{
-        "lock", "plan", "journal", "files", "beside", "replaced"};
+        "lock", kLeaseFolder, "plan", "journal", "files", "beside", "replaced"};
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
         if (!kOurs.contains(entry.name))
@@ -182,6 +184,7 @@ Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 
 Status WorkFolder::recordFinished(const WrittenFile& file)
 {
+    SHARDSCOPE_CHECK(checkHeld());
     const std::lock_guard lock(m_mutex);
     return m_files.appendSynced(
         m_path / "journal", journalLine(JournalFile{file.path, file.bytes, file.digest}));
@@ -189,6 +192,7 @@ Status WorkFolder::recordFinished(const WrittenFile& file)
 
 Status WorkFolder::seal(JournalSeal seal)
 {
+    SHARDSCOPE_CHECK(checkHeld());
     const auto folders = outputFolders();
     for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
         SHARDSCOPE_CHECK(m_files.syncDirectory(*folder));
@@ -213,11 +217,14 @@ Status WorkFolder::markPublishing()
 
 Status WorkFolder::remove()
 {
+    SHARDSCOPE_CHECK(checkHeld());
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
-        if (entry.name != "lock" && entry.name != "journal" && entry.name != "plan")
+        if (entry.name != "lock" && entry.name != kLeaseFolder && entry.name != "journal"
+            && entry.name != "plan")
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
     }
+    m_lease->forget();
     // From here on the folder is treated as blank.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "journal"));

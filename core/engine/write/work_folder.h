@@ -3,6 +3,7 @@
 
 #include "core/engine/stream/journal.h"
 #include "core/engine/stream/output_file.h"
+#include "core/engine/write/lease.h"
 #include "core/io/file_system.h"
 #include "core/plan/model/write_plan.h"
 
@@ -17,6 +18,7 @@ namespace shardscope {
 /// far. For an export into a folder that exists, DST is that folder: it may be a mount point.
 ///
 ///   lock      held while the job runs; the kernel frees it when the process dies
+///   lease/    the same for several machines, see lease.h
 ///   plan      the plan, so that another program version does not continue it
 ///   journal   see journal.h
 ///   files/    the future target: finished files with their final names, unfinished ones as NAME.tmp
@@ -30,10 +32,10 @@ public:
     /// The path of the plan's work folder, which may not exist.
     static io::Path pathFor(const WritePlan& plan, const io::Path& destination);
 
-    /// Creates the folder if it is absent, locks it and reads the journal; Busy if another process has the
-    /// lock.
-    static Result<std::unique_ptr<WorkFolder>> open(
-        io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
+    /// Creates the folder if it is absent, takes lock and lease, and reads the journal. Busy if another
+    /// process has one of them; waits for the lease of another machine to expire.
+    static Result<std::unique_ptr<WorkFolder>> open(io::FileSystem& files, const WritePlan& plan,
+        const io::Path& destination, const LeaseOptions& lease, JobContext& job);
 
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] io::Path filesFolder() const { return m_path / "files"; }
@@ -54,15 +56,17 @@ public:
     /// is absent, rewrites the journal with only `finished`. Refused if the folder belongs to another program
     /// version.
     Status prepare(const std::vector<JournalFile>& finished);
-    /// Empties it for a restart. Only the manifest of replaced files stays.
+    /// Empties it for a restart. Only the manifest of replaced files stays. Busy as checkHeld().
     Status clear();
-    /// Adds a finished file to the journal, durably. Thread-safe.
+    /// Busy if another process has taken the folder over. Thread-safe.
+    [[nodiscard]] Status checkHeld() const { return m_lease->check(); }
+    /// Adds a finished file to the journal, durably. Busy as checkHeld(). Thread-safe.
     Status recordFinished(const WrittenFile& file);
     /// Syncs all folders to the disk and adds the seal.
     Status seal(JournalSeal seal);
     /// Records, durably, that finished files leave the folder from now on.
     Status markPublishing();
-    /// Removes the folder, the lock last. It must not be used afterwards.
+    /// Removes the folder, the lock last. It must not be used afterwards. Busy as checkHeld().
     Status remove();
 
 private:
@@ -77,6 +81,7 @@ private:
     const WritePlan& m_plan;
     io::Path m_path;
     std::unique_ptr<io::FileLock> m_lock;
+    std::unique_ptr<Lease> m_lease; ///< given back before the lock
     std::string m_planText; ///< as found
     Journal m_journal;
     std::mutex m_mutex;

@@ -84,6 +84,8 @@ void failCalls(ExportFormat format, uint64_t step)
     CHECK(wanted.at("mine.txt") == "not of an export");
     CHECK(wanted.size() == newer->files().size() + 2); // no file of the older export is left
     REQUIRE(before != wanted);
+    auto complete = wanted; // verifies by its own checksums
+    complete.erase("shardscope.json");
     size_t halfPublished = 0;
     for (uint64_t call = 1; call <= counting.callsSoFar(); call += step) {
         CAPTURE(call);
@@ -93,7 +95,7 @@ void failCalls(ExportFormat format, uint64_t step)
         (void)write(files, *newer, folder.path(), true);
         const auto found = contentOf(out);
         CHECK(found.at("mine.txt") == "not of an export");
-        if (found != before && found != wanted) {
+        if (found != before && found != wanted && found != complete) {
             ++halfPublished;
             CHECK_FALSE(verifies(out));
         }

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/clean.h"
+#include "core/engine/write/lease.h"
+#include "core/io/forwarding_file_system.h"
+#include "tests/core/engine/execute_fixture.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace shardscope;
+using namespace shardscope::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A machine with a lock manager of its own, as on a file system whose locks do not reach other machines.
+class OtherMachine : public io::ForwardingFileSystem
+{
+public:
+    OtherMachine()
+        : io::ForwardingFileSystem(io::realFileSystem())
+    {
+    }
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path) override
+    {
+        (void)appendSynced(path, {});
+        return std::unique_ptr<io::FileLock>(std::make_unique<io::FileLock>());
+    }
+    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override
+    {
+        while (held && path.string().find("/files/") != std::string::npos) {
+            isWaiting = true;
+            std::this_thread::sleep_for(5ms);
+        }
+        auto file = io::ForwardingFileSystem::create(path, mode);
+        while (heldAfter && path.string().find("/files/") != std::string::npos) {
+            isWaiting = true;
+            std::this_thread::sleep_for(5ms);
+        }
+        return file;
+    }
+    std::atomic<bool> held = false; ///< before it creates an output file
+    std::atomic<bool> heldAfter = false;
+    std::atomic<bool> isWaiting = false;
+};
+
+LeaseOptions of(const std::string& machine)
+{
+    return {.machine = machine, .host = "host-" + machine, .renewal = 30ms, .expiry = 400ms};
+}
+
+Result<std::unique_ptr<Lease>> take(const io::Path& folder, const std::string& machine, bool isLocked = false)
+{
+    JobContext job;
+    return Lease::take(io::realFileSystem(), folder, isLocked, of(machine), job);
+}
+
+ErrorCode codeOf(const Result<std::unique_ptr<Lease>>& lease)
+{
+    return lease ? ErrorCode::Internal : lease.error().code;
+}
+
+} // namespace
+
+TEST_CASE("a lease that is renewed excludes others, on this machine and elsewhere")
+{
+    const TemporaryFolder folder;
+    const auto first = take(folder.path(), "a");
+    REQUIRE(first);
+    const auto other = take(folder.path(), "b");
+    CHECK(codeOf(other) == ErrorCode::Busy);
+    CHECK(other.error().message.find("host-a") != std::string::npos);
+    CHECK(codeOf(take(folder.path(), "a")) == ErrorCode::Busy); // without a lock that says more
+    CHECK((*first)->check());
+    CHECK(Lease::holder(io::realFileSystem(), folder.path(), of("b")) == "host-a");
+    CHECK(Lease::holder(io::realFileSystem(), folder.path(), of("a")).empty());
+}
+
+TEST_CASE("a lease that was given back is taken at once")
+{
+    const TemporaryFolder folder;
+    REQUIRE(take(folder.path(), "a"));
+    CHECK(Lease::holder(io::realFileSystem(), folder.path(), of("b")).empty());
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(take(folder.path(), "b"));
+    CHECK(std::chrono::steady_clock::now() - start < 300ms);
+}
+
+TEST_CASE("a process that died is succeeded at once on its machine, and after the expiry elsewhere")
+{
+    const TemporaryFolder folder;
+    const auto first = take(folder.path(), "a");
+    REQUIRE(first);
+    (*first)->forget(); // as when it dies
+    const auto start = std::chrono::steady_clock::now();
+    const auto second = take(folder.path(), "a", true);
+    REQUIRE(second);
+    CHECK(std::chrono::steady_clock::now() - start < 300ms);
+    CHECK((*first)->check().error().code == ErrorCode::Busy); // if it was only stopped, it learns now
+    (*second)->forget();
+    const auto later = std::chrono::steady_clock::now();
+    const auto third = take(folder.path(), "b");
+    REQUIRE(third);
+    CHECK(std::chrono::steady_clock::now() - later >= 400ms);
+    CHECK((*third)->check());
+    CHECK_FALSE((*second)->check());
+}
+
+TEST_CASE("of many that wait for an expiry, one succeeds")
+{
+    const TemporaryFolder folder;
+    for (int round = 0; round < 5; ++round) {
+        {
+            const auto dead = take(folder.path(), "dead", true);
+            REQUIRE(dead);
+            (*dead)->forget();
+        }
+        std::vector<std::unique_ptr<Lease>> held(8);
+        std::vector<std::thread> threads;
+        for (size_t i = 0; i < held.size(); ++i)
+            threads.emplace_back([&, i] {
+                if (auto lease = take(folder.path(), "m" + std::to_string(i)))
+                    held[i] = std::move(*lease);
+            });
+        for (std::thread& thread : threads)
+            thread.join();
+        CHECK(std::ranges::count_if(held, [](const auto& lease) { return lease != nullptr; }) == 1);
+    }
+}
+
+TEST_CASE("a lease without a holder's name, as one that died while it was made, is not waited for long")
+{
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "lease");
+    spill(folder / "lease/7", "");
+    CHECK(take(folder.path(), "a"));
+    CHECK(std::filesystem::exists(folder / "lease/8"));
+}
+
+TEST_CASE("of two machines with one target, one works; the other continues when that one dies")
+{
+    Bench bench;
+    OtherMachine a;
+    OtherMachine b;
+    ExecuteOptions options = bench.options();
+    a.held = true;
+    options.lease = of("a");
+    std::thread first([&] {
+        JobContext job;
+        const auto report = runPlan(a, bench.plan, options, modelHooks(bench.plan), job);
+        CHECK_MESSAGE(report, (report ? std::string() : describe(report.error())));
+    });
+    while (!a.isWaiting)
+        std::this_thread::sleep_for(1ms);
+    ExecuteOptions others = bench.options();
+    others.lease = of("b");
+    JobContext job;
+    const auto busy = runPlan(b, bench.plan, others, modelHooks(bench.plan), job);
+    REQUIRE_FALSE(busy);
+    CHECK(busy.error().code == ErrorCode::Busy);
+    CHECK(isWorkFolderInUse(b, bench.work()));
+    checkNothingCommitted(bench);
+    a.held = false;
+    first.join();
+    checkComplete(bench);
+}
+
+TEST_CASE("a machine that was stopped for too long publishes nothing after another took its job over")
+{
+    Bench bench;
+    OtherMachine a;
+    OtherMachine b;
+    ExecuteOptions options = bench.options();
+    a.heldAfter = true;
+    options.lease = of("a");
+    options.lease.renewal = 1h; // it does not look alive
+    Result<ExecuteReport> late = fail(ErrorCode::Internal, "not run");
+    std::thread first([&] {
+        JobContext job;
+        late = runPlan(a, bench.plan, options, modelHooks(bench.plan), job);
+    });
+    while (!a.isWaiting)
+        std::this_thread::sleep_for(1ms);
+    ExecuteOptions others = bench.options();
+    others.lease = of("b");
+    b.heldAfter = true; // so that both are at work when the first one goes on
+    std::thread second([&] {
+        JobContext job;
+        const auto report = runPlan(b, bench.plan, others, modelHooks(bench.plan), job);
+        CHECK_MESSAGE(report, (report ? std::string() : describe(report.error())));
+    });
+    while (!b.isWaiting)
+        std::this_thread::sleep_for(1ms);
+    a.heldAfter = false;
+    first.join();
+    CHECK_FALSE(late);
+    checkNothingCommitted(bench);
+    b.heldAfter = false;
+    second.join();
+    checkComplete(bench);
+}
