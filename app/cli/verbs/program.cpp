@@ -30,8 +30,8 @@ Command makeProgram()
     };
     out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(),
         showCommand(), statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(),
-        repairCommand(), reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(),
-        planCommand(), runCommand(), cleanCommand(), completionCommand(), helpCommand()};
+        repairCommand(), ensureCommand(), reshardCommand(), convertCommand(), exportCommand(),
+        skeletonCommand(), planCommand(), runCommand(), cleanCommand(), completionCommand(), helpCommand()};
     return out;
 }
 

@@ -24,6 +24,7 @@ Command fingerprintCommand();
 Command repairCommand();
 Command reshardCommand();
 Command convertCommand();
+Command ensureCommand();
 Command exportCommand();
 Command planCommand();
 Command runCommand();

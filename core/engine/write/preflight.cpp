@@ -80,8 +80,10 @@ bool leadsNowhere(io::FileSystem& files, const io::Path& nearest, const io::Path
         = std::filesystem::absolute(destination).lexically_normal().lexically_relative(nearest);
     const auto entries = files.list(nearest);
     return entries && !rest.empty()
-        && std::any_of(entries->begin(), entries->end(),
-            [&](const io::DirectoryEntry& entry) { return entry.name == rest.begin()->string(); });
+        && std::any_of(entries->begin(), entries->end(), [&](const io::DirectoryEntry& entry) {
+               // Anything else was created a moment ago, by another process.
+               return entry.type == io::FileType::Symlink && entry.name == rest.begin()->string();
+           });
 }
 
 Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Path& right, JobContext& job)

@@ -155,6 +155,8 @@ Status Execution::findWorkPlace()
 
 Status Execution::prepareAndBuild()
 {
+    for (const io::Path& place : {m_options.destination, m_workPlace})
+        SHARDSCOPE_CHECK(WorkFolder::removeRest(m_files, m_plan, place));
     if (m_targetThere && !m_options.force)
         SHARDSCOPE_CHECK(refuseExistingTarget());
     if (m_targetThere)

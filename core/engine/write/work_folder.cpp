@@ -67,6 +67,16 @@ std::string differenceOf(const std::string& foundText, const std::string& wanted
     return "it has other options, or writes other files";
 }
 
+/// The name that a folder has while it is removed: that of a work folder, too.
+io::Path asideOf(const io::Path& folder)
+{
+    static constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string name = folder.filename().native();
+    char& last = name.back(); // of the plan's ID
+    last = kDigits[(kDigits.find(last) + 1) % kDigits.size()];
+    return folder.parent_path() / name;
+}
+
 Result<std::string> readIfThere(io::FileSystem& files, const io::Path& path, uint64_t limit)
 {
     auto text = files.readSmall(path, limit);
@@ -94,16 +104,37 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::open(io::FileSystem& files, cons
 {
     std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
     const io::Path& path = folder->m_path;
-    if (auto made = files.makeDirectory(path, 0700); made)
-        SHARDSCOPE_CHECK(files.syncDirectory(destination));
-    else if (made.error().code != ErrorCode::TargetExists)
-        return forward(std::move(made).error());
-    SHARDSCOPE_TRY(folder->m_lock, files.lock(path / "lock"));
-    SHARDSCOPE_TRY(folder->m_lease, Lease::take(files, path, folder->m_lock != nullptr, lease, job));
+    constexpr int kMostTries = 20;
+    for (int tries = 1;; ++tries) {
+        const Status held = folder->hold(destination, lease, job);
+        if (held)
+            break;
+        // The previous holder may have removed the folder since it was found.
+        const auto there = files.stat(path);
+        const bool isGone = !there && there.error().code == ErrorCode::NotFound;
+        if (!isGone || tries == kMostTries)
+            return forward(held.error());
+    }
     SHARDSCOPE_TRY(folder->m_planText, readIfThere(files, path / "plan", kPlanLimit));
     SHARDSCOPE_TRY(const std::string journal, readIfThere(files, path / "journal", kJournalLimit));
     folder->m_journal = parseJournal(journal);
     return folder;
+}
+
+Status WorkFolder::removeRest(io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+{
+    return files.removeTree(asideOf(pathFor(plan, destination)));
+}
+
+Status WorkFolder::hold(const io::Path& destination, const LeaseOptions& lease, JobContext& job)
+{
+    if (auto made = m_files.makeDirectory(m_path, 0700); made)
+        SHARDSCOPE_CHECK(m_files.syncDirectory(destination));
+    else if (made.error().code != ErrorCode::TargetExists)
+        return forward(std::move(made).error());
+    SHARDSCOPE_TRY(m_lock, m_files.lock(m_path / "lock"));
+    SHARDSCOPE_TRY(m_lease, Lease::take(m_files, m_path, m_lock != nullptr, lease, job));
+    return {};
 }
 
 io::Path WorkFolder::placeOf(const std::string& path) const
@@ -228,7 +259,11 @@ Status WorkFolder::remove()
     // From here on the folder is treated as blank.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "journal"));
-    return m_files.removeTree(m_path);
+    // Under another name, so that nobody finds it half removed.
+    const io::Path aside = asideOf(m_path);
+    SHARDSCOPE_CHECK(m_files.removeTree(aside));
+    const Status moved = m_files.renameNoReplace(m_path, aside);
+    return m_files.removeTree(moved ? aside : m_path);
 }
 
 Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)

@@ -37,6 +37,9 @@ public:
     static Result<std::unique_ptr<WorkFolder>> open(io::FileSystem& files, const WritePlan& plan,
         const io::Path& destination, const LeaseOptions& lease, JobContext& job);
 
+    /// Removes what is left of a folder whose removal was interrupted.
+    static Status removeRest(io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
+
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] io::Path filesFolder() const { return m_path / "files"; }
     [[nodiscard]] io::Path runFilesFolder() const { return m_path / "beside"; }
@@ -72,6 +75,8 @@ public:
 private:
     WorkFolder(io::FileSystem& files, const WritePlan& plan, io::Path path);
 
+    /// Creates the folder if it is absent, and takes lock and lease.
+    Status hold(const io::Path& destination, const LeaseOptions& lease, JobContext& job);
     Status removeUnknown(const std::vector<JournalFile>& finished);
     Status writeDurably(const io::Path& path, const std::string& text);
     [[nodiscard]] std::vector<io::Path> outputFolders() const;

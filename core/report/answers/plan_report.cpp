@@ -101,34 +101,6 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const WritePl
     writeRestWithoutRanks(json, context, plan);
 }
 
-void writeResultObject(JsonWriter& json, const ExecuteReport& result)
-{
-    json.objectField("result");
-    json.nameField("output", result.output.string());
-    json.field("seconds", result.seconds);
-    json.field("bytes_written", result.bytesWritten);
-    json.field("bytes_reused", result.bytesReused);
-    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
-    json.field("device", result.compute.device);
-    json.field("verified", result.verified);
-    json.field("read_directly", result.readDirectly);
-    json.textOrNull("fingerprint", result.fingerprint);
-    json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
-    json.field("peak_buffer_bytes", result.peakBufferBytes);
-    writeCompute(json, result.compute);
-    json.objectField("thread_seconds");
-    for (size_t i = 0; i < kStages; ++i)
-        json.field(kStageNames[i], result.stageSeconds[i]);
-    json.endObject();
-    json.field("processor_seconds", result.processorSeconds);
-    json.objectField("bytes_per_second_of");
-    for (const Stage stage : kInputOutputStages)
-        json.field(kStageNames[static_cast<size_t>(stage)], static_cast<uint64_t>(result.rateOf(stage)));
-    json.endObject();
-    json.textOrNull("limited_by", result.limitedBy() != nullptr ? result.limitedBy() : "");
-    json.endObject();
-}
-
 std::string batchText(const std::vector<BatchPair>& batch)
 {
     std::string out;
@@ -205,6 +177,34 @@ void writeFilesText(
 }
 
 } // namespace
+
+void writeResultObject(JsonWriter& json, const ExecuteReport& result)
+{
+    json.objectField("result");
+    json.nameField("output", result.output.string());
+    json.field("seconds", result.seconds);
+    json.field("bytes_written", result.bytesWritten);
+    json.field("bytes_reused", result.bytesReused);
+    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
+    json.field("device", result.compute.device);
+    json.field("verified", result.verified);
+    json.field("read_directly", result.readDirectly);
+    json.textOrNull("fingerprint", result.fingerprint);
+    json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
+    json.field("peak_buffer_bytes", result.peakBufferBytes);
+    writeCompute(json, result.compute);
+    json.objectField("thread_seconds");
+    for (size_t i = 0; i < kStages; ++i)
+        json.field(kStageNames[i], result.stageSeconds[i]);
+    json.endObject();
+    json.field("processor_seconds", result.processorSeconds);
+    json.objectField("bytes_per_second_of");
+    for (const Stage stage : kInputOutputStages)
+        json.field(kStageNames[static_cast<size_t>(stage)], static_cast<uint64_t>(result.rateOf(stage)));
+    json.endObject();
+    json.textOrNull("limited_by", result.limitedBy() != nullptr ? result.limitedBy() : "");
+    json.endObject();
+}
 
 void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
     const std::optional<ExecuteReport>& result)

@@ -44,6 +44,8 @@ void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
 /// Summarizes the output of a run in one line.
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
+/// The field `result` of JSON answers.
+void writeResultObject(JsonWriter& json, const ExecuteReport& result);
 /// Reports a run.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/report/answers/answer.h"
 #include "core/report/answers/finding_report.h"
+#include "core/report/answers/plan_report.h"
 #include "core/report/text/printable.h"
 
 #include <fmt/chrono.h>
@@ -134,6 +135,76 @@ void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswe
              "it.\n");
     else
         sink("newest complete: " + printable(newest->folder.string()) + "\n");
+}
+
+void writeEnsureJson(
+    const TextSink& sink, const std::string& path, uint32_t worldSize, const EnsureResult& result)
+{
+    JsonWriter json(sink);
+    json.beginObject();
+    json.field("schema", "shardscope/ensure/1");
+    json.nameField("path", path);
+    json.nameField("run", result.run.base.string());
+    json.field("world_size", static_cast<uint64_t>(worldSize));
+    if (result.tag) {
+        json.nameField("folder", result.folder.string());
+        json.nameField("tag", result.tag->tag);
+        json.field("step", result.tag->steps.globalSteps);
+        json.field("how", ensureHowName(result.how));
+    } else {
+        json.nullField("folder");
+        json.nullField("tag");
+        json.nullField("step");
+        json.nullField("how");
+    }
+    json.field("waited", result.waited);
+    json.arrayField("passed_over");
+    for (const TagSummary& tag : result.passedOver) {
+        json.beginObject();
+        json.nameField("tag", tag.tag);
+        json.field("why", toValidUtf8(whyIncomplete(tag)));
+        json.endObject();
+    }
+    json.endArray();
+    json.arrayField("removed");
+    for (const io::Path& removed : result.removed) {
+        json.beginObject();
+        json.nameField("folder", removed.string());
+        json.endObject();
+    }
+    json.endArray();
+    if (result.report)
+        writeResultObject(json, *result.report);
+    json.endObject();
+    json.finish();
+    sink("\n");
+}
+
+std::string ensureNotes(const EnsureResult& result)
+{
+    std::string out;
+    for (const TagSummary& tag : result.passedOver)
+        out += "passed over " + printable(tag.folder.string()) + ": " + printable(whyIncomplete(tag)) + "\n";
+    if (!result.tag)
+        return out + "no tag of " + printable(result.run.base.string()) + " is complete\n";
+    const std::string tag = printable(result.tag->tag);
+    switch (result.how) {
+    case EnsureHow::Fits:
+        out += tag + " fits as it is\n";
+        break;
+    case EnsureHow::Found:
+        out += result.waited ? "another process has made a copy of " + tag + "\n"
+                             : "a copy of " + tag + " is there already\n";
+        break;
+    case EnsureHow::Made:
+        out += fmt::format("made a copy of {}: {} in {:.1f} s\n", tag,
+            formatBytes(result.report ? result.report->bytesWritten : 0),
+            result.report ? result.report->seconds : 0);
+        break;
+    }
+    for (const io::Path& removed : result.removed)
+        out += "removed " + printable(removed.string()) + "\n";
+    return out;
 }
 
 } // namespace shardscope

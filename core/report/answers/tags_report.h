@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/engine/ensure/ensure.h"
 #include "core/engine/verify/run_tags.h"
 #include "core/report/json/json_writer.h"
 #include "core/report/text/text_table.h"
@@ -25,5 +26,11 @@ void writeTagsJson(const TextSink& sink, const TagsAnswer& answer);
 void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer);
 /// One line for a person: why the tag is not complete.
 std::string whyIncomplete(const TagSummary& tag);
+
+/// The answer of `ensure`. `path`: PATH as it was given.
+void writeEnsureJson(
+    const TextSink& sink, const std::string& path, uint32_t worldSize, const EnsureResult& result);
+/// What a person wants to know besides the folder: tags that were passed over, what was made and removed.
+std::string ensureNotes(const EnsureResult& result);
 
 } // namespace shardscope

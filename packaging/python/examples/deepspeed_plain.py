@@ -7,7 +7,6 @@
 
 import os
 import sys
-from typing import Optional
 
 import deepspeed
 import torch
@@ -15,17 +14,6 @@ import torch
 import shardscope
 
 STEPS = 4
-
-
-def folder_for(run: str, world_size: int) -> Optional[str]:
-    """The run, or a copy of its newest complete tag for this number of ranks; None if it has none. On one rank
-    only."""
-    newest = shardscope.newest_complete(run)
-    if newest is None or shardscope.inspect(newest).parallel.dp == world_size:
-        return newest and run
-    copy = f"{run}-w{world_size}"
-    shardscope.reshard(newest, copy, world_size=world_size, force=os.path.isdir(copy))
-    return copy
 
 
 def main(run: str) -> None:
@@ -41,10 +29,9 @@ def main(run: str) -> None:
     }
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
-    found = [folder_for(run, world_size) if rank == 0 else None]
-    torch.distributed.broadcast_object_list(found)
-    if found[0]:
-        engine.load_checkpoint(found[0])
+    found = shardscope.ensure(run, world_size=world_size)  # on every rank: one makes a copy, the others wait
+    if found:
+        engine.load_checkpoint(found)
     for _ in range(STEPS):
         inputs = torch.randn(12 // world_size, 8, device=engine.device)
         loss = engine(inputs).square().mean()

@@ -7,24 +7,12 @@
 
 import os
 import sys
-from typing import Optional
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
 
 import shardscope
 from shardscope.transformers import CheckpointCallback
-
-
-def checkpoint_for(output: str, world_size: int) -> Optional[str]:
-    """The newest complete checkpoint for this number of ranks; None if there is none. On one rank only."""
-    newest = shardscope.newest_complete(output)
-    if newest is None or shardscope.inspect(newest).parallel.dp == world_size:
-        return newest
-    copy = f"{output}-w{world_size}/{os.path.basename(newest)}"
-    if not os.path.isdir(copy):
-        shardscope.reshard(newest, copy, world_size=world_size)
-    return copy
 
 
 def main(output: str, config: str) -> None:
@@ -43,9 +31,8 @@ def main(output: str, config: str) -> None:
         LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2)
     )
     trainer = Trainer(model, arguments, train_dataset=samples, callbacks=[CheckpointCallback(fingerprint=True)])
-    found = [checkpoint_for(output, arguments.world_size) if arguments.process_index == 0 else None]
-    torch.distributed.broadcast_object_list(found)
-    trainer.train(resume_from_checkpoint=found[0])
+    found = shardscope.ensure(output, world_size=arguments.world_size)  # on every rank: one makes a copy
+    trainer.train(resume_from_checkpoint=found)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from .answers import (
     Answer,
     CheckAnswer,
     DiffAnswer,
+    EnsureAnswer,
     FilesAnswer,
     FingerprintAnswer,
     InspectAnswer,
@@ -62,6 +63,21 @@ def newest_complete(run_folder: PathLike, **options: Option) -> Optional[str]:
             return None
         raise
     return answer.newest_complete
+
+
+def ensure(run_folder: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> Optional[str]:
+    """The folder that `world_size` ranks can load: the run, or a verified copy of its newest complete tag.
+
+    The copy is made once; all processes may call this at once. None if the run has no complete tag, also if the
+    folder does not exist or is empty.
+    """
+    try:
+        answer = _call(EnsureAnswer, "ensure", [run_folder], progress, options)
+    except ShardscopeError as error:
+        if error.code in ("not-found", "not-a-checkpoint"):
+            return None
+        raise
+    return answer.folder
 
 
 def params(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> ParamsAnswer:

@@ -11,6 +11,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <cerrno>
 #include <map>
 
@@ -84,7 +86,7 @@ void failCalls(ExportFormat format, uint64_t step)
     CHECK(wanted.at("mine.txt") == "not of an export");
     CHECK(wanted.size() == newer->files().size() + 2); // no file of the older export is left
     REQUIRE(before != wanted);
-    auto complete = wanted; // verifies by its own checksums
+    auto complete = wanted; // verifies by its own checksums, whatever is beside it
     complete.erase("shardscope.json");
     size_t halfPublished = 0;
     for (uint64_t call = 1; call <= counting.callsSoFar(); call += step) {
@@ -95,7 +97,8 @@ void failCalls(ExportFormat format, uint64_t step)
         (void)write(files, *newer, folder.path(), true);
         const auto found = contentOf(out);
         CHECK(found.at("mine.txt") == "not of an export");
-        if (found != before && found != wanted && found != complete) {
+        const bool isComplete = std::ranges::includes(found, complete);
+        if (found != before && !isComplete) {
             ++halfPublished;
             CHECK_FALSE(verifies(out));
         }

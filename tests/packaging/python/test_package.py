@@ -67,6 +67,18 @@ class Reading(InFolder):
         (self.folder / "empty").mkdir()
         self.assertIsNone(shardscope.newest_complete(self.folder / "empty"))
 
+    def test_ensure(self):
+        run = self.copy("zero2-w2")
+        self.assertEqual(shardscope.ensure(run, world_size=2), str(run))
+        made = shardscope.ensure(run, world_size=3)
+        self.assertEqual(made, str(run) + "-w3")
+        self.assertEqual(shardscope.inspect(made).parallel.dp, 3)
+        self.assertEqual(shardscope.ensure(run, world_size=3), made)
+        for tag in run.glob("global_step*"):
+            next(tag.glob("*_rank_1_*")).unlink()
+        self.assertIsNone(shardscope.ensure(run, world_size=3))
+        self.assertIsNone(shardscope.ensure(self.folder / "absent", world_size=3))
+
     def test_unknown_fields_are_kept(self):
         rank = answers.Rank.from_json({"dp": 1, "tp": 0, "pp": 0, "later": 7})
         self.assertEqual((rank.dp, rank.raw["later"]), (1, 7))
@@ -265,6 +277,7 @@ class Schemas(unittest.TestCase):
         "layout": answers.LayoutAnswer, "files": answers.FilesAnswer, "stats": answers.StatsAnswer,
         "diff": answers.DiffAnswer, "fingerprint": answers.FingerprintAnswer, "check": answers.CheckAnswer,
         "verify": answers.VerifyAnswer, "reshard": answers.WriteAnswer, "convert": answers.WriteAnswer,
+        "ensure": answers.EnsureAnswer,
         "export": answers.WriteAnswer, "repair": answers.WriteAnswer, "progress": answers.Progress,
     }
 

@@ -125,3 +125,35 @@ class WriteAnswer(Answer):
     changes: Optional[List[Change]] = None
     checked_again: Optional[bool] = None
     check: Optional[RepairCheck] = None  #: of what was written
+
+
+@dataclass(frozen=True)
+class PassedOver(Answer):
+    """A newer tag that cannot be used."""
+
+    tag: str
+    why: str
+
+
+@dataclass(frozen=True)
+class RemovedCopy(Answer):
+    """An older copy that was removed."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class EnsureAnswer(Answer):
+    """The folder that a number of ranks can load."""
+
+    path: str
+    run: str
+    world_size: int
+    folder: Optional[str]  #: None without a complete tag
+    tag: Optional[str]
+    step: Optional[int]
+    how: Optional[str]  #: "fits", "found", "made"
+    waited: bool  #: for another process that makes the same copy
+    passed_over: List[PassedOver]
+    removed: List[RemovedCopy]
+    result: Optional[WriteResult] = None

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/compute_device.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/engine/ensure/ensure.h"
+#include "core/report/answers/tags_report.h"
+
+#include <limits>
+
+namespace shardscope::cli {
+
+namespace {
+
+Result<EnsureOptions> optionsFrom(const Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    EnsureOptions out;
+    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
+    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
+    out.worldSize = static_cast<uint32_t>(worldSize);
+    if (const auto stage = arguments.count("--stage")) {
+        if (*stage > 3)
+            return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
+        out.stage = static_cast<int>(*stage);
+    }
+    out.into = arguments.text("--into");
+    if (const auto keep = arguments.count("--keep")) {
+        if (*keep == 0)
+            return fail(ErrorCode::Usage, "--keep must be at least 1");
+        out.keep = *keep;
+    }
+    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
+    SHARDSCOPE_TRY(out.execute.jobs, jobsAsked(arguments));
+    out.execute.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.execute.memoryLimitBytes);
+    out.chooseCompute = [&session, jobs = out.execute.jobs](uint64_t bytes) {
+        return computeAsked(session, ComputeTask::Transform, bytes, jobs);
+    };
+    return out;
+}
+
+Result<int> runEnsure(Session& session)
+{
+    SHARDSCOPE_TRY(const EnsureOptions options, optionsFrom(session));
+    const std::string path = session.arguments().positional("RUN");
+    const auto result = ensureCheckpoint(session.files(), path, options, session.job());
+    if (!result)
+        return forward(refusal(result.error()));
+    Output& output = session.output();
+    if (output.json()) {
+        writeEnsureJson(output.answer(), path, options.worldSize, *result);
+    } else {
+        if (!output.quiet())
+            output.message(ensureNotes(*result));
+        if (result->tag)
+            output.answer()(result->folder.string() + "\n");
+    }
+    return result->tag ? kExitDone : kExitNo;
+}
+
+} // namespace
+
+Command ensureCommand()
+{
+    return {
+        .name = "ensure",
+        .summary = "print a folder that a number of GPUs can load, and make it if need be",
+        .description
+        = {"For launch scripts of runs that are stopped and started again with another number of GPUs. Finds "
+           "the newest complete tag and prints the run folder to load: RUN itself where that fits, else a "
+           "verified copy for so many GPUs, which is made once and found again. Everything else goes to "
+           "standard error. Without a complete tag the exit status is 1, and nothing is printed.",
+            "In the output folder of Trainer or Accelerate the answer is one of the `checkpoint-N`, or its "
+            "copy together with the framework's files.",
+            "All nodes of a job may call it at once: one makes the copy, the others wait and use it. It does "
+            "not join MPI. After an interruption, the next call continues."},
+        .positionals
+        = {{.name = "RUN", .kind = ValueKind::Folder, .help = "Run folder, or a framework's output folder."}},
+        .options = joined({{.name = "--world-size",
+                               .letter = 'w',
+                               .kind = ValueKind::Count,
+                               .valueName = "N",
+                               .help = "Number of all GPUs of the new run. Required.",
+                               .required = true},
+                              {.name = "--stage",
+                                  .kind = ValueKind::Count,
+                                  .valueName = "S",
+                                  .help = "ZeRO stage of the new run, 0 to 3. Default: that of the tag."},
+                              {.name = "--into",
+                                  .kind = ValueKind::Folder,
+                                  .valueName = "DIR",
+                                  .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to "
+                                          "RUN."},
+                              {.name = "--keep",
+                                  .kind = ValueKind::Count,
+                                  .valueName = "K",
+                                  .help = "Keep at most K copies in DIR: remove those of the oldest tags. "
+                                          "Default: all are kept."},
+                              {.name = "--allow",
+                                  .kind = ValueKind::Text,
+                                  .valueName = "CODE",
+                                  .help = "Proceed despite this finding. The copy is marked. Can be "
+                                          "repeated.",
+                                  .repeats = true},
+                              {.name = "--memory-limit",
+                                  .kind = ValueKind::Size,
+                                  .valueName = "SIZE",
+                                  .help = "Total size of payload buffers, such as 512M. Default: 256M."}},
+            computeOptions()),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope ensure runs/llama --world-size 16", "What can 16 GPUs load?"},
+            {"deepspeed train.py --resume \"$(shardscope ensure runs/llama -w $SLURM_NTASKS)\"",
+                "In a launch script:"}},
+        .run = runEnsure,
+        .values = Command::Values::Needed,
+        .resumes = true,
+    };
+}
+
+} // namespace shardscope::cli

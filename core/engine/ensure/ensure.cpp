@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/ensure/ensure.h"
+
+#include "core/base/parallel.h"
+#include "core/checkpoint/open/open.h"
+#include "core/engine/ensure/copies.h"
+#include "core/engine/write/clean.h"
+#include "core/engine/write/work_folder.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace shardscope {
+
+namespace {
+
+/// Other processes that finish or give up in the moment between two looks.
+constexpr int kMostSurprises = 5;
+
+class Ensure
+{
+public:
+    Ensure(io::FileSystem& files, const EnsureOptions& options, JobContext& job)
+        : m_files(files)
+        , m_options(options)
+        , m_jobs(options.execute.jobs == 0 ? defaultJobs() : options.execute.jobs)
+        , m_job(job)
+    {
+    }
+
+    Result<EnsureResult> run(const io::Path& path)
+    {
+        SHARDSCOPE_TRY(m_out.run, tagsOf(m_files, path, m_job));
+        RunTags left = m_out.run;
+        std::optional<Error> first; ///< of the newest tag whose values are damaged
+        while (!left.names.empty()) {
+            SHARDSCOPE_TRY(const bool found, findTag(left));
+            if (!found)
+                break;
+            Status used = use(*m_out.tag);
+            const bool isDamaged = !used
+                && (used.error().code == ErrorCode::Damaged || used.error().code == ErrorCode::Refused);
+            if (used)
+                return std::move(m_out);
+            if (!isDamaged)
+                return forward(std::move(used).error());
+            if (!first)
+                first = used.error();
+            left.names.erase(std::ranges::find(left.names, m_out.tag->tag), left.names.end());
+            m_out.tag->error = std::move(used).error();
+            m_out.passedOver.push_back(*std::exchange(m_out.tag, std::nullopt));
+        }
+        m_out.folder.clear();
+        return first ? Result<EnsureResult>(forward(*first)) : std::move(m_out);
+    }
+
+private:
+    /// The newest complete one of these tags. False if there is none.
+    Result<bool> findTag(const RunTags& left)
+    {
+        TagReader reader(m_files, left, m_jobs, m_job);
+        SHARDSCOPE_TRY(auto tags, reader.downToNewestComplete());
+        for (; !tags.empty() && !m_out.tag; tags.pop_back()) {
+            if (tags.back().isComplete())
+                m_out.tag = std::move(tags.back());
+            else
+                m_out.passedOver.push_back(std::move(tags.back()));
+        }
+        return m_out.tag.has_value();
+    }
+
+    Status use(const TagSummary& tag)
+    {
+        OpenOptions open;
+        open.tag = tag.tag;
+        SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(m_files, m_out.run.base, open, m_job));
+        if (!fits(*opened.checkpoint))
+            return copy(opened.checkpoint);
+        m_out.folder = opened.checkpoint->runFolder;
+        m_out.how = EnsureHow::Fits;
+        return {};
+    }
+
+    /// Whether so many ranks load this tag where it is.
+    [[nodiscard]] bool fits(const Checkpoint& checkpoint) const
+    {
+        const bool isNamed = checkpoint.latest == checkpoint.tag;
+        const bool hasStage = !m_options.stage || checkpoint.zeroStage == *m_options.stage;
+        return isNamed && hasStage && !isConverted(checkpoint.kind)
+            && checkpoint.parallel.ranks() == m_options.worldSize;
+    }
+
+    Status copy(const CheckpointPtr& source)
+    {
+        ReshardOptions wanted;
+        wanted.worldSize = m_options.worldSize;
+        wanted.stage = m_options.stage;
+        wanted.allow = m_options.allow;
+        SHARDSCOPE_TRY(const auto plan, planReshard(m_files, source, wanted, m_job));
+        const io::Path folder
+            = m_options.into.empty() ? copiesFolder(m_out.run.base, m_options) : m_options.into;
+        m_out.folder = m_out.run.numbered ? folder / m_out.tag->tag : folder;
+        ExecuteOptions how = m_options.execute;
+        how.destination = m_out.folder;
+        how.sourceRunFolder = source->runFolder;
+        SHARDSCOPE_TRY(how.compute, m_options.chooseCompute(plan->writesBytes()));
+        SHARDSCOPE_CHECK(makeOrFind(*plan, std::move(how)));
+        if (m_options.keep) {
+            const io::Path current = m_out.run.numbered ? m_out.folder : m_out.folder / plan->targetName();
+            SHARDSCOPE_TRY(m_out.removed,
+                removeOldCopies(m_files, folder, m_out.run.numbered, current, *m_options.keep));
+        }
+        return {};
+    }
+
+    Status makeOrFind(const ReshardPlan& plan, ExecuteOptions how)
+    {
+        for (int surprises = 0;;) {
+            if (holdsCopy(m_files, plan, how.destination)) {
+                m_out.how = EnsureHow::Found;
+                // One that began as another one ended, and died, has left an empty work folder.
+                (void)discardWorkFolder(m_files, WorkFolder::pathFor(plan, how.destination));
+                return {};
+            }
+            // A copy of an older state of the tag, or without its last files.
+            how.force = m_files.stat(how.destination / plan.targetName()).has_value();
+            auto report = execute(m_files, plan, how, m_job);
+            if (report) {
+                m_out.how = EnsureHow::Made;
+                m_out.report = std::move(*report);
+                return {};
+            }
+            const ErrorCode code = report.error().code;
+            const bool madeMeanwhile = code == ErrorCode::TargetExists && !how.force;
+            if (code != ErrorCode::Busy && !(madeMeanwhile && surprises++ < kMostSurprises))
+                return forward(std::move(report).error());
+            SHARDSCOPE_CHECK(wait(report.error()));
+        }
+    }
+
+    Status wait(const Error& error)
+    {
+        if (!std::exchange(m_out.waited, true)) {
+            m_job.log(error.message);
+            m_job.beginPhase("waiting for another process", 0);
+        }
+        const auto end = std::chrono::steady_clock::now() + m_options.look;
+        constexpr std::chrono::milliseconds kPoll{50};
+        while (std::chrono::steady_clock::now() < end) {
+            SHARDSCOPE_CHECK(m_job.poll());
+            std::this_thread::sleep_for(std::min(kPoll, m_options.look));
+        }
+        return {};
+    }
+
+    io::FileSystem& m_files;
+    const EnsureOptions& m_options;
+    unsigned m_jobs;
+    JobContext& m_job;
+    EnsureResult m_out;
+};
+
+} // namespace
+
+std::string_view ensureHowName(EnsureHow how)
+{
+    return how == EnsureHow::Fits ? "fits" : how == EnsureHow::Found ? "found" : "made";
+}
+
+io::Path copiesFolder(const io::Path& run, const EnsureOptions& options)
+{
+    io::Path out = run.has_filename() ? run : run.parent_path();
+    out += "-w" + std::to_string(options.worldSize);
+    if (options.stage)
+        out += "-stage" + std::to_string(*options.stage);
+    return out;
+}
+
+Result<EnsureResult> ensureCheckpoint(
+    io::FileSystem& files, const io::Path& path, const EnsureOptions& options, JobContext& job)
+{
+    return Ensure(files, options, job).run(path);
+}
+
+} // namespace shardscope

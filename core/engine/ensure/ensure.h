@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Room core/engine/ensure: the checkpoint that a number of ranks can load, made once if need be. It uses
+// core/engine/{write,verify}, core/plan/reshard, core/checkpoint/open and lower rooms; of core, only
+// core/report/answers includes it. Start with ensureCheckpoint().
+
+#include "core/engine/verify/run_tags.h"
+#include "core/engine/write/execute.h"
+#include "core/plan/reshard/reshard.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+struct EnsureOptions {
+    uint32_t worldSize = 0;
+    std::optional<int> stage = {}; ///< default: the checkpoint's
+    /// The folder for copies; empty: next to the run, see copiesFolder().
+    io::Path into = {};
+    std::optional<size_t> keep = {}; ///< copies to keep in that folder, at least 1; empty: all
+    std::vector<std::string> allow = {}; ///< ReshardOptions::allow
+    ExecuteOptions execute = {}; ///< without destination, sourceRunFolder, force and restart
+    /// Chooses ExecuteOptions::compute for a plan that writes so many bytes.
+    std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
+    std::chrono::milliseconds look = std::chrono::seconds(1); ///< while another process makes the copy
+};
+
+/// How the answer came about.
+enum class EnsureHow : uint8_t {
+    Fits, ///< the run itself loads
+    Found, ///< a copy that an earlier call made, or another process meanwhile
+    Made,
+};
+std::string_view ensureHowName(EnsureHow how); ///< "fits", "found", "made"
+
+struct EnsureResult {
+    RunTags run;
+    std::vector<TagSummary> passedOver; ///< newer tags: not complete, or with values that are damaged
+    std::optional<TagSummary> tag; ///< the newest complete one; none: there is nothing to load
+    io::Path folder; ///< what the ranks load; empty without a tag
+    EnsureHow how = EnsureHow::Fits;
+    std::optional<ExecuteReport> report; ///< of a copy that was made now
+    std::vector<io::Path> removed; ///< older copies
+    bool waited = false; ///< for another process
+};
+
+/// PATH-wN, and PATH-wN-stageS where a stage is asked for, next to the run.
+io::Path copiesFolder(const io::Path& run, const EnsureOptions& options);
+
+/// The folder that `worldSize` ranks can load of the newest complete tag of the run at `path`: the run itself
+/// where `latest` names that tag and it has so many ranks (and the stage), else a verified reshard of it,
+/// made once and found again. In a framework's output folder (`checkpoint-N`) it is one of the numbered
+/// checkpoints, or its copy with the framework's files.
+///
+/// A tag whose values turn out to be damaged is passed over, too.
+///
+/// Any number of processes on any number of machines may call it at once: one makes the copy, the others
+/// wait for it. A copy of a tag that has changed since then is replaced. Copies of older tags beyond
+/// `keep` are removed, the oldest first; nothing else is. Errors: those of tagsOf(), planReshard() and
+/// execute().
+Result<EnsureResult> ensureCheckpoint(
+    io::FileSystem& files, const io::Path& path, const EnsureOptions& options, JobContext& job);
+
+} // namespace shardscope

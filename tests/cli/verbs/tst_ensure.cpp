@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ensure` as a process: one line of a launch script, called by many at once, killed, and called again.
+#include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <random>
+#include <thread>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr const char* kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+
+fs::path resharded(const fs::path& run, const fs::path& to, const std::string& ranks)
+{
+    REQUIRE(runShardscope({"reshard", run, to, "-w", ranks, "--quiet"}).exitCode == 0);
+    return to;
+}
+
+/// The line that a launch script gets.
+std::string lineOf(const Words& words, int exitCode = 0)
+{
+    const ProcessResult result = runShardscope(words);
+    CHECK_MESSAGE(result.exitCode == exitCode, result.err);
+    return result.out.empty() ? result.out : result.out.substr(0, result.out.size() - 1);
+}
+
+} // namespace
+
+TEST_CASE("ensure prints the run where it fits, and else a copy that it makes once")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const auto before = contentOf(run);
+    CHECK(lineOf({"ensure", run, "-w", "2"}) == run.string());
+    CHECK(answerOf({"ensure", run, "-w", "2"}).at("how") == "fits");
+    CHECK(answerOf({"ensure", run, "-w", "2", "--stage", "2"}).at("how") == "fits");
+    const std::string copy = run.string() + "-w3";
+    const Json made = answerOf({"ensure", run, "-w", "3"});
+    CHECK(made.at("how") == "made");
+    CHECK(made.at("folder") == copy);
+    CHECK(made.at("result").at("verified") == true);
+    CHECK(contentOf(copy) == contentOf(resharded(run, folder / "direct", "3")));
+    CHECK(lineOf({"ensure", run / "global_step3", "-w", "3"}) == copy);
+    CHECK(answerOf({"ensure", run, "-w", "3"}).at("how") == "found");
+    CHECK(lineOf({"ensure", run, "-w", "2", "--stage", "3"}) == run.string() + "-w2-stage3");
+    CHECK(lineOf({"ensure", run, "-w", "3", "--into", folder / "there"}) == folder / "there");
+    CHECK(contentOf(run) == before);
+}
+
+TEST_CASE("ensure passes over tags that are not complete or damaged, and says so")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const std::string whole = slurp(run / "global_step6" / kShard);
+    fs::remove(run / "global_step6" / kShard);
+    const Json answer = answerOf({"ensure", run, "-w", "3"});
+    CHECK(answer.at("tag") == "global_step3");
+    CHECK(answer.at("passed_over").at(0).at("tag") == "global_step6");
+    // `latest` names the tag that is not complete, so the run itself would load that.
+    CHECK(answerOf({"ensure", run, "-w", "2"}).at("how") == "made");
+
+    // Damage that only a read of all values finds.
+    std::string flipped = whole;
+    flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
+    spill(run / "global_step6" / kShard, flipped);
+    const ProcessResult damaged = runShardscope({"ensure", run, "-w", "5"});
+    CHECK(damaged.exitCode == 0);
+    CHECK(damaged.err.find("passed over") != std::string::npos);
+    CHECK(answerOf({"inspect", run.string() + "-w5"}).at("tag") == "global_step3");
+
+    for (const char* tag : {"global_step3", "global_step6"})
+        fs::remove(run / tag / kShard);
+    CHECK(lineOf({"ensure", run, "-w", "4"}, 1).empty());
+    const Json none = answerOf({"ensure", run, "-w", "4"}, 1);
+    CHECK(none.at("folder").is_null());
+    CHECK(none.at("passed_over").size() == 2);
+    errorOf({"ensure", folder / "absent", "-w", "4"}, 3, "not-found");
+    errorOf({"ensure", run, "-w", "0"}, 2, "usage");
+}
+
+TEST_CASE("a copy of a tag that was saved again is replaced, and older copies are removed")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::rename(run / "global_step6", folder / "kept");
+    spill(run / "latest", "global_step3");
+    const fs::path copies = folder / "copies";
+    const Words command{"ensure", run, "-w", "3", "--into", copies, "--keep", "1"};
+    CHECK(answerOf(command).at("tag") == "global_step3");
+    fs::create_directory(copies / "global_step1"); // nothing that ensure has made
+    spill(copies / "global_step1/mine.txt", "mine");
+    fs::rename(folder / "kept", run / "global_step6");
+    spill(run / "latest", "global_step6");
+    const Json next = answerOf(command);
+    CHECK(next.at("tag") == "global_step6");
+    REQUIRE(next.at("removed").size() == 1);
+    CHECK(next.at("removed").at(0).at("folder") == (copies / "global_step3").string());
+    CHECK(!fs::exists(copies / "global_step3"));
+    CHECK(fs::exists(copies / "global_step1/mine.txt"));
+    CHECK(slurp(copies / "latest") == "global_step6");
+
+    // The source of the newer copy is damaged now: that copy is not removed for an older one.
+    fs::remove(run / "global_step6" / kShard);
+    CHECK(answerOf(command).at("removed").empty());
+    CHECK(slurp(copies / "latest") == "global_step3");
+    CHECK(fs::exists(copies / "global_step6/shardscope.json"));
+
+    const fs::path model = run / "global_step3/mp_rank_00_model_states.pt";
+    fs::last_write_time(model, fs::last_write_time(model) + std::chrono::seconds(9));
+    CHECK(answerOf(command).at("how") == "made");
+    CHECK(answerOf(command).at("how") == "found");
+}
+
+TEST_CASE("in a Trainer's output folder ensure prints a numbered checkpoint")
+{
+    const TemporaryFolder folder;
+    const fs::path output = folder / "out";
+    fs::create_directory(output);
+    for (const auto& [name, sample] :
+        {std::pair("checkpoint-9", "zero2-w2"), {"checkpoint-10", "zero1-w2"}}) {
+        fs::copy(samplePath(sample), output / name, fs::copy_options::recursive);
+        spill(output / name / "trainer_state.json", R"({"global_step": 5})");
+    }
+    CHECK(lineOf({"ensure", output, "-w", "2"}) == output / "checkpoint-10");
+    const fs::path copy = folder / "out-w3/checkpoint-10";
+    CHECK(lineOf({"ensure", output, "-w", "3"}) == copy);
+    CHECK(fs::exists(copy / "trainer_state.json"));
+    CHECK(answerOf({"ensure", output, "-w", "3"}).at("how") == "found");
+    fs::remove_all(output / "checkpoint-10");
+    CHECK(lineOf({"ensure", output, "-w", "3", "--keep", "1"}) == folder / "out-w3/checkpoint-9");
+}
+
+TEST_CASE("eight callers at once make one copy")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    std::vector<Json> answers(8);
+    std::vector<std::thread> callers;
+    for (Json& answer : answers)
+        callers.emplace_back([&] {
+            const ProcessResult result = runShardscope({"ensure", run, "-w", "3", "--json"});
+            answer = Json::parse(result.out, nullptr, false);
+        });
+    for (std::thread& caller : callers)
+        caller.join();
+    size_t made = 0;
+    for (const Json& answer : answers) {
+        CHECK(answer.value("folder", Json()) == run.string() + "-w3");
+        made += answer.value("how", Json()) == "made" ? 1 : 0;
+    }
+    CHECK(made == 1);
+    CHECK(contentOf(run.string() + "-w3") == contentOf(resharded(run, folder / "direct", "3")));
+}
+
+TEST_CASE("a caller that is killed is succeeded by the one that waits, or by the next call")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    const auto wanted = contentOf(resharded(run, folder / "direct", "3"));
+    std::mt19937 random(7);
+    for (int round = 0; round < 12; ++round) {
+        const fs::path into = folder / ("copies" + std::to_string(round));
+        const Words words{programPath(), "ensure", run, "-w", "3", "--into", into};
+        Process first(words);
+        Process second(words);
+        std::this_thread::sleep_for(std::chrono::milliseconds(random() % 160));
+        first.signal(SIGKILL);
+        (void)first.wait();
+        const ProcessResult succeeded = second.wait();
+        CHECK_MESSAGE(succeeded.exitCode == 0, succeeded.err);
+        CHECK(lineOf({"ensure", run, "-w", "3", "--into", into}) == into);
+        const auto found = contentOf(into);
+        std::string names;
+        for (const auto& [name, bytes] : found)
+            names += name + "\n";
+        CHECK_MESSAGE(found == wanted, names);
+    }
+}
