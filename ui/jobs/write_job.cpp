@@ -175,11 +175,8 @@ Result<PlannedAgain> planAgain(io::FileSystem& files, const SavedPlan& saved, Jo
 {
     if (std::holds_alternative<RepairOptions>(saved.options))
         return repairAgain(files, saved, context);
-    OpenOptions open;
-    open.tag = saved.tag;
-    open.roots = saved.roots;
-    open.salvage = saved.salvage;
-    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, saved.source, open, context));
+    SHARDSCOPE_TRY(
+        const OpenedCheckpoint opened, openCheckpoint(files, saved.source, openOptionsOf(saved), context));
     const CheckpointPtr& source = opened.checkpoint;
     PlannedAgain out;
     out.options.sourceRunFolder = source->runFolder;

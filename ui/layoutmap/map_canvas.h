@@ -44,7 +44,7 @@ public:
     [[nodiscard]] MapStackRequest requestFor(const ContentRect& rect) const;
     /// Names, values, rank borders and marks, in device pixels.
     void paintOverlay(QPainter& painter);
-    /// Tiles of the visible part are still being drawn.
+    /// Tiles of the visible part, or the small picture of the map, are not drawn yet.
     [[nodiscard]] bool isDrawing() const { return m_missing > 0 || m_overviewTimer.isActive(); }
     [[nodiscard]] bool isReadingValues() const { return m_values.isReading(); }
 

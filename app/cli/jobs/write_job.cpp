@@ -83,16 +83,8 @@ Result<std::vector<uint32_t>> layersAsked(const Arguments& arguments)
 /// Options of native targets only.
 Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
 {
-    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
-    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
-        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
-    out.worldSize = static_cast<uint32_t>(worldSize);
-    if (arguments.has("--stage")) {
-        const uint64_t stage = arguments.count("--stage").value_or(4);
-        if (stage > 3)
-            return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
-        out.stage = static_cast<int>(stage);
-    }
+    SHARDSCOPE_TRY(out.worldSize, worldSizeAsked(arguments));
+    SHARDSCOPE_TRY(out.stage, stageAsked(arguments));
     if (arguments.has("--stage0-form"))
         out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
     SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
@@ -124,6 +116,22 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
 }
 
 } // namespace
+
+Result<uint32_t> worldSizeAsked(const Arguments& arguments)
+{
+    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
+    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
+    return static_cast<uint32_t>(worldSize);
+}
+
+Result<std::optional<int>> stageAsked(const Arguments& arguments)
+{
+    const auto stage = arguments.count("--stage");
+    if (stage && *stage > 3)
+        return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
+    return stage ? std::optional(static_cast<int>(*stage)) : std::nullopt;
+}
 
 Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
 {

@@ -7,8 +7,6 @@
 #include "core/engine/ensure/ensure.h"
 #include "core/report/answers/tags_report.h"
 
-#include <limits>
-
 namespace shardscope::cli {
 
 namespace {
@@ -17,15 +15,8 @@ Result<EnsureOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     EnsureOptions out;
-    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
-    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
-        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
-    out.worldSize = static_cast<uint32_t>(worldSize);
-    if (const auto stage = arguments.count("--stage")) {
-        if (*stage > 3)
-            return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
-        out.stage = static_cast<int>(*stage);
-    }
+    SHARDSCOPE_TRY(out.worldSize, worldSizeAsked(arguments));
+    SHARDSCOPE_TRY(out.stage, stageAsked(arguments));
     out.into = arguments.text("--into");
     if (const auto keep = arguments.count("--keep")) {
         if (*keep == 0)

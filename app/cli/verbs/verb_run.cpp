@@ -45,12 +45,8 @@ Result<int> runSavedPlan(Session& session)
     if (std::holds_alternative<RepairOptions>(saved.options))
         return runSavedRepair(session, saved);
 
-    OpenOptions options;
-    options.tag = saved.tag;
-    options.roots = saved.roots;
-    options.salvage = saved.salvage;
-    SHARDSCOPE_TRY(
-        const OpenedCheckpoint opened, openCheckpoint(session.files(), saved.source, options, session.job()));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened,
+        openCheckpoint(session.files(), saved.source, openOptionsOf(saved), session.job()));
     SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     SHARDSCOPE_TRY(const WriteJob job, jobOf(session, saved, opened.checkpoint));

@@ -76,6 +76,20 @@ bool holdsCopy(io::FileSystem& files, const WritePlan& plan, const io::Path& des
     return pointer && *pointer == plan.targetName();
 }
 
+Status checkReplaced(io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+{
+    std::vector<std::string> names{plan.targetName()};
+    if (auto pointer = files.readSmall(destination / plan.pointerName(), kPointerLimit))
+        names.push_back(std::move(*pointer));
+    for (const std::string& name : names) {
+        const io::Path tag = destination / name;
+        if (files.stat(tag) && !isReshard(files, tag))
+            return fail(ErrorCode::TargetExists, "the folder for copies has a tag that is no copy",
+                tag.string(), "give this folder as RUN to go on from it, or name another one with --into");
+    }
+    return {};
+}
+
 Result<std::vector<io::Path>> removeOldCopies(
     io::FileSystem& files, const io::Path& folder, bool numbered, const io::Path& current, size_t keep)
 {

@@ -12,6 +12,10 @@ namespace shardscope {
 /// file has its size, and the pointer file names the target.
 bool holdsCopy(io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
 
+/// TargetExists if making the copy would replace a tag that is no copy, or lead away from one: the pointer
+/// file names it, so a run has saved there.
+Status checkReplaced(io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
+
 /// Removes copies of older tags than `current` from a folder of copies until `keep` are left with it, the
 /// oldest first: of the folders whose manifest is that of a reshard, in the natural order of their names. A
 /// copy of a newer tag stays: its source may be damaged by now. `numbered`: the folder has one folder for

@@ -8,6 +8,7 @@
 #include "core/engine/write/work_folder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,16 @@ namespace {
 
 /// Other processes that finish or give up in the moment between two looks.
 constexpr int kMostSurprises = 5;
+constexpr std::chrono::seconds kLook{1};
+
+io::Path copiesFolder(const io::Path& run, const EnsureOptions& options)
+{
+    io::Path out = run.has_filename() ? run : run.parent_path();
+    out += "-w" + std::to_string(options.worldSize);
+    if (options.stage)
+        out += "-stage" + std::to_string(*options.stage);
+    return out;
+}
 
 class Ensure
 {
@@ -123,6 +134,7 @@ private:
                 (void)discardWorkFolder(m_files, WorkFolder::pathFor(plan, how.destination));
                 return {};
             }
+            SHARDSCOPE_CHECK(checkReplaced(m_files, plan, how.destination));
             // A copy of an older state of the tag, or without its last files.
             how.force = m_files.stat(how.destination / plan.targetName()).has_value();
             auto report = execute(m_files, plan, how, m_job);
@@ -145,11 +157,10 @@ private:
             m_job.log(error.message);
             m_job.beginPhase("waiting for another process", 0);
         }
-        const auto end = std::chrono::steady_clock::now() + m_options.look;
-        constexpr std::chrono::milliseconds kPoll{50};
+        const auto end = std::chrono::steady_clock::now() + kLook;
         while (std::chrono::steady_clock::now() < end) {
             SHARDSCOPE_CHECK(m_job.poll());
-            std::this_thread::sleep_for(std::min(kPoll, m_options.look));
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
         }
         return {};
     }
@@ -166,15 +177,6 @@ private:
 std::string_view ensureHowName(EnsureHow how)
 {
     return how == EnsureHow::Fits ? "fits" : how == EnsureHow::Found ? "found" : "made";
-}
-
-io::Path copiesFolder(const io::Path& run, const EnsureOptions& options)
-{
-    io::Path out = run.has_filename() ? run : run.parent_path();
-    out += "-w" + std::to_string(options.worldSize);
-    if (options.stage)
-        out += "-stage" + std::to_string(*options.stage);
-    return out;
 }
 
 Result<EnsureResult> ensureCheckpoint(

@@ -9,7 +9,6 @@
 #include "core/engine/write/execute.h"
 #include "core/plan/reshard/reshard.h"
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,14 +20,13 @@ namespace shardscope {
 struct EnsureOptions {
     uint32_t worldSize = 0;
     std::optional<int> stage = {}; ///< default: the checkpoint's
-    /// The folder for copies; empty: next to the run, see copiesFolder().
+    /// The folder for copies; empty: PATH-wN, or PATH-wN-stageS where a stage is asked for, next to the run.
     io::Path into = {};
     std::optional<size_t> keep = {}; ///< copies to keep in that folder, at least 1; empty: all
     std::vector<std::string> allow = {}; ///< ReshardOptions::allow
     ExecuteOptions execute = {}; ///< without destination, sourceRunFolder, force and restart
     /// Chooses ExecuteOptions::compute for a plan that writes so many bytes.
     std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
-    std::chrono::milliseconds look = std::chrono::seconds(1); ///< while another process makes the copy
 };
 
 /// How the answer came about.
@@ -50,9 +48,6 @@ struct EnsureResult {
     bool waited = false; ///< for another process
 };
 
-/// PATH-wN, and PATH-wN-stageS where a stage is asked for, next to the run.
-io::Path copiesFolder(const io::Path& run, const EnsureOptions& options);
-
 /// The folder that `worldSize` ranks can load of the newest complete tag of the run at `path`: the run itself
 /// where `latest` names that tag and it has so many ranks (and the stage), else a verified reshard of it,
 /// made once and found again. In a framework's output folder (`checkpoint-N`) it is one of the numbered
@@ -62,8 +57,9 @@ io::Path copiesFolder(const io::Path& run, const EnsureOptions& options);
 ///
 /// Any number of processes on any number of machines may call it at once: one makes the copy, the others
 /// wait for it. A copy of a tag that has changed since then is replaced. Copies of older tags beyond
-/// `keep` are removed, the oldest first; nothing else is. Errors: those of tagsOf(), planReshard() and
-/// execute().
+/// `keep` are removed, the oldest first; nothing else is. TargetExists where a tag that is no copy is in the
+/// way, or where a run has saved into the folder of copies. Other errors: those of tagsOf(), planReshard()
+/// and execute().
 Result<EnsureResult> ensureCheckpoint(
     io::FileSystem& files, const io::Path& path, const EnsureOptions& options, JobContext& job);
 

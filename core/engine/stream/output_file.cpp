@@ -209,10 +209,8 @@ Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& co
     ReadBackFeed feed(files, settings.readBack, task, unfinished);
     Result<WrittenFile> written = fill(*file, context, task, buffers, settings, feed);
     file.reset();
-    if (settings.mayGetName) {
-        // After this, files of that name can be another process's.
-        SHARDSCOPE_CHECK(settings.mayGetName());
-    }
+    if (const Status may = settings.mayGetName ? settings.mayGetName() : Status(); !may)
+        return written ? Result<WrittenFile>(forward(may.error())) : std::move(written);
     if (written) {
         if (auto renamed = files.rename(unfinished, task.target); !renamed)
             written = forward(std::move(renamed).error());

@@ -30,8 +30,8 @@ struct OutputFileSettings {
     bool sha256 = false; ///< record SHA-256 instead of the digest of chunks
     ReadBack* readBack = nullptr; ///< gets every chunk once the device has it; null: nothing is read back
     uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
-    /// Asked before a finished file gets its name. An error is returned at once, and no file is touched any
-    /// more: another process works in the folder.
+    /// Asked before a file gets its name or, after a failure, is removed. After an error neither happens: the
+    /// name can be another process's.
     std::function<Status()> mayGetName = {};
 };
 

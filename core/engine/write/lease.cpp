@@ -220,7 +220,7 @@ void Lease::renew()
     std::unique_lock lock(m_mutex);
     while (!m_wake.wait_for(lock, m_renewal, [this] { return m_ends; })) {
         lock.unlock();
-        if (!check())
+        if (const Status held = check(); !held && held.error().code == ErrorCode::Busy)
             return; // it must not look alive
         (void)m_files.appendSynced(m_file, ".");
         lock.lock();

@@ -47,8 +47,7 @@ SavedPlan readPlan(const Json& object)
     out.destination = getText(object, "destination");
     if (out.verb == "repair")
         out.options = readRepairOptions(object.at("options").dump());
-    else if (object.at("options").contains(
-                 "format")) // an export, or a conversion to a form that no run reads
+    else if (object.at("options").contains("format")) // also a conversion to a form that no run reads
         out.options = readExportOptions(object.at("options").dump());
     else
         out.options = readReshardOptions(object.at("options").dump());
@@ -207,14 +206,20 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
     return sourceChanged(saved, change.empty() ? "a new plan gives another result" : change);
 }
 
-Result<std::shared_ptr<const RepairPlan>> planSavedRepair(
-    io::FileSystem& files, const SavedPlan& saved, JobContext& job)
+OpenOptions openOptionsOf(const SavedPlan& saved)
 {
     OpenOptions open;
     open.tag = saved.tag;
     open.roots = saved.roots;
     open.salvage = saved.salvage;
-    auto plan = planRepair(files, saved.source, open, std::get<RepairOptions>(saved.options), job);
+    return open;
+}
+
+Result<std::shared_ptr<const RepairPlan>> planSavedRepair(
+    io::FileSystem& files, const SavedPlan& saved, JobContext& job)
+{
+    auto plan
+        = planRepair(files, saved.source, openOptionsOf(saved), std::get<RepairOptions>(saved.options), job);
     if (!plan && plan.error().code == ErrorCode::NotFound)
         return sourceChanged(saved, plan.error().message);
     if (plan)

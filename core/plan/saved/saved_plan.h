@@ -42,7 +42,6 @@ SavedPlan savePlan(
     const ReshardPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
 SavedPlan savePlan(
     const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
-
 SavedPlan savePlan(const RepairPlan& plan, io::Path destination);
 
 /// The file's text: JSON, indented, with a newline at the end. The same plan gives the same bytes.
@@ -54,6 +53,9 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
 /// Success if `plan`, made now, equals the saved one: same id, same files and sizes. Else SourceChanged, with
 /// the first changed source file.
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
+
+/// How its source is opened.
+OpenOptions openOptionsOf(const SavedPlan& saved);
 
 /// Plans a saved repair again, and checks it. Errors: those of planRepair() and checkSavedPlan().
 /// SourceChanged too if what it repairs is not found any more.

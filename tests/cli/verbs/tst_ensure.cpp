@@ -119,6 +119,29 @@ TEST_CASE("a copy of a tag that was saved again is replaced, and older copies ar
     CHECK(answerOf(command).at("how") == "found");
 }
 
+TEST_CASE("a run that saves into the folder of copies loses nothing")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const Words command{"ensure", run, "-w", "3"};
+    const fs::path copies = answerOf(command).at("folder").get<std::string>();
+    // It went on from the copy, and saved there.
+    fs::copy(copies / "global_step6", copies / "global_step12", fs::copy_options::recursive);
+    fs::remove(copies / "global_step12/shardscope.json");
+    spill(copies / "latest", "global_step12");
+    const auto before = contentOf(copies);
+    const Json error = errorOf(command, 5, "target-exists");
+    CHECK(error.at("path") == (copies / "global_step12").string());
+    CHECK(contentOf(copies) == before);
+    CHECK(answerOf({"ensure", copies, "-w", "3"}).at("tag") == "global_step12");
+
+    // A tag of the same name that is no copy.
+    fs::remove(copies / "global_step6/shardscope.json");
+    spill(copies / "latest", "global_step6");
+    errorOf(command, 5, "target-exists");
+    CHECK(answerOf({"ensure", run, "-w", "3", "--into", folder / "elsewhere"}).at("how") == "made");
+}
+
 TEST_CASE("in a Trainer's output folder ensure prints a numbered checkpoint")
 {
     const TemporaryFolder folder;

@@ -140,7 +140,7 @@ TEST_CASE("a saved repair runs to the same bytes, and only on the source it was 
     const fs::path run = damaged(folder);
     const fs::path file = folder / "plan.json";
     const std::vector<std::string> asked{"--fix", "rank-missing", "--set", "step=9", "--moments", "donor",
-        "--from", run / "global_step3", "--tag-out", "mended"};
+        "--from", run / "global_step3", "--tag-out", "repaired"};
     std::vector<std::string> plan{"plan", "repair", run, folder / "out", "-o", file};
     plan.insert(plan.end(), asked.begin(), asked.end());
     const Json planned = answerOf(plan);

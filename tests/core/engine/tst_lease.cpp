@@ -128,6 +128,31 @@ TEST_CASE("of many that wait for an expiry, one succeeds")
     }
 }
 
+TEST_CASE("a renewal that fails once is not the last one")
+{
+    struct Failing : io::ForwardingFileSystem {
+        Failing()
+            : io::ForwardingFileSystem(io::realFileSystem())
+        {
+        }
+        Result<std::string> readSmall(const io::Path& path, uint64_t limit) override
+        {
+            if (fails.exchange(false))
+                return fail(ErrorCode::Unreadable, "the server does not answer", path.string());
+            return io::ForwardingFileSystem::readSmall(path, limit);
+        }
+        std::atomic<bool> fails = false;
+    } files;
+    const TemporaryFolder folder;
+    JobContext job;
+    const auto lease = Lease::take(files, folder.path(), true, of("a"), job);
+    REQUIRE(lease);
+    files.fails = true;
+    while (files.fails)
+        std::this_thread::sleep_for(5ms);
+    CHECK(codeOf(take(folder.path(), "b")) == ErrorCode::Busy);
+}
+
 TEST_CASE("a lease without a holder's name, as one that died while it was made, is not waited for long")
 {
     const TemporaryFolder folder;

@@ -194,7 +194,7 @@ private Q_SLOTS:
             disk, broken.toStdString(), {}, {.fixes = {"rank-missing"}, .values = {"step=9"}}, context);
         QVERIFY(plan.has_value());
         QVERIFY(ui.open(broken));
-        Q_EMIT ui.find<FindingsPage>("findingsPage")->repairRequested(*plan, ui.folder(u"mended"_s));
+        Q_EMIT ui.find<FindingsPage>("findingsPage")->repairRequested(*plan, ui.folder(u"repaired"_s));
         Job* job = ui.window().jobs().jobs().last();
         QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 30'000);
         QVERIFY(job->state() == JobState::Failed && storedFiles(ui).size() == 2);
