@@ -143,6 +143,14 @@ Result<std::unique_ptr<WriteFile>> FaultingFileSystem::create(const Path& path, 
     return std::unique_ptr<WriteFile>(std::make_unique<FaultingWriteFile>(*this, std::move(file)));
 }
 
+Result<std::unique_ptr<WriteFile>> FaultingFileSystem::openShared(const Path& path, uint32_t mode)
+{
+    if (const int error = nextCall())
+        return injected(error, true, path);
+    SHARDSCOPE_TRY(auto file, m_inner.openShared(path, mode));
+    return std::unique_ptr<WriteFile>(std::make_unique<FaultingWriteFile>(*this, std::move(file)));
+}
+
 Status FaultingFileSystem::appendSynced(const Path& path, std::string_view text)
 {
     if (const int error = nextCall()) {
@@ -256,11 +264,11 @@ Status FaultingFileSystem::setMode(const Path& path, uint32_t mode)
     return m_inner.setMode(path, mode);
 }
 
-Result<std::unique_ptr<FileLock>> FaultingFileSystem::lock(const Path& path)
+Result<std::unique_ptr<FileLock>> FaultingFileSystem::lock(const Path& path, LockKind kind)
 {
     if (const int error = nextCall())
         return injected(error, true, path);
-    return m_inner.lock(path);
+    return m_inner.lock(path, kind);
 }
 
 } // namespace shardscope::io

@@ -34,6 +34,7 @@ public:
 
     Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override;
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override;
     Status appendSynced(const Path& path, std::string_view text) override;
     Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override;
     Result<FileInfo> stat(const Path& path) override;
@@ -50,7 +51,7 @@ public:
     Status exchange(const Path& a, const Path& b) override;
     Status syncDirectory(const Path& path) override;
     Status setMode(const Path& path, uint32_t mode) override;
-    Result<std::unique_ptr<FileLock>> lock(const Path& path) override;
+    Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind) override;
 
     /// Counts one call; the errno to fail with, or 0. For the files it hands out.
     int nextCall();

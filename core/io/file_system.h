@@ -82,7 +82,7 @@ public:
     virtual Status checkUnchanged() const = 0;
 };
 
-/// A new file written by position. Never overwrites: it is created or opening fails with TargetExists.
+/// A file written by position: a new one (create()), or one that several processes write (openShared()).
 class WriteFile
 {
 public:
@@ -114,7 +114,9 @@ public:
     virtual Status close() = 0;
 };
 
-/// Holds an exclusive lock until it is destroyed; the kernel frees it when the process dies.
+enum class LockKind { Exclusive, Shared };
+
+/// Holds a lock until it is destroyed; the kernel frees it when the process dies.
 class FileLock
 {
 public:
@@ -146,7 +148,11 @@ public:
 
     /// A regular file only (links are followed; FIFOs, devices and directories are refused without blocking).
     virtual Result<std::unique_ptr<ReadFile>> openRead(const Path& path) = 0;
+    /// Never overwrites: TargetExists if something is there.
     virtual Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode = 0644) = 0;
+    /// For a file of which several processes write one range each, at the same time: keeps what is there;
+    /// creates the file if it is absent.
+    virtual Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode = 0644) = 0;
     /// Appends to an existing or new file, for the journal: data is on disk when it returns.
     virtual Status appendSynced(const Path& path, std::string_view text) = 0;
     /// A whole small file; LimitExceeded above `limitBytes`.
@@ -184,8 +190,9 @@ public:
     virtual Status exchange(const Path& a, const Path& b) = 0; ///< RENAME_EXCHANGE
     virtual Status syncDirectory(const Path& path) = 0;
     virtual Status setMode(const Path& path, uint32_t mode) = 0;
-    /// Busy when another process holds it. Creates the file.
-    virtual Result<std::unique_ptr<FileLock>> lock(const Path& path) = 0;
+    /// Busy when another process holds it, for a shared lock: exclusively. Creates the file. Null where the
+    /// file system has no such locks.
+    virtual Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind = LockKind::Exclusive) = 0;
 };
 
 /// The machine's own files. One instance for the process; thread-safe.

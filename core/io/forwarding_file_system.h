@@ -82,6 +82,10 @@ public:
     {
         return m_inner.create(path, mode);
     }
+    Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override
+    {
+        return m_inner.openShared(path, mode);
+    }
     Status appendSynced(const Path& path, std::string_view text) override
     {
         return m_inner.appendSynced(path, text);
@@ -114,7 +118,10 @@ public:
     Status exchange(const Path& a, const Path& b) override { return m_inner.exchange(a, b); }
     Status syncDirectory(const Path& path) override { return m_inner.syncDirectory(path); }
     Status setMode(const Path& path, uint32_t mode) override { return m_inner.setMode(path, mode); }
-    Result<std::unique_ptr<FileLock>> lock(const Path& path) override { return m_inner.lock(path); }
+    Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind) override
+    {
+        return m_inner.lock(path, kind);
+    }
 
 private:
     FileSystem& m_inner;

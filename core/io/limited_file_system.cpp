@@ -93,6 +93,12 @@ Result<std::unique_ptr<WriteFile>> LimitedFileSystem::create(const Path& path, u
     return std::unique_ptr<WriteFile>(std::make_unique<LimitedWriteFile>(std::move(file), m_limit));
 }
 
+Result<std::unique_ptr<WriteFile>> LimitedFileSystem::openShared(const Path& path, uint32_t mode)
+{
+    SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openShared(path, mode));
+    return std::unique_ptr<WriteFile>(std::make_unique<LimitedWriteFile>(std::move(file), m_limit));
+}
+
 Result<std::string> LimitedFileSystem::readSmall(const Path& path, uint64_t limitBytes)
 {
     Result<std::string> text = ForwardingFileSystem::readSmall(path, limitBytes);

@@ -40,6 +40,7 @@ public:
 
     Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override;
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override;
     Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override;
     [[nodiscard]] double secondsHeldBack() const override { return m_limit->secondsHeldBack(); }
 

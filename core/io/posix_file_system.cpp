@@ -96,12 +96,12 @@ public:
 
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override
     {
-        constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-        Descriptor descriptor(
-            retryInterrupted([&] { return ::open(path.c_str(), kFlags, static_cast<mode_t>(mode)); }));
-        if (!descriptor.isOpen())
-            return writeError("cannot create the file", path);
-        return makePosixWriteFile(std::move(descriptor), path);
+        return openWrite(path, O_EXCL, mode);
+    }
+
+    Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override
+    {
+        return openWrite(path, 0, mode);
     }
 
     Status appendSynced(const Path& path, std::string_view text) override
@@ -281,14 +281,17 @@ public:
         return check(::chmod(path.c_str(), static_cast<mode_t>(mode)), "cannot set the permissions", path);
     }
 
-    Result<std::unique_ptr<FileLock>> lock(const Path& path) override
+    Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind) override
     {
+        const int operation = (kind == LockKind::Shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
         constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
         for (;;) {
-            Descriptor descriptor(retryInterrupted([&] { return ::open(path.c_str(), kFlags, 0600); }));
+            Descriptor descriptor(retryInterrupted([&] { return ::open(path.c_str(), kFlags, 0666); }));
             if (!descriptor.isOpen())
                 return writeError("cannot open the lock", path);
-            if (retryInterrupted([&] { return ::flock(descriptor.get(), LOCK_EX | LOCK_NB); }) != 0) {
+            if (retryInterrupted([&] { return ::flock(descriptor.get(), operation); }) != 0) {
+                if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)
+                    return std::unique_ptr<FileLock>();
                 if (errno == EWOULDBLOCK)
                     return fail(ErrorCode::Busy, "another process is working on this target", path.string(),
                         "wait until it ends");
@@ -307,6 +310,16 @@ public:
     }
 
 private:
+    static Result<std::unique_ptr<WriteFile>> openWrite(const Path& path, int flags, uint32_t mode)
+    {
+        flags |= O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+        Descriptor descriptor(
+            retryInterrupted([&] { return ::open(path.c_str(), flags, static_cast<mode_t>(mode)); }));
+        if (!descriptor.isOpen())
+            return writeError("cannot create the file", path);
+        return makePosixWriteFile(std::move(descriptor), path);
+    }
+
     static Status check(int result, std::string what, const Path& path)
     {
         if (result != 0)

@@ -3,9 +3,14 @@
 
 namespace shardscope {
 
-ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
-    : m_claimed(tensors.size())
-    , m_sums(tensors.size())
+void SumBatch::clear()
+{
+    sums.clear();
+    tensors.clear();
+    offsets.clear();
+}
+
+TensorKeys::TensorKeys(const std::vector<PlanTensor>& tensors)
 {
     m_keys.reserve(tensors.size());
     m_itemBytes.reserve(tensors.size());
@@ -17,16 +22,36 @@ ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
     }
 }
 
-void ElementDigests::claim(
-    uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch)
+ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
+    : m_keys(tensors)
+    , m_claimed(tensors.size())
+    , m_sums(tensors.size())
 {
-    const uint32_t item = m_itemBytes[tensor];
+}
+
+void ElementDigests::claim(
+    uint32_t tensor, uint64_t firstElement, uint64_t offset, std::span<const uint8_t> bytes, SumBatch& batch)
+{
+    const uint32_t item = itemBytes(tensor);
     m_claimed.claim(
         tensor, firstElement, firstElement + bytes.size() / item, [&](uint64_t begin, uint64_t end) {
-            batch.sums.push_back({m_keys[tensor], item, m_orders[tensor], begin,
-                bytes.subspan((begin - firstElement) * item, (end - begin) * item), {}});
+            const uint64_t at = (begin - firstElement) * item;
+            batch.sums.push_back(m_keys.sumOf(tensor, begin, bytes.subspan(at, (end - begin) * item)));
             batch.tensors.push_back(tensor);
+            batch.offsets.push_back(offset + at);
         });
+}
+
+void ElementDigests::addSummed(uint32_t tensor, uint64_t first, uint64_t end, const Digest& digest,
+    std::vector<std::pair<uint64_t, uint64_t>>& partial)
+{
+    partial.clear();
+    m_claimed.claim(tensor, first, end, [&](uint64_t from, uint64_t to) { partial.emplace_back(from, to); });
+    if (partial.size() != 1 || partial[0] != std::pair(first, end))
+        return;
+    partial.clear();
+    const std::lock_guard lock(m_locks[tensor % kLocks]);
+    m_sums[tensor] += digest;
 }
 
 void ElementDigests::add(SumBatch& batch)
@@ -35,8 +60,7 @@ void ElementDigests::add(SumBatch& batch)
         const std::lock_guard lock(m_locks[batch.tensors[i] % kLocks]);
         m_sums[batch.tensors[i]] += batch.sums[i].digest;
     }
-    batch.sums.clear();
-    batch.tensors.clear();
+    batch.clear();
 }
 
 } // namespace shardscope

@@ -13,8 +13,17 @@ constexpr uint64_t kChunk = uint64_t{1} << 20;
 constexpr uint64_t kSmallChunk = uint64_t{256} << 10;
 /// One is filled, one is consumed, two wait: the two sides rarely block each other.
 constexpr size_t kBuffers = 4;
+/// Dirty bytes of all workers together.
+constexpr uint64_t kDirtyLimit = uint64_t{192} << 20;
+constexpr uint64_t kMinWindow = uint64_t{4} << 20;
+constexpr uint64_t kMaxWindow = uint64_t{32} << 20;
 
 } // namespace
+
+uint64_t MemoryPlan::writeBackWindow() const
+{
+    return std::clamp(kDirtyLimit / (2 * workers), kMinWindow, kMaxWindow);
+}
 
 MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files, bool readsBack)
 {

@@ -17,6 +17,9 @@ struct MemoryPlan {
     size_t chunkBytes = 0;
     /// One per worker, for the whole blocks around a chunk of a source that is read by direct I/O.
     [[nodiscard]] uint64_t coverBytes() const { return uint64_t{chunkBytes} + kPage; }
+    /// Write-back is started for every window of this size, so that the dirty bytes of all workers together,
+    /// which the last fsync and so a cancel has to wait for, stay bounded.
+    [[nodiscard]] uint64_t writeBackWindow() const;
     [[nodiscard]] uint64_t totalBytes() const
     {
         return uint64_t{workers} * ((buffersPerWorker + readBackBuffers) * chunkBytes + coverBytes());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/output_file.h"
 
+#include "core/engine/stream/chunk_writer.h"
 #include "core/plan/model/output_bytes.h"
 
 #include <optional>
@@ -8,9 +9,6 @@
 namespace shardscope {
 
 namespace {
-
-/// Smaller files are faster through the page cache.
-constexpr uint64_t kDirectFrom = uint64_t{4} << 20;
 
 /// Of the bytes of one output file, in order.
 class OutputDigest
@@ -129,33 +127,6 @@ private:
     io::Path m_unfinished;
     std::shared_ptr<ReadBack::File> m_file;
     size_t m_passed = 0;
-};
-
-/// Writes the chunks of one file in order, bounded in dirty bytes.
-class ChunkWriter
-{
-public:
-    ChunkWriter(io::WriteFile& file, uint64_t windowBytes)
-        : m_file(file)
-        , m_windowBytes(windowBytes)
-    {
-    }
-
-    Status write(uint64_t offset, std::span<const uint8_t> chunk)
-    {
-        SHARDSCOPE_CHECK(m_file.writeAt(offset, chunk));
-        const uint64_t end = offset + chunk.size();
-        if (end - m_windowBegin < m_windowBytes)
-            return {};
-        SHARDSCOPE_CHECK(m_file.startWriteBack(m_windowBegin, end - m_windowBegin));
-        m_windowBegin = end;
-        return {};
-    }
-
-private:
-    io::WriteFile& m_file;
-    uint64_t m_windowBytes;
-    uint64_t m_windowBegin = 0;
 };
 
 Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const OutputTask& task,

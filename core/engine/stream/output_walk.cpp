@@ -3,7 +3,6 @@
 
 #include "core/engine/stream/gathered_rows.h"
 #include "core/io/crc32.h"
-#include "core/plan/model/output_bytes.h"
 #include "core/tensor/convert.h"
 
 #include <algorithm>
@@ -13,19 +12,12 @@ namespace shardscope {
 
 namespace {
 
-/// Segments are split at multiples of this from their own start, so that no element is split: the largest
-/// element's size.
+/// The largest element's size.
 constexpr size_t kSplitAlignment = 16;
 /// Limits the list of pieces when segments are tiny.
 constexpr size_t kMaxPieces = 4096;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
-
-tl::unexpected<Error> planBug(const std::string& what, const OutputFile& file)
-{
-    return fail(ErrorCode::Internal, "the plan is inconsistent: " + what, file.path,
-        "this is a defect of the program; no output was published");
-}
 
 } // namespace
 
@@ -38,96 +30,77 @@ OutputWalk::OutputWalk(
 {
 }
 
-Result<std::vector<WrittenRecord>> OutputWalk::run(uint64_t fileBytes)
+tl::unexpected<Error> OutputWalk::planBug(const std::string& what) const
 {
-    if (m_file.torchArchive)
-        return runArchive(fileBytes);
-    uint64_t bytes = 0;
-    for (const OutputRecord& record : m_file.records)
-        bytes += record.bytes;
-    if (bytes != fileBytes)
-        return planBug(
-            "a plain file of " + std::to_string(bytes) + " bytes was planned as " + std::to_string(fileBytes),
-            m_file);
-    for (const OutputRecord& record : m_file.records) {
-        uint32_t crc = 0; // plain files have none
-        SHARDSCOPE_CHECK(pourRecord(record, crc));
-    }
-    SHARDSCOPE_CHECK(m_sink.finish());
-    return std::vector<WrittenRecord>{};
+    return fail(ErrorCode::Internal, "the plan is inconsistent: " + what, m_file.path,
+        "this is a defect of the program; no output was published");
 }
 
-Result<std::vector<WrittenRecord>> OutputWalk::runArchive(uint64_t fileBytes)
+ByteRange OutputWalk::inWindow(uint64_t bytes) const
 {
-    SHARDSCOPE_TRY(const ZipLayout layout, archiveLayout(m_file));
-    if (layout.totalBytes() != fileBytes)
-        return planBug("an archive of " + std::to_string(layout.totalBytes()) + " bytes was planned as "
-                + std::to_string(fileBytes),
-            m_file);
-    std::vector<uint32_t> crcs(m_file.records.size());
-    for (uint32_t i = 0; i < crcs.size(); ++i) {
-        const OutputRecord& record = m_file.records[i];
-        SHARDSCOPE_CHECK(pourText(layout.localHeader(i), nullptr));
-        if (record.content == OutputRecord::Content::SerializationId) {
-            if (i + 1 != crcs.size())
-                return planBug("the serialization id is not the last record", m_file);
-            std::vector<ZipRecordSpec> others = layout.records();
-            std::vector<uint32_t> otherCrcs = crcs;
-            others.pop_back();
-            otherCrcs.pop_back();
-            OutputRecord text = record;
-            text.literal = serializationId(others, otherCrcs);
-            text.content = OutputRecord::Content::Literal;
-            SHARDSCOPE_CHECK(pourRecord(text, crcs[i]));
-        } else {
-            SHARDSCOPE_CHECK(pourRecord(record, crcs[i]));
-        }
-        SHARDSCOPE_CHECK(pourText(layout.dataDescriptor(i, crcs[i]), nullptr));
-    }
-    SHARDSCOPE_CHECK(pourText(layout.directory(crcs), nullptr));
-    SHARDSCOPE_CHECK(m_sink.finish());
-    std::vector<WrittenRecord> out;
-    out.reserve(crcs.size());
-    for (size_t i = 0; i < crcs.size(); ++i)
-        out.push_back({m_file.records[i].name, m_file.records[i].bytes, crcs[i]});
-    return out;
+    const uint64_t begin = std::clamp(m_window.begin, m_at, m_at + bytes);
+    const uint64_t end = std::clamp(m_window.end, begin, m_at + bytes);
+    return {begin - m_at, end - m_at};
 }
 
 Status OutputWalk::pourText(std::string_view text, uint32_t* crc)
 {
+    const ByteRange part = inWindow(text.size());
+    const uint64_t end = m_at + text.size();
+    text = text.substr(part.begin, part.end - part.begin);
+    m_at += part.begin;
     while (!text.empty()) {
         SHARDSCOPE_TRY(const std::span<uint8_t> room, m_sink.room(1));
         const size_t count = std::min(room.size(), text.size());
         if (m_finished)
-            SHARDSCOPE_CHECK(m_finished->readAt(m_sink.offset(), room.first(count)));
+            SHARDSCOPE_CHECK(m_finished->readAt(m_at, room.first(count)));
         else
             std::memcpy(room.data(), text.data(), count);
         if (crc)
             *crc = io::crc32(*crc, room.first(count));
         m_sink.filled(count);
+        m_at += count;
         text.remove_prefix(count);
     }
+    m_at = end;
     return {};
 }
 
-Status OutputWalk::pourRecord(const OutputRecord& record, uint32_t& crc)
+Status OutputWalk::pourRecord(const OutputRecord& record, uint32_t index, RecordCrcs* crcs)
 {
-    if (record.content == OutputRecord::Content::Segments)
-        return pourSegments(record, crc);
-    if (record.literal.size() != record.bytes)
-        return planBug("record '" + record.name + "' does not have the planned bytes", m_file);
-    return pourText(record.literal, &crc);
+    const ByteRange part = inWindow(record.bytes);
+    const uint64_t end = m_at + record.bytes;
+    const bool isPoured = part.begin < part.end || record.bytes == 0;
+    if (isPoured) {
+        RecordPart sum{index, part, 0, m_at + part.begin};
+        if (record.content == OutputRecord::Content::Segments) {
+            SHARDSCOPE_CHECK(pourSegments(record, part, sum.crc32));
+        } else {
+            if (record.literal.size() != record.bytes)
+                return planBug("record '" + record.name + "' does not have the planned bytes");
+            SHARDSCOPE_CHECK(pourText(record.literal, &sum.crc32));
+        }
+        if (crcs && record.bytes > 0) {
+            crcs->add(sum);
+            m_walked.parts.push_back(sum);
+        }
+    }
+    m_at = end;
+    return {};
 }
 
-Status OutputWalk::pourSegments(const OutputRecord& record, uint32_t& crc)
+Status OutputWalk::pourSegments(const OutputRecord& record, ByteRange range, uint32_t& crc)
 {
     const std::unique_ptr<SegmentCursor> cursor = record.cursor();
     m_segment = {};
-    uint64_t total = 0;
-    while (total <= record.bytes) {
+    SHARDSCOPE_CHECK(skipTo(*cursor, range.begin));
+    m_at += range.begin;
+    uint64_t total = range.begin;
+    while (total < range.end) {
         SHARDSCOPE_CHECK(m_context.halt.poll());
         SHARDSCOPE_TRY(const std::span<uint8_t> room, m_sink.room(kSplitAlignment));
-        SHARDSCOPE_TRY(const size_t count, gather(*cursor, room.size()));
+        SHARDSCOPE_TRY(
+            const size_t count, gather(*cursor, std::min<uint64_t>(room.size(), range.end - total)));
         if (count == 0)
             break;
         claim(room.first(count));
@@ -135,11 +108,55 @@ Status OutputWalk::pourSegments(const OutputRecord& record, uint32_t& crc)
         compute();
         SHARDSCOPE_CHECK(sum(room.first(count), crc));
         m_sink.filled(count);
+        m_at += count;
         total += count;
     }
-    if (total != record.bytes)
-        return planBug("the segments of record '" + record.name + "' do not add up to its size", m_file);
+    const bool isLonger = range.end == record.bytes
+        && (m_segment.bytes > 0 || (total == range.end && cursor->next(m_segment)));
+    if (total != range.end || isLonger)
+        return planBug("the segments of record '" + record.name + "' do not add up to its size");
     return {};
+}
+
+Status OutputWalk::skipTo(SegmentCursor& cursor, uint64_t offset)
+{
+    while (offset > 0) {
+        if (!cursor.next(m_segment))
+            return planBug("the segments of a record end too early");
+        SHARDSCOPE_CHECK(checkSegment(m_segment));
+        if (m_segment.bytes > offset && offset % elementBytes() != 0)
+            return planBug("a part of the file splits an element");
+        const uint64_t skipped = std::min(offset, m_segment.bytes);
+        advance(skipped);
+        offset -= skipped;
+    }
+    return {};
+}
+
+uint64_t OutputWalk::elementBytes(const Segment& segment, uint64_t itemBytes)
+{
+    const bool isTyped = segment.isConverted() || segment.isGathered();
+    return std::max<uint64_t>(
+        segment.tensor == Segment::kNoTensor ? 1 : itemBytes, isTyped ? itemSize(segment.outputType) : 1);
+}
+
+uint64_t OutputWalk::elementBytes() const
+{
+    const bool hasTensor = m_segment.tensor != Segment::kNoTensor;
+    return elementBytes(m_segment, hasTensor ? m_context.digests.itemBytes(m_segment.tensor) : 1);
+}
+
+/// Moves the begin of m_segment.
+void OutputWalk::advance(uint64_t bytes)
+{
+    Segment skipped = m_segment;
+    skipped.bytes = bytes;
+    m_segment.sourceOffset += m_segment.isGathered()
+        ? bytes / itemSize(m_segment.outputType) * m_segment.sourceStep * itemSize(m_segment.sourceType)
+        : skipped.sourceBytes();
+    m_segment.bytes -= bytes;
+    if (m_segment.tensor != Segment::kNoTensor)
+        m_segment.firstElement += bytes / m_context.digests.itemBytes(m_segment.tensor);
 }
 
 Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
@@ -156,19 +173,14 @@ Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
         }
         uint64_t count = std::min<uint64_t>(m_segment.bytes, roomBytes - used);
         if (count < m_segment.bytes)
-            count -= count % kSplitAlignment;
+            count -= count % elementBytes();
         if (count == 0)
             break;
         Piece piece{m_segment, used};
         piece.segment.bytes = count;
         m_pieces.push_back(piece);
         used += count;
-        m_segment.sourceOffset += piece.segment.isGathered()
-            ? count / itemSize(m_segment.outputType) * m_segment.sourceStep * itemSize(m_segment.sourceType)
-            : piece.segment.sourceBytes();
-        m_segment.bytes -= count;
-        if (m_segment.tensor != Segment::kNoTensor)
-            m_segment.firstElement += count / m_context.digests.itemBytes(m_segment.tensor);
+        advance(count);
     }
     return used;
 }
@@ -176,34 +188,34 @@ Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
 Status OutputWalk::checkSegment(const Segment& segment) const
 {
     if (segment.bytes == 0)
-        return planBug("a segment without bytes", m_file);
+        return planBug("a segment without bytes");
     if (segment.tensor != Segment::kNoTensor) {
         if (segment.tensor >= m_context.plan.tensors().size())
-            return planBug("a segment of a tensor that is not planned", m_file);
+            return planBug("a segment of a tensor that is not planned");
         const uint64_t elements = m_context.plan.tensors()[segment.tensor].elements;
         const uint64_t item = m_context.digests.itemBytes(segment.tensor);
         if (segment.bytes % item != 0 || segment.firstElement > elements
             || segment.bytes / item > elements - segment.firstElement)
-            return planBug("a segment splits an element or leaves its tensor", m_file);
+            return planBug("a segment splits an element or leaves its tensor");
     }
     if (segment.source == Segment::kZero)
         return {};
     const auto& sources = m_context.plan.sources();
     if (segment.source >= sources.size() || segment.record >= sources[segment.source].records.size())
-        return planBug("a segment of a record that does not exist", m_file);
+        return planBug("a segment of a record that does not exist");
     const ZipRecord& record = sources[segment.source].records[segment.record];
     if (segment.isConverted()
         && (!canConvert(segment.sourceType, segment.outputType)
             || segment.bytes % itemSize(segment.outputType) != 0))
-        return planBug("a segment that cannot be converted", m_file);
+        return planBug("a segment that cannot be converted");
     if (segment.isGathered()
         && (segment.tensor == Segment::kNoTensor || itemSize(segment.sourceType) == 0
             || m_context.plan.tensors()[segment.tensor].elements % segment.sourceStep != 0))
-        return planBug("a gathered segment that belongs to no matrix", m_file);
+        return planBug("a gathered segment that belongs to no matrix");
     if (record.deflated || record.damaged || segment.sourceOffset < record.payloadOffset
         || segment.sourceBytes() > record.bytes
         || segment.sourceOffset - record.payloadOffset > record.bytes - segment.sourceBytes())
-        return planBug("a segment leaves its record, or the record cannot be copied from", m_file);
+        return planBug("a segment leaves its record, or the record cannot be copied from");
     return {};
 }
 
@@ -227,7 +239,7 @@ void OutputWalk::claim(std::span<const uint8_t> room)
 {
     for (const Piece& piece : m_pieces) {
         if (piece.segment.tensor != Segment::kNoTensor)
-            m_context.digests.claim(piece.segment.tensor, piece.segment.firstElement,
+            m_context.digests.claim(piece.segment.tensor, piece.segment.firstElement, m_at + piece.at,
                 room.subspan(piece.at, piece.segment.bytes), m_sums);
     }
 }
@@ -235,7 +247,7 @@ void OutputWalk::claim(std::span<const uint8_t> room)
 Status OutputWalk::load(std::span<uint8_t> room)
 {
     const StageTimer timer(m_context.times, Stage::Reading);
-    return m_finished ? m_finished->readAt(m_sink.offset(), room) : loadSources(room);
+    return m_finished ? m_finished->readAt(m_at, room) : loadSources(room);
 }
 
 Status OutputWalk::loadSources(std::span<uint8_t> room)

@@ -8,8 +8,10 @@
 #include "core/engine/stream/source_pool.h"
 #include "core/engine/stream/stage_times.h"
 #include "core/plan/model/write_plan.h"
+#include "core/torchfile/zip/zip_layout.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,11 +29,38 @@ struct WrittenRecord {
 struct WalkContext {
     const WritePlan& plan;
     SourcePool& sources;
-    SourceCrcs& crcs;
-    ElementDigests& digests;
+    SourceSums& crcs;
+    ElementSums& digests;
     const ComputeBackend& backend;
     StageTimes& times;
     const Halt& halt;
+};
+
+/// The CRC of a part of one record's payload.
+struct RecordPart {
+    uint32_t record = 0;
+    ByteRange range; ///< of the payload
+    uint32_t crc32 = 0;
+    uint64_t offset = 0; ///< of its first byte in the file
+};
+
+/// The CRCs of a file's records, for the bytes that depend on them: data descriptors, serialization id and
+/// directory. Other walks of the same file may add parts at the same time.
+class RecordCrcs
+{
+public:
+    virtual ~RecordCrcs() = default;
+    virtual void add(const RecordPart& part) = 0;
+    /// These bytes of the file are late: no part will be added for them.
+    virtual void addLate(ByteRange range) = 0;
+    /// Of the whole payload. Waits for parts that other walks will add; none if some part will not be added.
+    virtual Result<std::optional<uint32_t>> whole(uint32_t record) = 0;
+};
+
+/// What a walk of a part of a file results in.
+struct WalkedWindow {
+    std::vector<RecordPart> parts; ///< of the payloads, ascending
+    std::vector<ByteRange> late; ///< bytes of the file written as zeros: they depend on unknown CRCs
 };
 
 /// Generates the bytes of one output file in order and writes them to a sink. Also sums CRCs of source and
@@ -47,6 +76,11 @@ public:
 
     /// The records of the file, empty for a plain one. Internal if the recipe does not result in `fileBytes`.
     Result<std::vector<WrittenRecord>> run(uint64_t fileBytes);
+    /// Only the bytes of `window`, whose ends do not split an element (elementBytes()).
+    Result<WalkedWindow> runWindow(uint64_t fileBytes, ByteRange window, RecordCrcs& crcs);
+
+    /// A segment can be split at multiples of this from its start. `itemBytes`: of an element of its tensor.
+    static uint64_t elementBytes(const Segment& segment, uint64_t itemBytes);
 
 private:
     /// The part of a segment in the current room.
@@ -55,10 +89,29 @@ private:
         size_t at = 0; ///< in the room
     };
 
-    Result<std::vector<WrittenRecord>> runArchive(uint64_t fileBytes);
+    [[nodiscard]] tl::unexpected<Error> planBug(const std::string& what) const;
+    Status walkPlain(uint64_t fileBytes);
+    Status walkArchive(uint64_t fileBytes, RecordCrcs& crcs);
+    Status pourArchived(const ZipLayout& layout, uint32_t index, RecordCrcs& crcs);
+    Status pourDirectory(const ZipLayout& layout, RecordCrcs& crcs);
+    /// The CRCs of records [0, count); none if one of them is unknown.
+    static Result<std::optional<std::vector<uint32_t>>> crcsOf(uint32_t count, RecordCrcs& crcs);
+    [[nodiscard]] bool isInWindow(uint64_t begin, uint64_t bytes) const
+    {
+        return begin < m_window.end && begin + bytes > m_window.begin;
+    }
+    /// The part of the next `bytes` of the file that is in the window, from the first of them.
+    [[nodiscard]] ByteRange inWindow(uint64_t bytes) const;
+    /// Zeros for bytes that depend on unknown CRCs.
+    Status pourLate(uint64_t bytes, RecordCrcs& crcs);
     Status pourText(std::string_view text, uint32_t* crc);
-    Status pourRecord(const OutputRecord& record, uint32_t& crc);
-    Status pourSegments(const OutputRecord& record, uint32_t& crc);
+    /// What is in the window, with its CRC; `index` is that of the record.
+    Status pourRecord(const OutputRecord& record, uint32_t index, RecordCrcs* crcs);
+    Status pourSegments(const OutputRecord& record, ByteRange range, uint32_t& crc);
+    void advance(uint64_t bytes);
+    [[nodiscard]] uint64_t elementBytes() const; ///< of m_segment
+    /// Leaves the cursor where byte `offset` of the record is next.
+    Status skipTo(SegmentCursor& cursor, uint64_t offset);
     /// Fills m_pieces with the segments that fit in `roomBytes`. Returns their bytes, 0 at the end of the
     /// record.
     Result<size_t> gather(SegmentCursor& cursor, size_t roomBytes);
@@ -85,6 +138,9 @@ private:
     const OutputFile& m_file;
     ChunkSink& m_sink;
     const io::ReadFile* m_finished;
+    ByteRange m_window;
+    uint64_t m_at = 0; ///< in the file: of the next byte
+    WalkedWindow m_walked;
     std::vector<Piece> m_pieces;
     Segment m_segment; ///< the rest of the cursor's last segment
     std::vector<ByteRange> m_unclaimed;

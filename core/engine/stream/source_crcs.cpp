@@ -7,6 +7,15 @@
 
 namespace shardscope {
 
+Status checkSavedCrc(const PlanSource& source, uint32_t record, uint32_t crc)
+{
+    if (crc == source.records[record].crc32)
+        return {};
+    return fail(ErrorCode::Damaged,
+        "the bytes of record '" + source.records[record].name + "' do not match their saved checksum",
+        source.path.string(), "restore the file from a copy; no output was published");
+}
+
 SourceCrcs::SourceCrcs(const std::vector<PlanSource>& sources)
     : m_sources(sources)
 {
@@ -73,18 +82,8 @@ Status SourceCrcs::complete(uint32_t source, uint32_t record, ByteRange range, u
         }
     }
     if (piece->first == 0 && piece->second.end == m_sources[source].records[record].bytes)
-        return checkRecord(source, record, piece->second.crc);
+        return checkSavedCrc(m_sources[source], record, piece->second.crc);
     return {};
-}
-
-Status SourceCrcs::checkRecord(uint32_t source, uint32_t record, uint32_t crc) const
-{
-    const PlanSource& file = m_sources[source];
-    if (crc == file.records[record].crc32)
-        return {};
-    return fail(ErrorCode::Damaged,
-        "the bytes of record '" + file.records[record].name + "' do not match their saved checksum",
-        file.path.string(), "restore the file from a copy; no output was published");
 }
 
 std::vector<SourceCrcs::Gap> SourceCrcs::gaps() const

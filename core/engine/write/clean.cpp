@@ -32,6 +32,17 @@ bool isHalfPublished(io::FileSystem& files, const io::Path& folder, const Unfini
     return !journal || parseJournal(*journal).seal.has_value();
 }
 
+/// Whether another process works in the folder, or on a part of it. `isLocked` as in Lease::take().
+bool isLeased(io::FileSystem& files, const io::Path& folder, bool isLocked)
+{
+    if (!Lease::holder(files, folder, isLocked).empty())
+        return true;
+    const auto parts = files.list(folder / "parts");
+    return parts && std::ranges::any_of(*parts, [&](const io::DirectoryEntry& part) {
+        return !Lease::holder(files, folder / "parts" / part.name, isLocked).empty();
+    });
+}
+
 bool isRunning(io::FileSystem& files, int64_t process)
 {
     return files.stat("/proc/" + std::to_string(process)).has_value();
@@ -49,7 +60,7 @@ Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntr
 {
     const auto lock = files.lock(entry.work.path / "lock");
     const bool isBusy = !lock && lock.error().code == ErrorCode::Busy;
-    if (isBusy || (lock && !Lease::holder(files, entry.work.path).empty())) {
+    if (isBusy || (lock && isLeased(files, entry.work.path, *lock != nullptr))) {
         entry.state = CleanEntry::State::InUse;
         return {};
     }
@@ -81,7 +92,9 @@ bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
     if (!hasEntry(files, workFolder, "lock"))
         return false; // locking would create the file
     const auto lock = files.lock(workFolder / "lock");
-    return (!lock && lock.error().code == ErrorCode::Busy) || !Lease::holder(files, workFolder).empty();
+    if (!lock && lock.error().code == ErrorCode::Busy)
+        return true;
+    return isLeased(files, workFolder, lock && *lock);
 }
 
 Result<std::vector<CleanEntry>> cleanFolder(

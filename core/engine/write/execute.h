@@ -6,6 +6,7 @@
 // core/engine/skeleton and core/report/answers include it. Start with execute().
 
 #include "core/base/job_context.h"
+#include "core/engine/parts/part_ranges.h"
 #include "core/engine/stream/stage_times.h"
 #include "core/engine/write/lease.h"
 #include "core/plan/model/write_plan.h"
@@ -32,6 +33,9 @@ struct ExecuteOptions {
     bool restart = false; ///< discard an interrupted work folder
     ComputeChoice compute; ///< the device for the arithmetic
     LeaseOptions lease = {}; ///< of the work folder
+    /// Only combines what parts have written (part_run.h). Refused, with their numbers, if some are missing.
+    bool finish = false;
+    PieceSizes pieces = {}; ///< of jobs in parts
 };
 
 struct ExecuteReport {
@@ -78,6 +82,8 @@ struct ExecuteReport {
 /// that pass its CRC is checked and digests of its elements are computed. Cancelled keeps the work folder, so
 /// that the same call continues. With verification, everything is read back from the device while other parts
 /// are written (read_back.h); afterwards the result is opened, and its structure is compared with the plan.
+///
+/// A job that was begun in parts is completed: what they have not written is written now.
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 

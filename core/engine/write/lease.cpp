@@ -106,10 +106,10 @@ std::string headerOf(const LeaseOptions& options)
 /// False if another process was faster.
 Result<bool> create(io::FileSystem& files, const io::Path& folder, uint64_t number, std::string_view text)
 {
-    if (const auto made = files.makeDirectory(folder / kLeaseFolder, 0700);
+    if (const auto made = files.makeDirectory(folder / kLeaseFolder, 0777);
         !made && made.error().code != ErrorCode::TargetExists)
         return forward(made.error());
-    auto file = files.create(folder / kLeaseFolder / std::to_string(number), 0600);
+    auto file = files.create(folder / kLeaseFolder / std::to_string(number), 0666);
     if (!file && file.error().code == ErrorCode::TargetExists)
         return false;
     if (!file)
@@ -153,6 +153,25 @@ Status waitForExpiry(io::FileSystem& files, const io::Path& folder, const Seen& 
     return {};
 }
 
+/// The number of the next lease, once the current one is free.
+Result<uint64_t> freeNumber(
+    io::FileSystem& files, const io::Path& folder, bool isLocked, const LeaseOptions& own, JobContext& job)
+{
+    std::optional<Seen> watched; ///< seen not to grow for the whole time
+    for (;;) {
+        SHARDSCOPE_CHECK(job.poll());
+        SHARDSCOPE_TRY(const auto seen, current(files, folder));
+        if (!seen)
+            return 1;
+        if (seen->isGivenBack() || seen == watched || (isLocked && seen->machine() == own.machine))
+            return seen->number + 1;
+        // One that names nobody was created a moment ago, or its process died in that moment.
+        const auto time = seen->text.empty() ? std::min(kMoment, own.expiry) : own.expiry;
+        SHARDSCOPE_CHECK(waitForExpiry(files, folder, *seen, time, job));
+        watched = seen;
+    }
+}
+
 } // namespace
 
 Lease::Lease(io::FileSystem& files, const io::Path& folder, uint64_t number, std::string header,
@@ -171,24 +190,19 @@ Result<std::unique_ptr<Lease>> Lease::take(io::FileSystem& files, const io::Path
 {
     const LeaseOptions own = completed(options);
     const std::string header = headerOf(own);
-    std::optional<Seen> watched; ///< seen not to grow for the whole time
     for (;;) {
-        SHARDSCOPE_CHECK(job.poll());
-        SHARDSCOPE_TRY(const auto seen, current(files, folder));
-        const bool isFree
-            = !seen || seen->isGivenBack() || seen == watched || (isLocked && seen->machine() == own.machine);
-        if (!isFree) {
-            // One that names nobody was created a moment ago, or its process died in that moment.
-            const auto time = seen->text.empty() ? std::min(kMoment, own.expiry) : own.expiry;
-            SHARDSCOPE_CHECK(waitForExpiry(files, folder, *seen, time, job));
-            watched = seen;
-            continue;
-        }
-        const uint64_t number = seen ? seen->number + 1 : 1;
+        SHARDSCOPE_TRY(const uint64_t number, freeNumber(files, folder, isLocked, own, job));
         SHARDSCOPE_TRY(const bool made, create(files, folder, number, header));
         if (made)
             return std::unique_ptr<Lease>(new Lease(files, folder, number, header, own.renewal));
     }
+}
+
+Status Lease::waitUntilFree(io::FileSystem& files, const io::Path& folder, bool isLocked,
+    const LeaseOptions& options, JobContext& job)
+{
+    SHARDSCOPE_CHECK(freeNumber(files, folder, isLocked, completed(options), job));
+    return {};
 }
 
 Lease::~Lease()
@@ -241,10 +255,12 @@ Status Lease::check() const
         "this one was stopped for too long, or could not reach the file system");
 }
 
-std::string Lease::holder(io::FileSystem& files, const io::Path& folder, const LeaseOptions& options)
+std::string Lease::holder(
+    io::FileSystem& files, const io::Path& folder, bool isLocked, const LeaseOptions& options)
 {
     const auto seen = current(files, folder);
-    if (!seen || !*seen || (*seen)->isGivenBack() || (*seen)->machine() == completed(options).machine)
+    if (!seen || !*seen || (*seen)->isGivenBack()
+        || (isLocked && (*seen)->machine() == completed(options).machine))
         return {};
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto age = now - std::chrono::nanoseconds((*seen)->modifiedNs);

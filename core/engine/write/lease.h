@@ -37,6 +37,9 @@ public:
     /// Busy if the holder lives; Cancelled.
     static Result<std::unique_ptr<Lease>> take(io::FileSystem& files, const io::Path& folder, bool isLocked,
         const LeaseOptions& options, JobContext& job);
+    /// Waits until nobody has the lease of a folder, as take() does. Busy if its holder lives; Cancelled.
+    static Status waitUntilFree(io::FileSystem& files, const io::Path& folder, bool isLocked,
+        const LeaseOptions& options, JobContext& job);
     /// Gives it back.
     ~Lease();
     Lease(const Lease&) = delete;
@@ -47,10 +50,10 @@ public:
     /// Writes nothing any more: the folder is about to be removed.
     void forget();
 
-    /// The host that holds a folder's lease, as far as one look can tell: not this machine, not given back,
-    /// and renewed in the last minutes by the clock of this one. Empty: nobody.
+    /// The host that holds a folder's lease, as far as one look can tell: not given back, and renewed in the
+    /// last minutes by the clock of this machine. `isLocked` as in take(). Empty: nobody.
     static std::string holder(
-        io::FileSystem& files, const io::Path& folder, const LeaseOptions& options = {});
+        io::FileSystem& files, const io::Path& folder, bool isLocked, const LeaseOptions& options = {});
 
 private:
     Lease(io::FileSystem& files, const io::Path& folder, uint64_t number, std::string header,

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/write/output_builder.h"
 
-#include "core/base/text.h"
+#include "core/engine/stream/source_check.h"
 #include "core/engine/verify/verify_files.h"
 #include "core/engine/write/preflight.h"
-#include "core/io/crc32.h"
-#include "core/plan/model/output_bytes.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 namespace shardscope {
-
-namespace {
-
-/// Dirty bytes of all workers together: the maximum that the last fsync, and so a cancel, has to wait for.
-constexpr uint64_t kDirtyLimit = uint64_t{192} << 20;
-constexpr uint64_t kMinWindow = uint64_t{4} << 20;
-constexpr uint64_t kMaxWindow = uint64_t{32} << 20;
-
-} // namespace
 
 OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
     const BuildResources& resources, JobContext& job)
@@ -68,7 +56,7 @@ OutputFileSettings OutputBuilder::settings(ReadBack* readBack) const
     out.sha256 = m_sha256;
     out.threaded = m_memory.buffersPerWorker > 1;
     out.mayGetName = [this] { return m_work.checkHeld(); };
-    out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kMinWindow, kMaxWindow);
+    out.windowBytes = m_memory.writeBackWindow();
     return out;
 }
 
@@ -206,13 +194,13 @@ Status OutputBuilder::write()
               return m_work.recordFinished(*m_written[index]);
           });
     if (written)
-        written = writeRunFolderFiles(readBack.get());
+        written = writeRunFolderFiles(m_files, context, m_work, m_buffers[0], settings(readBack.get()));
     written = endOf(readBack.get(), std::move(written));
     m_isReadBack.assign(m_written.size(), false);
     for (const size_t index : indices)
         m_isReadBack[index] = m_readsBack;
     if (!written && written.error().code == ErrorCode::NoSpace)
-        return forward(withMissingBytes(std::move(written).error()));
+        return forward(withMissingBytes(m_files, m_work.path(), spaceMissing(), std::move(written).error()));
     return written;
 }
 
@@ -237,63 +225,9 @@ Status OutputBuilder::endOf(ReadBack* readBack, Status written)
     return written;
 }
 
-Status OutputBuilder::writeRunFolderFiles(ReadBack* readBack)
-{
-    Halt halt(m_job);
-    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
-    for (const OutputFile& file : m_plan.runFolderFiles()) {
-        SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
-        SHARDSCOPE_TRY([[maybe_unused]] const auto written,
-            writeOutputFile(m_files, context, {file, bytes, m_work.runFilesFolder() / file.path},
-                m_buffers[0], settings(readBack)));
-    }
-    return {};
-}
-
-Error OutputBuilder::withMissingBytes(Error error)
-{
-    const uint64_t needed = spaceMissing();
-    const auto space = m_files.space(m_work.path());
-    if (space && space->freeBytes < needed)
-        error.message += "; " + formatCount(needed) + " more bytes are needed, "
-            + formatCount(space->freeBytes) + " are free, " + formatCount(needed - space->freeBytes) + " ("
-            + formatBytes(needed - space->freeBytes) + ") are missing";
-    error.hint = "free some space there and run the same command again; finished files are kept";
-    return error;
-}
-
 Status OutputBuilder::checkSources()
 {
-    const auto gaps = m_crcs->gaps();
-    const uint64_t bytes = std::accumulate(gaps.begin(), gaps.end(), uint64_t{0},
-        [](uint64_t sum, const auto& gap) { return sum + gap.range.end - gap.range.begin; });
-    m_job.beginPhase("checking the source", bytes);
-    Halt halt(m_job);
-    SHARDSCOPE_CHECK(runWorkers(gaps.size(), m_memory.workers, halt,
-        [&](size_t worker, size_t item) { return readGap(gaps[item], m_buffers[worker]); }));
-    return m_sources.checkUnchanged();
-}
-
-Status OutputBuilder::readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers)
-{
-    SHARDSCOPE_TRY(const auto file, m_sources.open(gap.source));
-    const uint64_t payload = m_plan.sources()[gap.source].records[gap.record].payloadOffset;
-    std::vector<ByteRange> unclaimed;
-    m_crcs->claim(gap.source, gap.record, gap.range, unclaimed);
-    for (const ByteRange& range : unclaimed) {
-        uint32_t crc = 0;
-        for (uint64_t at = range.begin; at < range.end;) {
-            SHARDSCOPE_CHECK(m_job.poll());
-            const std::span<uint8_t> chunk(
-                buffers.at(0), std::min<uint64_t>(buffers.bytes(), range.end - at));
-            SHARDSCOPE_CHECK(file->readAt(payload + at, chunk));
-            crc = io::crc32(crc, chunk);
-            at += chunk.size();
-            m_job.advance(chunk.size());
-        }
-        SHARDSCOPE_CHECK(m_crcs->complete(gap.source, gap.record, range, crc));
-    }
-    return {};
+    return SourceCheck{m_plan, m_sources, *m_crcs, m_buffers, m_job}.readRest();
 }
 
 Status OutputBuilder::verify(const OutputModel* model)

@@ -2,14 +2,15 @@
 #include "core/engine/write/run_plan.h"
 
 #include "core/base/parallel.h"
-#include "core/base/text.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/stream/manifest.h"
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/write/export_publish.h"
 #include "core/engine/write/output_builder.h"
+#include "core/engine/write/parts_builder.h"
 #include "core/engine/write/preflight.h"
+#include "core/engine/write/work_place.h"
 #include "core/io/sha256.h"
 
 #include <sys/resource.h>
@@ -64,15 +65,14 @@ public:
     Result<ExecuteReport> run();
 
 private:
-    Status findWorkPlace();
     Result<bool> finishedBefore();
     Result<bool> holdsSealedManifest();
     void reuseSealed(const JournalSeal& seal);
     Status prepareAndBuild();
     Status refuseExistingTarget();
     Status build();
-    Status buildIn(OutputBuilder& builder);
-    Status seal(OutputBuilder& builder);
+    Status buildIn(OutputBuild& build);
+    Status seal(OutputBuild& build);
     Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
     Status commit();
     Status commitTag();
@@ -88,8 +88,7 @@ private:
     const ExecuteHooks& m_hooks;
     JobContext& m_job;
     io::Path m_target;
-    /// The parent of the work folder: the destination, or the target of an export if it exists.
-    io::Path m_workPlace;
+    io::Path m_workPlace; ///< the parent of the work folder
     bool m_targetThere = false;
     bool m_isPublishing = false; ///< an interrupted run began to move files into the target
     std::vector<io::Path> m_madeFolders; ///< created by this run, the deepest first
@@ -105,11 +104,8 @@ Result<ExecuteReport> Execution::run()
     const double heldBackAtStart = m_files.secondsHeldBack();
     m_report.output = m_target;
     SHARDSCOPE_CHECK(m_job.poll());
-    SHARDSCOPE_CHECK(checkPlanNames(m_plan));
-    if (m_options.memoryLimitBytes < MemoryPlan::kMin)
-        return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kMin));
-    SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
-    SHARDSCOPE_CHECK(findWorkPlace());
+    SHARDSCOPE_CHECK(checkJob(m_files, m_plan, m_options));
+    SHARDSCOPE_TRY(m_workPlace, workPlaceOf(m_files, m_plan, m_options.destination));
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     SHARDSCOPE_TRY(const bool finished, finishedBefore());
     if (!finished) {
@@ -132,25 +128,6 @@ Result<ExecuteReport> Execution::run()
     if (m_report.seconds > 0)
         m_report.bytesPerSecond = static_cast<double>(m_report.bytesWritten) / m_report.seconds;
     return m_report;
-}
-
-/// An export into an existing folder works in that folder, which may be a mount point. An interrupted job
-/// with a work folder next to it continues there, unless the folder is now on another device.
-Status Execution::findWorkPlace()
-{
-    m_workPlace = m_options.destination;
-    if (m_plan.outcome() != OutcomeKind::Export)
-        return {};
-    SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
-    if (!there)
-        return {};
-    SHARDSCOPE_TRY(const io::FileInfo target, m_files.stat(m_target));
-    if (target.type != io::FileType::Directory)
-        return {};
-    const auto begun = m_files.stat(WorkFolder::pathFor(m_plan, m_options.destination));
-    if (!begun || begun->identity.device != target.identity.device)
-        m_workPlace = m_target;
-    return {};
 }
 
 Status Execution::prepareAndBuild()
@@ -239,17 +216,15 @@ Status Execution::refuseExistingTarget()
 
 Status Execution::build()
 {
-    for (const PlanSource& source : m_plan.sources()) {
-        SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(source.path));
-        if (info.identity != source.identity)
-            return fail(ErrorCode::SourceChanged, "the source file changed since the plan was made",
-                source.path.string(), "make a new plan");
-    }
+    SHARDSCOPE_CHECK(checkSourcesAsPlanned(m_files, m_plan));
     const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
     const MemoryPlan memory
         = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size(), m_options.verify);
     m_report.peakBufferBytes = memory.totalBytes();
     m_report.workers = memory.workers;
+    if (!m_work && m_options.finish)
+        return fail(ErrorCode::Refused, "no part of this job was written yet", m_target.string(),
+            "run the same command with --part I/N in place of --finish");
     if (!m_work) {
         // Before anything is created: a job without enough space leaves no files.
         const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
@@ -259,10 +234,19 @@ Status Execution::build()
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     }
+    SHARDSCOPE_TRY(const auto parts, m_work->parts());
+    if (!parts.empty() && m_options.sha256)
+        return fail(ErrorCode::Unsupported,
+            "this job was begun in parts, and SHA-256 needs each file in order", m_work->path().string(),
+            "leave --sha256 out: xxh3-128 is recorded; or discard it with --restart");
+    const BuildResources resources{
+        memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify};
     Status built;
-    {
-        OutputBuilder builder(m_files, m_plan, *m_work,
-            {memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify}, m_job);
+    if (parts.empty() && !m_options.finish) {
+        OutputBuilder builder(m_files, m_plan, *m_work, resources, m_job);
+        built = buildIn(builder);
+    } else {
+        PartsBuilder builder(m_files, m_plan, *m_work, resources, m_options.pieces, !m_options.finish, m_job);
         built = buildIn(builder);
     }
     if (built)
@@ -286,34 +270,34 @@ Status Execution::build()
     return forward(std::move(error));
 }
 
-Status Execution::buildIn(OutputBuilder& builder)
+Status Execution::buildIn(OutputBuild& build)
 {
-    SHARDSCOPE_CHECK(builder.replay());
-    const uint64_t missing = builder.bytesMissing();
-    SHARDSCOPE_CHECK(checkSpace(m_files, m_work->path(), builder.spaceMissing(), builder.filesMissing()));
-    SHARDSCOPE_CHECK(builder.write());
+    SHARDSCOPE_CHECK(build.replay());
+    const uint64_t missing = build.bytesMissing();
+    SHARDSCOPE_CHECK(checkSpace(m_files, m_work->path(), build.spaceMissing(), build.filesMissing()));
+    SHARDSCOPE_CHECK(build.write());
     m_report.bytesWritten = missing;
     m_report.bytesReused = m_plan.writesBytes() - missing;
-    SHARDSCOPE_CHECK(builder.checkSources());
+    SHARDSCOPE_CHECK(build.checkSources());
     if (m_options.verify) {
         std::unique_ptr<OutputModel> model;
         if (m_hooks.openOutput) {
             SHARDSCOPE_TRY(model, m_hooks.openOutput(m_files, m_work->filesFolder(), m_plan, m_job));
         }
-        SHARDSCOPE_CHECK(builder.verify(model.get()));
+        SHARDSCOPE_CHECK(build.verify(model.get()));
         m_report.verified = true;
-        m_report.readDirectly = builder.readDirectly();
+        m_report.readDirectly = build.readDirectly();
     }
-    return seal(builder);
+    return seal(build);
 }
 
-Status Execution::seal(OutputBuilder& builder)
+Status Execution::seal(OutputBuild& build)
 {
     if (m_hooks.fingerprint) {
-        SHARDSCOPE_TRY(m_report.fingerprint, m_hooks.fingerprint(m_files, m_plan, builder.digests(), m_job));
+        SHARDSCOPE_TRY(m_report.fingerprint, m_hooks.fingerprint(m_files, m_plan, build.digests(), m_job));
     }
     SHARDSCOPE_CHECK(m_job.poll());
-    const std::string manifest = manifestText(m_plan, builder.takeFiles(), m_report.fingerprint);
+    const std::string manifest = manifestText(m_plan, build.takeFiles(), m_report.fingerprint);
     SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest, 0644));
     if (!m_plan.pointerName().empty())
         SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName(), 0644));

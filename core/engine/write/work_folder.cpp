@@ -9,7 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <random>
 #include <set>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 
@@ -102,11 +105,28 @@ io::Path WorkFolder::pathFor(const WritePlan& plan, const io::Path& destination)
 Result<std::unique_ptr<WorkFolder>> WorkFolder::open(io::FileSystem& files, const WritePlan& plan,
     const io::Path& destination, const LeaseOptions& lease, JobContext& job)
 {
+    return openHeld(
+        files, plan, destination, [&](WorkFolder& folder) { return folder.hold(destination, lease, job); });
+}
+
+Result<std::unique_ptr<WorkFolder>> WorkFolder::openPart(io::FileSystem& files, const WritePlan& plan,
+    const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job)
+{
+    SHARDSCOPE_TRY(auto folder, openHeld(files, plan, destination, [&](WorkFolder& folder) {
+        return folder.holdPart(destination, part, lease, job);
+    }));
+    SHARDSCOPE_CHECK(folder->prepareForParts());
+    return folder;
+}
+
+Result<std::unique_ptr<WorkFolder>> WorkFolder::openHeld(io::FileSystem& files, const WritePlan& plan,
+    const io::Path& destination, const std::function<Status(WorkFolder&)>& hold)
+{
     std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
     const io::Path& path = folder->m_path;
     constexpr int kMostTries = 20;
     for (int tries = 1;; ++tries) {
-        const Status held = folder->hold(destination, lease, job);
+        const Status held = hold(*folder);
         if (held)
             break;
         // The previous holder may have removed the folder since it was found.
@@ -126,15 +146,80 @@ Status WorkFolder::removeRest(io::FileSystem& files, const WritePlan& plan, cons
     return files.removeTree(asideOf(pathFor(plan, destination)));
 }
 
+Status WorkFolder::makeFolder(const io::Path& destination)
+{
+    auto made = m_files.makeDirectory(m_path, 0777);
+    if (made)
+        return m_files.syncDirectory(destination);
+    return made.error().code == ErrorCode::TargetExists ? Status() : made;
+}
+
 Status WorkFolder::hold(const io::Path& destination, const LeaseOptions& lease, JobContext& job)
 {
-    if (auto made = m_files.makeDirectory(m_path, 0700); made)
-        SHARDSCOPE_CHECK(m_files.syncDirectory(destination));
-    else if (made.error().code != ErrorCode::TargetExists)
-        return forward(std::move(made).error());
+    SHARDSCOPE_CHECK(makeFolder(destination));
     SHARDSCOPE_TRY(m_lock, m_files.lock(m_path / "lock"));
     SHARDSCOPE_TRY(m_lease, Lease::take(m_files, m_path, m_lock != nullptr, lease, job));
+    SHARDSCOPE_TRY(const auto names, parts());
+    for (const std::string& name : names)
+        SHARDSCOPE_CHECK(Lease::waitUntilFree(m_files, partsFolder() / name, m_lock != nullptr, lease, job));
     return {};
+}
+
+/// First the part, then a look at the whole folder; hold() has the whole folder first. So of two that begin
+/// at the same time, at least one sees the other.
+Status WorkFolder::holdPart(
+    const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job)
+{
+    SHARDSCOPE_CHECK(makeFolder(destination));
+    constexpr int kMostTries = 20; // `clean` and others hold it for a moment
+    for (int tries = 1;; ++tries) {
+        auto lock = m_files.lock(m_path / "lock", io::LockKind::Shared);
+        if (lock || lock.error().code != ErrorCode::Busy || tries == kMostTries) {
+            SHARDSCOPE_TRY(m_lock, std::move(lock));
+            break;
+        }
+        SHARDSCOPE_CHECK(job.poll());
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    const io::Path folder = partsFolder() / nameOf(part);
+    SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
+    SHARDSCOPE_TRY(m_partLock, m_files.lock(folder / "lock"));
+    SHARDSCOPE_TRY(m_lease, Lease::take(m_files, folder, m_partLock != nullptr, lease, job));
+    return Lease::waitUntilFree(m_files, m_path, m_lock != nullptr, lease, job);
+}
+
+std::string WorkFolder::nameOf(Part part)
+{
+    return std::to_string(part.index) + "-of-" + std::to_string(part.count);
+}
+
+Result<std::vector<std::string>> WorkFolder::parts() const
+{
+    std::vector<std::string> out;
+    const auto entries = m_files.list(partsFolder());
+    if (!entries && entries.error().code != ErrorCode::NotFound)
+        return forward(entries.error());
+    for (const io::DirectoryEntry& entry : entries ? *entries : std::vector<io::DirectoryEntry>()) {
+        if (entry.type == io::FileType::Directory)
+            out.push_back(entry.name);
+    }
+    return out;
+}
+
+Result<PieceJournal> WorkFolder::partJournals() const
+{
+    PieceJournal out;
+    SHARDSCOPE_TRY(const auto names, parts());
+    for (const std::string& name : names) {
+        SHARDSCOPE_TRY(const std::string text, readIfThere(m_files, partJournal(name), kJournalLimit));
+        parsePieceJournal(text, out);
+    }
+    std::erase_if(out.pieces, [&](const PieceRecord& record) {
+        return record.piece.file >= m_plan.files().size()
+            || record.piece.range.end > m_plan.files()[record.piece.file].bytes;
+    });
+    makeDisjoint(out.pieces);
+    return out;
 }
 
 io::Path WorkFolder::placeOf(const std::string& path) const
@@ -142,23 +227,46 @@ io::Path WorkFolder::placeOf(const std::string& path) const
     return isNextToTag(path) ? runFilesFolder() / path.substr(kNextToTag.size()) : filesFolder() / path;
 }
 
+Status WorkFolder::checkPlan(const std::string& wanted) const
+{
+    if (m_planText.empty() || m_planText == wanted)
+        return {};
+    return fail(ErrorCode::Refused,
+        "the interrupted job in this folder cannot be continued: " + differenceOf(m_planText, wanted),
+        m_path.string(), "discard it with --restart");
+}
+
+Status WorkFolder::makeOutputFolders()
+{
+    for (const io::Path& folder : outputFolders())
+        SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
+    return m_files.makeDirectories(runFilesFolder());
+}
+
 Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
 {
     const std::string wanted = planText();
-    if (!m_planText.empty() && m_planText != wanted)
-        return fail(ErrorCode::Refused,
-            "the interrupted job in this folder cannot be continued: " + differenceOf(m_planText, wanted),
-            m_path.string(), "discard it with --restart");
+    SHARDSCOPE_CHECK(checkPlan(wanted));
     SHARDSCOPE_CHECK(removeUnknown(finished));
-    for (const io::Path& folder : outputFolders())
-        SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
-    SHARDSCOPE_CHECK(m_files.makeDirectories(runFilesFolder()));
+    SHARDSCOPE_CHECK(makeOutputFolders());
     std::string journal;
     for (const JournalFile& file : finished)
         journal += journalLine(file);
     SHARDSCOPE_CHECK(writeDurably(m_path / "journal", journal));
     if (m_planText.empty()) {
         // Last: a folder with a plan always has a journal.
+        SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
+        m_planText = wanted;
+    }
+    return {};
+}
+
+Status WorkFolder::prepareForParts()
+{
+    const std::string wanted = planText();
+    SHARDSCOPE_CHECK(checkPlan(wanted));
+    SHARDSCOPE_CHECK(makeOutputFolders());
+    if (m_planText.empty()) {
         SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
         m_planText = wanted;
     }
@@ -183,7 +291,7 @@ Status WorkFolder::clear()
 Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 {
     static const std::unordered_set<std::string> kOurs{
-        "lock", kLeaseFolder, "plan", "journal", "files", "beside", "replaced"};
+        "lock", kLeaseFolder, "plan", "journal", "parts", "files", "beside", "replaced"};
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
         if (!kOurs.contains(entry.name))
@@ -268,10 +376,11 @@ Status WorkFolder::remove()
 
 Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
 {
+    // Processes with different parts may write the plan at the same time.
     io::Path unfinished = path;
-    unfinished += ".tmp";
+    unfinished += '.' + std::to_string(std::random_device()()) + ".tmp";
     {
-        SHARDSCOPE_TRY(const auto file, m_files.create(unfinished, 0600));
+        SHARDSCOPE_TRY(const auto file, m_files.create(unfinished, 0666));
         SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));
         SHARDSCOPE_CHECK(file->sync());
         SHARDSCOPE_CHECK(file->close());

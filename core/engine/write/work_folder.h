@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/engine/parts/part_ranges.h"
+#include "core/engine/parts/piece_journal.h"
 #include "core/engine/stream/journal.h"
 #include "core/engine/stream/output_file.h"
 #include "core/engine/write/lease.h"
 #include "core/io/file_system.h"
 #include "core/plan/model/write_plan.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +25,7 @@ namespace shardscope {
 ///   plan      the plan, so that another program version does not continue it
 ///   journal   see journal.h
 ///   files/    the future target: finished files with their final names, unfinished ones as NAME.tmp
+///   parts/    what processes that write parts of the output have recorded, see partJournal()
 ///   beside/   files for DST itself
 ///   pointer   the pointer file before it is renamed
 ///   publishing  the files are being moved into an existing folder (export_publish.h)
@@ -37,6 +41,11 @@ public:
     static Result<std::unique_ptr<WorkFolder>> open(io::FileSystem& files, const WritePlan& plan,
         const io::Path& destination, const LeaseOptions& lease, JobContext& job);
 
+    /// The same for one part of the output: several processes may each work on another part, while nobody has
+    /// the whole folder. Creates what is absent. Refused if the folder belongs to another program version.
+    static Result<std::unique_ptr<WorkFolder>> openPart(io::FileSystem& files, const WritePlan& plan,
+        const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job);
+
     /// Removes what is left of a folder whose removal was interrupted.
     static Status removeRest(io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
 
@@ -49,6 +58,16 @@ public:
     [[nodiscard]] io::Path publishingMark() const { return m_path / "publishing"; }
     [[nodiscard]] io::Path replacedManifest() const { return m_path / "replaced"; }
     [[nodiscard]] const Journal& journal() const { return m_journal; }
+    /// parts/NAME/journal, see piece_journal.h. The NAME of a part is "INDEX-of-COUNT".
+    [[nodiscard]] io::Path partJournal(const std::string& name) const
+    {
+        return partsFolder() / name / "journal";
+    }
+    static std::string nameOf(Part part);
+    /// The parts that have recorded something, in the order of their names.
+    [[nodiscard]] Result<std::vector<std::string>> parts() const;
+    /// What all of them have recorded: disjoint, ascending pieces.
+    [[nodiscard]] Result<PieceJournal> partJournals() const;
     /// Whether it has no usable content: it is new, or its removal was interrupted.
     [[nodiscard]] bool isBlank() const { return m_planText.empty(); }
 
@@ -59,6 +78,8 @@ public:
     /// is absent, rewrites the journal with only `finished`. Refused if the folder belongs to another program
     /// version.
     Status prepare(const std::vector<JournalFile>& finished);
+    /// Prepares it for parts: creates the folders, writes the plan if it is absent. Refused as prepare().
+    Status prepareForParts();
     /// Empties it for a restart. Only the manifest of replaced files stays. Busy as checkHeld().
     Status clear();
     /// Busy if another process has taken the folder over. Thread-safe.
@@ -75,8 +96,15 @@ public:
 private:
     WorkFolder(io::FileSystem& files, const WritePlan& plan, io::Path path);
 
+    [[nodiscard]] io::Path partsFolder() const { return m_path / "parts"; }
+    static Result<std::unique_ptr<WorkFolder>> openHeld(io::FileSystem& files, const WritePlan& plan,
+        const io::Path& destination, const std::function<Status(WorkFolder&)>& hold);
+    Status makeFolder(const io::Path& destination);
     /// Creates the folder if it is absent, and takes lock and lease.
     Status hold(const io::Path& destination, const LeaseOptions& lease, JobContext& job);
+    Status holdPart(const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job);
+    [[nodiscard]] Status checkPlan(const std::string& wanted) const;
+    Status makeOutputFolders();
     Status removeUnknown(const std::vector<JournalFile>& finished);
     Status writeDurably(const io::Path& path, const std::string& text);
     [[nodiscard]] std::vector<io::Path> outputFolders() const;
@@ -86,6 +114,7 @@ private:
     const WritePlan& m_plan;
     io::Path m_path;
     std::unique_ptr<io::FileLock> m_lock;
+    std::unique_ptr<io::FileLock> m_partLock; ///< of the part, if it was opened for one
     std::unique_ptr<Lease> m_lease; ///< given back before the lock
     std::string m_planText; ///< as found
     Journal m_journal;

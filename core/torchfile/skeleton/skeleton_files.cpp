@@ -134,6 +134,12 @@ Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::create(const io::Path& pat
     return m_inner.create(path, mode);
 }
 
+Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::openShared(const io::Path& path, uint32_t mode)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.openShared(path, mode);
+}
+
 Status SkeletonFiles::appendSynced(const io::Path& path, std::string_view text)
 {
     SHARDSCOPE_CHECK(checkWritable(path));
@@ -197,10 +203,10 @@ Status SkeletonFiles::setMode(const io::Path& path, uint32_t mode)
     return m_inner.setMode(path, mode);
 }
 
-Result<std::unique_ptr<io::FileLock>> SkeletonFiles::lock(const io::Path& path)
+Result<std::unique_ptr<io::FileLock>> SkeletonFiles::lock(const io::Path& path, io::LockKind kind)
 {
     SHARDSCOPE_CHECK(checkWritable(path));
-    return m_inner.lock(path);
+    return m_inner.lock(path, kind);
 }
 
 io::FileSystem& realFilesAndSkeletons()

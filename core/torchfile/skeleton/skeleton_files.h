@@ -32,6 +32,7 @@ public:
 
     Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override;
     Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override;
     Status appendSynced(const io::Path& path, std::string_view text) override;
     Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
     Result<io::FileInfo> stat(const io::Path& path) override;
@@ -48,7 +49,7 @@ public:
     Status exchange(const io::Path& a, const io::Path& b) override;
     Status syncDirectory(const io::Path& path) override;
     Status setMode(const io::Path& path, uint32_t mode) override;
-    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path) override;
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind kind) override;
 
 private:
     /// A place in a skeleton.

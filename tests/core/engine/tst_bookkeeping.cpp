@@ -138,7 +138,7 @@ TEST_CASE("digests count every element once, from any thread")
     ElementDigests digests(tensors);
     const auto add = [&](uint32_t tensor, uint64_t first, std::span<const uint8_t> some) {
         SumBatch batch;
-        digests.claim(tensor, first, some, batch);
+        digests.claim(tensor, first, 0, some, batch);
         plainBackend().transform({}, batch.sums);
         digests.add(batch);
     };

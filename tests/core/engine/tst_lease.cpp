@@ -21,7 +21,7 @@ public:
         : io::ForwardingFileSystem(io::realFileSystem())
     {
     }
-    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path) override
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind) override
     {
         (void)appendSynced(path, {});
         return std::unique_ptr<io::FileLock>(std::make_unique<io::FileLock>());
@@ -72,15 +72,15 @@ TEST_CASE("a lease that is renewed excludes others, on this machine and elsewher
     CHECK(other.error().message.find("host-a") != std::string::npos);
     CHECK(codeOf(take(folder.path(), "a")) == ErrorCode::Busy); // without a lock that says more
     CHECK((*first)->check());
-    CHECK(Lease::holder(io::realFileSystem(), folder.path(), of("b")) == "host-a");
-    CHECK(Lease::holder(io::realFileSystem(), folder.path(), of("a")).empty());
+    CHECK(Lease::holder(io::realFileSystem(), folder.path(), true, of("b")) == "host-a");
+    CHECK(Lease::holder(io::realFileSystem(), folder.path(), true, of("a")).empty());
 }
 
 TEST_CASE("a lease that was given back is taken at once")
 {
     const TemporaryFolder folder;
     REQUIRE(take(folder.path(), "a"));
-    CHECK(Lease::holder(io::realFileSystem(), folder.path(), of("b")).empty());
+    CHECK(Lease::holder(io::realFileSystem(), folder.path(), true, of("b")).empty());
     const auto start = std::chrono::steady_clock::now();
     CHECK(take(folder.path(), "b"));
     CHECK(std::chrono::steady_clock::now() - start < 300ms);

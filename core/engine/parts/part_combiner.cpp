@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/parts/part_combiner.h"
+
+#include "core/engine/parts/piece_check.h"
+#include "core/engine/parts/piece_journal.h"
+#include "core/engine/parts/recorded_sums.h"
+#include "core/engine/stream/source_check.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+std::span<const uint8_t> asBytes(std::string_view text)
+{
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+tl::unexpected<Error> doesNotFit(const std::string& path)
+{
+    return fail(ErrorCode::WriteFailed, "what the parts recorded of this file does not fit together", path,
+        "discard it with --restart");
+}
+
+/// The chunks of a file.
+std::vector<ByteRange> chunksOf(uint64_t bytes)
+{
+    std::vector<ByteRange> out;
+    for (uint64_t at = 0; at < bytes; at += io::kDigestChunkBytes)
+        out.push_back({at, std::min(at + io::kDigestChunkBytes, bytes)});
+    return out;
+}
+
+bool overlaps(const ByteRange& a, const ByteRange& b)
+{
+    return a.begin < b.end && b.begin < a.end;
+}
+
+} // namespace
+
+struct PartCombiner::FileToCombine {
+    const OutputFile& recipe;
+    uint64_t bytes = 0;
+    io::Path place; ///< as it is now: unfinished, or completed by an earlier run
+    std::vector<BytesDigest> digests; ///< of all pieces, ascending
+    std::vector<ByteRange> late;
+};
+
+PartCombiner::PartCombiner(
+    io::FileSystem& files, const WritePlan& plan, const PartResources& resources, JobContext& job)
+    : m_files(files)
+    , m_plan(plan)
+    , m_resources(resources)
+    , m_job(job)
+    , m_sources(files, plan.sources(), SourcePool::limitFor(resources.memory.workers),
+          static_cast<size_t>(resources.memory.coverBytes()))
+    , m_crcs(plan.sources())
+    , m_digests(plan.tensors())
+    , m_written(plan.files().size())
+{
+    for (size_t i = 0; i < resources.memory.workers; ++i)
+        m_buffers.emplace_back(1, resources.memory.chunkBytes, resources.backend);
+}
+
+Status PartCombiner::combine(std::span<const PieceRecord> pieces, bool readsBack)
+{
+    m_job.beginPhase("combining", 0);
+    Halt halt(m_job);
+    SHARDSCOPE_CHECK(
+        runWorkers(m_written.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
+            const auto file = static_cast<uint32_t>(item);
+            SHARDSCOPE_TRY(m_written[item],
+                combineFile(file, recordsOf(pieces, file), readsBack, m_buffers[worker], halt));
+            return {};
+        }));
+    SHARDSCOPE_CHECK(addElements(pieces));
+    return addSources(pieces);
+}
+
+Status PartCombiner::checkSources()
+{
+    return SourceCheck{m_plan, m_sources, m_crcs, m_buffers, m_job}.readRest();
+}
+
+Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const PieceRecord> pieces,
+    bool readsBack, ChunkBuffers& buffers, const Halt& halt)
+{
+    SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(file));
+    const io::Path place = m_resources.placeOf(recipe.path);
+    const auto unfinished = m_files.stat(unfinishedName(place));
+    if (!unfinished && unfinished.error().code != ErrorCode::NotFound)
+        return forward(unfinished.error());
+    FileToCombine task{
+        recipe, m_plan.files()[file].bytes, unfinished ? unfinishedName(place) : place, {}, {}};
+    std::vector<ByteRange> covered;
+    for (const PieceRecord& record : pieces) {
+        covered.push_back(record.piece.range);
+        task.digests.insert(task.digests.end(), record.digests.begin(), record.digests.end());
+        task.late.insert(task.late.end(), record.late.begin(), record.late.end());
+    }
+    SHARDSCOPE_TRY(const auto crcs, RecordParts::make(recipe, std::move(covered), halt));
+    crcs->endWaiting();
+    for (const PieceRecord& record : pieces) {
+        for (const RecordPart& part : record.parts) {
+            if (part.record >= recipe.records.size())
+                return doesNotFit(recipe.path);
+            crcs->add(part);
+        }
+    }
+    SHARDSCOPE_TRY(const auto late, lateBytes(task, *crcs, buffers, halt));
+    std::vector<ByteRange> read;
+    WrittenFile out{recipe.path, task.bytes, {}, {}, {}};
+    SHARDSCOPE_TRY(out.chunks, chunkDigests(task, late, buffers, read));
+    if (!late.empty()) {
+        SHARDSCOPE_CHECK(writeLate(task, late));
+        for (const ByteRange& chunk : readsBack ? read : std::vector<ByteRange>()) {
+            SHARDSCOPE_TRY(const auto again, readChunk(task, chunk, {}, buffers));
+            if (again != out.chunks[chunk.begin / io::kDigestChunkBytes])
+                return fail(ErrorCode::VerifyFailed,
+                    "the file was read back with other bytes than were written", task.place.string(),
+                    "the disk or the memory corrupted the output; no output was published");
+        }
+    }
+    out.digest = io::combinedDigest(out.chunks);
+    for (uint32_t i = 0; recipe.torchArchive && i < recipe.records.size(); ++i) {
+        SHARDSCOPE_TRY(const auto crc, crcs->whole(i));
+        if (!crc)
+            return doesNotFit(recipe.path);
+        out.records.push_back({recipe.records[i].name, recipe.records[i].bytes, *crc});
+    }
+    if (unfinished)
+        SHARDSCOPE_CHECK(m_files.rename(task.place, place));
+    return out;
+}
+
+Result<std::vector<PartCombiner::LateBytes>> PartCombiner::lateBytes(
+    const FileToCombine& file, RecordParts& crcs, ChunkBuffers& buffers, const Halt& halt)
+{
+    std::vector<LateBytes> out;
+    for (const ByteRange& range : file.late) {
+        LateBytes made{range.begin, {}};
+        ChunkSink sink(buffers, false, [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
+            made.bytes.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
+            return {};
+        });
+        RecordedElements elements(m_digests.keys());
+        RecordedSources sources(m_plan.sources());
+        const WalkContext context{
+            m_plan, m_sources, sources, elements, m_resources.backend, m_resources.times, halt};
+        SHARDSCOPE_TRY(const WalkedWindow walked,
+            OutputWalk(context, file.recipe, sink).runWindow(file.bytes, range, crcs));
+        if (!walked.late.empty() || made.bytes.size() != range.end - range.begin)
+            return doesNotFit(file.recipe.path);
+        out.push_back(std::move(made));
+    }
+    return out;
+}
+
+Result<std::vector<io::Xxh3Digest>> PartCombiner::chunkDigests(const FileToCombine& file,
+    const std::vector<LateBytes>& late, ChunkBuffers& buffers, std::vector<ByteRange>& read)
+{
+    std::vector<io::Xxh3Digest> out;
+    size_t next = 0; // digest
+    for (const ByteRange& chunk : chunksOf(file.bytes)) {
+        const size_t first = next;
+        uint64_t at = chunk.begin;
+        for (; next < file.digests.size() && file.digests[next].range.begin == at && at < chunk.end; ++next)
+            at = file.digests[next].range.end;
+        if (at != chunk.end)
+            return doesNotFit(file.recipe.path);
+        const bool hasLate
+            = std::ranges::any_of(file.late, [&](const ByteRange& range) { return overlaps(range, chunk); });
+        if (next == first + 1 && !hasLate) {
+            out.push_back(file.digests[first].digest);
+            continue;
+        }
+        SHARDSCOPE_TRY(out.emplace_back(), readChunk(file, chunk, late, buffers));
+        read.push_back(chunk);
+    }
+    return out;
+}
+
+/// The digest of a chunk once the late bytes are in it. With late bytes, checks that the chunk is as it was
+/// recorded before.
+Result<io::Xxh3Digest> PartCombiner::readChunk(
+    const FileToCombine& file, ByteRange chunk, const std::vector<LateBytes>& late, ChunkBuffers& buffers)
+{
+    SHARDSCOPE_TRY(const auto opened, m_files.openRead(file.place));
+    if (opened->size() != file.bytes)
+        return doesNotFit(file.recipe.path);
+    io::Xxh3 sum;
+    io::Xxh3 recorded;
+    auto entry
+        = std::ranges::find(file.digests, chunk.begin, [](const auto& digest) { return digest.range.begin; });
+    for (uint64_t at = chunk.begin; at < chunk.end;) {
+        SHARDSCOPE_CHECK(m_job.poll());
+        const std::span<uint8_t> room(buffers.at(0), std::min<uint64_t>(buffers.bytes(), chunk.end - at));
+        SHARDSCOPE_CHECK(opened->readFromDevice(at, room));
+        if (!late.empty())
+            clearRanges(file.late, at, room);
+        for (size_t done = 0; done < room.size();) {
+            const size_t part = std::min<uint64_t>(room.size() - done, entry->range.end - (at + done));
+            recorded.update(room.subspan(done, part));
+            done += part;
+            if (at + done < entry->range.end)
+                break;
+            if (!late.empty() && recorded.digest() != entry->digest)
+                return fail(ErrorCode::VerifyFailed, "a part of the file is not what was written to it",
+                    file.place.string(), "discard the job with --restart");
+            recorded.reset();
+            ++entry;
+        }
+        for (const LateBytes& bytes : late) {
+            const uint64_t begin = std::max(bytes.begin, at);
+            const uint64_t end = std::min(bytes.begin + bytes.bytes.size(), at + room.size());
+            if (begin < end)
+                std::ranges::copy(asBytes(bytes.bytes).subspan(begin - bytes.begin, end - begin),
+                    room.begin() + static_cast<std::ptrdiff_t>(begin - at));
+        }
+        sum.update(room);
+        at += room.size();
+    }
+    return sum.digest();
+}
+
+Status PartCombiner::writeLate(const FileToCombine& file, const std::vector<LateBytes>& late)
+{
+    SHARDSCOPE_TRY(const auto opened, m_files.openShared(file.place, file.recipe.mode));
+    for (const LateBytes& bytes : late)
+        SHARDSCOPE_CHECK(opened->writeAt(bytes.begin, asBytes(bytes.bytes)));
+    SHARDSCOPE_CHECK(opened->sync());
+    return opened->close();
+}
+
+Status PartCombiner::addElements(std::span<const PieceRecord> pieces)
+{
+    std::vector<std::pair<uint64_t, uint64_t>> partial;
+    for (const PieceRecord& record : pieces) {
+        for (const ElementsSum& sum : record.elements) {
+            const bool isKnown = sum.tensor < m_plan.tensors().size();
+            const uint64_t elements = isKnown ? m_plan.tensors()[sum.tensor].elements : 0;
+            if (sum.first > elements || sum.count > elements - sum.first)
+                return doesNotFit(m_plan.files()[record.piece.file].path);
+            m_digests.addSummed(sum.tensor, sum.first, sum.first + sum.count, sum.digest, partial);
+            for (const auto& [from, to] : partial)
+                SHARDSCOPE_CHECK(addPartial(record, sum, from, to));
+        }
+    }
+    return {};
+}
+
+/// Sums elements of which another piece has only a part.
+Status PartCombiner::addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to)
+{
+    SHARDSCOPE_CHECK(m_job.poll());
+    const uint32_t item = m_digests.itemBytes(sum.tensor);
+    SHARDSCOPE_TRY(
+        const auto file, m_files.openRead(m_resources.placeOf(m_plan.files()[record.piece.file].path)));
+    ChunkBuffers& buffers = m_buffers[0];
+    const uint64_t atATime = buffers.bytes() / item;
+    for (uint64_t at = from; at < to; at += atATime) {
+        const uint64_t count = std::min(atATime, to - at);
+        const std::span<uint8_t> room(buffers.at(0), count * item);
+        SHARDSCOPE_CHECK(file->readAt(sum.offset + (at - sum.first) * item, room));
+        SumBatch batch;
+        batch.sums.push_back(m_digests.keys().sumOf(sum.tensor, at, room));
+        batch.tensors.push_back(sum.tensor);
+        m_resources.backend.transform({}, batch.sums);
+        m_digests.add(batch);
+    }
+    return {};
+}
+
+Status PartCombiner::addSources(std::span<const PieceRecord> pieces)
+{
+    std::vector<SourceCrcs::Gap> partial;
+    std::vector<ByteRange> unclaimed;
+    const auto isKnown = [&](uint32_t source, uint32_t record) {
+        return source < m_plan.sources().size() && record < m_plan.sources()[source].records.size();
+    };
+    for (const PieceRecord& piece : pieces) {
+        for (const auto& [source, record] : piece.touched) {
+            if (!isKnown(source, record))
+                return doesNotFit(m_plan.files()[piece.piece.file].path);
+            m_crcs.touch(source, record);
+        }
+        for (const SourcePart& part : piece.sources) {
+            if (!isKnown(part.source, part.record)
+                || part.range.end > m_plan.sources()[part.source].records[part.record].bytes)
+                return doesNotFit(m_plan.files()[piece.piece.file].path);
+            m_crcs.claim(part.source, part.record, part.range, unclaimed);
+            const bool isNew = unclaimed.size() == 1 && unclaimed[0].begin == part.range.begin
+                && unclaimed[0].end == part.range.end;
+            if (isNew)
+                SHARDSCOPE_CHECK(m_crcs.complete(part.source, part.record, part.range, part.crc32));
+            for (const ByteRange& range : isNew ? std::vector<ByteRange>() : unclaimed)
+                partial.push_back({part.source, part.record, range});
+        }
+    }
+    return SourceCheck{m_plan, m_sources, m_crcs, m_buffers, m_job}.readClaimed(partial);
+}
+
+} // namespace shardscope

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/parts/part_writer.h"
+#include "core/engine/stream/output_file.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace shardscope {
+
+/// Completes the files of which all pieces were written, by any processes: bytes that depend on checksums of
+/// several pieces, digests, fingerprint sums, and the check of the sources.
+///
+/// Reads only chunks with such bytes, elements and sources that pieces share in part, and parts of sources
+/// that no piece has read. Call combine(), then checkSources().
+class PartCombiner
+{
+public:
+    PartCombiner(
+        io::FileSystem& files, const WritePlan& plan, const PartResources& resources, JobContext& job);
+
+    /// Completes all files and gives them their names. `pieces` are disjoint, ascending and cover all files;
+    /// `readsBack`: what is written now is read back, too. May be repeated after any failure.
+    /// VerifyFailed if a file is not what its pieces recorded.
+    Status combine(std::span<const PieceRecord> pieces, bool readsBack);
+    /// Damaged if the bytes that were read from the sources do not match their saved checksums, SourceChanged
+    /// if a source changed.
+    Status checkSources();
+
+    /// All files in the plan's order.
+    [[nodiscard]] std::vector<WrittenFile>& files() { return m_written; }
+    [[nodiscard]] const ElementDigests& digests() const { return m_digests; }
+
+private:
+    /// Bytes of a file that are known only now.
+    struct LateBytes {
+        uint64_t begin = 0;
+        std::string bytes;
+    };
+    struct FileToCombine;
+
+    Result<WrittenFile> combineFile(uint32_t file, std::span<const PieceRecord> pieces, bool readsBack,
+        ChunkBuffers& buffers, const Halt& halt);
+    Result<std::vector<LateBytes>> lateBytes(
+        const FileToCombine& file, RecordParts& crcs, ChunkBuffers& buffers, const Halt& halt);
+    /// Of every chunk; reads those with late bytes, or with several digests.
+    Result<std::vector<io::Xxh3Digest>> chunkDigests(const FileToCombine& file,
+        const std::vector<LateBytes>& late, ChunkBuffers& buffers, std::vector<ByteRange>& read);
+    Result<io::Xxh3Digest> readChunk(const FileToCombine& file, ByteRange chunk,
+        const std::vector<LateBytes>& late, ChunkBuffers& buffers);
+    Status writeLate(const FileToCombine& file, const std::vector<LateBytes>& late);
+    Status addElements(std::span<const PieceRecord> pieces);
+    Status addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to);
+    Status addSources(std::span<const PieceRecord> pieces);
+
+    io::FileSystem& m_files;
+    const WritePlan& m_plan;
+    const PartResources& m_resources;
+    JobContext& m_job;
+    SourcePool m_sources;
+    SourceCrcs m_crcs;
+    ElementDigests m_digests;
+    std::vector<ChunkBuffers> m_buffers; ///< one per worker
+    std::vector<WrittenFile> m_written;
+};
+
+} // namespace shardscope

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/parts/part_writer.h"
+
+#include "core/engine/parts/piece_check.h"
+#include "core/engine/parts/piece_journal.h"
+#include "core/engine/parts/recorded_sums.h"
+#include "core/engine/stream/chunk_writer.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// Those of one file.
+std::span<const FilePiece> piecesOf(std::span<const FilePiece> pieces, uint32_t file)
+{
+    const auto found = std::ranges::equal_range(pieces, file, {}, &FilePiece::file);
+    return {found.begin(), found.end()};
+}
+
+} // namespace
+
+/// An output file while pieces of it are written.
+struct PartWriter::OpenFile {
+    std::mutex mutex; ///< held while it is opened
+    OutputFile recipe;
+    std::unique_ptr<RecordParts> parts; ///< null before it is opened
+    size_t piecesLeft = 0;
+};
+
+io::Path unfinishedName(io::Path place)
+{
+    return place += ".tmp";
+}
+
+PartWriter::PartWriter(
+    io::FileSystem& files, const WritePlan& plan, const PartResources& resources, JobContext& job)
+    : m_files(files)
+    , m_plan(plan)
+    , m_resources(resources)
+    , m_job(job)
+    , m_keys(plan.tensors())
+    , m_sources(files, plan.sources(), SourcePool::limitFor(resources.memory.workers),
+          static_cast<size_t>(resources.memory.coverBytes()))
+{
+    for (size_t i = 0; i < resources.memory.workers; ++i)
+        m_buffers.emplace_back(
+            resources.memory.buffersPerWorker, resources.memory.chunkBytes, resources.backend);
+}
+
+PartWriter::~PartWriter() = default;
+
+Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const PieceRecord> known,
+    bool readsBack, const PartEvents& events)
+{
+    m_pieces = pieces;
+    m_known = known;
+    m_open.clear();
+    m_job.beginPhase("writing", bytesOf(pieces) * (readsBack ? 2 : 1));
+    Halt halt(m_job);
+    SHARDSCOPE_CHECK(
+        runWorkers(pieces.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
+            const FilePiece& piece = pieces[item];
+            SHARDSCOPE_TRY(const auto file, openFile(piece.file, halt));
+            SHARDSCOPE_TRY(const PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
+            closeFile(piece.file);
+            {
+                const std::lock_guard lock(m_eventMutex);
+                SHARDSCOPE_CHECK(events.written(record));
+            }
+            if (!readsBack)
+                return {};
+            SHARDSCOPE_CHECK(checkPiece(record, m_buffers[worker], halt));
+            const std::lock_guard lock(m_eventMutex);
+            return events.checked(piece);
+        }));
+    return m_sources.checkUnchanged();
+}
+
+Status PartWriter::check(std::span<const PieceRecord> pieces, const PartEvents& events)
+{
+    uint64_t bytes = 0;
+    for (const PieceRecord& record : pieces)
+        bytes += record.piece.range.end - record.piece.range.begin;
+    m_job.beginPhase("verifying", bytes);
+    Halt halt(m_job);
+    return runWorkers(pieces.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
+        SHARDSCOPE_CHECK(checkPiece(pieces[item], m_buffers[worker], halt));
+        const std::lock_guard lock(m_eventMutex);
+        return events.checked(pieces[item].piece);
+    });
+}
+
+Result<std::shared_ptr<PartWriter::OpenFile>> PartWriter::openFile(uint32_t file, const Halt& halt)
+{
+    std::shared_ptr<OpenFile> out;
+    {
+        const std::lock_guard lock(m_mutex);
+        auto& entry = m_open[file];
+        if (!entry) {
+            entry = std::make_shared<OpenFile>();
+            entry->piecesLeft = piecesOf(m_pieces, file).size();
+        }
+        out = entry;
+    }
+    const std::lock_guard lock(out->mutex);
+    if (out->parts)
+        return out;
+    SHARDSCOPE_TRY(out->recipe, m_plan.recipe(file));
+    std::vector<ByteRange> covered;
+    for (const FilePiece& piece : piecesOf(m_pieces, file))
+        covered.push_back(piece.range);
+    for (const PieceRecord& record : recordsOf(m_known, file))
+        covered.push_back(record.piece.range);
+    std::ranges::sort(covered, {}, &ByteRange::begin);
+    SHARDSCOPE_TRY(auto parts, RecordParts::make(out->recipe, std::move(covered), halt));
+    for (const PieceRecord& record : recordsOf(m_known, file)) {
+        for (const RecordPart& part : record.parts)
+            parts->add(part);
+        for (const ByteRange& range : record.late)
+            parts->addLate(range);
+    }
+    const io::Path place = unfinishedName(m_resources.placeOf(out->recipe.path));
+    SHARDSCOPE_TRY(const auto opened, m_files.openShared(place, out->recipe.mode));
+    SHARDSCOPE_CHECK(opened->allocate(m_plan.files()[file].bytes));
+    SHARDSCOPE_CHECK(opened->close());
+    out->parts = std::move(parts);
+    return out;
+}
+
+void PartWriter::closeFile(uint32_t file)
+{
+    const std::lock_guard lock(m_mutex);
+    const auto entry = m_open.find(file);
+    if (--entry->second->piecesLeft == 0)
+        m_open.erase(entry);
+}
+
+Result<PieceRecord> PartWriter::writePiece(
+    const FilePiece& piece, OpenFile& file, ChunkBuffers& buffers, const Halt& halt)
+{
+    const uint64_t bytes = piece.range.end - piece.range.begin;
+    const io::Path place = unfinishedName(m_resources.placeOf(file.recipe.path));
+    SHARDSCOPE_TRY(const auto output, m_files.openShared(place, file.recipe.mode));
+    if (bytes >= kDirectFrom)
+        (void)output->writeDirectly();
+    PieceDigests digests(piece.range.begin);
+    ChunkWriter writer(*output, m_resources.memory.writeBackWindow(), piece.range.begin);
+    ChunkSink sink(buffers, buffers.count() > 1 && bytes > buffers.bytes(),
+        [&](uint64_t offset, std::span<const uint8_t> chunk) -> Status {
+            SHARDSCOPE_CHECK(halt.poll());
+            {
+                const StageTimer timer(m_resources.times, Stage::Checksums);
+                digests.update(chunk);
+            }
+            const StageTimer timer(m_resources.times, Stage::Writing);
+            SHARDSCOPE_CHECK(writer.write(piece.range.begin + offset, chunk));
+            m_job.advance(chunk.size());
+            return {};
+        });
+    RecordedElements elements(m_keys);
+    RecordedSources sources(m_plan.sources());
+    const WalkContext context{
+        m_plan, m_sources, sources, elements, m_resources.backend, m_resources.times, halt};
+    SHARDSCOPE_TRY(WalkedWindow walked,
+        OutputWalk(context, file.recipe, sink)
+            .runWindow(m_plan.files()[piece.file].bytes, piece.range, *file.parts));
+    {
+        const StageTimer timer(m_resources.times, Stage::Writing);
+        SHARDSCOPE_CHECK(output->sync());
+    }
+    SHARDSCOPE_CHECK(output->close());
+    return PieceRecord{piece, digests.finish(), std::move(walked.late), std::move(walked.parts),
+        elements.take(), sources.takeParts(), sources.takeTouched()};
+}
+
+Status PartWriter::checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt)
+{
+    const io::Path place = m_resources.placeOf(m_plan.files()[record.piece.file].path);
+    auto file = m_files.openRead(unfinishedName(place));
+    if (!file && file.error().code == ErrorCode::NotFound)
+        file = m_files.openRead(place); // completed by a run that was stopped
+    if (!file)
+        return forward(file.error());
+    if (record.piece.range.begin < record.piece.range.end && !(*file)->readsDirectly())
+        m_readDirectly = false;
+    return compareWithRecord(**file, record, buffers, m_resources.times, halt);
+}
+
+} // namespace shardscope

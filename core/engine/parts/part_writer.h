@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/parts/part_ranges.h"
+#include "core/engine/parts/record_parts.h"
+#include "core/engine/stream/chunk_sink.h"
+#include "core/engine/stream/memory_plan.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// What writing and combining parts use.
+struct PartResources {
+    const MemoryPlan& memory;
+    const ComputeBackend& backend;
+    StageTimes& times;
+    /// The place of a planned file. Unfinished, it has unfinishedName().
+    std::function<io::Path(const std::string& path)> placeOf;
+};
+
+io::Path unfinishedName(io::Path place);
+
+/// Called from many threads, one at a time.
+struct PartEvents {
+    std::function<Status(const PieceRecord&)> written; ///< the piece is on the disk
+    std::function<Status(const FilePiece&)> checked; ///< and was read back
+};
+
+/// Writes pieces of a plan's files, which other processes may write as well, and reads pieces back. A method
+/// uses many threads; call one at a time.
+class PartWriter
+{
+public:
+    PartWriter(io::FileSystem& files, const WritePlan& plan, const PartResources& resources, JobContext& job);
+    ~PartWriter();
+
+    /// Writes `pieces`, which are ascending. `known`: the pieces of earlier runs, whose checksums complete
+    /// those of records that were begun then. With `readsBack`, each piece is read back at once, too.
+    /// SourceChanged, Damaged, VerifyFailed, and errors of writing.
+    Status write(std::span<const FilePiece> pieces, std::span<const PieceRecord> known, bool readsBack,
+        const PartEvents& events);
+    /// Reads pieces back from the device, written by this process or another one, and compares their digests
+    /// and checksums. VerifyFailed.
+    Status check(std::span<const PieceRecord> pieces, const PartEvents& events);
+
+    /// Whether everything was read back by direct I/O.
+    [[nodiscard]] bool readDirectly() const { return m_readDirectly; }
+
+private:
+    struct OpenFile;
+
+    Result<std::shared_ptr<OpenFile>> openFile(uint32_t file, const Halt& halt);
+    void closeFile(uint32_t file);
+    Result<PieceRecord> writePiece(
+        const FilePiece& piece, OpenFile& file, ChunkBuffers& buffers, const Halt& halt);
+    Status checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt);
+
+    io::FileSystem& m_files;
+    const WritePlan& m_plan;
+    const PartResources& m_resources;
+    JobContext& m_job;
+    TensorKeys m_keys;
+    SourcePool m_sources;
+    std::vector<ChunkBuffers> m_buffers; ///< one per worker
+    std::span<const FilePiece> m_pieces; ///< of the write() that runs
+    std::span<const PieceRecord> m_known;
+    std::mutex m_mutex;
+    std::mutex m_eventMutex;
+    std::map<uint32_t, std::shared_ptr<OpenFile>> m_open;
+    std::atomic<bool> m_readDirectly = true;
+};
+
+} // namespace shardscope

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/part_run.h"
+
+#include "core/base/parallel.h"
+#include "core/engine/write/parts_builder.h"
+#include "core/engine/write/preflight.h"
+#include "core/engine/write/work_place.h"
+
+#include <chrono>
+
+namespace shardscope {
+
+namespace {
+
+/// Refuses in the same cases as a run of the whole plan.
+Status checkPart(
+    io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job)
+{
+    if (part.count == 0 || part.index >= part.count)
+        return fail(ErrorCode::Usage, "a part I/N needs I from 0 to N - 1");
+    if (options.restart)
+        return fail(ErrorCode::Usage, "--restart would discard the other parts", {},
+            "remove the job with `shardscope clean --remove`, or run the command once without a part");
+    if (options.sha256)
+        return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
+            "leave --sha256 out: xxh3-128 is recorded");
+    SHARDSCOPE_CHECK(checkJob(files, plan, options));
+    const io::Path target = options.destination / plan.targetName();
+    SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
+    if (there && !options.force)
+        return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
+            "choose another folder or tag, or replace it with --force");
+    if (there)
+        SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
+    if (!options.force)
+        SHARDSCOPE_CHECK(checkRunFolderFiles(files, plan, options.destination, {}, job));
+    return checkSourcesAsPlanned(files, plan);
+}
+
+} // namespace
+
+Result<PartReport> executePart(
+    io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job)
+{
+    const auto start = std::chrono::steady_clock::now();
+    SHARDSCOPE_CHECK(job.poll());
+    SHARDSCOPE_CHECK(checkPart(files, plan, part, options, job));
+    SHARDSCOPE_TRY(const io::Path place, workPlaceOf(files, plan, options.destination));
+    SHARDSCOPE_CHECK(makeDurableFolder(files, place));
+    SHARDSCOPE_TRY(const auto work, WorkFolder::openPart(files, plan, place, part, options.lease, job));
+
+    SHARDSCOPE_TRY(const auto ranges, rangesOf(plan, part, options.pieces));
+    SHARDSCOPE_TRY(PieceJournal known, work->partJournals());
+    const auto missing = without(ranges, rangesOf(known.pieces));
+    SHARDSCOPE_TRY(const auto pieces, splitRanges(plan, missing, options.pieces));
+    SHARDSCOPE_CHECK(checkSpace(files, work->path(), unreservedBytes(files, plan, *work, pieces), 0));
+
+    PartReport report;
+    report.part = part;
+    report.workFolder = work->path();
+    report.bytes = bytesOf(ranges);
+    report.bytesWritten = bytesOf(pieces);
+    report.bytesReused = report.bytes - report.bytesWritten;
+    report.files = ranges.size();
+    const unsigned jobs = options.jobs == 0 ? defaultJobs() : options.jobs;
+    const MemoryPlan memory
+        = divideMemory(options.memoryLimitBytes, jobs, std::max<size_t>(pieces.size(), 1), options.verify);
+    StageTimes times;
+    const PartResources resources{memory, *options.compute.backend, times,
+        [&](const std::string& path) { return work->placeOf(path); }};
+    PartWriter writer(files, plan, resources, job);
+    const Status written = writer.write(
+        pieces, known.pieces, options.verify, journalEvents(files, *work, WorkFolder::nameOf(part)));
+    if (!written && written.error().code == ErrorCode::Cancelled)
+        return fail(ErrorCode::Cancelled, "stopped on request; finished pieces are kept",
+            work->path().string(), "run the same command to continue");
+    if (!written && written.error().code == ErrorCode::NoSpace)
+        return forward(withMissingBytes(
+            files, work->path(), unreservedBytes(files, plan, *work, pieces), written.error()));
+    SHARDSCOPE_CHECK(written);
+    report.verified = options.verify;
+    report.compute = reportOf(options.compute);
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (report.seconds > 0)
+        report.bytesPerSecond = static_cast<double>(report.bytesWritten) / report.seconds;
+    return report;
+}
+
+} // namespace shardscope

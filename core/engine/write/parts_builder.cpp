@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/parts_builder.h"
+
+#include "core/base/text.h"
+#include "core/engine/parts/recorded_sums.h"
+#include "core/engine/verify/verify_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
+
+namespace shardscope {
+
+namespace {
+
+/// What a process with the whole folder writes itself.
+constexpr const char* kRest = "rest";
+constexpr size_t kMostNamed = 12; ///< in a sentence
+
+/// The part of a name that WorkFolder::nameOf() made.
+std::optional<Part> partOf(const std::string& name)
+{
+    Part out;
+    const char* const end = name.data() + name.size();
+    const auto index = std::from_chars(name.data(), end, out.index);
+    constexpr std::string_view kOf = "-of-";
+    if (index.ec != std::errc() || !std::string_view(index.ptr, end).starts_with(kOf))
+        return std::nullopt;
+    const auto count = std::from_chars(index.ptr + kOf.size(), end, out.count);
+    if (count.ec != std::errc() || count.ptr != end || out.index >= out.count)
+        return std::nullopt;
+    return out;
+}
+
+} // namespace
+
+uint64_t unreservedBytes(
+    io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, std::span<const FilePiece> pieces)
+{
+    uint64_t out = 0;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        if (i > 0 && pieces[i - 1].file == pieces[i].file)
+            continue;
+        const PlannedFile& file = plan.files()[pieces[i].file];
+        if (!files.stat(unfinishedName(work.placeOf(file.path))))
+            out += file.bytes;
+    }
+    return out;
+}
+
+PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const std::string& name)
+{
+    const auto append = [&files, &work, journal = work.partJournal(name)](const std::string& line) -> Status {
+        SHARDSCOPE_CHECK(work.checkHeld());
+        return files.appendSynced(journal, line);
+    };
+    return {[append](const PieceRecord& record) { return append(journalLine(record)); },
+        [append](const FilePiece& piece) { return append(journalLine(piece)); }};
+}
+
+PartsBuilder::PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
+    const BuildResources& resources, const PieceSizes& sizes, bool writesRest, JobContext& job)
+    : m_files(files)
+    , m_plan(plan)
+    , m_work(work)
+    , m_resources(resources)
+    , m_sizes(sizes)
+    , m_writesRest(writesRest)
+    , m_job(job)
+    , m_partResources{resources.memory, resources.backend, resources.times,
+          [this](const std::string& path) { return m_work.placeOf(path); }}
+{
+}
+
+Status PartsBuilder::replay()
+{
+    SHARDSCOPE_CHECK(m_work.prepareForParts());
+    SHARDSCOPE_TRY(m_journal, m_work.partJournals());
+    SHARDSCOPE_TRY(const auto all, rangesOf(m_plan, {}, m_sizes));
+    m_missing = without(all, rangesOf(m_journal.pieces));
+    return {};
+}
+
+uint64_t PartsBuilder::spaceMissing() const
+{
+    return unreservedBytes(m_files, m_plan, m_work, m_missing);
+}
+
+Status PartsBuilder::write()
+{
+    if (!m_missing.empty() && !m_writesRest) {
+        SHARDSCOPE_TRY(const std::string parts, missingParts());
+        return fail(ErrorCode::Refused, parts + "; " + formatBytes(bytesMissing()) + " were not written yet",
+            m_work.path().string(),
+            "run them, then finish; the same command without --finish writes the rest itself");
+    }
+    Status written = writeMissing();
+    if (!written && written.error().code == ErrorCode::NoSpace)
+        return forward(withMissingBytes(m_files, m_work.path(), spaceMissing(), std::move(written).error()));
+    SHARDSCOPE_CHECK(std::move(written));
+    m_combiner = std::make_unique<PartCombiner>(m_files, m_plan, m_partResources, m_job);
+    SHARDSCOPE_CHECK(m_combiner->combine(m_journal.pieces, m_resources.readsBack));
+    std::vector<JournalFile> finished;
+    for (const WrittenFile& file : m_combiner->files())
+        finished.push_back({file.path, file.bytes, file.digest});
+    SHARDSCOPE_CHECK(m_work.prepare(finished)); // nothing else is in the folder
+    return writeBeside();
+}
+
+/// Writes what is missing, and reads back what nobody did.
+Status PartsBuilder::writeMissing()
+{
+    PartWriter writer(m_files, m_plan, m_partResources, m_job);
+    SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(kRest).parent_path()));
+    PartEvents events = journalEvents(m_files, m_work, kRest);
+    std::vector<PieceRecord> made;
+    if (!m_missing.empty()) {
+        SHARDSCOPE_TRY(const auto pieces, splitRanges(m_plan, m_missing, m_sizes));
+        const PartEvents kept{[&](const PieceRecord& record) {
+                                  made.push_back(record);
+                                  return events.written(record);
+                              },
+            [&](const FilePiece& piece) {
+                m_journal.checked.push_back(piece);
+                return events.checked(piece);
+            }};
+        SHARDSCOPE_CHECK(writer.write(pieces, m_journal.pieces, m_resources.readsBack, kept));
+    }
+    m_journal.pieces.insert(
+        m_journal.pieces.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+    makeDisjoint(m_journal.pieces);
+    if (m_resources.readsBack)
+        SHARDSCOPE_CHECK(readBackUnchecked(writer, events));
+    m_readDirectly = writer.readDirectly();
+    return {};
+}
+
+/// The files next to the target.
+Status PartsBuilder::writeBeside()
+{
+    Halt halt(m_job);
+    SourcePool pool(m_files, m_plan.sources(), 1, static_cast<size_t>(m_resources.memory.coverBytes()));
+    RecordedSources sources(m_plan.sources());
+    const TensorKeys keys({});
+    RecordedElements elements(keys);
+    ChunkBuffers buffers(1, m_resources.memory.chunkBytes, m_resources.backend);
+    OutputFileSettings settings;
+    settings.threaded = false;
+    settings.mayGetName = [this] { return m_work.checkHeld(); };
+    return writeRunFolderFiles(m_files,
+        {m_plan, pool, sources, elements, m_resources.backend, m_resources.times, halt}, m_work, buffers,
+        settings);
+}
+
+Status PartsBuilder::readBackUnchecked(PartWriter& writer, const PartEvents& events)
+{
+    const auto order
+        = [](const FilePiece& piece) { return std::tuple(piece.file, piece.range.begin, piece.range.end); };
+    std::ranges::sort(m_journal.checked, {}, order);
+    std::vector<PieceRecord> unchecked;
+    for (const PieceRecord& record : m_journal.pieces) {
+        if (!std::ranges::binary_search(m_journal.checked, order(record.piece), {}, order))
+            unchecked.push_back(record);
+    }
+    return unchecked.empty() ? Status() : writer.check(unchecked, events);
+}
+
+/// "part 3 of 8 is missing".
+Result<std::string> PartsBuilder::missingParts() const
+{
+    SHARDSCOPE_TRY(const auto names, m_work.parts());
+    uint32_t count = 1;
+    for (const std::string& name : names)
+        count = std::max(count, partOf(name).value_or(Part{}).count);
+    std::vector<std::string> missing;
+    for (uint32_t i = 0; i < count; ++i) {
+        SHARDSCOPE_TRY(const auto ranges, rangesOf(m_plan, {i, count}, m_sizes));
+        if (!without(ranges, rangesOf(m_journal.pieces)).empty())
+            missing.push_back(std::to_string(i));
+    }
+    const bool isOne = missing.size() == 1;
+    std::string out = isOne ? "part " : std::to_string(missing.size()) + " parts are missing: ";
+    for (size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
+        out += (i == 0 ? "" : ", ") + missing[i];
+    if (missing.size() > kMostNamed)
+        out += " and others";
+    return out + " of " + std::to_string(count) + (isOne ? " is missing" : "");
+}
+
+Status PartsBuilder::checkSources()
+{
+    return m_combiner->checkSources();
+}
+
+Status PartsBuilder::verify(const OutputModel* model)
+{
+    m_job.beginPhase("verifying", 0);
+    ClaimedElements found(m_plan.tensors().size());
+    Halt halt(m_job);
+    const VerifyContext context{m_files, m_plan, model, found, m_job};
+    SHARDSCOPE_CHECK(runWorkers(
+        m_combiner->files().size(), m_resources.memory.workers, halt, [&](size_t, size_t index) -> Status {
+            const WrittenFile& written = m_combiner->files()[index];
+            return verifyStructure(index, m_work.placeOf(written.path), written, context);
+        }));
+    if (model)
+        return compareElements(m_plan.tensors(), m_combiner->digests().claimed(), found);
+    return {};
+}
+
+} // namespace shardscope

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/parts/part_combiner.h"
+#include "core/engine/write/output_build.h"
+
+#include <memory>
+#include <vector>
+
+namespace shardscope {
+
+/// Completes a job that processes have begun in parts: writes the pieces that are missing, and combines all.
+class PartsBuilder final : public OutputBuild
+{
+public:
+    /// `writesRest` false: missing pieces are an error.
+    PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
+        const BuildResources& resources, const PieceSizes& sizes, bool writesRest, JobContext& job);
+
+    Status replay() override;
+    [[nodiscard]] uint64_t bytesMissing() const override { return bytesOf(m_missing); }
+    [[nodiscard]] uint64_t spaceMissing() const override;
+    [[nodiscard]] uint64_t filesMissing() const override { return 0; }
+    /// Refused, with the parts that are missing.
+    Status write() override;
+    Status checkSources() override;
+    Status verify(const OutputModel* model) override;
+
+    [[nodiscard]] bool readDirectly() const override { return m_readDirectly; }
+    [[nodiscard]] std::vector<WrittenFile> takeFiles() override { return std::move(m_combiner->files()); }
+    [[nodiscard]] const std::vector<Digest>& digests() const override { return m_combiner->digests().sums(); }
+
+private:
+    Status writeMissing();
+    Status writeBeside();
+    Status readBackUnchecked(PartWriter& writer, const PartEvents& events);
+    Result<std::string> missingParts() const;
+
+    io::FileSystem& m_files;
+    const WritePlan& m_plan;
+    WorkFolder& m_work;
+    BuildResources m_resources;
+    PieceSizes m_sizes;
+    bool m_writesRest;
+    JobContext& m_job;
+    PartResources m_partResources;
+    PieceJournal m_journal;
+    std::vector<FilePiece> m_missing;
+    std::unique_ptr<PartCombiner> m_combiner;
+    bool m_readDirectly = true;
+};
+
+/// Bytes of the files of `pieces` that have no space yet: the first process that writes a part of a file
+/// reserves all of it.
+uint64_t unreservedBytes(
+    io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, std::span<const FilePiece> pieces);
+
+/// Adds what is written and checked to the journal of the part `name`.
+PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const std::string& name);
+
+} // namespace shardscope
