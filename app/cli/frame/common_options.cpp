@@ -325,6 +325,14 @@ std::vector<Option> writeOptions()
             {.name = "--restart",
                 .help = "Discard the work folder of an interrupted run and start again. Default: continue "
                         "it."},
+            {.name = "--part",
+                .kind = ValueKind::Text,
+                .valueName = "I/N",
+                .help = "Write only part I of N, with I from 0 to N - 1: for job arrays. Run all parts in "
+                        "any order on any machines, again after a failure, then the command with --finish."},
+            {.name = "--finish",
+                .help = "Combine what all parts have written, verify it and publish it. Refused while one is "
+                        "missing."},
         },
         computeOptions());
 }

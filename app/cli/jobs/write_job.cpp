@@ -12,6 +12,7 @@
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/engine/write/clean.h"
 #include "core/engine/write/execute.h"
+#include "core/engine/write/part_run.h"
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/replaced_files.h"
 #include "core/engine/write/work_folder.h"
@@ -112,7 +113,26 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
     out.force = arguments.has("--force");
     out.sha256 = arguments.has("--sha256");
     out.restart = arguments.has("--restart");
+    out.finish = arguments.has("--finish");
     return out;
+}
+
+/// --part I/N.
+Result<std::optional<Part>> partAsked(const Arguments& arguments)
+{
+    if (!arguments.has("--part"))
+        return std::optional<Part>();
+    if (arguments.has("--finish"))
+        return fail(ErrorCode::Usage, "--part and --finish are two steps", {},
+            "write all parts first, then run the command once with --finish");
+    const std::string text = arguments.text("--part");
+    TextCursor cursor(text);
+    Part part;
+    const bool isPart = cursor.takeNumber(part.index) && cursor.takeText("/") && cursor.takeNumber(part.count)
+        && cursor.atEnd() && part.index < part.count;
+    if (!isPart)
+        return fail(ErrorCode::Usage, "--part takes I/N with I from 0 to N - 1, as in 3/16");
+    return std::optional(part);
 }
 
 } // namespace
@@ -262,17 +282,74 @@ void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& de
     }
 }
 
-} // namespace
-
-Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
+/// The answers of a job that writes.
+class WriteAnswers
 {
-    Output& output = session.output();
-    SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
+public:
+    WriteAnswers(Session& session, const WriteJob& job, PlanContext context)
+        : m_output(session.output())
+        , m_job(job)
+        , m_context(std::move(context))
+    {
+    }
+
+    void plan() const
+    {
+        if (m_output.json() || m_output.quiet())
+            return;
+        std::visit(
+            [&](const auto& held) {
+                writePlanText(m_output.answer(), m_output.answerStyle(), m_context, *held);
+            },
+            m_job.plan);
+    }
+    void dryRun() const
+    {
+        if (m_output.json())
+            json(m_context, std::nullopt);
+        else
+            m_output.answer()("nothing was written: this is a dry run\n");
+    }
+    void part(const PartReport& report) const
+    {
+        if (m_output.json()) {
+            PlanContext context = m_context;
+            context.more = [&](JsonWriter& fields) { writePartObject(fields, report); };
+            json(context, std::nullopt);
+        } else if (!m_output.quiet()) {
+            writePartText(m_output.answer(), m_output.answerStyle(), report);
+        }
+    }
+    void result(const ExecuteReport& report) const
+    {
+        if (m_output.json())
+            json(m_context, report);
+        else if (m_output.quiet())
+            writeResultLine(m_output.answer(), m_output.answerStyle(), report);
+        else
+            writeResultText(m_output.answer(), m_output.answerStyle(), report);
+    }
+
+private:
+    void json(const PlanContext& context, const std::optional<ExecuteReport>& result) const
+    {
+        std::visit(
+            [&](const auto& held) { writePlanJson(m_output.answer(), context, *held, result); }, m_job.plan);
+    }
+
+    Output& m_output;
+    const WriteJob& m_job;
+    PlanContext m_context;
+};
+
+PlanContext contextOf(
+    Session& session, const WriteJob& job, const std::string& verb, const ExecuteOptions& options)
+{
     std::vector<std::string> replaces;
-    if (options.force) { // a target that cannot be read is refused below
+    if (options.force) { // a target that cannot be read is refused later
         replaces = replacedFiles(session.files(), job.writePlan(), options.destination).value_or(replaces);
     }
-    const PlanContext context{.verb = verb,
+    return {.verb = verb,
         .source = checkpointFolder(*job.source),
         .sourceTag = job.source->tag,
         .destination = job.destination,
@@ -281,29 +358,36 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
         .replaces = std::move(replaces),
         .savedTo = {},
         .more = job.more};
+}
+
+} // namespace
+
+Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
+{
+    SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
+    SHARDSCOPE_TRY(const std::optional<Part> part, partAsked(session.arguments()));
+    const WriteAnswers answers(session, job, contextOf(session, job, verb, options));
     const WritePlan& plan = job.writePlan();
-    const auto writeJson = [&](const std::optional<ExecuteReport>& result) {
-        std::visit(
-            [&](const auto& held) { writePlanJson(output.answer(), context, *held, result); }, job.plan);
-    };
-    if (!output.json() && !output.quiet())
-        std::visit(
-            [&](const auto& held) { writePlanText(output.answer(), output.answerStyle(), context, *held); },
-            job.plan);
+    answers.plan();
     if (session.arguments().has("--dry-run")) {
         SHARDSCOPE_CHECK(checkDestination(session.files(), options, plan, session.job()));
-        if (output.json())
-            writeJson(std::nullopt);
-        else
-            output.answer()("nothing was written: this is a dry run\n");
+        answers.dryRun();
         return kExitDone;
     }
-    warnOfOtherWork(session, plan, options.destination);
+    if (!part)
+        warnOfOtherWork(session, plan, options.destination);
     session.job().log("running plan " + plan.id() + " into " + job.destination);
     // The plan is shown before the work begins, which may take hours.
-    SHARDSCOPE_CHECK(output.finishAnswer());
-    SHARDSCOPE_TRY(
-        options.compute, computeAsked(session, ComputeTask::Transform, plan.writesBytes(), options.jobs));
+    SHARDSCOPE_CHECK(session.output().finishAnswer());
+    const uint64_t ownBytes = plan.writesBytes() / (part ? part->count : 1);
+    SHARDSCOPE_TRY(options.compute, computeAsked(session, ComputeTask::Transform, ownBytes, options.jobs));
+    if (part) {
+        const auto report = executePart(session.files(), plan, *part, options, session.job());
+        if (!report)
+            return forward(refusal(report.error()));
+        answers.part(*report);
+        return kExitDone;
+    }
     const auto report = execute(session.files(), plan, options, session.job());
     if (!report)
         return forward(refusal(report.error()));
@@ -311,12 +395,7 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     if (job.afterwards) {
         SHARDSCOPE_TRY(code, job.afterwards(*report));
     }
-    if (output.json())
-        writeJson(*report);
-    else if (output.quiet())
-        writeResultLine(output.answer(), output.answerStyle(), *report);
-    else
-        writeResultText(output.answer(), output.answerStyle(), *report);
+    answers.result(*report);
     return code;
 }
 

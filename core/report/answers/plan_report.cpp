@@ -297,6 +297,39 @@ void writeResultLine(const TextSink& sink, const TextStyle& style, const Execute
     sink(style.green("written") + "  " + printable(report.output.string()) + "\n");
 }
 
+void writePartObject(JsonWriter& json, const PartReport& report)
+{
+    json.objectField("part");
+    json.field("index", uint64_t{report.part.index});
+    json.field("count", uint64_t{report.part.count});
+    json.field("bytes", report.bytes);
+    json.field("files", report.files);
+    json.field("bytes_written", report.bytesWritten);
+    json.field("bytes_reused", report.bytesReused);
+    json.field("seconds", report.seconds);
+    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)));
+    json.field("device", report.compute.device);
+    json.field("verified", report.verified);
+    json.nameField("work_folder", report.workFolder.string());
+    json.endObject();
+}
+
+void writePartText(const TextSink& sink, const TextStyle& style, const PartReport& report)
+{
+    sink(style.green("written") + fmt::format("  part {} of {}\n", report.part.index, report.part.count));
+    TextFields fields;
+    fields.add("bytes",
+        fmt::format("{} in {:.1f} s, {}/s, in {} files", formatBytes(report.bytesWritten), report.seconds,
+            formatBytes(static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond))),
+            formatCount(report.files)));
+    if (report.bytesReused > 0)
+        fields.add("kept", formatBytes(report.bytesReused) + " written by earlier runs");
+    fields.add("verified", report.verified ? "yes: re-read" : "no: --no-verify");
+    fields.add("arithmetic", computeText(report.compute));
+    fields.add("next", "when all parts are written, run the same command with --finish");
+    fields.write(sink, style, "  ");
+}
+
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
 {
     writeResultLine(sink, style, report);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/write/execute.h"
+#include "core/engine/write/part_run.h"
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
 #include "core/report/json/json_writer.h"
@@ -46,6 +47,9 @@ void writePlanText(
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 /// The field `result` of JSON answers.
 void writeResultObject(JsonWriter& json, const ExecuteReport& result);
+/// The field `part` of JSON answers: what a run wrote of one part.
+void writePartObject(JsonWriter& json, const PartReport& report);
+void writePartText(const TextSink& sink, const TextStyle& style, const PartReport& report);
 /// Reports a run.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 
