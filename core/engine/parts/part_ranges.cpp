@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace shardscope {
 
 namespace {
 
-/// Where a part begins: a file, and an offset in it below its size, or 0.
+/// Where a part begins: a range of a list, and an offset of its file in that range.
 struct Position {
-    uint32_t file = 0;
+    size_t range = 0;
     uint64_t offset = 0;
 };
 
@@ -90,50 +91,99 @@ Result<std::vector<uint64_t>> cutsOf(const WritePlan& plan, uint32_t file, uint6
     return out;
 }
 
-/// The position that `offset` of all bytes is rounded to.
-Result<Position> cutNear(const WritePlan& plan, uint64_t offset, uint64_t step)
+/// Cuts a list of ranges into parts.
+class Divider
 {
-    const auto& files = plan.files();
-    uint32_t file = 0;
-    for (; file < files.size() && offset >= files[file].bytes; ++file)
-        offset -= files[file].bytes;
-    if (file == files.size() || offset == 0)
-        return Position{file, 0};
-    const uint64_t bytes = files[file].bytes;
-    const uint64_t unit = std::min(step, bytes);
-    const uint64_t wanted = (offset + unit / 2) / unit * unit;
-    if (wanted == 0)
-        return Position{file, 0};
-    if (wanted >= bytes)
-        return Position{file + 1, 0};
-    SHARDSCOPE_TRY(const auto cuts, cutsOf(plan, file, step));
-    const auto cut = std::ranges::lower_bound(cuts, wanted);
-    return cut == cuts.end() ? Position{file + 1, 0} : Position{file, *cut};
-}
+public:
+    Divider(const WritePlan& plan, std::span<const FilePiece> ranges, uint32_t count, uint64_t step)
+        : m_plan(plan)
+        , m_ranges(ranges)
+        , m_count(count)
+        , m_step(step)
+        , m_total(bytesOf(ranges))
+    {
+    }
 
-Result<Position> beginOf(const WritePlan& plan, uint32_t index, uint32_t count, uint64_t step)
+    Result<std::vector<FilePiece>> part(uint32_t index)
+    {
+        SHARDSCOPE_TRY(const Position begin, beginOf(index));
+        SHARDSCOPE_TRY(const Position end, beginOf(index + 1));
+        std::vector<FilePiece> out;
+        for (size_t i = begin.range; i < m_ranges.size() && i <= end.range; ++i) {
+            const auto& [file, range] = m_ranges[i];
+            const uint64_t from = i == begin.range ? begin.offset : range.begin;
+            const uint64_t to = i == end.range ? end.offset : range.end;
+            if (from < to || (i < end.range && range.begin == range.end))
+                out.push_back({file, {from, to}});
+        }
+        return out;
+    }
+
+private:
+    Result<Position> beginOf(uint32_t index)
+    {
+        if (index == 0)
+            return startOf(0);
+        if (index == m_count)
+            return startOf(m_ranges.size());
+        uint64_t offset = m_total / m_count * index + m_total % m_count * index / m_count;
+        size_t at = 0;
+        for (; at < m_ranges.size() && offset >= sizeOf(at); ++at)
+            offset -= sizeOf(at);
+        if (at == m_ranges.size() || offset == 0)
+            return startOf(at);
+        const auto& [file, range] = m_ranges[at];
+        if (sizeOf(at) <= m_step)
+            return startOf(offset * 2 < sizeOf(at) ? at : at + 1);
+        const uint64_t wanted = (range.begin + offset + m_step / 2) / m_step * m_step;
+        if (wanted <= range.begin)
+            return startOf(at);
+        if (!m_cuts || m_cutFile != file) {
+            SHARDSCOPE_TRY(m_cuts, cutsOf(m_plan, file, m_step));
+            m_cutFile = file;
+        }
+        const auto cut = std::ranges::lower_bound(*m_cuts, wanted);
+        return cut == m_cuts->end() || *cut >= range.end ? startOf(at + 1) : Position{at, *cut};
+    }
+    [[nodiscard]] uint64_t sizeOf(size_t i) const { return m_ranges[i].range.end - m_ranges[i].range.begin; }
+    [[nodiscard]] Position startOf(size_t i) const
+    {
+        return {i, i < m_ranges.size() ? m_ranges[i].range.begin : 0};
+    }
+
+    const WritePlan& m_plan;
+    std::span<const FilePiece> m_ranges;
+    uint32_t m_count;
+    uint64_t m_step;
+    uint64_t m_total;
+    std::optional<std::vector<uint64_t>> m_cuts; ///< of m_cutFile
+    uint32_t m_cutFile = 0;
+};
+
+std::vector<FilePiece> wholeFiles(const WritePlan& plan)
 {
-    if (index == 0)
-        return Position{};
-    if (index == count)
-        return Position{static_cast<uint32_t>(plan.files().size()), 0};
-    const uint64_t total = std::accumulate(plan.files().begin(), plan.files().end(), uint64_t{0},
-        [](uint64_t sum, const PlannedFile& file) { return sum + file.bytes; });
-    return cutNear(plan, total / count * index + total % count * index / count, step);
+    std::vector<FilePiece> out;
+    out.reserve(plan.files().size());
+    for (uint32_t i = 0; i < plan.files().size(); ++i)
+        out.push_back({i, {0, plan.files()[i].bytes}});
+    return out;
 }
 
 } // namespace
 
 Result<std::vector<FilePiece>> rangesOf(const WritePlan& plan, Part part, const PieceSizes& sizes)
 {
-    SHARDSCOPE_TRY(const Position begin, beginOf(plan, part.index, part.count, sizes.cutBytes));
-    SHARDSCOPE_TRY(const Position end, beginOf(plan, part.index + 1, part.count, sizes.cutBytes));
-    std::vector<FilePiece> out;
-    for (uint32_t file = begin.file; file < plan.files().size() && file <= end.file; ++file) {
-        const uint64_t from = file == begin.file ? begin.offset : 0;
-        const uint64_t to = file == end.file ? end.offset : plan.files()[file].bytes;
-        if (from < to || (file < end.file && plan.files()[file].bytes == 0))
-            out.push_back({file, {from, to}});
+    const auto all = wholeFiles(plan);
+    return Divider(plan, all, part.count, sizes.cutBytes).part(part.index);
+}
+
+Result<std::vector<std::vector<FilePiece>>> divideRanges(
+    const WritePlan& plan, std::span<const FilePiece> ranges, uint32_t count, const PieceSizes& sizes)
+{
+    Divider divider(plan, ranges, count, sizes.cutBytes);
+    std::vector<std::vector<FilePiece>> out(count);
+    for (uint32_t i = 0; i < count; ++i) {
+        SHARDSCOPE_TRY(out[i], divider.part(i));
     }
     return out;
 }

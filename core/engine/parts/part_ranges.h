@@ -27,6 +27,10 @@ struct PieceSizes {
 /// Deterministic. Errors: those of WritePlan::recipe().
 Result<std::vector<FilePiece>> rangesOf(const WritePlan& plan, Part part, const PieceSizes& sizes);
 
+/// Divides ascending, disjoint ranges in the same way.
+Result<std::vector<std::vector<FilePiece>>> divideRanges(
+    const WritePlan& plan, std::span<const FilePiece> ranges, uint32_t count, const PieceSizes& sizes);
+
 /// What `done` leaves of ascending, disjoint `ranges`. `done` is ascending and disjoint, too.
 std::vector<FilePiece> without(std::span<const FilePiece> ranges, std::span<const FilePiece> done);
 

@@ -76,9 +76,8 @@ Result<std::optional<uint32_t>> RecordParts::whole(uint32_t record)
     std::unique_lock lock(m_mutex);
     const Pieces& pieces = m_parts[record];
     while (pieces.empty() || pieces.begin()->first != 0 || pieces.begin()->second.end != bytes) {
-        const bool isLate = std::ranges::any_of(m_late, [&](const ByteRange& range) {
-            return range.begin < payload.end && payload.begin < range.end;
-        });
+        const bool isLate = std::ranges::any_of(m_late,
+            [&](const ByteRange& range) { return range.begin < payload.end && payload.begin < range.end; });
         if (isLate)
             return std::optional<uint32_t>();
         SHARDSCOPE_CHECK(m_halt.poll());

@@ -19,6 +19,13 @@ tl::unexpected<Error> changed(const PlanSource& source)
 
 } // namespace
 
+bool isAsPlanned(const io::FileIdentity& found, const PlanSource& source)
+{
+    if (source.identity.inode != 0)
+        return found == source.identity;
+    return found.bytes == source.identity.bytes && found.modifiedNs == source.identity.modifiedNs;
+}
+
 SourcePool::SourcePool(
     io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit, size_t blockBytes)
     : m_files(files)
@@ -38,7 +45,7 @@ Result<std::shared_ptr<const io::ReadFile>> SourcePool::open(uint32_t source)
         }
     }
     SHARDSCOPE_TRY(auto opened, m_files.openRead(m_sources[source].path));
-    if (opened->identity() != m_sources[source].identity)
+    if (!isAsPlanned(opened->identity(), m_sources[source]))
         return changed(m_sources[source]);
     if (io::suitsDirectReading(*opened))
         opened = io::readPastPageCache(std::move(opened), m_blocks);
@@ -61,7 +68,7 @@ Status SourcePool::checkUnchanged()
         const auto info = m_files.stat(source.path);
         if (!info && info.error().code != ErrorCode::NotFound)
             return forward(info.error());
-        if (!info || info->identity != source.identity)
+        if (!info || !isAsPlanned(info->identity, source))
             return changed(source);
     }
     return {};

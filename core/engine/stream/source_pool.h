@@ -14,6 +14,10 @@
 
 namespace shardscope {
 
+/// Whether a file is the version that was planned. A plan of another machine (without an inode) is compared
+/// by size and time of modification only.
+bool isAsPlanned(const io::FileIdentity& found, const PlanSource& source);
+
 /// The open source files of a job, within the descriptor limit; those that were not used for longest are
 /// closed. Files that are not in the page cache are read by direct I/O. Thread-safe.
 class SourcePool

@@ -6,6 +6,7 @@
 // core/engine/skeleton and core/report/answers include it. Start with execute().
 
 #include "core/base/job_context.h"
+#include "core/base/peers.h"
 #include "core/engine/parts/part_ranges.h"
 #include "core/engine/stream/stage_times.h"
 #include "core/engine/write/lease.h"
@@ -36,6 +37,7 @@ struct ExecuteOptions {
     /// Only combines what parts have written (part_run.h). Refused, with their numbers, if some are missing.
     bool finish = false;
     PieceSizes pieces = {}; ///< of jobs in parts
+    Peers* peers = nullptr; ///< processes that share the work, see crew.h; this one is process 0
 };
 
 struct ExecuteReport {

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/engine/parts/recorded_sums.h"
 #include "core/engine/verify/verify_files.h"
+#include "core/engine/write/crew.h"
 
 #include <algorithm>
 #include <charconv>
@@ -60,13 +61,12 @@ PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const st
 }
 
 PartsBuilder::PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
-    const BuildResources& resources, const PieceSizes& sizes, bool writesRest, JobContext& job)
+    const BuildResources& resources, const ExecuteOptions& options, JobContext& job)
     : m_files(files)
     , m_plan(plan)
     , m_work(work)
     , m_resources(resources)
-    , m_sizes(sizes)
-    , m_writesRest(writesRest)
+    , m_options(options)
     , m_job(job)
     , m_partResources{resources.memory, resources.backend, resources.times,
           [this](const std::string& path) { return m_work.placeOf(path); }}
@@ -77,7 +77,7 @@ Status PartsBuilder::replay()
 {
     SHARDSCOPE_CHECK(m_work.prepareForParts());
     SHARDSCOPE_TRY(m_journal, m_work.partJournals());
-    SHARDSCOPE_TRY(const auto all, rangesOf(m_plan, {}, m_sizes));
+    SHARDSCOPE_TRY(const auto all, rangesOf(m_plan, {}, m_options.pieces));
     m_missing = without(all, rangesOf(m_journal.pieces));
     return {};
 }
@@ -89,13 +89,14 @@ uint64_t PartsBuilder::spaceMissing() const
 
 Status PartsBuilder::write()
 {
-    if (!m_missing.empty() && !m_writesRest) {
+    if (!m_missing.empty() && m_options.finish) {
         SHARDSCOPE_TRY(const std::string parts, missingParts());
         return fail(ErrorCode::Refused, parts + "; " + formatBytes(bytesMissing()) + " were not written yet",
             m_work.path().string(),
             "run them, then finish; the same command without --finish writes the rest itself");
     }
-    Status written = writeMissing();
+    const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
+    Status written = isShared ? writeTogether() : writeMissing();
     if (!written && written.error().code == ErrorCode::NoSpace)
         return forward(withMissingBytes(m_files, m_work.path(), spaceMissing(), std::move(written).error()));
     SHARDSCOPE_CHECK(std::move(written));
@@ -116,7 +117,7 @@ Status PartsBuilder::writeMissing()
     PartEvents events = journalEvents(m_files, m_work, kRest);
     std::vector<PieceRecord> made;
     if (!m_missing.empty()) {
-        SHARDSCOPE_TRY(const auto pieces, splitRanges(m_plan, m_missing, m_sizes));
+        SHARDSCOPE_TRY(const auto pieces, splitRanges(m_plan, m_missing, m_options.pieces));
         const PartEvents kept{[&](const PieceRecord& record) {
                                   made.push_back(record);
                                   return events.written(record);
@@ -131,9 +132,21 @@ Status PartsBuilder::writeMissing()
         m_journal.pieces.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
     makeDisjoint(m_journal.pieces);
     if (m_resources.readsBack)
-        SHARDSCOPE_CHECK(readBackUnchecked(writer, events));
+        SHARDSCOPE_CHECK(writer.check(unchecked(), events));
     m_readDirectly = writer.readDirectly();
     return {};
+}
+
+/// The same by all processes of the job.
+Status PartsBuilder::writeTogether()
+{
+    Crew crew(m_files, m_plan, m_work, m_partResources, *m_options.peers, m_job);
+    SHARDSCOPE_CHECK(crew.write(m_missing, m_options.pieces, m_journal));
+    makeDisjoint(m_journal.pieces);
+    if (m_resources.readsBack)
+        SHARDSCOPE_CHECK(crew.check(unchecked(), m_journal));
+    m_readDirectly = crew.readDirectly();
+    return m_work.checkHeld();
 }
 
 /// The files next to the target.
@@ -153,17 +166,18 @@ Status PartsBuilder::writeBeside()
         settings);
 }
 
-Status PartsBuilder::readBackUnchecked(PartWriter& writer, const PartEvents& events)
+/// The pieces that nobody has read back.
+std::vector<PieceRecord> PartsBuilder::unchecked()
 {
     const auto order
         = [](const FilePiece& piece) { return std::tuple(piece.file, piece.range.begin, piece.range.end); };
     std::ranges::sort(m_journal.checked, {}, order);
-    std::vector<PieceRecord> unchecked;
+    std::vector<PieceRecord> out;
     for (const PieceRecord& record : m_journal.pieces) {
         if (!std::ranges::binary_search(m_journal.checked, order(record.piece), {}, order))
-            unchecked.push_back(record);
+            out.push_back(record);
     }
-    return unchecked.empty() ? Status() : writer.check(unchecked, events);
+    return out;
 }
 
 /// "part 3 of 8 is missing".
@@ -175,7 +189,7 @@ Result<std::string> PartsBuilder::missingParts() const
         count = std::max(count, partOf(name).value_or(Part{}).count);
     std::vector<std::string> missing;
     for (uint32_t i = 0; i < count; ++i) {
-        SHARDSCOPE_TRY(const auto ranges, rangesOf(m_plan, {i, count}, m_sizes));
+        SHARDSCOPE_TRY(const auto ranges, rangesOf(m_plan, {i, count}, m_options.pieces));
         if (!without(ranges, rangesOf(m_journal.pieces)).empty())
             missing.push_back(std::to_string(i));
     }

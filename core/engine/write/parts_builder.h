@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/parts/part_combiner.h"
+#include "core/engine/write/execute.h"
 #include "core/engine/write/output_build.h"
 
 #include <memory>
@@ -13,9 +14,9 @@ namespace shardscope {
 class PartsBuilder final : public OutputBuild
 {
 public:
-    /// `writesRest` false: missing pieces are an error.
+    /// Of `options`: finish, pieces and peers.
     PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
-        const BuildResources& resources, const PieceSizes& sizes, bool writesRest, JobContext& job);
+        const BuildResources& resources, const ExecuteOptions& options, JobContext& job);
 
     Status replay() override;
     [[nodiscard]] uint64_t bytesMissing() const override { return bytesOf(m_missing); }
@@ -32,16 +33,16 @@ public:
 
 private:
     Status writeMissing();
+    Status writeTogether();
+    [[nodiscard]] std::vector<PieceRecord> unchecked();
     Status writeBeside();
-    Status readBackUnchecked(PartWriter& writer, const PartEvents& events);
     Result<std::string> missingParts() const;
 
     io::FileSystem& m_files;
     const WritePlan& m_plan;
     WorkFolder& m_work;
     BuildResources m_resources;
-    PieceSizes m_sizes;
-    bool m_writesRest;
+    const ExecuteOptions& m_options;
     JobContext& m_job;
     PartResources m_partResources;
     PieceJournal m_journal;

@@ -222,6 +222,10 @@ Status Execution::build()
         = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size(), m_options.verify);
     m_report.peakBufferBytes = memory.totalBytes();
     m_report.workers = memory.workers;
+    const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
+    if (m_options.sha256 && (isShared || m_options.finish))
+        return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
+            "leave --sha256 out: xxh3-128 is recorded");
     if (!m_work && m_options.finish)
         return fail(ErrorCode::Refused, "no part of this job was written yet", m_target.string(),
             "run the same command with --part I/N in place of --finish");
@@ -235,18 +239,18 @@ Status Execution::build()
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     }
     SHARDSCOPE_TRY(const auto parts, m_work->parts());
-    if (!parts.empty() && m_options.sha256)
+    if (m_options.sha256 && !parts.empty())
         return fail(ErrorCode::Unsupported,
             "this job was begun in parts, and SHA-256 needs each file in order", m_work->path().string(),
-            "leave --sha256 out: xxh3-128 is recorded; or discard it with --restart");
+            "leave --sha256 out, or discard the job with --restart");
     const BuildResources resources{
         memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify};
     Status built;
-    if (parts.empty() && !m_options.finish) {
+    if (parts.empty() && !m_options.finish && !isShared) {
         OutputBuilder builder(m_files, m_plan, *m_work, resources, m_job);
         built = buildIn(builder);
     } else {
-        PartsBuilder builder(m_files, m_plan, *m_work, resources, m_options.pieces, !m_options.finish, m_job);
+        PartsBuilder builder(m_files, m_plan, *m_work, resources, m_options, m_job);
         built = buildIn(builder);
     }
     if (built)

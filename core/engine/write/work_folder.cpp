@@ -222,9 +222,10 @@ Result<PieceJournal> WorkFolder::partJournals() const
     return out;
 }
 
-io::Path WorkFolder::placeOf(const std::string& path) const
+io::Path WorkFolder::placeIn(const io::Path& workFolder, const std::string& path)
 {
-    return isNextToTag(path) ? runFilesFolder() / path.substr(kNextToTag.size()) : filesFolder() / path;
+    return isNextToTag(path) ? workFolder / "beside" / path.substr(kNextToTag.size())
+                             : workFolder / "files" / path;
 }
 
 Status WorkFolder::checkPlan(const std::string& wanted) const

@@ -53,15 +53,17 @@ public:
     [[nodiscard]] io::Path filesFolder() const { return m_path / "files"; }
     [[nodiscard]] io::Path runFilesFolder() const { return m_path / "beside"; }
     /// The path of a planned file: below files/, or below beside/ for "../NAME".
-    [[nodiscard]] io::Path placeOf(const std::string& path) const;
+    [[nodiscard]] io::Path placeOf(const std::string& path) const { return placeIn(m_path, path); }
+    static io::Path placeIn(const io::Path& workFolder, const std::string& path);
     [[nodiscard]] io::Path pointerFile() const { return m_path / "pointer"; }
     [[nodiscard]] io::Path publishingMark() const { return m_path / "publishing"; }
     [[nodiscard]] io::Path replacedManifest() const { return m_path / "replaced"; }
     [[nodiscard]] const Journal& journal() const { return m_journal; }
     /// parts/NAME/journal, see piece_journal.h. The NAME of a part is "INDEX-of-COUNT".
-    [[nodiscard]] io::Path partJournal(const std::string& name) const
+    [[nodiscard]] io::Path partJournal(const std::string& name) const { return partJournalIn(m_path, name); }
+    static io::Path partJournalIn(const io::Path& workFolder, const std::string& name)
     {
-        return partsFolder() / name / "journal";
+        return workFolder / "parts" / name / "journal";
     }
     static std::string nameOf(Part part);
     /// The parts that have recorded something, in the order of their names.

@@ -3,14 +3,17 @@
 #include "tests/core/engine/execute_fixture.h"
 
 #include "core/engine/parts/piece_journal.h"
+#include "core/engine/write/crew.h"
 #include "core/engine/write/part_run.h"
 #include "core/engine/write/work_folder.h"
 #include "core/io/faulting_file_system.h"
 #include "core/io/forwarding_file_system.h"
+#include "tests/support/thread_peers.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <thread>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -113,6 +116,28 @@ private:
     std::vector<PlanTensor> m_tensors;
     std::vector<Finding> m_warnings;
 };
+
+/// Runs with `count` processes; `files` are those of all but process 0.
+Result<ExecuteReport> runTogether(
+    const Bench& bench, uint32_t count, ExecuteOptions options, io::FileSystem& others = io::realFileSystem())
+{
+    ThreadPeers all(count);
+    std::vector<std::jthread> threads;
+    for (uint32_t rank = 1; rank < count; ++rank) {
+        threads.emplace_back([&, rank] {
+            ThreadPeers::One own(all, rank);
+            JobContext job;
+            CrewOptions crew{.jobs = 2,
+                .chooseCompute = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; }};
+            CHECK(serveCrew(others, own, crew, job));
+        });
+    }
+    ThreadPeers::One own(all, 0);
+    options.peers = &own;
+    auto report = run(bench, options);
+    CHECK(dismissCrew(own));
+    return report;
+}
 
 } // namespace
 
@@ -389,5 +414,50 @@ TEST_CASE("only the intact lines of a part's journal count")
         PieceJournal torn;
         parsePieceJournal(text.substr(0, i), torn);
         CHECK(torn.pieces.size() == (i >= line.size() ? 1 : 0));
+    }
+}
+
+TEST_CASE("processes that share a job give the bytes of one, and go on from what others wrote")
+{
+    const SyntheticPlan::Shape shape{3, 4, 7, 300, 8};
+    const auto expected = writtenAtOnce(shape);
+    for (const PieceSizes& sizes : {kTiny, PieceSizes{16, 16}, PieceSizes{}}) {
+        for (const uint32_t count : {2u, 3u, 7u}) {
+            CAPTURE(sizes.cutBytes);
+            CAPTURE(count);
+            Bench bench(shape);
+            const auto report = runTogether(bench, count, optionsOf(bench, sizes));
+            REQUIRE_MESSAGE(report, describe(report.error()));
+            CHECK(report->verified);
+            CHECK(report->bytesWritten == bench.plan.writesBytes());
+            CHECK(report->fingerprint == expectedFingerprint(bench.plan));
+            CHECK(treeOf(bench.destination()) == expected);
+        }
+    }
+    Bench bench(shape);
+    REQUIRE(runPart(bench, {1, 3}, optionsOf(bench)));
+    const auto report = runTogether(bench, 4, optionsOf(bench));
+    REQUIRE_MESSAGE(report, describe(report.error()));
+    CHECK(report->bytesReused > 0);
+    CHECK(report->bytesWritten > 0);
+    CHECK(treeOf(bench.destination()) == expected);
+}
+
+TEST_CASE("a failure of any process ends the shared job with its error; the same job continues")
+{
+    const SyntheticPlan::Shape shape{2, 3, 5, 200, 4};
+    const auto expected = writtenAtOnce(shape);
+    for (uint64_t call = 1; call < 200; call += 7) {
+        CAPTURE(call);
+        Bench bench(shape);
+        io::FaultingFileSystem others(io::realFileSystem(), {.callNumber = call, .errnoValue = EIO});
+        const auto report = runTogether(bench, 3, optionsOf(bench), others);
+        if (others.faultWasHit() && !report) {
+            CHECK(report.error().message.find("injected fault") != std::string::npos);
+            checkNothingCommitted(bench);
+            const auto again = runTogether(bench, 3, optionsOf(bench));
+            REQUIRE_MESSAGE(again, describe(again.error()));
+        }
+        CHECK(treeOf(bench.destination()) == expected);
     }
 }

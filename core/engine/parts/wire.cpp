@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/parts/wire.h"
+
+namespace shardscope {
+
+void WireWriter::number(uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        m_bytes += static_cast<char>(0x80 | (value & 0x7F));
+    m_bytes += static_cast<char>(value);
+}
+
+void WireWriter::difference(uint64_t value, uint64_t expected)
+{
+    const uint64_t up = value - expected;
+    const bool isNegative = value < expected;
+    number(isNegative ? ((expected - value) << 1 | 1) : up << 1);
+}
+
+void WireWriter::text(std::string_view value)
+{
+    number(value.size());
+    m_bytes += value;
+}
+
+uint64_t WireReader::number()
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; m_isGood && !m_rest.empty() && shift < 64; shift += 7) {
+        const auto byte = static_cast<uint8_t>(m_rest.front());
+        m_rest.remove_prefix(1);
+        value |= uint64_t{byte & 0x7Fu} << shift;
+        if (byte < 0x80)
+            return value;
+    }
+    m_isGood = false;
+    return 0;
+}
+
+uint32_t WireReader::number32()
+{
+    const uint64_t value = number();
+    m_isGood = m_isGood && value <= UINT32_MAX;
+    return m_isGood ? static_cast<uint32_t>(value) : 0;
+}
+
+uint64_t WireReader::difference(uint64_t expected)
+{
+    const uint64_t value = number();
+    return (value & 1) != 0 ? expected - (value >> 1) : expected + (value >> 1);
+}
+
+std::string WireReader::text()
+{
+    const uint64_t bytes = number();
+    m_isGood = m_isGood && bytes <= m_rest.size();
+    if (!m_isGood)
+        return {};
+    std::string out(m_rest.substr(0, bytes));
+    m_rest.remove_prefix(bytes);
+    return out;
+}
+
+uint64_t WireReader::count()
+{
+    const uint64_t value = number();
+    m_isGood = m_isGood && value <= m_rest.size();
+    return m_isGood ? value : 0;
+}
+
+} // namespace shardscope

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace shardscope {
+
+/// Numbers and texts as bytes, between processes of one job. Numbers take 1 to 10 bytes (LEB128).
+class WireWriter
+{
+public:
+    void number(uint64_t value);
+    /// The difference of two numbers, small in either direction.
+    void difference(uint64_t value, uint64_t expected);
+    void text(std::string_view value);
+    [[nodiscard]] std::string take() { return std::move(m_bytes); }
+
+private:
+    std::string m_bytes;
+};
+
+/// Reads them again. After the end, or after bytes that are no number, everything is 0 or empty and isGood()
+/// false.
+class WireReader
+{
+public:
+    explicit WireReader(std::string_view bytes)
+        : m_rest(bytes)
+    {
+    }
+
+    uint64_t number();
+    uint32_t number32();
+    uint64_t difference(uint64_t expected);
+    std::string text();
+    /// The length of a list of which every entry takes at least a byte.
+    uint64_t count();
+    [[nodiscard]] bool isGood() const { return m_isGood; }
+    [[nodiscard]] bool atEnd() const { return m_rest.empty(); }
+
+private:
+    std::string_view m_rest;
+    bool m_isGood = true;
+};
+
+} // namespace shardscope

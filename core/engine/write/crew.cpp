@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/crew.h"
+
+#include "core/base/parallel.h"
+#include "core/engine/parts/stored_plan.h"
+#include "core/engine/parts/wire.h"
+#include "core/engine/write/work_folder.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+enum class Order : uint8_t { End, Write, Check };
+
+/// What process 0 asks of another one.
+struct Task {
+    Order order = Order::End;
+    io::Path workFolder;
+    std::string journal; ///< name of its part
+    std::string plan; ///< a StoredPlan
+    std::vector<FilePiece> pieces; ///< to write; files as in the stored plan
+    std::string records; ///< lines of a piece journal: pieces of earlier runs, or those to check
+};
+
+std::string toText(const Task& task)
+{
+    WireWriter out;
+    out.number(static_cast<uint64_t>(task.order));
+    out.text(task.workFolder.native());
+    out.text(task.journal);
+    out.text(task.plan);
+    out.number(task.pieces.size());
+    for (const auto& [file, range] : task.pieces) {
+        out.number(file);
+        out.number(range.begin);
+        out.number(range.end);
+    }
+    out.text(task.records);
+    return out.take();
+}
+
+Result<Task> taskFrom(const std::string& text)
+{
+    WireReader in(text);
+    Task out;
+    out.order = static_cast<Order>(in.number32());
+    out.workFolder = in.text();
+    out.journal = in.text();
+    out.plan = in.text();
+    const uint64_t count = in.count();
+    for (uint64_t i = 0; i < count && in.isGood(); ++i) {
+        FilePiece piece;
+        piece.file = in.number32();
+        piece.range.begin = in.number();
+        piece.range.end = in.number();
+        out.pieces.push_back(piece);
+    }
+    out.records = in.text();
+    if (!in.isGood() || out.order > Order::Check)
+        return fail(ErrorCode::Internal, "process 0 sent a task that cannot be read", {},
+            "all processes must run the same version of the program");
+    return out;
+}
+
+/// How a process did its task.
+struct Reply {
+    Status status;
+    std::string lines; ///< of its journal
+    bool readDirectly = true;
+};
+
+std::string toText(const Reply& reply)
+{
+    WireWriter out;
+    out.number(reply.status ? 1 : 0);
+    if (!reply.status) {
+        const Error& error = reply.status.error();
+        out.number(static_cast<uint64_t>(error.code));
+        out.text(error.message);
+        out.text(error.path);
+        out.text(error.hint);
+    }
+    out.text(reply.lines);
+    out.number(reply.readDirectly ? 1 : 0);
+    return out.take();
+}
+
+Reply replyFrom(const std::string& text)
+{
+    WireReader in(text);
+    Reply out;
+    if (in.number() == 0) {
+        Error error;
+        error.code = static_cast<ErrorCode>(in.number32());
+        error.message = in.text();
+        error.path = in.text();
+        error.hint = in.text();
+        out.status = forward(std::move(error));
+    }
+    out.lines = in.text();
+    out.readDirectly = in.number() != 0;
+    if (!in.isGood())
+        out.status = fail(ErrorCode::Internal, "a process of the job sent an answer that cannot be read");
+    return out;
+}
+
+/// Records in the journal of a part, and in `lines`.
+PartEvents eventsOf(io::FileSystem& files, const io::Path& journal, std::string& lines,
+    const std::function<PieceRecord(const PieceRecord&)>& record,
+    const std::function<FilePiece(const FilePiece&)>& piece)
+{
+    const auto append = [&files, journal, &lines](const std::string& line) {
+        lines += line;
+        return files.appendSynced(journal, line);
+    };
+    return {[append, record](const PieceRecord& written) { return append(journalLine(record(written))); },
+        [append, piece](const FilePiece& checked) { return append(journalLine(piece(checked))); }};
+}
+
+Status work(
+    io::FileSystem& files, const Task& task, const CrewOptions& options, JobContext& job, Reply& reply)
+{
+    SHARDSCOPE_TRY(const auto plan, StoredPlan::parse(task.plan));
+    SHARDSCOPE_CHECK(plan->checkSources(files));
+    PieceJournal journal;
+    parsePieceJournal(task.records, journal);
+    const unsigned jobs = options.jobs == 0 ? defaultJobs() : options.jobs;
+    const size_t count = task.order == Order::Write ? task.pieces.size() : journal.pieces.size();
+    const MemoryPlan memory = divideMemory(options.memoryLimitBytes, jobs, std::max<size_t>(count, 1), true);
+    SHARDSCOPE_TRY(const ComputeChoice compute, options.chooseCompute(bytesOf(task.pieces)));
+    StageTimes times;
+    const PartResources resources{memory, *compute.backend, times,
+        [&](const std::string& path) { return WorkFolder::placeIn(task.workFolder, path); }};
+    PartWriter writer(files, *plan, resources, job);
+    const PartEvents events = eventsOf(
+        files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines,
+        [&](const PieceRecord& record) { return plan->toPlan(record); },
+        [&](const FilePiece& piece) { return plan->toPlan(piece); });
+    const Status done = task.order == Order::Write ? writer.write(task.pieces, journal.pieces, false, events)
+                                                   : writer.check(journal.pieces, events);
+    reply.readDirectly = writer.readDirectly();
+    return done;
+}
+
+} // namespace
+
+Status serveCrew(io::FileSystem& files, Peers& peers, const CrewOptions& options, JobContext& job)
+{
+    for (;;) {
+        SHARDSCOPE_TRY(const std::string text, peers.scatter({}));
+        Reply reply;
+        const auto task = taskFrom(text);
+        if (!task)
+            reply.status = forward(task.error());
+        else if (task->order == Order::End)
+            return job.poll();
+        else
+            reply.status = work(files, *task, options, job, reply);
+        SHARDSCOPE_CHECK(peers.gather(toText(reply)));
+    }
+}
+
+Status dismissCrew(Peers& peers)
+{
+    SHARDSCOPE_CHECK(peers.scatter(std::vector<std::string>(peers.size(), toText(Task{}))));
+    return {};
+}
+
+Crew::Crew(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+    const PartResources& resources, Peers& peers, JobContext& job)
+    : m_files(files)
+    , m_plan(plan)
+    , m_work(work)
+    , m_resources(resources)
+    , m_peers(peers)
+    , m_job(job)
+    , m_written(peers.size())
+{
+}
+
+Status Crew::write(std::span<const FilePiece> ranges, const PieceSizes& sizes, PieceJournal& journal)
+{
+    if (ranges.empty())
+        return {};
+    SHARDSCOPE_TRY(const auto shares, divideRanges(m_plan, ranges, m_peers.size(), sizes));
+    std::vector<std::string> tasks(m_peers.size()); // process 0 has the plan itself
+    for (uint32_t rank = 0; rank < m_peers.size(); ++rank) {
+        SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(journalOf(rank)).parent_path()));
+        SHARDSCOPE_TRY(m_written[rank], splitRanges(m_plan, shares[rank], sizes));
+        if (rank > 0) {
+            SHARDSCOPE_TRY(tasks[rank], writeTask(rank, m_written[rank], journal.pieces));
+        }
+    }
+    return run(
+        std::move(tasks),
+        [&](PartWriter& writer, const PartEvents& events) {
+            return writer.write(m_written[0], journal.pieces, false, events);
+        },
+        journal);
+}
+
+Status Crew::check(std::span<const PieceRecord> pieces, PieceJournal& journal)
+{
+    if (pieces.empty())
+        return {};
+    const uint32_t count = m_peers.size();
+    std::vector<std::vector<PieceRecord>> shares(count);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        uint32_t reader = static_cast<uint32_t>(i % count);
+        for (uint32_t rank = 0; rank < count; ++rank) {
+            const auto own
+                = std::ranges::equal_range(m_written[rank], pieces[i].piece.file, {}, &FilePiece::file);
+            if (std::ranges::find(own, pieces[i].piece) != own.end())
+                reader = (rank + 1) % count;
+        }
+        shares[reader].push_back(pieces[i]);
+    }
+    std::vector<std::string> tasks(count);
+    for (uint32_t rank = 0; rank < count; ++rank) {
+        SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(journalOf(rank)).parent_path()));
+        if (rank > 0) {
+            SHARDSCOPE_TRY(tasks[rank], checkTask(rank, shares[rank]));
+        }
+    }
+    return run(
+        std::move(tasks),
+        [&](PartWriter& writer, const PartEvents& events) { return writer.check(shares[0], events); },
+        journal);
+}
+
+std::string Crew::journalOf(uint32_t rank) const
+{
+    return "rank-" + std::to_string(rank) + "-of-" + std::to_string(m_peers.size());
+}
+
+Result<std::string> Crew::writeTask(
+    uint32_t rank, std::span<const FilePiece> pieces, std::span<const PieceRecord> known)
+{
+    Task out;
+    out.order = Order::Write;
+    out.workFolder = std::filesystem::absolute(m_work.path());
+    out.journal = journalOf(rank);
+    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, pieces, true));
+    SHARDSCOPE_TRY(const auto stored, StoredPlan::parse(out.plan));
+    for (const FilePiece& piece : pieces) {
+        const bool isFirstOfFile = out.pieces.empty() || stored->toPlan(out.pieces.back()).file != piece.file;
+        out.pieces.push_back({stored->fileFor(piece.file), piece.range});
+        for (const PieceRecord& record :
+            isFirstOfFile ? recordsOf(known, piece.file) : std::span<const PieceRecord>()) {
+            PieceRecord checksums; // all that is needed of it
+            checksums.piece = {out.pieces.back().file, record.piece.range};
+            checksums.late = record.late;
+            checksums.parts = record.parts;
+            out.records += journalLine(checksums);
+        }
+    }
+    return toText(out);
+}
+
+Result<std::string> Crew::checkTask(uint32_t rank, std::span<const PieceRecord> pieces)
+{
+    Task out;
+    out.order = Order::Check;
+    out.workFolder = std::filesystem::absolute(m_work.path());
+    out.journal = journalOf(rank);
+    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, rangesOf(pieces), false));
+    SHARDSCOPE_TRY(const auto stored, StoredPlan::parse(out.plan));
+    for (PieceRecord record : pieces) {
+        record.piece.file = stored->fileFor(record.piece.file);
+        out.records += journalLine(record);
+    }
+    return toText(out);
+}
+
+Status Crew::run(std::vector<std::string> tasks,
+    const std::function<Status(PartWriter&, const PartEvents&)>& own, PieceJournal& journal)
+{
+    SHARDSCOPE_CHECK(m_peers.scatter(std::move(tasks)));
+    PartWriter writer(m_files, m_plan, m_resources, m_job);
+    Reply reply;
+    reply.status = own(writer,
+        eventsOf(
+            m_files, m_work.partJournal(journalOf(0)), reply.lines, [](const auto& record) { return record; },
+            [](const auto& piece) { return piece; }));
+    reply.readDirectly = writer.readDirectly();
+    SHARDSCOPE_TRY(const auto answers, m_peers.gather(toText(reply)));
+    Status status;
+    for (const std::string& answer : answers) {
+        const Reply each = replyFrom(answer);
+        parsePieceJournal(each.lines, journal);
+        m_readDirectly = m_readDirectly && each.readDirectly;
+        // What stopped the others says more than that they were stopped.
+        const bool isBetter = status || status.error().code == ErrorCode::Cancelled;
+        if (!each.status && isBetter)
+            status = each.status;
+    }
+    return status;
+}
+
+} // namespace shardscope

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/peers.h"
+#include "core/engine/parts/part_writer.h"
+#include "core/engine/parts/piece_journal.h"
+#include "core/engine/write/work_folder.h"
+#include "core/tensor/compute_choice.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace shardscope {
+
+/// What a process of a job that does not lead needs from its command line.
+struct CrewOptions {
+    unsigned jobs = 0; ///< as in ExecuteOptions
+    uint64_t memoryLimitBytes = uint64_t{256} << 20;
+    /// Chooses the device for a part of so many bytes.
+    std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
+};
+
+/// Works for process 0 of `peers` until that ends. Errors are passed to process 0; the result is that of the
+/// connection, or Cancelled after a stop.
+Status serveCrew(io::FileSystem& files, Peers& peers, const CrewOptions& options, JobContext& job);
+/// Process 0: lets the others end.
+Status dismissCrew(Peers& peers);
+
+/// The processes of a job as process 0 leads them: they write and read back pieces of a plan.
+class Crew
+{
+public:
+    Crew(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, const PartResources& resources,
+        Peers& peers, JobContext& job);
+
+    /// Writes `ranges`, divided by bytes, by all processes at the same time. Each records its pieces in a
+    /// journal of its own, and `journal` gets all of them.
+    Status write(std::span<const FilePiece> ranges, const PieceSizes& sizes, PieceJournal& journal);
+    /// Reads pieces back, each by another process than the one that wrote it in write().
+    Status check(std::span<const PieceRecord> pieces, PieceJournal& journal);
+
+    [[nodiscard]] bool readDirectly() const { return m_readDirectly; }
+
+private:
+    Result<std::string> writeTask(
+        uint32_t rank, std::span<const FilePiece> pieces, std::span<const PieceRecord> known);
+    Result<std::string> checkTask(uint32_t rank, std::span<const PieceRecord> pieces);
+    [[nodiscard]] std::string journalOf(uint32_t rank) const;
+    Status run(std::vector<std::string> tasks,
+        const std::function<Status(PartWriter&, const PartEvents&)>& own, PieceJournal& journal);
+
+    io::FileSystem& m_files;
+    const WritePlan& m_plan;
+    const WorkFolder& m_work;
+    const PartResources& m_resources;
+    Peers& m_peers;
+    JobContext& m_job;
+    std::vector<std::vector<FilePiece>> m_written; ///< by each process
+    bool m_readDirectly = true;
+};
+
+} // namespace shardscope

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/peers.h"
+
+#include <barrier>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardscope::test {
+
+/// Processes of one job as threads.
+class ThreadPeers final
+{
+public:
+    explicit ThreadPeers(uint32_t count)
+        : m_slots(count)
+        , m_barrier(count)
+    {
+    }
+
+    class One final : public Peers
+    {
+    public:
+        One(ThreadPeers& all, uint32_t rank)
+            : m_all(all)
+            , m_rank(rank)
+        {
+        }
+        [[nodiscard]] uint32_t rank() const override { return m_rank; }
+        [[nodiscard]] uint32_t size() const override { return static_cast<uint32_t>(m_all.m_slots.size()); }
+        Result<std::string> scatter(std::vector<std::string> texts) override
+        {
+            if (m_rank == 0)
+                m_all.m_slots = std::move(texts);
+            m_all.m_barrier.arrive_and_wait();
+            std::string own = m_all.m_slots[m_rank];
+            m_all.m_barrier.arrive_and_wait();
+            return own;
+        }
+        Result<std::vector<std::string>> gather(std::string text) override
+        {
+            m_all.m_slots[m_rank] = std::move(text);
+            m_all.m_barrier.arrive_and_wait();
+            std::vector<std::string> out = m_rank == 0 ? m_all.m_slots : std::vector<std::string>();
+            m_all.m_barrier.arrive_and_wait();
+            return out;
+        }
+
+    private:
+        ThreadPeers& m_all;
+        uint32_t m_rank;
+    };
+
+private:
+    std::vector<std::string> m_slots;
+    std::barrier<> m_barrier;
+};
+
+} // namespace shardscope::test
