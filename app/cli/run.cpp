@@ -7,10 +7,12 @@
 #include "app/cli/frame/next_command.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/frame/version.h"
+#include "app/cli/jobs/mpi_job.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
+#include "core/engine/write/crew.h"
 #include "core/io/limited_file_system.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
@@ -63,6 +65,12 @@ Error withWayOn(Error error, const Command& command, const std::vector<std::stri
     return error;
 }
 
+Result<int> runVerb(Session& session)
+{
+    SHARDSCOPE_CHECK(requireValues(session));
+    return session.parsed().command->run(session);
+}
+
 Result<int> runCommand(const Parsed& parsed, Output& output)
 {
     std::stop_source stop;
@@ -77,11 +85,13 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
         if (fileLog)
             fileLog(line);
     };
+    const bool isPeer = parsed.arguments.has("--mpi") && isSilentPeer();
     const SignalWatcher watcher(stop, [&] {
-        if (!output.quiet())
+        if (!output.quiet() && !isPeer)
             output.message("stopping; running writes are finished first\n");
     });
-    JobContext job(stop.get_token(), progressSink(output, parsed.arguments), log);
+    JobContext job(
+        stop.get_token(), isPeer ? JobContext::ProgressSink() : progressSink(output, parsed.arguments), log);
     const auto rate = parsed.arguments.size("--bwlimit");
     if (rate == uint64_t{0})
         return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
@@ -89,8 +99,18 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     if (rate)
         limited.emplace(realFilesAndSkeletons(), *rate);
     Session session(parsed, output, limited ? *limited : realFilesAndSkeletons(), job);
-    SHARDSCOPE_CHECK(requireValues(session));
-    auto code = parsed.command->run(session);
+    SHARDSCOPE_CHECK(refuseCopies(parsed));
+    SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
+    if (peers && peers->rank() > 0)
+        return serveAsPeer(session, *peers);
+    session.setPeers(peers.get());
+    auto code = runVerb(session);
+    if (peers) {
+        // The others wait for it, whatever came of the command.
+        const Status dismissed = dismissCrew(*peers);
+        if (code && !dismissed)
+            return forward(dismissed.error());
+    }
     output.progressLine("");
     if (!code)
         return code;
@@ -133,6 +153,9 @@ Output plainOutput(const std::vector<std::string>& words)
 int runWords(const std::vector<std::string>& words)
 {
     const auto parsed = parse(program(), words);
+    const bool isPeer = std::ranges::find(words, "--mpi") != words.end() && isSilentPeer();
+    if (!parsed && isPeer)
+        return kExitDone; // the first process says what is wrong
     if (!parsed) {
         Output output = plainOutput(words);
         return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
@@ -143,6 +166,8 @@ int runWords(const std::vector<std::string>& words)
     const auto code = runCommand(*parsed, output);
     if (code)
         return *code;
+    if (isPeer)
+        return exitCode(code.error().code); // and what went wrong
     const Error error = withWayOn(code.error(), *parsed->command, words);
     return report(output, error, nextCommand(error, &*parsed, words));
 }

@@ -79,6 +79,11 @@ Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
         out.path.push_back(out.command);
         ++at;
     }
+    const bool isShared = std::find(early.begin(), early.end(), "--mpi") != early.end();
+    if (isShared && out.command != &root
+        && wordsOf(out.command->options, std::vector<std::string>{"--mpi"}) == 0)
+        return fail(ErrorCode::Unsupported, "`" + out.command->name + "` runs in one process", {},
+            "leave --mpi out, and start one process");
     early.insert(early.end(), words.begin() + static_cast<ptrdiff_t>(at), words.end());
     words = std::move(early);
     return out;

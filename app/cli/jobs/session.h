@@ -8,6 +8,7 @@
 #include "app/cli/frame/arguments.h"
 #include "app/cli/frame/output.h"
 #include "core/base/job_context.h"
+#include "core/base/peers.h"
 #include "core/checkpoint/open/open.h"
 #include "core/io/file_system.h"
 #include "core/report/answers/answer.h"
@@ -32,6 +33,10 @@ public:
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
     [[nodiscard]] JobContext& job() const { return m_job; }
 
+    /// The processes that share the work; null if this one works alone.
+    [[nodiscard]] Peers* peers() const { return m_peers; }
+    void setPeers(Peers* peers) { m_peers = peers; }
+
     /// PATH, or SRC of verbs that write.
     [[nodiscard]] std::string askedPath() const;
     /// --tag and --root; with --donor, PATH is the first root.
@@ -54,6 +59,7 @@ private:
     Output& m_output;
     io::FileSystem& m_files;
     JobContext& m_job;
+    Peers* m_peers = nullptr;
 };
 
 /// Unsupported when the command needs values and an argument is a skeleton, which has none.

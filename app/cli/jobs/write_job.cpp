@@ -101,8 +101,9 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
     return {};
 }
 
-Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob& job)
+Result<ExecuteOptions> executeOptions(const Session& session, const WriteJob& job)
 {
+    const Arguments& arguments = session.arguments();
     ExecuteOptions out;
     out.destination = job.folder;
     const bool alone = hasNoRunFolder(job.source->kind);
@@ -114,6 +115,7 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
     out.sha256 = arguments.has("--sha256");
     out.restart = arguments.has("--restart");
     out.finish = arguments.has("--finish");
+    out.peers = session.peers();
     return out;
 }
 
@@ -122,6 +124,9 @@ Result<std::optional<Part>> partAsked(const Arguments& arguments)
 {
     if (!arguments.has("--part"))
         return std::optional<Part>();
+    if (arguments.has("--mpi"))
+        return fail(ErrorCode::Usage, "--part is for processes that know nothing of each other", {},
+            "with --mpi all parts are written at once");
     if (arguments.has("--finish"))
         return fail(ErrorCode::Usage, "--part and --finish are two steps", {},
             "write all parts first, then run the command once with --finish");
@@ -364,7 +369,7 @@ PlanContext contextOf(
 
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
 {
-    SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
+    SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session, job));
     SHARDSCOPE_TRY(const std::optional<Part> part, partAsked(session.arguments()));
     const WriteAnswers answers(session, job, contextOf(session, job, verb, options));
     const WritePlan& plan = job.writePlan();

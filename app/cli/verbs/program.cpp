@@ -20,7 +20,10 @@ Command makeProgram()
         "explains one command.",
     };
     out.options = {
-        {.name = "--version", .letter = 'V', .help = "Print version and build; with --json as an object."}};
+        {.name = "--version", .letter = 'V', .help = "Print version and build; with --json as an object."},
+        {.name = "--mpi",
+            .help = "Share the work of a command with the other processes of an MPI job. Only for commands "
+                    "with this option."}};
     out.commonOptions = outputOptions();
     out.examples = {
         {"shardscope inspect runs/llama", "What is in this folder?"},
