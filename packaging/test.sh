@@ -39,7 +39,7 @@ test_all() {
     ctest --test-dir "$root/$folder" --output-on-failure -j "$jobs" --no-tests=error "$@"
 }
 
-"$root/packaging/setup.sh" --with-torch ${interop:+--interop "$interop"}
+"$root/packaging/setup.sh" --with-torch --with-mpi ${interop:+--interop "$interop"}
 
 configure_release
 build build/release

@@ -60,17 +60,17 @@ std::optional<UnfinishedWork> workOf(const io::Path& folder, const io::Directory
 }
 
 /// Whether a folder with such a name has the content of a work folder: only entries that a job makes,
-/// including `lock` and `journal`. While it is created or removed, it may hold only `lock`, `lease` and empty
-/// folders.
+/// including `lock`, and `journal` or `parts`. While it is created or removed, it may hold only `lock`,
+/// `lease` and empty folders.
 bool isWorkFolder(io::FileSystem& files, const io::Path& path)
 {
     static const std::map<std::string, io::FileType> kEntries{{"lock", io::FileType::Regular},
         {"plan", io::FileType::Regular}, {"plan.tmp", io::FileType::Regular},
         {"journal", io::FileType::Regular}, {"journal.tmp", io::FileType::Regular},
         {"files", io::FileType::Directory}, {"lease", io::FileType::Directory},
-        {"beside", io::FileType::Directory}, {"pointer", io::FileType::Regular},
-        {"publishing", io::FileType::Regular}, {"publishing.tmp", io::FileType::Regular},
-        {"replaced", io::FileType::Regular}};
+        {"parts", io::FileType::Directory}, {"beside", io::FileType::Directory},
+        {"pointer", io::FileType::Regular}, {"publishing", io::FileType::Regular},
+        {"publishing.tmp", io::FileType::Regular}, {"replaced", io::FileType::Regular}};
     const auto entries = files.list(path);
     if (!entries)
         return false;
@@ -82,7 +82,7 @@ bool isWorkFolder(io::FileSystem& files, const io::Path& path)
         if (known == kEntries.end() || known->second != entry.type)
             return false;
         hasLock = hasLock || entry.name == "lock";
-        hasJournal = hasJournal || entry.name == "journal";
+        hasJournal = hasJournal || entry.name == "journal" || entry.name == "parts";
         if (entry.name == "lease")
             continue;
         if (entry.type == io::FileType::Directory) {

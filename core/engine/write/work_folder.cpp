@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <set>
 #include <thread>
 #include <unordered_set>
@@ -181,10 +180,10 @@ Status WorkFolder::holdPart(
         SHARDSCOPE_CHECK(job.poll());
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    const io::Path folder = partsFolder() / nameOf(part);
-    SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
-    SHARDSCOPE_TRY(m_partLock, m_files.lock(folder / "lock"));
-    SHARDSCOPE_TRY(m_lease, Lease::take(m_files, folder, m_partLock != nullptr, lease, job));
+    m_partFolder = partsFolder() / nameOf(part);
+    SHARDSCOPE_CHECK(m_files.makeDirectories(m_partFolder));
+    SHARDSCOPE_TRY(m_partLock, m_files.lock(m_partFolder / "lock"));
+    SHARDSCOPE_TRY(m_lease, Lease::take(m_files, m_partFolder, m_partLock != nullptr, lease, job));
     return Lease::waitUntilFree(m_files, m_path, m_lock != nullptr, lease, job);
 }
 
@@ -378,8 +377,9 @@ Status WorkFolder::remove()
 Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
 {
     // Processes with different parts may write the plan at the same time.
-    io::Path unfinished = path;
-    unfinished += '.' + std::to_string(std::random_device()()) + ".tmp";
+    io::Path unfinished = m_partFolder.empty() ? path : m_partFolder / path.filename();
+    unfinished += ".tmp";
+    SHARDSCOPE_CHECK(m_files.removeTree(unfinished));
     {
         SHARDSCOPE_TRY(const auto file, m_files.create(unfinished, 0666));
         SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));

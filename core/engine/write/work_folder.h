@@ -117,6 +117,7 @@ private:
     io::Path m_path;
     std::unique_ptr<io::FileLock> m_lock;
     std::unique_ptr<io::FileLock> m_partLock; ///< of the part, if it was opened for one
+    io::Path m_partFolder; ///< and its folder
     std::unique_ptr<Lease> m_lease; ///< given back before the lock
     std::string m_planText; ///< as found
     Journal m_journal;

@@ -338,7 +338,7 @@ void writeResultText(const TextSink& sink, const TextStyle& style, const Execute
         fmt::format("{} in {:.1f} s, {}/s", formatBytes(report.bytesWritten), report.seconds,
             formatBytes(static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)))));
     if (report.bytesReused > 0)
-        fields.add("kept", formatBytes(report.bytesReused) + " finished by an interrupted run");
+        fields.add("kept", formatBytes(report.bytesReused) + " written by earlier runs");
     fields.add("verified", verifiedText(report));
     if (!report.fingerprint.empty())
         fields.add("fingerprint", report.fingerprint);

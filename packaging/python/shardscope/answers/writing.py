@@ -113,6 +113,23 @@ class WriteResult(Answer):
 
 
 @dataclass(frozen=True)
+class PartResult(Answer):
+    """What a run wrote of one part of a job."""
+
+    index: int
+    count: int
+    bytes: int  #: of the part
+    files: int
+    bytes_written: int  #: by this run
+    bytes_reused: int
+    seconds: float
+    bytes_per_second: int
+    device: str
+    verified: bool
+    work_folder: str
+
+
+@dataclass(frozen=True)
 class WriteAnswer(Answer):
     """A plan and, unless `dry_run`, its result."""
 
@@ -121,6 +138,7 @@ class WriteAnswer(Answer):
     destination: str
     plan: Plan
     result: Optional[WriteResult] = None
+    part: Optional[PartResult] = None
     fixed: Optional[List[str]] = None  #: codes of the findings that are repaired
     changes: Optional[List[Change]] = None
     checked_again: Optional[bool] = None
