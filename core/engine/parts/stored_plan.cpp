@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/parts/stored_plan.h"
 
-#include "core/engine/parts/wire.h"
+#include "core/engine/parts/stored_segments.h"
 #include "core/io/sha256.h"
 #include "core/plan/model/output_bytes.h"
 
@@ -15,127 +15,6 @@ namespace {
 
 constexpr uint64_t kVersion = 1;
 constexpr uint64_t kEndBytes = 4096; ///< of a source that are digested, at either end
-
-/// How a segment is stored.
-constexpr uint64_t kSource = 2;
-constexpr uint64_t kTensor = 4;
-constexpr uint64_t kTyped = 8;
-constexpr uint64_t kGathered = 16;
-constexpr uint64_t kSameRecord = 32; ///< as the segment before
-constexpr uint64_t kSameTensor = 64;
-
-/// What most segments continue.
-struct Before {
-    uint32_t source = 0;
-    uint32_t record = 0;
-    uint64_t sourceEnd = 0;
-    uint32_t tensor = 0;
-    uint64_t nextElement = 0;
-};
-
-void pass(Before& before, const Segment& segment, uint64_t itemBytes)
-{
-    if (segment.source != Segment::kZero) {
-        before.source = segment.source;
-        before.record = segment.record;
-        before.sourceEnd = segment.sourceOffset + segment.sourceBytes();
-    }
-    if (segment.tensor != Segment::kNoTensor) {
-        before.tensor = segment.tensor;
-        before.nextElement = segment.firstElement + segment.bytes / itemBytes;
-    }
-}
-
-void writeSegment(WireWriter& out, const Segment& segment, const Before& before)
-{
-    const bool hasSource = segment.source != Segment::kZero;
-    const bool hasTensor = segment.tensor != Segment::kNoTensor;
-    const bool isTyped = segment.sourceType != DType::Unknown || segment.outputType != DType::Unknown;
-    uint64_t flags = (hasSource ? kSource : 0) | (hasTensor ? kTensor : 0) | (isTyped ? kTyped : 0)
-        | (segment.sourceStep != 1 ? kGathered : 0);
-    const bool sameRecord = hasSource && segment.source == before.source && segment.record == before.record;
-    const bool sameTensor = hasTensor && segment.tensor == before.tensor;
-    flags |= (sameRecord ? kSameRecord : 0) | (sameTensor ? kSameTensor : 0);
-    out.number(flags);
-    out.number(segment.bytes);
-    if (hasSource && !sameRecord) {
-        out.number(segment.source);
-        out.number(segment.record);
-    }
-    if (hasSource)
-        out.difference(segment.sourceOffset, before.sourceEnd);
-    if (hasTensor && !sameTensor)
-        out.number(segment.tensor);
-    if (hasTensor)
-        out.difference(segment.firstElement, before.nextElement);
-    if (isTyped) {
-        out.number(static_cast<uint64_t>(segment.sourceType));
-        out.number(static_cast<uint64_t>(segment.outputType));
-    }
-    if (segment.sourceStep != 1)
-        out.number(segment.sourceStep);
-}
-
-/// Unknown for a number that is no dtype.
-DType readType(WireReader& in)
-{
-    const uint64_t value = in.number();
-    return value <= static_cast<uint64_t>(DType::Float8E8M0) ? static_cast<DType>(value) : DType::Unknown;
-}
-
-Segment readSegment(WireReader& in, const Before& before)
-{
-    Segment out;
-    const uint64_t flags = in.number();
-    out.bytes = in.number();
-    if ((flags & kSource) != 0) {
-        const bool same = (flags & kSameRecord) != 0;
-        out.source = same ? before.source : in.number32();
-        out.record = same ? before.record : in.number32();
-        out.sourceOffset = in.difference(before.sourceEnd);
-    }
-    if ((flags & kTensor) != 0) {
-        out.tensor = (flags & kSameTensor) != 0 ? before.tensor : in.number32();
-        out.firstElement = in.difference(before.nextElement);
-    }
-    if ((flags & kTyped) != 0) {
-        out.sourceType = readType(in);
-        out.outputType = readType(in);
-    }
-    if ((flags & kGathered) != 0)
-        out.sourceStep = in.number32();
-    return out;
-}
-
-/// The stored segments of one record.
-class StoredCursor final : public SegmentCursor
-{
-public:
-    StoredCursor(std::shared_ptr<const std::string> bytes, const std::vector<PlanTensor>& tensors)
-        : m_bytes(std::move(bytes))
-        , m_tensors(tensors)
-        , m_in(*m_bytes)
-    {
-    }
-
-    bool next(Segment& segment) override
-    {
-        if (m_in.atEnd() || !m_in.isGood())
-            return false;
-        segment = readSegment(m_in, m_before);
-        if (!m_in.isGood() || (segment.tensor != Segment::kNoTensor && segment.tensor >= m_tensors.size()))
-            return false;
-        const bool hasTensor = segment.tensor != Segment::kNoTensor;
-        pass(m_before, segment, hasTensor ? itemSize(m_tensors[segment.tensor].dtype) : 1);
-        return true;
-    }
-
-private:
-    std::shared_ptr<const std::string> m_bytes;
-    const std::vector<PlanTensor>& m_tensors;
-    WireReader m_in;
-    Before m_before;
-};
 
 /// Gives numbers from 0 in the order of first use.
 class Numbering
@@ -170,6 +49,78 @@ Result<std::string> digestOfEnds(const io::ReadFile& file)
     return std::to_string(digest.high) + ' ' + std::to_string(digest.low);
 }
 
+/// Stores a text as what differs from another one: their common begin and end, and what is between, of which
+/// only the bytes that differ if the sizes are equal.
+void writeLike(WireWriter& out, std::string_view text, std::string_view before)
+{
+    const auto split = std::ranges::mismatch(text, before);
+    const size_t begin = static_cast<size_t>(split.in1 - text.begin());
+    size_t end = 0;
+    const size_t most = std::min(text.size(), before.size()) - begin;
+    while (end < most && text[text.size() - 1 - end] == before[before.size() - 1 - end])
+        ++end;
+    out.number(text.size());
+    out.number(begin);
+    out.number(end);
+    const std::string_view middle = text.substr(begin, text.size() - begin - end);
+    if (text.size() != before.size()) {
+        out.text(middle);
+        return;
+    }
+    const std::string_view other = before.substr(begin, middle.size());
+    constexpr size_t kGap = 8; // shorter equal runs are stored
+    for (size_t at = 0; at < middle.size();) {
+        size_t equal = at;
+        while (equal < middle.size() && middle[equal] == other[equal])
+            ++equal;
+        size_t stop = equal;
+        for (size_t same = 0; stop < middle.size() && same < kGap; ++stop)
+            same = middle[stop] == other[stop] ? same + 1 : 0;
+        out.number(equal - at);
+        out.text(middle.substr(equal, stop - equal));
+        at = stop;
+    }
+}
+
+std::string readLike(WireReader& in, std::string_view before)
+{
+    const uint64_t size = in.number();
+    const uint64_t begin = in.number();
+    const uint64_t end = in.number();
+    if (!in.isGood() || begin > before.size() || end > before.size() - begin || begin > size
+        || end > size - begin || size > before.size() + in.left())
+        return in.fail();
+    std::string out(before.substr(0, begin));
+    const std::string_view other = before.substr(begin, before.size() - begin - end);
+    if (size != before.size())
+        out += in.text();
+    while (size == before.size() && out.size() < size - end && in.isGood()) {
+        const uint64_t equal = in.number();
+        const size_t at = out.size() - begin;
+        if (equal > other.size() - at)
+            return in.fail();
+        out += other.substr(at, equal);
+        out += in.text();
+    }
+    out += before.substr(before.size() - end);
+    return out.size() == size ? out : in.fail();
+}
+
+/// A record without its segments. 1: name, size and content are those of the record before.
+void writeRecord(WireWriter& out, const OutputRecord& record, const OutputRecord& before)
+{
+    const bool isSame
+        = record.name == before.name && record.bytes == before.bytes && record.content == before.content;
+    out.number(isSame ? 1 : 0);
+    if (!isSame) {
+        out.text(record.name);
+        out.number(record.bytes);
+        out.number(static_cast<uint64_t>(record.content));
+    }
+    if (record.content == OutputRecord::Content::Literal)
+        writeLike(out, record.literal, before.literal);
+}
+
 /// Stores the files of pieces, and notes what they use.
 class Storing
 {
@@ -196,17 +147,18 @@ public:
             for (const OutputRecord& record : recipe.records)
                 begins.push_back(std::exchange(at, at + record.bytes));
         }
+        std::vector<OutputRecord> stored(recipe.records.size());
         for (size_t i = 0; i < recipe.records.size(); ++i) {
             const OutputRecord& record = recipe.records[i];
-            out.text(record.name);
-            out.number(record.bytes);
-            out.number(static_cast<uint64_t>(record.content));
             const bool isNeeded = overlaps(pieces, begins[i], begins[i] + record.bytes);
-            if (record.content == OutputRecord::Content::Literal)
-                out.text(isNeeded ? std::string_view(record.literal) : std::string_view());
-            else if (record.content == OutputRecord::Content::Segments)
+            stored[i] = {record.name, record.bytes, record.content, {}, {}};
+            if (isNeeded)
+                stored[i].literal = record.literal;
+            writeRecord(out, stored[i], i < m_before.size() ? m_before[i] : OutputRecord());
+            if (record.content == OutputRecord::Content::Segments)
                 out.text(isNeeded ? segments(record, begins[i], pieces) : std::string());
         }
+        m_before = std::move(stored);
         return {};
     }
 
@@ -247,7 +199,7 @@ public:
             out.number(number);
             out.text(tensor.name);
             out.text(tensor.state);
-            out.number(static_cast<uint64_t>(tensor.dtype));
+            writeType(out, tensor.dtype);
             out.number(tensor.columnRows);
             out.number(tensor.elements);
         }
@@ -262,21 +214,16 @@ private:
 
     std::string segments(const OutputRecord& record, uint64_t begin, std::span<const FilePiece> pieces)
     {
-        WireWriter out;
-        Before before;
+        StoredSegments out;
         uint64_t skipped = 0;
         const auto cursor = record.cursor();
         Segment segment;
-        const auto add = [&](const Segment& added, uint64_t itemBytes) {
-            writeSegment(out, added, before);
-            pass(before, added, itemBytes);
-        };
         const auto addSkipped = [&] {
             if (skipped == 0)
                 return;
             Segment zeros;
             zeros.bytes = std::exchange(skipped, 0);
-            add(zeros, 1);
+            out.add(zeros, 1);
         };
         for (uint64_t at = begin; cursor->next(segment); at += segment.bytes) {
             if (!overlaps(pieces, at, at + segment.bytes)) {
@@ -294,13 +241,14 @@ private:
                 stored.tensor = m_tensors.of(segment.tensor);
                 item = itemSize(m_plan.tensors()[segment.tensor].dtype);
             }
-            add(stored, item);
+            out.add(stored, item);
         }
         addSkipped();
         return out.take();
     }
 
     const WritePlan& m_plan;
+    std::vector<OutputRecord> m_before; ///< of the last file, as they were stored
     Numbering m_sources;
     std::unordered_map<uint32_t, Numbering> m_records; ///< of each source
     Numbering m_tensors;
@@ -337,7 +285,29 @@ Result<std::string> StoredPlan::store(
 
 namespace {
 
-OutputFile readRecipe(WireReader& in, std::string path, const std::vector<PlanTensor>& tensors)
+OutputRecord readRecord(WireReader& in, const OutputRecord& before)
+{
+    OutputRecord out;
+    if (in.number() != 0) {
+        out.name = before.name;
+        out.bytes = before.bytes;
+        out.content = before.content;
+    } else {
+        out.name = in.text();
+        out.bytes = in.number();
+        const uint64_t content = in.number();
+        if (content > static_cast<uint64_t>(OutputRecord::Content::SerializationId))
+            in.fail();
+        else
+            out.content = static_cast<OutputRecord::Content>(content);
+    }
+    if (out.content == OutputRecord::Content::Literal)
+        out.literal = readLike(in, before.literal);
+    return out;
+}
+
+OutputFile readRecipe(WireReader& in, std::string path, const std::vector<PlanTensor>& tensors,
+    const std::vector<OutputRecord>& before)
 {
     OutputFile out;
     out.path = std::move(path);
@@ -346,15 +316,10 @@ OutputFile readRecipe(WireReader& in, std::string path, const std::vector<PlanTe
     out.prefix = in.text();
     const uint64_t count = in.count();
     for (uint64_t i = 0; i < count && in.isGood(); ++i) {
-        OutputRecord record;
-        record.name = in.text();
-        record.bytes = in.number();
-        record.content = static_cast<OutputRecord::Content>(in.number32());
-        if (record.content == OutputRecord::Content::Literal) {
-            record.literal = in.text();
-        } else if (record.content == OutputRecord::Content::Segments) {
+        OutputRecord record = readRecord(in, i < before.size() ? before[i] : OutputRecord());
+        if (record.content == OutputRecord::Content::Segments) {
             record.cursor = [bytes = std::make_shared<const std::string>(in.text()), &tensors] {
-                return std::make_unique<StoredCursor>(bytes, tensors);
+                return storedCursor(bytes, tensors);
             };
         }
         out.records.push_back(std::move(record));
@@ -418,7 +383,10 @@ Result<std::unique_ptr<StoredPlan>> StoredPlan::parse(std::string_view bytes)
         PlannedFile file;
         file.path = in.text();
         file.bytes = in.number();
-        out->m_recipes.push_back(hasRecipes ? readRecipe(in, file.path, out->m_tensors) : OutputFile{});
+        static const std::vector<OutputRecord> kNone;
+        const auto& before = i > 0 ? out->m_recipes.back().records : kNone;
+        OutputFile recipe = hasRecipes ? readRecipe(in, file.path, out->m_tensors, before) : OutputFile{};
+        out->m_recipes.push_back(std::move(recipe));
         out->m_files.push_back(std::move(file));
     }
     if (!isKnown || !in.isGood() || !in.atEnd())

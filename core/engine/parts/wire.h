@@ -38,6 +38,13 @@ public:
     /// The length of a list of which every entry takes at least a byte.
     uint64_t count();
     [[nodiscard]] bool isGood() const { return m_isGood; }
+    /// For values that the caller finds wrong; an empty text.
+    std::string fail()
+    {
+        m_isGood = false;
+        return {};
+    }
+    [[nodiscard]] size_t left() const { return m_rest.size(); }
     [[nodiscard]] bool atEnd() const { return m_rest.empty(); }
 
 private:

@@ -3,6 +3,7 @@
 #include "tests/core/engine/execute_fixture.h"
 
 #include "core/engine/parts/piece_journal.h"
+#include "core/engine/parts/stored_plan.h"
 #include "core/engine/write/crew.h"
 #include "core/engine/write/part_run.h"
 #include "core/engine/write/work_folder.h"
@@ -460,4 +461,48 @@ TEST_CASE("a failure of any process ends the shared job with its error; the same
         }
         CHECK(treeOf(bench.destination()) == expected);
     }
+}
+
+TEST_CASE("a stored plan has the bytes of the plan, and a damaged one is refused or harmless")
+{
+    const SyntheticPlan::Shape shape{3, 4, 7, 300, 11};
+    Bench bench(shape);
+    const auto ranges = rangesOf(bench.plan, {1, 2}, kTiny);
+    REQUIRE(ranges);
+    const auto text = StoredPlan::store(io::realFileSystem(), bench.plan, *ranges, true);
+    REQUIRE(text);
+    const auto stored = StoredPlan::parse(*text);
+    REQUIRE(stored);
+    CHECK((*stored)->checkSources(io::realFileSystem()));
+    for (const FilePiece& range : *ranges) {
+        const uint32_t own = (*stored)->fileFor(range.file);
+        CHECK((*stored)->toPlan(FilePiece{own, range.range}) == range);
+        CHECK((*stored)->files()[own].path == bench.plan.files()[range.file].path);
+    }
+    for (size_t i = 0; i < text->size(); ++i) {
+        CHECK_FALSE(StoredPlan::parse(std::string_view(*text).substr(0, i)));
+        std::string other = *text;
+        other[i] = static_cast<char>(other[i] ^ 0x81);
+        const auto damaged = StoredPlan::parse(other);
+        for (size_t file = 0; damaged && file < (*damaged)->files().size(); ++file) {
+            const auto recipe = (*damaged)->recipe(file);
+            for (const OutputRecord& record : recipe->records) {
+                Segment segment;
+                const auto cursor = record.cursor ? record.cursor() : nullptr;
+                for (int n = 0; cursor && n < 1000 && cursor->next(segment); ++n)
+                    CHECK((segment.tensor == Segment::kNoTensor
+                        || segment.tensor < (*damaged)->tensors().size()));
+            }
+        }
+    }
+    // Another version of a source, with the same size and time.
+    const PlanSource& source = bench.plan.sources()[0];
+    std::string bytes = slurp(source.path);
+    const auto time = std::filesystem::last_write_time(source.path);
+    bytes[bytes.size() - 30] = static_cast<char>(bytes[bytes.size() - 30] ^ 1);
+    spill(source.path, bytes);
+    std::filesystem::last_write_time(source.path, time);
+    const auto changed = (*stored)->checkSources(io::realFileSystem());
+    REQUIRE_FALSE(changed);
+    CHECK(changed.error().code == ErrorCode::SourceChanged);
 }
