@@ -12,7 +12,6 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
-#include "core/engine/write/crew.h"
 #include "core/io/limited_file_system.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
@@ -101,16 +100,7 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     Session session(parsed, output, limited ? *limited : realFilesAndSkeletons(), job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
-    if (peers && peers->rank() > 0)
-        return serveAsPeer(session, *peers);
-    session.setPeers(peers.get());
-    auto code = runVerb(session);
-    if (peers) {
-        // The others wait for it, whatever came of the command.
-        const Status dismissed = dismissCrew(*peers);
-        if (code && !dismissed)
-            return forward(dismissed.error());
-    }
+    auto code = peers ? runWithPeers(session, *peers, runVerb) : runVerb(session);
     output.progressLine("");
     if (!code)
         return code;

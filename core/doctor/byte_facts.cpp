@@ -69,17 +69,17 @@ Result<std::vector<std::string>> staleCopiesOf(io::FileSystem& files, const Chec
 } // namespace
 
 Result<std::shared_ptr<const ByteFacts>> readByteFacts(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job)
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
 {
     auto facts = std::make_shared<ByteFacts>();
-    const ComputeBackend& backend = plainBackend();
     job.beginPhase("reading records and values", 0);
     const ScanOptions scanOptions{.digest = io::DigestKind::None, .statistics = true, .roundedMasters = true};
-    SHARDSCOPE_TRY(facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, scanOptions, job));
+    SHARDSCOPE_TRY(facts->scan, scanCheckpoint(files, checkpoint, workers, scanOptions, job));
     if (checkpoint->modelError)
         return facts;
-    SHARDSCOPE_TRY(facts->tensors, statisticsOf(files, checkpoint, facts->scan, jobs, job));
-    SHARDSCOPE_TRY(facts->staleCopies, staleCopiesOf(files, checkpoint, facts->scan, {jobs, backend}, job));
+    SHARDSCOPE_TRY(facts->tensors, statisticsOf(files, checkpoint, facts->scan, workers.jobs, job));
+    SHARDSCOPE_TRY(facts->staleCopies,
+        staleCopiesOf(files, checkpoint, facts->scan, {workers.jobs, *workers.backend}, job));
     return facts;
 }
 

@@ -21,6 +21,6 @@ struct ByteFacts {
 /// Reads the whole checkpoint. Memory: that of scanCheckpoint(), computeStatistics() and diffStates(), and
 /// the result. The only error is Cancelled; read failures are in the facts.
 Result<std::shared_ptr<const ByteFacts>> readByteFacts(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job);
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job);
 
 } // namespace shardscope

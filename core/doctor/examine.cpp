@@ -120,8 +120,10 @@ private:
     {
         if (!m_context.checkpoint)
             return {};
-        SHARDSCOPE_TRY(m_context.bytes,
-            readByteFacts(m_context.files, m_context.checkpoint, m_options.jobs, m_context.job));
+        Workers workers(m_options.jobs);
+        workers.shared = m_options.shared;
+        SHARDSCOPE_TRY(
+            m_context.bytes, readByteFacts(m_context.files, m_context.checkpoint, workers, m_context.job));
         take(findingsOf(*m_context.checkpoint, m_context.bytes->scan));
         return {};
     }

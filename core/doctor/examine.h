@@ -5,6 +5,7 @@
 // core/checkpoint/open and lower rooms; it includes nothing of core/doctor/diagnoses, because the build
 // generates the list of them. Start with examine(), then Diagnosis and CheckContext.
 
+#include "core/base/shared_work.h"
 #include "core/checkpoint/open/open.h"
 #include "core/doctor/check_context.h"
 #include "core/doctor/diagnosis.h"
@@ -24,6 +25,7 @@ struct CheckOptions {
     unsigned jobs = 0; ///< threads; 0: defaultJobs()
     /// The checkpoint at PATH, if it is already opened in full, so that it is not opened again.
     CheckpointPtr opened = {};
+    SharedWork* shared = nullptr; ///< processes that share the reading of every byte
 };
 
 /// A finding with its diagnosis and repair command.

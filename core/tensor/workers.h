@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/shared_work.h"
 #include "core/tensor/compute_backend.h"
 
 namespace shardscope {
@@ -15,6 +16,7 @@ struct Workers {
 
     unsigned jobs; ///< threads; 0: as many as there are processors, at most 16
     const ComputeBackend* backend; ///< never null; outlives the pass
+    SharedWork* shared = nullptr; ///< processes that share the pass; outlives it
 };
 
 } // namespace shardscope

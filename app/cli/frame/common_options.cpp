@@ -308,6 +308,14 @@ std::vector<Option> reshardOptions()
     return joined(joined(joined(ranksAndStage, parallelOptions()), storage), targetOptions());
 }
 
+Option mpiOption()
+{
+    return {.name = "--mpi",
+        .help
+        = "Share the work with the other processes of an MPI job, as in `mpirun -n 8 shardscope --mpi …`. "
+          "The first one answers. Needs the module for that MPI."};
+}
+
 std::vector<Option> writeOptions()
 {
     return joined(
@@ -325,9 +333,7 @@ std::vector<Option> writeOptions()
             {.name = "--restart",
                 .help = "Discard the work folder of an interrupted run and start again. Default: continue "
                         "it."},
-            {.name = "--mpi",
-                .help = "Share the work with the other processes of an MPI job, as in `mpirun -n 8 "
-                        "shardscope --mpi …`. The first one answers. Needs the module for that MPI."},
+            mpiOption(),
             {.name = "--part",
                 .kind = ValueKind::Text,
                 .valueName = "I/N",

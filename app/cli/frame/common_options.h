@@ -22,6 +22,7 @@ std::vector<Option> convertOptions();
 std::vector<Option> exportOptions();
 /// Options that decide how a plan is executed: --dry-run, --force, --no-verify, --jobs, --device,
 /// --memory-limit, --restart.
+Option mpiOption();
 std::vector<Option> writeOptions();
 
 /// --jobs, for verbs that read much data.

@@ -6,6 +6,9 @@
 #include "core/engine/write/crew.h"
 #include "core/peers/mpi_peers.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace shardscope::cli {
 
 Status refuseCopies(const Parsed& parsed)
@@ -28,7 +31,10 @@ Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments)
     return joinMpi();
 }
 
-Result<int> serveAsPeer(const Session& session, Peers& peers)
+namespace {
+
+/// Works for process 0, whose options are the same.
+Result<int> serve(const Session& session, Peers& peers)
 {
     CrewOptions options;
     SHARDSCOPE_TRY(options.jobs, jobsAsked(session.arguments()));
@@ -37,6 +43,41 @@ Result<int> serveAsPeer(const Session& session, Peers& peers)
         = [&](uint64_t bytes) { return computeAsked(session, ComputeTask::Transform, bytes, options.jobs); };
     SHARDSCOPE_CHECK(serveCrew(session.files(), peers, options, session.job()));
     return kExitDone;
+}
+
+/// What this process prints is printed by the first one, too.
+void dropOutput()
+{
+    const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+        (void)::dup2(nothing, stream);
+    ::close(nothing);
+}
+
+} // namespace
+
+Result<int> runWithPeers(
+    Session& session, Peers& peers, const std::function<Result<int>(Session& session)>& verb)
+{
+    if (session.parsed().command->shares) {
+        if (peers.rank() > 0)
+            dropOutput();
+        SharedWork shared(peers);
+        session.setShared(&shared);
+        const Result<int> code = verb(session);
+        const Status ended = shared.end(code ? Status() : forward(code.error()));
+        SHARDSCOPE_CHECK(ended);
+        return peers.rank() > 0 ? kExitDone : code;
+    }
+    if (peers.rank() > 0)
+        return serve(session, peers);
+    session.setPeers(&peers);
+    const Result<int> code = verb(session);
+    // The others wait for it, whatever came of the command.
+    const Status dismissed = dismissCrew(peers);
+    if (code && !dismissed)
+        return forward(dismissed.error());
+    return code;
 }
 
 bool isSilentPeer()

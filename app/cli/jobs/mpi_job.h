@@ -4,6 +4,7 @@
 #include "app/cli/frame/arguments.h"
 #include "app/cli/jobs/session.h"
 
+#include <functional>
 #include <memory>
 
 namespace shardscope::cli {
@@ -16,8 +17,10 @@ Status refuseCopies(const Parsed& parsed);
 /// The MPI job of a process with --mpi; null without it. Errors: those of joinMpi().
 Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments);
 
-/// Works for process 0; its options are the same ones. The exit code.
-Result<int> serveAsPeer(const Session& session, Peers& peers);
+/// Runs the command of the session with the other processes: as its leader, or for it, or the same command as
+/// all (Command::shares). Only the first process writes to the standard streams.
+Result<int> runWithPeers(
+    Session& session, Peers& peers, const std::function<Result<int>(Session& session)>& verb);
 
 /// Whether this process is not the first one of those that a launcher started. With --mpi it does not talk to
 /// the user.

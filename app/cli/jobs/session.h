@@ -8,7 +8,7 @@
 #include "app/cli/frame/arguments.h"
 #include "app/cli/frame/output.h"
 #include "core/base/job_context.h"
-#include "core/base/peers.h"
+#include "core/base/shared_work.h"
 #include "core/checkpoint/open/open.h"
 #include "core/io/file_system.h"
 #include "core/report/answers/answer.h"
@@ -36,6 +36,9 @@ public:
     /// The processes that share the work; null if this one works alone.
     [[nodiscard]] Peers* peers() const { return m_peers; }
     void setPeers(Peers* peers) { m_peers = peers; }
+    /// The processes that run the same command and share its passes; null if there are none.
+    [[nodiscard]] SharedWork* shared() const { return m_shared; }
+    void setShared(SharedWork* shared) { m_shared = shared; }
 
     /// PATH, or SRC of verbs that write.
     [[nodiscard]] std::string askedPath() const;
@@ -60,6 +63,7 @@ private:
     io::FileSystem& m_files;
     JobContext& m_job;
     Peers* m_peers = nullptr;
+    SharedWork* m_shared = nullptr;
 };
 
 /// Unsupported when the command needs values and an argument is a skeleton, which has none.

@@ -7,6 +7,8 @@ namespace shardscope::cli {
 
 Status writeTextFile(const Session& session, const std::string& path, const std::string& text, bool replace)
 {
+    if (session.shared() != nullptr && session.shared()->rank() > 0)
+        return {}; // the first process writes it
     if (path == kStandardOutput)
         return session.output().writeFile(text);
     io::FileSystem& files = session.files();

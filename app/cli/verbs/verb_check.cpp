@@ -44,6 +44,7 @@ Result<CheckOptions> optionsFrom(const Session& session)
     SHARDSCOPE_TRY(out.only, findingsAsked(arguments, "--only"));
     SHARDSCOPE_TRY(out.skip, findingsAsked(arguments, "--skip"));
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
+    out.shared = session.shared();
     return out;
 }
 
@@ -217,7 +218,7 @@ std::vector<Option> checkOptions()
         {.name = "--list",
             .help = "List all findings that `check` can report. No checkpoint is "
                     "read."},
-        jobsOption()};
+        jobsOption(), mpiOption()};
 }
 
 } // namespace
@@ -251,6 +252,7 @@ Command checkCommand()
                 "Can training resume there without "
                 "changes?"}},
         .run = runCheck,
+        .shares = true,
     };
 }
 

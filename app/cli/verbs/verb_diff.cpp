@@ -65,6 +65,7 @@ Result<int> runDiff(Session& session)
         computeAsked(session, ComputeTask::Comparison, bytesOf(*left.checkpoint) + bytesOf(*right.checkpoint),
             options.workers.jobs));
     options.workers.backend = compute.backend.get();
+    options.workers.shared = session.shared();
     SHARDSCOPE_TRY(const JudgedDiff judged,
         judgeDiff(session.files(), {left.checkpoint, right.checkpoint, rules ? &*rules : nullptr}, options,
             session.job()));
@@ -127,7 +128,8 @@ Command diffCommand()
                          .letter = 'l',
                          .kind = ValueKind::Count,
                          .valueName = "N",
-                         .help = "List at most N differences; --json lists all. Default: 40."}},
+                         .help = "List at most N differences; --json lists all. Default: 40."},
+                     mpiOption()},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope diff runs/llama runs/llama-16", "Is the resharded one the same?"},
@@ -136,6 +138,7 @@ Command diffCommand()
                 "tag?"},
             {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Masters only, with a tolerance:"}},
         .run = runDiff,
+        .shares = true,
         .values = Command::Values::Needed,
     };
 }

@@ -81,7 +81,8 @@ Result<int> runFingerprint(Session& session)
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     SHARDSCOPE_TRY(const ComputeChoice compute,
         computeAsked(session, ComputeTask::Transform, bytesOf(*opened.checkpoint), jobs));
-    const Workers workers(jobs, *compute.backend);
+    Workers workers(jobs, *compute.backend);
+    workers.shared = session.shared();
     const AnswerContext context = session.context(opened, &compute);
     Output& output = session.output();
     if (arguments.has("--partial")) {
@@ -144,13 +145,15 @@ Command fingerprintCommand()
                     .help = "Digest the files that exist here; files of other ranks may be missing."},
                 {.name = "--combine",
                     .help = "Add the answers: every PATH is a file with an answer of `fingerprint --partial "
-                            "--json`."}},
+                            "--json`."},
+                mpiOption()},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope fingerprint runs/llama", "Which state is it?"},
             {"shardscope fingerprint runs/llama --partial --json > node3.json", "The files of one node:"},
             {"shardscope fingerprint --combine node*.json", "The files of all nodes together:"}},
         .run = runFingerprint,
+        .shares = true,
         .values = Command::Values::Needed,
     };
 }

@@ -44,9 +44,11 @@ Result<int> runVerify(Session& session)
     SHARDSCOPE_TRY(const ComputeChoice compute,
         computeAsked(session, ComputeTask::Transform,
             bytesOf(*opened.checkpoint) + (against ? bytesOf(*against) : 0), jobs));
+    Workers workers(jobs, *compute.backend);
+    workers.shared = session.shared();
     SHARDSCOPE_TRY(VerifyReport report,
-        verifyCheckpoint(session.files(), opened.checkpoint, {against, rules ? &*rules : nullptr},
-            {jobs, *compute.backend}, session.job()));
+        verifyCheckpoint(session.files(), opened.checkpoint, {against, rules ? &*rules : nullptr}, workers,
+            session.job()));
     if (!session.arguments().has("--allow-marked"))
         refuseMarked(*opened.checkpoint, report);
     const std::string other = against ? checkpointFolder(*against) : std::string();
@@ -81,12 +83,14 @@ Command verifyCommand()
                     .kind = ValueKind::File,
                     .valueName = "FILE",
                     .help = "How to merge tensor slices with --against, when the two differ in them and the "
-                            "checkpoints do not record it."}},
+                            "checkpoints do not record it."},
+                mpiOption()},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope verify runs/llama", "Is every byte as it was written?"},
             {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
         .run = runVerify,
+        .shares = true,
         .values = Command::Values::Needed,
     };
 }

@@ -2,8 +2,8 @@
 #include "core/compare/diff/diff_piece.h"
 
 #include "core/checkpoint/zero/zenflow.h"
-#include "core/compare/digest/copies_of_masters.h"
 #include "core/compare/diff/state_scalars.h"
+#include "core/compare/digest/copies_of_masters.h"
 #include "core/tensor/convert.h"
 
 #include <algorithm>
@@ -178,7 +178,8 @@ uint64_t DiffReader::staleCopies(size_t side, const Piece& piece, const Buffers&
     const ParamId id = side == 0 ? param.left : param.right;
     const auto master = findState(*m_sides[side], id, "fp32");
     const auto copy = findState(*m_sides[side], id, "weight");
-    if (m_copiesAhead[side] || !master || !copy || master->dtype != DType::Float32 || !isCopyType(copy->dtype))
+    if (m_copiesAhead[side] || !master || !copy || master->dtype != DType::Float32
+        || !isCopyType(copy->dtype))
         return 0;
     const std::span<const uint8_t> masters = buffers.find(side, param, "fp32");
     const std::span<const uint8_t> copies = buffers.find(side, param, "weight");

@@ -2,7 +2,9 @@
 #include "core/compare/diff/state_diff.h"
 
 #include "core/base/ordered_results.h"
+#include "core/base/shared_results.h"
 #include "core/compare/diff/diff_piece.h"
+#include "core/compare/diff/shared_pieces.h"
 
 #include <algorithm>
 #include <cmath>
@@ -170,6 +172,20 @@ bool isBeyond(const StateDifference& state)
     return !state.state.isCopy && (state.values.beyond > 0);
 }
 
+/// By this process, or shared with others.
+template <class Piece, class Read, class Take>
+Status inOrder(const Workers& workers, size_t count, JobContext& job, const Read& read, const Take& take)
+{
+    const unsigned jobs = workers.jobs == 0 ? defaultJobs() : workers.jobs;
+    if (workers.shared == nullptr)
+        return parallelInOrder<Piece>(count, jobs, job, read, take);
+    using Write = decltype(&writePiece);
+    using ReadAgain = decltype(&readPiece);
+    SharedResults<Piece, Read, Take, Write, ReadAgain> results(
+        *workers.shared, read, take, &writePiece, &readPiece);
+    return results.run(count, jobs, job);
+}
+
 } // namespace
 
 bool StateDiff::areEqual() const
@@ -209,19 +225,19 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     job.beginPhase("comparing", bytes);
     const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);
     std::optional<Joiner> joiner;
-    SHARDSCOPE_CHECK(parallelInOrder<DiffPiece>(
-        items.size(), options.workers.jobs == 0 ? defaultJobs() : options.workers.jobs, job,
-        [&](size_t i) { return reader.read(params[items[i].param], items[i].begin, items[i].end); },
-        [&](size_t i, const DiffPiece& piece) -> Status {
-            if (!joiner)
-                joiner.emplace(params[items[i].param], out);
-            joiner->add(piece);
-            if (items[i].last) {
-                joiner->finish();
-                joiner.reset();
-            }
-            return {};
-        }));
+    const auto read
+        = [&](size_t i) { return reader.read(params[items[i].param], items[i].begin, items[i].end); };
+    const auto take = [&](size_t i, const DiffPiece& piece) -> Status {
+        if (!joiner)
+            joiner.emplace(params[items[i].param], out);
+        joiner->add(piece);
+        if (items[i].last) {
+            joiner->finish();
+            joiner.reset();
+        }
+        return {};
+    };
+    SHARDSCOPE_CHECK(inOrder<DiffPiece>(options.workers, items.size(), job, read, take));
     std::stable_sort(
         out.params.begin(), out.params.end(), [](const ParamDifference& one, const ParamDifference& other) {
             return weightOf(one) > weightOf(other);

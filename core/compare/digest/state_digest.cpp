@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/compare/digest/digested_scalars.h"
 #include "core/compare/digest/file_scan.h"
+#include "core/compare/digest/shared_scan.h"
 
 #include <algorithm>
 #include <mutex>
@@ -80,8 +81,13 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     std::mutex mutex;
     const ScanContext context{
         files, *checkpoint, table, wholeRuns, copies ? &*copies : nullptr, options, *workers.backend, job};
-    SHARDSCOPE_CHECK(parallelFor(
-        ids.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t i) -> Status {
+    std::vector<uint64_t> sizes;
+    for (const FileId id : ids)
+        sizes.push_back(checkpoint->file(id).identity.bytes);
+    const std::vector<size_t> own = filesToScan(sizes, workers.shared);
+    const Status scanned = parallelFor(
+        own.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t item) -> Status {
+            const size_t i = own[item];
             FoundTensors found;
             out.files[i] = scanFile(context, ids[i], found);
             SHARDSCOPE_CHECK(job.poll());
@@ -89,7 +95,10 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
             const std::lock_guard lock(mutex);
             addTensors(out, found);
             return {};
-        }));
+        });
+    if (workers.shared != nullptr)
+        SHARDSCOPE_CHECK(combineScans(*workers.shared, own, scanned, out));
+    SHARDSCOPE_CHECK(scanned);
     return out;
 }
 

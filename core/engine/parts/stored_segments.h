@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/engine/parts/wire.h"
+#include "core/base/wire.h"
 #include "core/plan/model/write_plan.h"
 
 #include <memory>

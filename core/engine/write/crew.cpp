@@ -3,7 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/engine/parts/stored_plan.h"
-#include "core/engine/parts/wire.h"
+#include "core/base/wire.h"
 #include "core/engine/write/work_folder.h"
 
 #include <algorithm>
@@ -74,14 +74,7 @@ struct Reply {
 std::string toText(const Reply& reply)
 {
     WireWriter out;
-    out.number(reply.status ? 1 : 0);
-    if (!reply.status) {
-        const Error& error = reply.status.error();
-        out.number(static_cast<uint64_t>(error.code));
-        out.text(error.message);
-        out.text(error.path);
-        out.text(error.hint);
-    }
+    writeStatus(out, reply.status);
     out.text(reply.lines);
     out.number(reply.readDirectly ? 1 : 0);
     return out.take();
@@ -91,14 +84,7 @@ Reply replyFrom(const std::string& text)
 {
     WireReader in(text);
     Reply out;
-    if (in.number() == 0) {
-        Error error;
-        error.code = static_cast<ErrorCode>(in.number32());
-        error.message = in.text();
-        error.path = in.text();
-        error.hint = in.text();
-        out.status = forward(std::move(error));
-    }
+    out.status = readStatus(in);
     out.lines = in.text();
     out.readDirectly = in.number() != 0;
     if (!in.isGood())

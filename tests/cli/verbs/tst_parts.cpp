@@ -163,6 +163,57 @@ TEST_CASE("every verb that writes gives the same bytes by processes that MPI con
     }
 }
 
+TEST_CASE("verbs that read every byte answer the same by processes that MPI connects")
+{
+    const TemporaryFolder folder;
+    const fs::path source = copySample("zero3-w4", folder);
+    requireDone(runShardscope({"reshard", source, folder / "other", "-w", "3", "--quiet"}));
+    const std::vector<Words> commands{{"fingerprint", source, "--per-parameter", "--json"},
+        {"verify", folder / "other", "--against", source, "--json"},
+        {"check", source, folder / "other", "--depth", "bytes", "--json"},
+        {"diff", source, folder / "other", "--json"}, {"diff", source, samplePath("zero2-w2"), "--json"}};
+    // But for times and devices.
+    const auto facts = [](const std::string& text) {
+        Json answer = Json::parse(text);
+        for (const char* key : {"compute", "seconds"})
+            answer.erase(key);
+        if (answer.contains("results")) {
+            for (Json& result : answer["results"])
+                result.erase("seconds");
+        }
+        return answer;
+    };
+    for (const Words& launcher : launchers()) {
+        CAPTURE(launcher.front());
+        for (const Words& command : commands) {
+            CAPTURE(command.front());
+            const ProcessResult one = runShardscope(command);
+            const Json alone = facts(one.out);
+            Words shared = command;
+            shared.insert(shared.begin(), "--mpi");
+            const ProcessResult result = runTogether(launcher, 3, shared);
+            REQUIRE_MESSAGE(result.exitCode == one.exitCode, result.err);
+            CHECK((facts(result.out) == alone));
+        }
+    }
+    // A damaged value is found by whichever process reads it, and ends the command of all.
+    for (const auto& entry : fs::directory_iterator(source / slurp(source / "latest"))) {
+        if (entry.path().filename().string().find("optim_states") == std::string::npos)
+            continue;
+        const std::string before = slurp(entry.path());
+        std::string bytes = before;
+        bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+        spill(entry.path(), bytes);
+        const ProcessResult verified
+            = runTogether(launchers().front(), 3, {"--mpi", "verify", source, "--json"});
+        CHECK(verified.exitCode == 1);
+        const ProcessResult refused
+            = runTogether(launchers().front(), 3, {"--mpi", "fingerprint", source, "--json"});
+        CHECK(refused.exitCode == 6);
+        spill(entry.path(), before);
+    }
+}
+
 TEST_CASE("one process of an MPI job answers, and errors end the job")
 {
     const TemporaryFolder folder;

@@ -314,7 +314,8 @@ TEST_CASE("a shard of another step is refilled")
     CHECK(answer.at("check").at("ok") == true);
     const Json masters = answerOf({"diff", folder / "out", samplePath("zero2-w2")}, 1);
     // Masters come from their 16-bit copies; moments of rank 1 come from the nearest tag.
-    CHECK(masters.dump().find("0x") == std::string::npos);
+    // Not in the whole answer: the random name of a folder may have it.
+    CHECK(masters.at("differences").dump().find("0x") == std::string::npos);
     size_t marked = 0;
     for (const Json& change : answer.at("changes"))
         marked += change.at("marked").get<bool>() ? 1 : 0;

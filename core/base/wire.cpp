@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/parts/wire.h"
+#include "core/base/wire.h"
 
 namespace shardscope {
 
@@ -66,6 +66,30 @@ uint64_t WireReader::count()
     const uint64_t value = number();
     m_isGood = m_isGood && value <= m_rest.size();
     return m_isGood ? value : 0;
+}
+
+void writeStatus(WireWriter& out, const Status& status)
+{
+    out.number(status ? 1 : 0);
+    if (status)
+        return;
+    const Error& error = status.error();
+    out.number(static_cast<uint64_t>(error.code));
+    out.text(error.message);
+    out.text(error.path);
+    out.text(error.hint);
+}
+
+Status readStatus(WireReader& in)
+{
+    if (in.number() != 0 || !in.isGood())
+        return {};
+    Error error;
+    error.code = static_cast<ErrorCode>(in.number32());
+    error.message = in.text();
+    error.path = in.text();
+    error.hint = in.text();
+    return forward(std::move(error));
 }
 
 } // namespace shardscope

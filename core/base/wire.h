@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/result.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -51,5 +53,8 @@ private:
     std::string_view m_rest;
     bool m_isGood = true;
 };
+
+void writeStatus(WireWriter& out, const Status& status);
+Status readStatus(WireReader& in);
 
 } // namespace shardscope
