@@ -138,10 +138,20 @@ public:
             return {};
         const int failed = retryInterrupted(
             [&] { return ::fallocate(m_descriptor.get(), 0, 0, static_cast<off_t>(bytes)); });
-        if (failed == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
+        if (failed == 0)
             return {};
-        return forward(
-            errorFromErrno(errno, true, "cannot reserve " + std::to_string(bytes) + " bytes", m_path));
+        if (errno != EOPNOTSUPP && errno != ENOSYS)
+            return forward(
+                errorFromErrno(errno, true, "cannot reserve " + std::to_string(bytes) + " bytes", m_path));
+        // At least the size: not all parts of a file need to be written before it is read.
+        struct stat status {
+        };
+        const bool isShorter
+            = ::fstat(m_descriptor.get(), &status) == 0 && static_cast<uint64_t>(status.st_size) < bytes;
+        if (isShorter && ::ftruncate(m_descriptor.get(), static_cast<off_t>(bytes)) != 0)
+            return forward(errorFromErrno(
+                errno, true, "cannot extend the file to " + std::to_string(bytes) + " bytes", m_path));
+        return {};
     }
 
     bool shareBytesOf(const ReadFile& from) override

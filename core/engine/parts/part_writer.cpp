@@ -65,15 +65,10 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
             SHARDSCOPE_TRY(const auto file, openFile(piece.file, halt));
             SHARDSCOPE_TRY(const PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
             closeFile(piece.file);
-            {
-                const std::lock_guard lock(m_eventMutex);
-                SHARDSCOPE_CHECK(events.written(record));
-            }
-            if (!readsBack)
-                return {};
-            SHARDSCOPE_CHECK(checkPiece(record, m_buffers[worker], halt));
+            if (readsBack)
+                SHARDSCOPE_CHECK(checkPiece(record, m_buffers[worker], halt));
             const std::lock_guard lock(m_eventMutex);
-            return events.checked(piece);
+            return events.written(record, readsBack);
         }));
     return m_sources.checkUnchanged();
 }
@@ -140,6 +135,8 @@ void PartWriter::closeFile(uint32_t file)
 Result<PieceRecord> PartWriter::writePiece(
     const FilePiece& piece, OpenFile& file, ChunkBuffers& buffers, const Halt& halt)
 {
+    if (m_resources.mayWrite)
+        SHARDSCOPE_CHECK(m_resources.mayWrite());
     const uint64_t bytes = piece.range.end - piece.range.begin;
     const io::Path place = unfinishedName(m_resources.placeOf(file.recipe.path));
     SHARDSCOPE_TRY(const auto output, m_files.openShared(place, file.recipe.mode));
@@ -155,7 +152,15 @@ Result<PieceRecord> PartWriter::writePiece(
                 digests.update(chunk);
             }
             const StageTimer timer(m_resources.times, Stage::Writing);
-            SHARDSCOPE_CHECK(writer.write(piece.range.begin + offset, chunk));
+            // Late bytes are left alone: should this process have been stopped for so long that another one
+            // finished the job, they have their values by now.
+            uint64_t at = piece.range.begin + offset;
+            const uint64_t end = at + chunk.size();
+            for (const ByteRange& late : file.parts->lateIn({at, end})) {
+                SHARDSCOPE_CHECK(writer.write(at, chunk.subspan(at - (end - chunk.size()), late.begin - at)));
+                at = late.end;
+            }
+            SHARDSCOPE_CHECK(writer.write(at, chunk.last(end - at)));
             m_job.advance(chunk.size());
             return {};
         });

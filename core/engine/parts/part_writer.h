@@ -23,14 +23,16 @@ struct PartResources {
     StageTimes& times;
     /// The place of a planned file. Unfinished, it has unfinishedName().
     std::function<io::Path(const std::string& path)> placeOf;
+    /// Asked before a piece is written; after an error it is not.
+    std::function<Status()> mayWrite = {};
 };
 
 io::Path unfinishedName(io::Path place);
 
 /// Called from many threads, one at a time.
 struct PartEvents {
-    std::function<Status(const PieceRecord&)> written; ///< the piece is on the disk
-    std::function<Status(const FilePiece&)> checked; ///< and was read back
+    std::function<Status(const PieceRecord&, bool wasReadBack)> written; ///< the piece is on the disk
+    std::function<Status(const FilePiece&)> checked; ///< a piece that was written before was read back
 };
 
 /// Writes pieces of a plan's files, which other processes may write as well, and reads pieces back. A method

@@ -65,6 +65,19 @@ void RecordParts::addLate(ByteRange range)
     m_added.notify_all();
 }
 
+std::vector<ByteRange> RecordParts::lateIn(ByteRange range)
+{
+    std::vector<ByteRange> out;
+    const std::lock_guard lock(m_mutex);
+    for (const ByteRange& late : m_late) {
+        const ByteRange part{std::max(late.begin, range.begin), std::min(late.end, range.end)};
+        if (part.begin < part.end)
+            out.push_back(part);
+    }
+    std::ranges::sort(out, {}, &ByteRange::begin);
+    return out;
+}
+
 Result<std::optional<uint32_t>> RecordParts::whole(uint32_t record)
 {
     const uint64_t bytes = m_recipe.records[record].bytes;

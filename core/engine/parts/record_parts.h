@@ -25,6 +25,8 @@ public:
 
     void add(const RecordPart& part) override;
     void addLate(ByteRange range) override;
+    /// The late bytes in a range of the file that were added so far, ascending.
+    [[nodiscard]] std::vector<ByteRange> lateIn(ByteRange range);
     /// All parts were added by others: whole() waits no more, and fails if one is missing.
     void endWaiting() { m_waits = false; }
     /// Waits for other threads; Cancelled once the job stops.

@@ -60,7 +60,7 @@ public:
 /// What a walk of a part of a file results in.
 struct WalkedWindow {
     std::vector<RecordPart> parts; ///< of the payloads, ascending
-    std::vector<ByteRange> late; ///< bytes of the file written as zeros: they depend on unknown CRCs
+    std::vector<ByteRange> late; ///< bytes of the file that depend on unknown CRCs: zeros so far
 };
 
 /// Generates the bytes of one output file in order and writes them to a sink. Also sums CRCs of source and

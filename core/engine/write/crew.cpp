@@ -2,8 +2,8 @@
 #include "core/engine/write/crew.h"
 
 #include "core/base/parallel.h"
-#include "core/engine/parts/stored_plan.h"
 #include "core/base/wire.h"
+#include "core/engine/parts/stored_plan.h"
 #include "core/engine/write/work_folder.h"
 
 #include <algorithm>
@@ -101,7 +101,8 @@ PartEvents eventsOf(io::FileSystem& files, const io::Path& journal, std::string&
         lines += line;
         return files.appendSynced(journal, line);
     };
-    return {[append, record](const PieceRecord& written) { return append(journalLine(record(written))); },
+    return {
+        [append, record](const PieceRecord& written, bool) { return append(journalLine(record(written))); },
         [append, piece](const FilePiece& checked) { return append(journalLine(piece(checked))); }};
 }
 
@@ -118,7 +119,7 @@ Status work(
     SHARDSCOPE_TRY(const ComputeChoice compute, options.chooseCompute(bytesOf(task.pieces)));
     StageTimes times;
     const PartResources resources{memory, *compute.backend, times,
-        [&](const std::string& path) { return WorkFolder::placeIn(task.workFolder, path); }};
+        [&](const std::string& path) { return WorkFolder::placeIn(task.workFolder, path); }, {}};
     PartWriter writer(files, *plan, resources, job);
     const PartEvents events = eventsOf(
         files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines,

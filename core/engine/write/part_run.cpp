@@ -67,7 +67,7 @@ Result<PartReport> executePart(
         = divideMemory(options.memoryLimitBytes, jobs, std::max<size_t>(pieces.size(), 1), options.verify);
     StageTimes times;
     const PartResources resources{memory, *options.compute.backend, times,
-        [&](const std::string& path) { return work->placeOf(path); }};
+        [&](const std::string& path) { return work->placeOf(path); }, [&] { return work->checkHeld(); }};
     PartWriter writer(files, plan, resources, job);
     const Status written = writer.write(
         pieces, known.pieces, options.verify, journalEvents(files, *work, WorkFolder::nameOf(part)));

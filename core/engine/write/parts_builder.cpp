@@ -56,7 +56,9 @@ PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const st
         SHARDSCOPE_CHECK(work.checkHeld());
         return files.appendSynced(journal, line);
     };
-    return {[append](const PieceRecord& record) { return append(journalLine(record)); },
+    return {[append](const PieceRecord& record, bool wasReadBack) {
+                return append(journalLine(record) + (wasReadBack ? journalLine(record.piece) : ""));
+            },
         [append](const FilePiece& piece) { return append(journalLine(piece)); }};
 }
 
@@ -69,7 +71,8 @@ PartsBuilder::PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFol
     , m_options(options)
     , m_job(job)
     , m_partResources{resources.memory, resources.backend, resources.times,
-          [this](const std::string& path) { return m_work.placeOf(path); }}
+          [this](const std::string& path) { return m_work.placeOf(path); },
+          [this] { return m_work.checkHeld(); }}
 {
 }
 
@@ -118,14 +121,13 @@ Status PartsBuilder::writeMissing()
     std::vector<PieceRecord> made;
     if (!m_missing.empty()) {
         SHARDSCOPE_TRY(const auto pieces, splitRanges(m_plan, m_missing, m_options.pieces));
-        const PartEvents kept{[&](const PieceRecord& record) {
+        const PartEvents kept{[&](const PieceRecord& record, bool wasReadBack) {
                                   made.push_back(record);
-                                  return events.written(record);
+                                  if (wasReadBack)
+                                      m_journal.checked.push_back(record.piece);
+                                  return events.written(record, wasReadBack);
                               },
-            [&](const FilePiece& piece) {
-                m_journal.checked.push_back(piece);
-                return events.checked(piece);
-            }};
+            events.checked};
         SHARDSCOPE_CHECK(writer.write(pieces, m_journal.pieces, m_resources.readsBack, kept));
     }
     m_journal.pieces.insert(

@@ -32,14 +32,14 @@ int wait(MPI_Request& request)
     }
 }
 
-int send(uint32_t to, const void* bytes, uint64_t count)
+/// Passes all bytes, as many at a time as MPI can count. `start` begins one call.
+template <class Byte, class Start>
+int pass(Byte* at, uint64_t count, Start start)
 {
-    const char* at = static_cast<const char*>(bytes);
     while (count > 0) {
         const uint64_t part = std::min(count, kCallLimit);
         MPI_Request request{};
-        int error = MPI_Isend(
-            at, static_cast<int>(part), MPI_BYTE, static_cast<int>(to), 0, MPI_COMM_WORLD, &request);
+        int error = start(at, static_cast<int>(part), &request);
         if (error == MPI_SUCCESS)
             error = wait(request);
         if (error != MPI_SUCCESS)
@@ -50,22 +50,18 @@ int send(uint32_t to, const void* bytes, uint64_t count)
     return 0;
 }
 
+int send(uint32_t to, const void* bytes, uint64_t count)
+{
+    return pass(static_cast<const char*>(bytes), count, [to](const char* at, int part, MPI_Request* request) {
+        return MPI_Isend(at, part, MPI_BYTE, static_cast<int>(to), 0, MPI_COMM_WORLD, request);
+    });
+}
+
 int receive(uint32_t from, void* bytes, uint64_t count)
 {
-    char* at = static_cast<char*>(bytes);
-    while (count > 0) {
-        const uint64_t part = std::min(count, kCallLimit);
-        MPI_Request request{};
-        int error = MPI_Irecv(
-            at, static_cast<int>(part), MPI_BYTE, static_cast<int>(from), 0, MPI_COMM_WORLD, &request);
-        if (error == MPI_SUCCESS)
-            error = wait(request);
-        if (error != MPI_SUCCESS)
-            return error;
-        at += part;
-        count -= part;
-    }
-    return 0;
+    return pass(static_cast<char*>(bytes), count, [from](char* at, int part, MPI_Request* request) {
+        return MPI_Irecv(at, part, MPI_BYTE, static_cast<int>(from), 0, MPI_COMM_WORLD, request);
+    });
 }
 
 void errorText(int error, char* text, size_t bytes)

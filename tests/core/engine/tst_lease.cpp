@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/write/clean.h"
 #include "core/engine/write/lease.h"
+#include "core/engine/write/part_run.h"
 #include "core/io/forwarding_file_system.h"
 #include "tests/core/engine/execute_fixture.h"
 
@@ -38,6 +39,14 @@ public:
             std::this_thread::sleep_for(5ms);
         }
         return file;
+    }
+    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override
+    {
+        while (held && path.string().find("/files/") != std::string::npos) {
+            isWaiting = true;
+            std::this_thread::sleep_for(5ms);
+        }
+        return io::ForwardingFileSystem::openShared(path, mode);
     }
     std::atomic<bool> held = false; ///< before it creates an output file
     std::atomic<bool> heldAfter = false;
@@ -223,4 +232,133 @@ TEST_CASE("a machine that was stopped for too long publishes nothing after anoth
     b.heldAfter = false;
     second.join();
     checkComplete(bench);
+}
+
+TEST_CASE("of two machines with one part of a job one works, and nobody takes the whole job meanwhile")
+{
+    Bench bench;
+    OtherMachine a;
+    OtherMachine b;
+    ExecuteOptions options = bench.options();
+    options.pieces = {.cutBytes = 96, .pieceBytes = 400};
+    ExecuteOptions others = options;
+    options.lease = of("a");
+    others.lease = of("b");
+    JobContext job;
+    a.held = true;
+    std::thread first([&] {
+        JobContext own;
+        const auto report = executePart(a, bench.plan, {0, 2}, options, own);
+        CHECK_MESSAGE(report, (report ? std::string() : describe(report.error())));
+    });
+    while (!a.isWaiting)
+        std::this_thread::sleep_for(1ms);
+    const auto same = executePart(b, bench.plan, {0, 2}, others, job);
+    REQUIRE_FALSE(same);
+    CHECK(same.error().code == ErrorCode::Busy);
+    const auto other = executePart(b, bench.plan, {1, 2}, others, job);
+    CHECK_MESSAGE(other, (other ? std::string() : describe(other.error())));
+    const auto whole = runPlan(b, bench.plan, others, modelHooks(bench.plan), job);
+    REQUIRE_FALSE(whole);
+    CHECK(whole.error().code == ErrorCode::Busy);
+    CHECK(isWorkFolderInUse(b, bench.work()));
+    checkNothingCommitted(bench);
+    a.held = false;
+    first.join();
+    others.finish = true;
+    const auto finished = runPlan(b, bench.plan, others, modelHooks(bench.plan), job);
+    CHECK_MESSAGE(finished, (finished ? std::string() : describe(finished.error())));
+    checkComplete(bench);
+}
+
+TEST_CASE("a part of a machine that died is taken over by another one")
+{
+    Bench bench;
+    OtherMachine a;
+    OtherMachine b;
+    ExecuteOptions options = bench.options();
+    options.pieces = {.cutBytes = 96, .pieceBytes = 400};
+    ExecuteOptions others = options;
+    options.lease = of("a");
+    options.lease.renewal = 1h; // as when it is dead
+    others.lease = of("b");
+    a.held = true;
+    Result<PartReport> late = fail(ErrorCode::Internal, "not run");
+    std::thread first([&] {
+        JobContext own;
+        late = executePart(a, bench.plan, {0, 2}, options, own);
+    });
+    while (!a.isWaiting)
+        std::this_thread::sleep_for(1ms);
+    JobContext job;
+    CHECK(executePart(b, bench.plan, {0, 2}, others, job));
+    a.held = false; // it was not dead: it writes the same bytes, and records nothing any more
+    first.join();
+    CHECK_FALSE(late);
+    CHECK(executePart(b, bench.plan, {1, 2}, others, job));
+    others.finish = true;
+    CHECK(runPlan(b, bench.plan, others, modelHooks(bench.plan), job));
+    checkComplete(bench);
+}
+
+TEST_CASE("a part that goes on writing after others have published does no harm")
+{
+    /// Writes of output files wait.
+    class HeldWrites final : public OtherMachine
+    {
+    public:
+        class File final : public io::ForwardingWriteFile
+        {
+        public:
+            File(HeldWrites& all, std::unique_ptr<io::WriteFile> inner)
+                : io::ForwardingWriteFile(std::move(inner))
+                , m_all(all)
+            {
+            }
+            Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
+            {
+                while (m_all.heldWrites) {
+                    m_all.isWaiting = true;
+                    std::this_thread::sleep_for(5ms);
+                }
+                return io::ForwardingWriteFile::writeAt(offset, bytes);
+            }
+
+        private:
+            HeldWrites& m_all;
+        };
+        Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override
+        {
+            SHARDSCOPE_TRY(auto file, OtherMachine::openShared(path, mode));
+            return std::unique_ptr<io::WriteFile>(std::make_unique<File>(*this, std::move(file)));
+        }
+        std::atomic<bool> heldWrites = true;
+    };
+    for (uint32_t index = 0; index < 3; ++index) {
+        CAPTURE(index);
+        Bench bench;
+        HeldWrites a;
+        OtherMachine b;
+        ExecuteOptions options = bench.options(4);
+        options.pieces = {.cutBytes = 96, .pieceBytes = 1 << 20};
+        ExecuteOptions others = options;
+        options.lease = of("a");
+        options.lease.renewal = 1h; // as when it is dead
+        others.lease = of("b");
+        std::thread first([&] {
+            JobContext own;
+            CHECK_FALSE(executePart(a, bench.plan, {index, 3}, options, own));
+        });
+        while (!a.isWaiting)
+            std::this_thread::sleep_for(1ms);
+        JobContext job;
+        for (uint32_t part = 0; part < 3; ++part)
+            CHECK(executePart(b, bench.plan, {part, 3}, others, job));
+        others.finish = true;
+        CHECK(runPlan(b, bench.plan, others, modelHooks(bench.plan), job));
+        checkComplete(bench);
+        a.heldWrites = false;
+        first.join();
+        checkComplete(bench);
+    }
 }
