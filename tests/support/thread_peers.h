@@ -2,9 +2,13 @@
 #pragma once
 
 #include "core/base/peers.h"
+#include "core/engine/write/crew.h"
+
+#include <doctest/doctest.h>
 
 #include <barrier>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,5 +61,26 @@ private:
     std::vector<std::string> m_slots;
     std::barrier<> m_barrier;
 };
+
+/// Calls `lead` as process 0 of a crew of `count` threads; `others`: the files of all but that one.
+template <class Lead>
+auto leadCrew(uint32_t count, io::FileSystem& others, Lead lead)
+{
+    ThreadPeers all(count);
+    std::vector<std::jthread> threads;
+    for (uint32_t rank = 1; rank < count; ++rank) {
+        threads.emplace_back([&, rank] {
+            ThreadPeers::One own(all, rank);
+            JobContext job;
+            const CrewOptions crew{.jobs = 2,
+                .chooseCompute = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; }};
+            CHECK(serveCrew(others, own, crew, job));
+        });
+    }
+    ThreadPeers::One own(all, 0);
+    auto result = lead(own);
+    CHECK(dismissCrew(own));
+    return result;
+}
 
 } // namespace shardscope::test

@@ -277,6 +277,8 @@ std::string nextCommand(const Error& error, const Parsed* parsed, std::span<cons
         return line;
     if (parsed == nullptr || parsed->command == nullptr)
         return std::string(kProgram) + (error.code == ErrorCode::Internal ? " --version --json" : " --help");
+    if (error.code == ErrorCode::Cancelled)
+        return asTyped(words); // the hint names --restart, which discards what was written
     std::string line = withoutOption(*parsed, error.hint, words);
     if (line.empty())
         line = withOption(*parsed, error.hint, words);

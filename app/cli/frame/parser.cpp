@@ -83,7 +83,7 @@ Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
     if (isShared && out.command != &root
         && wordsOf(out.command->options, std::vector<std::string>{"--mpi"}) == 0)
         return fail(ErrorCode::Unsupported, "`" + out.command->name + "` runs in one process", {},
-            "leave --mpi out, and start one process");
+            "omit --mpi: one process is enough");
     early.insert(early.end(), words.begin() + static_cast<ptrdiff_t>(at), words.end());
     words = std::move(early);
     return out;

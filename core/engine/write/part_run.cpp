@@ -20,10 +20,10 @@ Status checkPart(
         return fail(ErrorCode::Usage, "a part I/N needs I from 0 to N - 1");
     if (options.restart)
         return fail(ErrorCode::Usage, "--restart would discard the other parts", {},
-            "remove the job with `shardscope clean --remove`, or run the command once without a part");
+            "omit --restart, or remove the whole job first, with clean --remove");
     if (options.sha256)
         return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
-            "leave --sha256 out: xxh3-128 is recorded");
+            "omit --sha256: xxh3-128 is recorded");
     SHARDSCOPE_CHECK(checkJob(files, plan, options));
     const io::Path target = options.destination / plan.targetName();
     SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));

@@ -96,7 +96,7 @@ Status PartsBuilder::write()
         SHARDSCOPE_TRY(const std::string parts, missingParts());
         return fail(ErrorCode::Refused, parts + "; " + formatBytes(bytesMissing()) + " were not written yet",
             m_work.path().string(),
-            "run them, then finish; the same command without --finish writes the rest itself");
+            "omit --finish to write the rest here, or write these parts with --part I/N");
     }
     const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
     Status written = isShared ? writeTogether() : writeMissing();

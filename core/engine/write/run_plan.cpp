@@ -225,10 +225,10 @@ Status Execution::build()
     const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
     if (m_options.sha256 && (isShared || m_options.finish))
         return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
-            "leave --sha256 out: xxh3-128 is recorded");
+            "omit --sha256: xxh3-128 is recorded");
     if (!m_work && m_options.finish)
         return fail(ErrorCode::Refused, "no part of this job was written yet", m_target.string(),
-            "run the same command with --part I/N in place of --finish");
+            "omit --finish to write all of it here, or write parts with --part I/N");
     if (!m_work) {
         // Before anything is created: a job without enough space leaves no files.
         const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
@@ -242,7 +242,7 @@ Status Execution::build()
     if (m_options.sha256 && !parts.empty())
         return fail(ErrorCode::Unsupported,
             "this job was begun in parts, and SHA-256 needs each file in order", m_work->path().string(),
-            "leave --sha256 out, or discard the job with --restart");
+            "omit --sha256: xxh3-128 is recorded; or discard the job with --restart");
     const BuildResources resources{
         memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify};
     Status built;

@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <thread>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -152,4 +155,31 @@ TEST_CASE("the text form has the same line")
 {
     const ProcessResult result = runShardscope({"inspekt", samplePath("zero3-w4").string()});
     CHECK(result.err.find("  run: shardscope inspect ") != std::string::npos);
+}
+
+TEST_CASE("an interrupted job leads to the same command, which keeps what was written")
+{
+    const TemporaryFolder folder;
+    const fs::path target = folder / "out";
+    Words words{"reshard", samplePath("zero2-w2").string(), target.string(), "-w", "3", "--bwlimit", "30K"};
+    Words all{programPath(), "--json"};
+    all.insert(all.end(), words.begin(), words.end());
+    Process process(all);
+    const auto hasWorkFolder = [&] {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(target, error)) {
+            if (fs::exists(entry.path() / "journal"))
+                return true;
+        }
+        return false;
+    };
+    while (!hasWorkFolder())
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    process.signal(SIGINT);
+    const ProcessResult result = process.wait();
+    CHECK(result.exitCode == 130);
+    const std::string line = Json::parse(result.out).at("command").get<std::string>();
+    CAPTURE(line);
+    CHECK(line.find("--restart") == std::string::npos);
+    CHECK(line.find("reshard") != std::string::npos);
 }

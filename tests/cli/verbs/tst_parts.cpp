@@ -2,6 +2,7 @@
 // --part and --finish as processes, and the same work by processes that MPI connects.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
+#include "tests/support/swapped_checkpoint.h"
 
 #include <doctest/doctest.h>
 
@@ -16,6 +17,7 @@ namespace {
 struct Writing {
     const char* sample;
     Words verb; ///< with its options
+    bool swapped = false; ///< the states of its optimizer in files of NVMe offload
 };
 
 const std::vector<Writing> kWriting{
@@ -28,7 +30,16 @@ const std::vector<Writing> kWriting{
     {"zero2-w2", {"convert", "--to", "dcp"}},
     {"zero2-w2", {"export", "--format", "safetensors", "--dtype", "bf16"}},
     {"zero2-w2", {"repair", "--set", "global_steps=9"}},
+    {"zero3-w4", {"reshard", "-w", "2"}, true},
 };
+
+fs::path sourceOf(const Writing& writing, const TemporaryFolder& folder)
+{
+    const fs::path run = copySample(writing.sample, folder);
+    if (writing.swapped)
+        swapOut(run / slurp(run / "latest"), {.subgroups = {0, 1, 2}});
+    return run;
+}
 
 Words commandOf(const Writing& writing, const fs::path& source, const fs::path& destination)
 {
@@ -56,7 +67,7 @@ TEST_CASE("every verb that writes gives the same bytes in parts")
         CAPTURE(std::string(writing.sample));
         CAPTURE(writing.verb.front());
         const TemporaryFolder folder;
-        const fs::path source = copySample(writing.sample, folder);
+        const fs::path source = sourceOf(writing, folder);
         requireDone(runShardscope(commandOf(writing, source, folder / "whole")));
         const auto expected = contentOf(folder / "whole");
         const Words command = commandOf(writing, source, folder / "parts");
@@ -152,7 +163,7 @@ TEST_CASE("every verb that writes gives the same bytes by processes that MPI con
             CAPTURE(writing.verb.front());
             CAPTURE(count);
             const TemporaryFolder folder;
-            const fs::path source = copySample(writing.sample, folder);
+            const fs::path source = sourceOf(writing, folder);
             requireDone(runShardscope(commandOf(writing, source, folder / "whole")));
             Words command = commandOf(writing, source, folder / "out");
             command.insert(command.begin(), "--mpi");

@@ -2,7 +2,6 @@
 // A plan that several processes write in parts has the bytes that one process writes.
 #include "tests/core/engine/execute_fixture.h"
 
-#include "core/engine/write/crew.h"
 #include "core/engine/write/part_run.h"
 #include "core/engine/write/work_folder.h"
 #include "core/io/faulting_file_system.h"
@@ -12,7 +11,6 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
-#include <thread>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -120,22 +118,10 @@ private:
 Result<ExecuteReport> runTogether(
     const Bench& bench, uint32_t count, ExecuteOptions options, io::FileSystem& others = io::realFileSystem())
 {
-    ThreadPeers all(count);
-    std::vector<std::jthread> threads;
-    for (uint32_t rank = 1; rank < count; ++rank) {
-        threads.emplace_back([&, rank] {
-            ThreadPeers::One own(all, rank);
-            JobContext job;
-            CrewOptions crew{.jobs = 2,
-                .chooseCompute = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; }};
-            CHECK(serveCrew(others, own, crew, job));
-        });
-    }
-    ThreadPeers::One own(all, 0);
-    options.peers = &own;
-    auto report = run(bench, options);
-    CHECK(dismissCrew(own));
-    return report;
+    return leadCrew(count, others, [&](Peers& own) {
+        options.peers = &own;
+        return run(bench, options);
+    });
 }
 
 } // namespace

@@ -2,7 +2,6 @@
 // Plans from real checkpoints of every kind, written in parts and by several processes: the bytes of one
 // process.
 #include "core/checkpoint/open/open.h"
-#include "core/engine/write/crew.h"
 #include "core/engine/write/execute.h"
 #include "core/engine/write/part_run.h"
 #include "core/plan/export/export.h"
@@ -10,8 +9,6 @@
 #include "tests/core/engine/execute_fixture.h"
 #include "tests/support/places.h"
 #include "tests/support/thread_peers.h"
-
-#include <thread>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -42,23 +39,11 @@ ExecuteOptions optionsOf(const io::Path& destination, const io::Path& source)
 
 Result<ExecuteReport> together(const WritePlan& plan, ExecuteOptions options, uint32_t count)
 {
-    ThreadPeers all(count);
-    std::vector<std::jthread> threads;
-    for (uint32_t rank = 1; rank < count; ++rank) {
-        threads.emplace_back([&, rank] {
-            ThreadPeers::One own(all, rank);
-            JobContext job;
-            const CrewOptions crew{.jobs = 1,
-                .chooseCompute = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; }};
-            CHECK(serveCrew(io::realFileSystem(), own, crew, job));
-        });
-    }
-    ThreadPeers::One own(all, 0);
-    options.peers = &own;
-    JobContext job;
-    auto report = execute(io::realFileSystem(), plan, options, job);
-    CHECK(dismissCrew(own));
-    return report;
+    return leadCrew(count, io::realFileSystem(), [&](Peers& own) {
+        options.peers = &own;
+        JobContext job;
+        return execute(io::realFileSystem(), plan, options, job);
+    });
 }
 
 void compare(const WritePlan& plan, const io::Path& source)
