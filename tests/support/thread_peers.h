@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/peers.h"
-#include "core/engine/write/crew.h"
+#include "core/engine/write/peer_writers.h"
 
 #include <doctest/doctest.h>
 
@@ -62,9 +62,9 @@ private:
     std::barrier<> m_barrier;
 };
 
-/// Calls `lead` as process 0 of a crew of `count` threads; `others`: the files of all but that one.
+/// Calls `lead` as process 0 of `count`, which are threads; `others`: the files of all but that one.
 template <class Lead>
-auto leadCrew(uint32_t count, io::FileSystem& others, Lead lead)
+auto leadPeers(uint32_t count, io::FileSystem& others, Lead lead)
 {
     ThreadPeers all(count);
     std::vector<std::jthread> threads;
@@ -72,14 +72,14 @@ auto leadCrew(uint32_t count, io::FileSystem& others, Lead lead)
         threads.emplace_back([&, rank] {
             ThreadPeers::One own(all, rank);
             JobContext job;
-            const CrewOptions crew{.jobs = 2,
+            const PeerOptions options{.jobs = 2,
                 .chooseCompute = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; }};
-            CHECK(serveCrew(others, own, crew, job));
+            CHECK(serveLeader(others, own, options, job));
         });
     }
     ThreadPeers::One own(all, 0);
     auto result = lead(own);
-    CHECK(dismissCrew(own));
+    CHECK(dismissPeers(own));
     return result;
 }
 

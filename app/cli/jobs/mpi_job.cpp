@@ -3,7 +3,7 @@
 
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/compute_device.h"
-#include "core/engine/write/crew.h"
+#include "core/engine/write/peer_writers.h"
 #include "core/peers/mpi_peers.h"
 
 #include <fcntl.h>
@@ -36,12 +36,12 @@ namespace {
 /// Works for process 0, whose options are the same.
 Result<int> serve(const Session& session, Peers& peers)
 {
-    CrewOptions options;
+    PeerOptions options;
     SHARDSCOPE_TRY(options.jobs, jobsAsked(session.arguments()));
     options.memoryLimitBytes = session.arguments().size("--memory-limit").value_or(options.memoryLimitBytes);
     options.chooseCompute
         = [&](uint64_t bytes) { return computeAsked(session, ComputeTask::Transform, bytes, options.jobs); };
-    SHARDSCOPE_CHECK(serveCrew(session.files(), peers, options, session.job()));
+    SHARDSCOPE_CHECK(serveLeader(session.files(), peers, options, session.job()));
     return kExitDone;
 }
 
@@ -74,7 +74,7 @@ Result<int> runWithPeers(
     session.setPeers(&peers);
     const Result<int> code = verb(session);
     // The others wait for it, whatever came of the command.
-    const Status dismissed = dismissCrew(peers);
+    const Status dismissed = dismissPeers(peers);
     if (code && !dismissed)
         return forward(dismissed.error());
     return code;

@@ -37,7 +37,7 @@ struct ExecuteOptions {
     /// Only combines what parts have written (part_run.h). Refused, with their numbers, if some are missing.
     bool finish = false;
     PieceSizes pieces = {}; ///< of jobs in parts
-    Peers* peers = nullptr; ///< processes that share the work, see crew.h; this one is process 0
+    Peers* peers = nullptr; ///< processes that share the work, see peer_writers.h; this one is process 0
 };
 
 struct ExecuteReport {

@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/engine/parts/recorded_sums.h"
 #include "core/engine/verify/verify_files.h"
-#include "core/engine/write/crew.h"
+#include "core/engine/write/peer_writers.h"
 
 #include <algorithm>
 #include <charconv>
@@ -142,12 +142,12 @@ Status PartsBuilder::writeMissing()
 /// The same by all processes of the job.
 Status PartsBuilder::writeTogether()
 {
-    Crew crew(m_files, m_plan, m_work, m_partResources, *m_options.peers, m_job);
-    SHARDSCOPE_CHECK(crew.write(m_missing, m_options.pieces, m_journal));
+    PeerWriters peers(m_files, m_plan, m_work, m_partResources, *m_options.peers, m_job);
+    SHARDSCOPE_CHECK(peers.write(m_missing, m_options.pieces, m_journal));
     makeDisjoint(m_journal.pieces);
     if (m_resources.readsBack)
-        SHARDSCOPE_CHECK(crew.check(unchecked(), m_journal));
-    m_readDirectly = crew.readDirectly();
+        SHARDSCOPE_CHECK(peers.check(unchecked(), m_journal));
+    m_readDirectly = peers.readDirectly();
     return m_work.checkHeld();
 }
 

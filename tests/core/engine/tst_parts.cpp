@@ -118,7 +118,7 @@ private:
 Result<ExecuteReport> runTogether(
     const Bench& bench, uint32_t count, ExecuteOptions options, io::FileSystem& others = io::realFileSystem())
 {
-    return leadCrew(count, others, [&](Peers& own) {
+    return leadPeers(count, others, [&](Peers& own) {
         options.peers = &own;
         return run(bench, options);
     });

@@ -39,7 +39,7 @@ ExecuteOptions optionsOf(const io::Path& destination, const io::Path& source)
 
 Result<ExecuteReport> together(const WritePlan& plan, ExecuteOptions options, uint32_t count)
 {
-    return leadCrew(count, io::realFileSystem(), [&](Peers& own) {
+    return leadPeers(count, io::realFileSystem(), [&](Peers& own) {
         options.peers = &own;
         JobContext job;
         return execute(io::realFileSystem(), plan, options, job);
@@ -68,7 +68,7 @@ void compare(const WritePlan& plan, const io::Path& source)
     }
     for (const uint32_t count : {2u, 3u, 7u}) {
         CAPTURE(count);
-        const ExecuteOptions options = optionsOf(folder / ("crew" + std::to_string(count)), source);
+        const ExecuteOptions options = optionsOf(folder / ("peers" + std::to_string(count)), source);
         const auto report = together(plan, options, count);
         REQUIRE_MESSAGE(report, describe(report.error()));
         CHECK(report->fingerprint == whole->fingerprint);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/write/crew.h"
+#include "core/engine/write/peer_writers.h"
 
 #include "core/base/parallel.h"
 #include "core/base/wire.h"
@@ -107,7 +107,7 @@ PartEvents eventsOf(io::FileSystem& files, const io::Path& journal, std::string&
 }
 
 Status work(
-    io::FileSystem& files, const Task& task, const CrewOptions& options, JobContext& job, Reply& reply)
+    io::FileSystem& files, const Task& task, const PeerOptions& options, JobContext& job, Reply& reply)
 {
     SHARDSCOPE_TRY(const auto plan, StoredPlan::parse(task.plan));
     SHARDSCOPE_CHECK(plan->checkSources(files));
@@ -133,7 +133,7 @@ Status work(
 
 } // namespace
 
-Status serveCrew(io::FileSystem& files, Peers& peers, const CrewOptions& options, JobContext& job)
+Status serveLeader(io::FileSystem& files, Peers& peers, const PeerOptions& options, JobContext& job)
 {
     for (;;) {
         SHARDSCOPE_TRY(const std::string text, peers.scatter({}));
@@ -149,13 +149,13 @@ Status serveCrew(io::FileSystem& files, Peers& peers, const CrewOptions& options
     }
 }
 
-Status dismissCrew(Peers& peers)
+Status dismissPeers(Peers& peers)
 {
     SHARDSCOPE_CHECK(peers.scatter(std::vector<std::string>(peers.size(), toText(Task{}))));
     return {};
 }
 
-Crew::Crew(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+PeerWriters::PeerWriters(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
     const PartResources& resources, Peers& peers, JobContext& job)
     : m_files(files)
     , m_plan(plan)
@@ -167,7 +167,7 @@ Crew::Crew(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
 {
 }
 
-Status Crew::write(std::span<const FilePiece> ranges, const PieceSizes& sizes, PieceJournal& journal)
+Status PeerWriters::write(std::span<const FilePiece> ranges, const PieceSizes& sizes, PieceJournal& journal)
 {
     if (ranges.empty())
         return {};
@@ -188,7 +188,7 @@ Status Crew::write(std::span<const FilePiece> ranges, const PieceSizes& sizes, P
         journal);
 }
 
-Status Crew::check(std::span<const PieceRecord> pieces, PieceJournal& journal)
+Status PeerWriters::check(std::span<const PieceRecord> pieces, PieceJournal& journal)
 {
     if (pieces.empty())
         return {};
@@ -217,12 +217,12 @@ Status Crew::check(std::span<const PieceRecord> pieces, PieceJournal& journal)
         journal);
 }
 
-std::string Crew::journalOf(uint32_t rank) const
+std::string PeerWriters::journalOf(uint32_t rank) const
 {
     return "rank-" + std::to_string(rank) + "-of-" + std::to_string(m_peers.size());
 }
 
-Result<std::string> Crew::writeTask(
+Result<std::string> PeerWriters::writeTask(
     uint32_t rank, std::span<const FilePiece> pieces, std::span<const PieceRecord> known)
 {
     Task out;
@@ -246,7 +246,7 @@ Result<std::string> Crew::writeTask(
     return toText(out);
 }
 
-Result<std::string> Crew::checkTask(uint32_t rank, std::span<const PieceRecord> pieces)
+Result<std::string> PeerWriters::checkTask(uint32_t rank, std::span<const PieceRecord> pieces)
 {
     Task out;
     out.order = Order::Check;
@@ -261,7 +261,7 @@ Result<std::string> Crew::checkTask(uint32_t rank, std::span<const PieceRecord> 
     return toText(out);
 }
 
-Status Crew::run(std::vector<std::string> tasks,
+Status PeerWriters::run(std::vector<std::string> tasks,
     const std::function<Status(PartWriter&, const PartEvents&)>& own, PieceJournal& journal)
 {
     SHARDSCOPE_CHECK(m_peers.scatter(std::move(tasks)));

@@ -14,7 +14,7 @@
 namespace shardscope {
 
 /// What a process of a job that does not lead needs from its command line.
-struct CrewOptions {
+struct PeerOptions {
     unsigned jobs = 0; ///< as in ExecuteOptions
     uint64_t memoryLimitBytes = uint64_t{256} << 20;
     /// Chooses the device for a part of so many bytes.
@@ -23,16 +23,16 @@ struct CrewOptions {
 
 /// Works for process 0 of `peers` until that ends. Errors are passed to process 0; the result is that of the
 /// connection, or Cancelled after a stop.
-Status serveCrew(io::FileSystem& files, Peers& peers, const CrewOptions& options, JobContext& job);
+Status serveLeader(io::FileSystem& files, Peers& peers, const PeerOptions& options, JobContext& job);
 /// Process 0: lets the others end.
-Status dismissCrew(Peers& peers);
+Status dismissPeers(Peers& peers);
 
 /// The processes of a job as process 0 leads them: they write and read back pieces of a plan.
-class Crew
+class PeerWriters
 {
 public:
-    Crew(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, const PartResources& resources,
-        Peers& peers, JobContext& job);
+    PeerWriters(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+        const PartResources& resources, Peers& peers, JobContext& job);
 
     /// Writes `ranges`, divided by bytes, by all processes at the same time. Each records its pieces in a
     /// journal of its own, and `journal` gets all of them.
