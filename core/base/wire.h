@@ -37,7 +37,7 @@ public:
     uint32_t number32();
     uint64_t difference(uint64_t expected);
     std::string text();
-    /// The length of a list of which every entry takes at least a byte.
+    /// The length of a list. Every entry takes at least one byte.
     uint64_t count();
     [[nodiscard]] bool isGood() const { return m_isGood; }
     /// For values that the caller finds wrong; an empty text.

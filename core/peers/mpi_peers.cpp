@@ -67,7 +67,7 @@ std::optional<LaunchedProcess> launchedProcess(bool direct)
 Result<std::unique_ptr<Peers>> joinMpi()
 {
     return fail(ErrorCode::Unsupported, "this is the static program, which cannot load MPI", {},
-        "use --part I/N and --finish, or a program that was built from source");
+        "omit --mpi, or write parts with --part I/N; a program that was built from source can use MPI");
 }
 
 #else
@@ -200,7 +200,7 @@ Result<std::unique_ptr<Peers>> joinMpi()
         }
     }
     return fail(ErrorCode::Unsupported, "this installation has no " + names.front(), {},
-        "build with the development files of that MPI installed, or use --part I/N and --finish");
+        "omit --mpi, or write parts with --part I/N; a build with that MPI installed has the module");
 }
 
 #endif

@@ -95,6 +95,17 @@ class Static(unittest.TestCase):
         done = run(STATIC, "stats", SAMPLES / "zero2-w2", "--device", "cuda", status=4)
         self.assertIn("static program", done.stderr)
 
+    def test_it_writes_in_parts(self):
+        whole, parts = self.folder / "whole", self.folder / "parts"
+        words = ["reshard", SAMPLES / "zero2-w2", parts, "--world-size", "3"]
+        for part in ("1/2", "0/2"):
+            run(STATIC, *words, "--part", part)
+        run(STATIC, *words, "--finish")
+        run(PROGRAM, "reshard", SAMPLES / "zero2-w2", whole, "--world-size", "3")
+        same_files(self, whole, parts)
+        done = run(STATIC, "--mpi", *words, status=4)
+        self.assertIn("static program", done.stderr)
+
     def test_its_answers_are_those_of_the_other_program(self):
         samples = [path for path in sorted(SAMPLES.iterdir()) if path.is_dir()]
         self.assertGreater(len(samples), 30)

@@ -17,12 +17,6 @@ std::span<const uint8_t> asBytes(std::string_view text)
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-tl::unexpected<Error> doesNotFit(const std::string& path)
-{
-    return fail(ErrorCode::WriteFailed, "what the parts recorded of this file does not fit together", path,
-        "discard it with --restart");
-}
-
 /// The chunks of a file.
 std::vector<ByteRange> chunksOf(uint64_t bytes)
 {
@@ -250,7 +244,7 @@ Status PartCombiner::addElements(std::span<const PieceRecord> pieces)
     return {};
 }
 
-/// Sums elements of which another piece has only a part.
+/// Sums the part of a run of elements that no other piece has counted.
 Status PartCombiner::addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to)
 {
     SHARDSCOPE_CHECK(m_job.poll());

@@ -10,8 +10,8 @@
 
 namespace shardscope {
 
-/// Completes the files of which all pieces were written, by any processes: bytes that depend on checksums of
-/// several pieces, digests, fingerprint sums, and the check of the sources.
+/// Completes files after processes have written all their pieces: bytes that depend on checksums of several
+/// pieces, digests, fingerprint sums, and the check of the sources.
 ///
 /// Reads only chunks with such bytes, elements and sources that pieces share in part, and parts of sources
 /// that no piece has read. Call combine(), then checkSources().

@@ -9,6 +9,12 @@
 
 namespace shardscope {
 
+tl::unexpected<Error> doesNotFit(const std::string& path)
+{
+    return fail(ErrorCode::WriteFailed, "what the parts recorded of this file does not fit together", path,
+        "discard it with --restart");
+}
+
 RecordParts::RecordParts(const OutputFile& recipe, const Halt& halt)
     : m_recipe(recipe)
     , m_halt(halt)
@@ -95,8 +101,7 @@ Result<std::optional<uint32_t>> RecordParts::whole(uint32_t record)
             return std::optional<uint32_t>();
         SHARDSCOPE_CHECK(m_halt.poll());
         if (!m_waits)
-            return fail(ErrorCode::WriteFailed, "what the parts recorded of this file does not fit together",
-                m_recipe.path, "discard it with --restart");
+            return doesNotFit(m_recipe.path);
         m_added.wait_for(lock, std::chrono::milliseconds(100));
     }
     return std::optional(pieces.begin()->second.crc);

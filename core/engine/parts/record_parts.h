@@ -13,6 +13,9 @@
 
 namespace shardscope {
 
+/// The error where journals of parts contradict each other about a file.
+tl::unexpected<Error> doesNotFit(const std::string& path);
+
 /// Combines the CRCs of one output file's records from parts that many threads, and earlier runs, have
 /// passed. Thread-safe.
 class RecordParts final : public RecordCrcs

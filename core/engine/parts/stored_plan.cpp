@@ -49,8 +49,8 @@ Result<std::string> digestOfEnds(const io::ReadFile& file)
     return std::to_string(digest.high) + ' ' + std::to_string(digest.low);
 }
 
-/// Stores a text as what differs from another one: their common begin and end, and what is between, of which
-/// only the bytes that differ if the sizes are equal.
+/// Stores a text as its difference from another one: how much of the begin and of the end they share, and the
+/// bytes between. Where both have the same size, only the bytes that differ.
 void writeLike(WireWriter& out, std::string_view text, std::string_view before)
 {
     const auto split = std::ranges::mismatch(text, before);

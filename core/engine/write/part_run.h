@@ -13,7 +13,7 @@ struct PartReport {
     uint64_t bytesWritten = 0; ///< by this run
     uint64_t bytesReused = 0; ///< written by earlier runs
     double bytesPerSecond = 0;
-    uint64_t files = 0; ///< of which the part has bytes
+    uint64_t files = 0; ///< in which the part has bytes
     bool verified = false; ///< everything that was written was read back
     ComputeReport compute;
 };

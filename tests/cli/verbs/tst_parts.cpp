@@ -110,6 +110,21 @@ TEST_CASE("a part answers with what it wrote, and a missing one is named")
     errorOf({"--mpi", "inspect", source}, 4, "unsupported");
 }
 
+TEST_CASE("without the module for its MPI, --mpi is refused, and the command without it is named")
+{
+    const TemporaryFolder folder;
+    const ProcessResult result
+        = runShardscope({"--mpi", "reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--json"},
+            {.environment = {{"SHARDSCOPE_MPI", "none"}}});
+    CHECK(result.exitCode == 4);
+    const Json error = Json::parse(result.out);
+    CHECK(error.at("message").get<std::string>().find("shardscope_none.so") != std::string::npos);
+    const std::string command = error.at("command");
+    CHECK(command.find("reshard") != std::string::npos);
+    CHECK(command.find("--mpi") == std::string::npos);
+    CHECK(command.find("--finish") == std::string::npos);
+}
+
 TEST_CASE("a saved plan runs in parts")
 {
     const TemporaryFolder folder;

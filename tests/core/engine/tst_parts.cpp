@@ -219,7 +219,7 @@ TEST_CASE("a plain run, or parts of another number, write only what is missing")
     }
 }
 
-TEST_CASE("a part that is stopped goes on from its finished pieces")
+TEST_CASE("a part that was stopped continues after its finished pieces")
 {
     Bench bench;
     const ExecuteOptions options = optionsOf(bench);
