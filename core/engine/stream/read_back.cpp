@@ -159,10 +159,10 @@ void ReadBack::report(const Status& status)
 {
     if (status)
         return;
-    m_halt.stop();
     const std::lock_guard lock(m_mutex);
     if (!m_failure)
         m_failure = status.error();
+    m_halt.stop(); // only now: a worker that it stops asks for the reason
     m_changed.notify_all();
 }
 

@@ -55,3 +55,21 @@ TEST_CASE("files that other writers began, or gave up, do not hold up one that i
     }
     CHECK(done.get());
 }
+
+TEST_CASE("whoever a failure stops finds its reason")
+{
+    const TemporaryFolder folder;
+    const io::Path path = folder / "file";
+    spill(path, "other content");
+    for (int round = 0; round < 2000; ++round) {
+        JobContext job;
+        Halt halt(job);
+        StageTimes times;
+        ReadBack readBack(1, 4096, plainBackend(), times, halt);
+        readBack.add(readBack.begin(opened(path), path, {}), {});
+        while (halt.poll()) { }
+        const auto failure = readBack.failure();
+        REQUIRE(failure);
+        CHECK(failure->code == ErrorCode::VerifyFailed);
+    }
+}
