@@ -62,7 +62,7 @@ Status run(const std::string& source, uint32_t worldSize, uint32_t processes)
     uint64_t total = 0;
     uint64_t largest = 0;
     for (const auto& part : parts) {
-        SHARDSCOPE_TRY(const std::string stored, StoredPlan::store(files, *plan, part, true));
+        SHARDSCOPE_TRY(const std::string stored, StoredPlan::store(files, *plan, part, {}));
         total += stored.size();
         largest = std::max<uint64_t>(largest, stored.size());
     }

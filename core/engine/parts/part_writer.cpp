@@ -3,6 +3,7 @@
 
 #include "core/engine/parts/piece_check.h"
 #include "core/engine/parts/piece_journal.h"
+#include "core/engine/parts/piece_read_back.h"
 #include "core/engine/parts/recorded_sums.h"
 #include "core/engine/stream/chunk_writer.h"
 
@@ -52,24 +53,39 @@ PartWriter::PartWriter(
 PartWriter::~PartWriter() = default;
 
 Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const PieceRecord> known,
-    bool readsBack, const PartEvents& events)
+    const ReadsBack& readsBack, const PartEvents& events)
 {
     m_pieces = pieces;
     m_known = known;
     m_open.clear();
-    m_job.beginPhase("writing", bytesOf(pieces) * (readsBack ? 2 : 1));
+    m_job.beginPhase("writing", bytesOf(pieces) * (readsBack.own ? 2 : 1) + readsBack.otherBytes);
     Halt halt(m_job);
-    SHARDSCOPE_CHECK(
+    const MemoryPlan& memory = m_resources.memory;
+    PieceReadBack reader(memory.buffersPerWorker > 1 ? memory.workers : 0, memory.chunkBytes,
+        m_resources.backend, halt, [&](const PieceRecord& record, ChunkBuffers& buffers) -> Status {
+            SHARDSCOPE_CHECK(checkPiece(record, buffers, halt));
+            const std::lock_guard lock(m_eventMutex);
+            return events.checked(record.piece);
+        });
+    SHARDSCOPE_CHECK(reader.endAfter(
         runWorkers(pieces.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
             const FilePiece& piece = pieces[item];
             SHARDSCOPE_TRY(const auto file, openFile(piece.file, halt));
-            SHARDSCOPE_TRY(const PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
+            SHARDSCOPE_TRY(PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
             closeFile(piece.file);
-            if (readsBack)
-                SHARDSCOPE_CHECK(checkPiece(record, m_buffers[worker], halt));
-            const std::lock_guard lock(m_eventMutex);
-            return events.written(record, readsBack);
-        }));
+            std::vector<PieceRecord> others;
+            {
+                const std::lock_guard lock(m_eventMutex);
+                SHARDSCOPE_CHECK(events.written(record));
+                if (readsBack.others)
+                    others = readsBack.others();
+            }
+            if (readsBack.own)
+                reader.add(std::move(record));
+            for (PieceRecord& other : others)
+                reader.add(std::move(other));
+            return {};
+        })));
     return m_sources.checkUnchanged();
 }
 

@@ -31,8 +31,17 @@ io::Path unfinishedName(io::Path place);
 
 /// Called from many threads, one at a time.
 struct PartEvents {
-    std::function<Status(const PieceRecord&, bool wasReadBack)> written; ///< the piece is on the disk
-    std::function<Status(const FilePiece&)> checked; ///< a piece that was written before was read back
+    std::function<Status(const PieceRecord&)> written; ///< the piece is on the disk
+    std::function<Status(const FilePiece&)> checked; ///< it was read back
+};
+
+/// What is read back while pieces are written.
+struct ReadsBack {
+    bool own = false; ///< each piece, after it was written
+    /// Pieces that another process has written since the last call; null: none. Called from many threads,
+    /// one at a time. At most `otherBytes` in all.
+    std::function<std::vector<PieceRecord>()> others = {};
+    uint64_t otherBytes = 0;
 };
 
 /// Writes pieces of a plan's files, which other processes may write as well, and reads pieces back. A method
@@ -44,10 +53,9 @@ public:
     ~PartWriter();
 
     /// Writes `pieces`, which are ascending. `known`: the pieces of earlier runs, whose checksums complete
-    /// those of records that were begun then. With `readsBack`, each piece is read back at once, too.
-    /// SourceChanged, Damaged, VerifyFailed, and errors of writing.
-    Status write(std::span<const FilePiece> pieces, std::span<const PieceRecord> known, bool readsBack,
-        const PartEvents& events);
+    /// those of records that were begun then. SourceChanged, Damaged, VerifyFailed, and errors of writing.
+    Status write(std::span<const FilePiece> pieces, std::span<const PieceRecord> known,
+        const ReadsBack& readsBack, const PartEvents& events);
     /// Reads pieces back from the device, written by this process or another one, and compares their digests
     /// and checksums. VerifyFailed.
     Status check(std::span<const PieceRecord> pieces, const PartEvents& events);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace shardscope {
@@ -256,30 +258,30 @@ private:
 
 } // namespace
 
-Result<std::string> StoredPlan::store(
-    io::FileSystem& files, const WritePlan& plan, std::span<const FilePiece> pieces, bool withRecipes)
+Result<std::string> StoredPlan::store(io::FileSystem& files, const WritePlan& plan,
+    std::span<const FilePiece> toWrite, std::span<const FilePiece> toRead)
 {
+    std::set<uint32_t> used;
+    for (const auto pieces : {toWrite, toRead}) {
+        for (const FilePiece& piece : pieces)
+            used.insert(piece.file);
+    }
     Storing storing(plan);
     WireWriter bodies;
-    uint64_t count = 0;
-    for (size_t first = 0; first < pieces.size(); ++count) {
-        const uint32_t file = pieces[first].file;
-        size_t end = first;
-        while (end < pieces.size() && pieces[end].file == file)
-            ++end;
+    for (const uint32_t file : used) {
+        const auto pieces = std::ranges::equal_range(toWrite, file, {}, &FilePiece::file);
         bodies.number(file);
         bodies.text(plan.files()[file].path);
         bodies.number(plan.files()[file].bytes);
-        if (withRecipes)
-            SHARDSCOPE_CHECK(storing.addFile(bodies, file, pieces.subspan(first, end - first)));
-        first = end;
+        bodies.number(pieces.empty() ? 0 : 1);
+        if (!pieces.empty())
+            SHARDSCOPE_CHECK(storing.addFile(bodies, file, {pieces.begin(), pieces.end()}));
     }
     WireWriter out;
     out.number(kVersion);
-    out.number(withRecipes ? 1 : 0);
     storing.addTensors(out);
     SHARDSCOPE_CHECK(storing.addSources(out, files));
-    out.number(count);
+    out.number(used.size());
     return out.take() + bodies.take();
 }
 
@@ -359,7 +361,6 @@ Result<std::unique_ptr<StoredPlan>> StoredPlan::parse(std::string_view bytes)
     std::unique_ptr<StoredPlan> out(new StoredPlan);
     WireReader in(bytes);
     const bool isKnown = in.number() == kVersion;
-    const bool hasRecipes = in.number() != 0;
     const uint64_t tensors = isKnown ? in.count() : 0;
     for (uint64_t i = 0; i < tensors && in.isGood(); ++i) {
         out->m_planTensors.push_back(in.number32());
@@ -378,14 +379,19 @@ Result<std::unique_ptr<StoredPlan>> StoredPlan::parse(std::string_view bytes)
             readSource(in, out->m_sourceEnds.emplace_back(), out->m_planRecords.emplace_back()));
     }
     const uint64_t files = isKnown ? in.count() : 0;
+    static const std::vector<OutputRecord> kNone;
+    std::optional<size_t> before; // the last file with a recipe
     for (uint64_t i = 0; i < files && in.isGood(); ++i) {
         out->m_planFiles.push_back(in.number32());
         PlannedFile file;
         file.path = in.text();
         file.bytes = in.number();
-        static const std::vector<OutputRecord> kNone;
-        const auto& before = i > 0 ? out->m_recipes.back().records : kNone;
-        OutputFile recipe = hasRecipes ? readRecipe(in, file.path, out->m_tensors, before) : OutputFile{};
+        OutputFile recipe;
+        if (in.number() != 0) {
+            recipe
+                = readRecipe(in, file.path, out->m_tensors, before ? out->m_recipes[*before].records : kNone);
+            before = i;
+        }
         out->m_recipes.push_back(std::move(recipe));
         out->m_files.push_back(std::move(file));
     }

@@ -21,9 +21,9 @@ namespace shardscope {
 class StoredPlan final : public WritePlan
 {
 public:
-    /// `withRecipes`: false for pieces that are only read back.
-    static Result<std::string> store(
-        io::FileSystem& files, const WritePlan& plan, std::span<const FilePiece> pieces, bool withRecipes);
+    /// Both lists are ascending. Files of which pieces are only read back have no recipe.
+    static Result<std::string> store(io::FileSystem& files, const WritePlan& plan,
+        std::span<const FilePiece> toWrite, std::span<const FilePiece> toRead);
     /// Damaged if it is not what store() made.
     static Result<std::unique_ptr<StoredPlan>> parse(std::string_view bytes);
 

@@ -56,9 +56,7 @@ PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const st
         SHARDSCOPE_CHECK(work.checkHeld());
         return files.appendSynced(journal, line);
     };
-    return {[append](const PieceRecord& record, bool wasReadBack) {
-                return append(journalLine(record) + (wasReadBack ? journalLine(record.piece) : ""));
-            },
+    return {[append](const PieceRecord& record) { return append(journalLine(record)); },
         [append](const FilePiece& piece) { return append(journalLine(piece)); }};
 }
 
@@ -121,14 +119,16 @@ Status PartsBuilder::writeMissing()
     std::vector<PieceRecord> made;
     if (!m_missing.empty()) {
         SHARDSCOPE_TRY(const auto pieces, splitRanges(m_plan, m_missing, m_options.pieces));
-        const PartEvents kept{[&](const PieceRecord& record, bool wasReadBack) {
+        const PartEvents kept{[&](const PieceRecord& record) {
                                   made.push_back(record);
-                                  if (wasReadBack)
-                                      m_journal.checked.push_back(record.piece);
-                                  return events.written(record, wasReadBack);
+                                  return events.written(record);
                               },
-            events.checked};
-        SHARDSCOPE_CHECK(writer.write(pieces, m_journal.pieces, m_resources.readsBack, kept));
+            [&](const FilePiece& piece) {
+                m_journal.checked.push_back(piece);
+                return events.checked(piece);
+            }};
+        SHARDSCOPE_CHECK(
+            writer.write(pieces, m_journal.pieces, ReadsBack{.own = m_resources.readsBack}, kept));
     }
     m_journal.pieces.insert(
         m_journal.pieces.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
@@ -143,7 +143,7 @@ Status PartsBuilder::writeMissing()
 Status PartsBuilder::writeTogether()
 {
     PeerWriters peers(m_files, m_plan, m_work, m_partResources, *m_options.peers, m_job);
-    SHARDSCOPE_CHECK(peers.write(m_missing, m_options.pieces, m_journal));
+    SHARDSCOPE_CHECK(peers.write(m_missing, m_options.pieces, m_resources.readsBack, m_journal));
     makeDisjoint(m_journal.pieces);
     if (m_resources.readsBack)
         SHARDSCOPE_CHECK(peers.check(unchecked(), m_journal));

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/wire.h"
+#include "core/engine/parts/journal_follower.h"
 #include "core/engine/parts/stored_plan.h"
 #include "core/engine/write/work_folder.h"
 
@@ -22,7 +23,32 @@ struct Task {
     std::string plan; ///< a StoredPlan
     std::vector<FilePiece> pieces; ///< to write; files as in the stored plan
     std::string records; ///< lines of a piece journal: pieces of earlier runs, or those to check
+    std::string othersJournal; ///< name of a part that another process writes
+    std::vector<FilePiece> others; ///< to read back once they are recorded there; files as in the whole plan
 };
+
+void writePieces(WireWriter& out, const std::vector<FilePiece>& pieces)
+{
+    out.number(pieces.size());
+    for (const auto& [file, range] : pieces) {
+        out.number(file);
+        out.number(range.begin);
+        out.number(range.end);
+    }
+}
+
+std::vector<FilePiece> readPieces(WireReader& in)
+{
+    std::vector<FilePiece> out;
+    const uint64_t count = in.count();
+    for (uint64_t i = 0; i < count && in.isGood(); ++i) {
+        FilePiece& piece = out.emplace_back();
+        piece.file = in.number32();
+        piece.range.begin = in.number();
+        piece.range.end = in.number();
+    }
+    return out;
+}
 
 std::string toText(const Task& task)
 {
@@ -31,13 +57,10 @@ std::string toText(const Task& task)
     out.text(task.workFolder.native());
     out.text(task.journal);
     out.text(task.plan);
-    out.number(task.pieces.size());
-    for (const auto& [file, range] : task.pieces) {
-        out.number(file);
-        out.number(range.begin);
-        out.number(range.end);
-    }
+    writePieces(out, task.pieces);
     out.text(task.records);
+    out.text(task.othersJournal);
+    writePieces(out, task.others);
     return out.take();
 }
 
@@ -49,15 +72,10 @@ Result<Task> taskFrom(const std::string& text)
     out.workFolder = in.text();
     out.journal = in.text();
     out.plan = in.text();
-    const uint64_t count = in.count();
-    for (uint64_t i = 0; i < count && in.isGood(); ++i) {
-        FilePiece piece;
-        piece.file = in.number32();
-        piece.range.begin = in.number();
-        piece.range.end = in.number();
-        out.pieces.push_back(piece);
-    }
+    out.pieces = readPieces(in);
     out.records = in.text();
+    out.othersJournal = in.text();
+    out.others = readPieces(in);
     if (!in.isGood() || out.order > Order::Check)
         return fail(ErrorCode::Internal, "process 0 sent a task that cannot be read", {},
             "all processes must run the same version of the program");
@@ -101,8 +119,7 @@ PartEvents eventsOf(io::FileSystem& files, const io::Path& journal, std::string&
         lines += line;
         return files.appendSynced(journal, line);
     };
-    return {
-        [append, record](const PieceRecord& written, bool) { return append(journalLine(record(written))); },
+    return {[append, record](const PieceRecord& written) { return append(journalLine(record(written))); },
         [append, piece](const FilePiece& checked) { return append(journalLine(piece(checked))); }};
 }
 
@@ -125,8 +142,19 @@ Status work(
         files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines,
         [&](const PieceRecord& record) { return plan->toPlan(record); },
         [&](const FilePiece& piece) { return plan->toPlan(piece); });
-    const Status done = task.order == Order::Write ? writer.write(task.pieces, journal.pieces, false, events)
-                                                   : writer.check(journal.pieces, events);
+    JournalFollower others(
+        files, WorkFolder::partJournalIn(task.workFolder, task.othersJournal), task.others);
+    const ReadsBack readsBack{.others =
+                                  [&] {
+                                      std::vector<PieceRecord> out = others.take();
+                                      for (PieceRecord& record : out)
+                                          record.piece.file = plan->fileFor(record.piece.file);
+                                      return out;
+                                  },
+        .otherBytes = others.bytes()};
+    const Status done = task.order == Order::Write
+        ? writer.write(task.pieces, journal.pieces, readsBack, events)
+        : writer.check(journal.pieces, events);
     reply.readDirectly = writer.readDirectly();
     return done;
 }
@@ -167,7 +195,8 @@ PeerWriters::PeerWriters(io::FileSystem& files, const WritePlan& plan, const Wor
 {
 }
 
-Status PeerWriters::write(std::span<const FilePiece> ranges, const PieceSizes& sizes, PieceJournal& journal)
+Status PeerWriters::write(
+    std::span<const FilePiece> ranges, const PieceSizes& sizes, bool readsBack, PieceJournal& journal)
 {
     if (ranges.empty())
         return {};
@@ -176,14 +205,18 @@ Status PeerWriters::write(std::span<const FilePiece> ranges, const PieceSizes& s
     for (uint32_t rank = 0; rank < m_peers.size(); ++rank) {
         SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(journalOf(rank)).parent_path()));
         SHARDSCOPE_TRY(m_written[rank], splitRanges(m_plan, shares[rank], sizes));
-        if (rank > 0) {
-            SHARDSCOPE_TRY(tasks[rank], writeTask(rank, m_written[rank], journal.pieces));
-        }
     }
+    for (uint32_t rank = 1; rank < m_peers.size(); ++rank) {
+        SHARDSCOPE_TRY(tasks[rank], writeTask(rank, journal.pieces, readsBack));
+    }
+    const uint32_t other = before(0);
+    JournalFollower others(m_files, m_work.partJournal(journalOf(other)),
+        readsBack ? m_written[other] : std::vector<FilePiece>());
     return run(
         std::move(tasks),
         [&](PartWriter& writer, const PartEvents& events) {
-            return writer.write(m_written[0], journal.pieces, false, events);
+            const ReadsBack reads{.others = [&] { return others.take(); }, .otherBytes = others.bytes()};
+            return writer.write(m_written[0], journal.pieces, reads, events);
         },
         journal);
 }
@@ -197,10 +230,11 @@ Status PeerWriters::check(std::span<const PieceRecord> pieces, PieceJournal& jou
     for (size_t i = 0; i < pieces.size(); ++i) {
         uint32_t reader = static_cast<uint32_t>(i % count);
         for (uint32_t rank = 0; rank < count; ++rank) {
-            const auto own
-                = std::ranges::equal_range(m_written[rank], pieces[i].piece.file, {}, &FilePiece::file);
-            if (std::ranges::find(own, pieces[i].piece) != own.end())
-                reader = (rank + 1) % count;
+            const auto& written = m_written[before(rank)];
+            const auto sameFile
+                = std::ranges::equal_range(written, pieces[i].piece.file, {}, &FilePiece::file);
+            if (std::ranges::find(sameFile, pieces[i].piece) != sameFile.end())
+                reader = rank;
         }
         shares[reader].push_back(pieces[i]);
     }
@@ -222,14 +256,24 @@ std::string PeerWriters::journalOf(uint32_t rank) const
     return "rank-" + std::to_string(rank) + "-of-" + std::to_string(m_peers.size());
 }
 
-Result<std::string> PeerWriters::writeTask(
-    uint32_t rank, std::span<const FilePiece> pieces, std::span<const PieceRecord> known)
+/// The process whose pieces this one reads back.
+uint32_t PeerWriters::before(uint32_t rank) const
 {
+    return (rank + m_peers.size() - 1) % m_peers.size();
+}
+
+Result<std::string> PeerWriters::writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack)
+{
+    const std::vector<FilePiece>& pieces = m_written[rank];
     Task out;
     out.order = Order::Write;
     out.workFolder = std::filesystem::absolute(m_work.path());
     out.journal = journalOf(rank);
-    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, pieces, true));
+    if (readsBack) {
+        out.othersJournal = journalOf(before(rank));
+        out.others = m_written[before(rank)];
+    }
+    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, pieces, out.others));
     SHARDSCOPE_TRY(const auto stored, StoredPlan::parse(out.plan));
     for (const FilePiece& piece : pieces) {
         const bool isFirstOfFile = out.pieces.empty() || stored->toPlan(out.pieces.back()).file != piece.file;
@@ -252,7 +296,7 @@ Result<std::string> PeerWriters::checkTask(uint32_t rank, std::span<const PieceR
     out.order = Order::Check;
     out.workFolder = std::filesystem::absolute(m_work.path());
     out.journal = journalOf(rank);
-    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, rangesOf(pieces), false));
+    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, {}, rangesOf(pieces)));
     SHARDSCOPE_TRY(const auto stored, StoredPlan::parse(out.plan));
     for (PieceRecord record : pieces) {
         record.piece.file = stored->fileFor(record.piece.file);

@@ -35,17 +35,19 @@ public:
         const PartResources& resources, Peers& peers, JobContext& job);
 
     /// Writes `ranges`, divided by bytes, by all processes at the same time. Each records its pieces in a
-    /// journal of its own, and `journal` gets all of them.
-    Status write(std::span<const FilePiece> ranges, const PieceSizes& sizes, PieceJournal& journal);
+    /// journal of its own, and `journal` gets all of them. With `readsBack`, each process meanwhile reads
+    /// back what the one before it has recorded.
+    Status write(
+        std::span<const FilePiece> ranges, const PieceSizes& sizes, bool readsBack, PieceJournal& journal);
     /// Reads pieces back, each by another process than the one that wrote it in write().
     Status check(std::span<const PieceRecord> pieces, PieceJournal& journal);
 
     [[nodiscard]] bool readDirectly() const { return m_readDirectly; }
 
 private:
-    Result<std::string> writeTask(
-        uint32_t rank, std::span<const FilePiece> pieces, std::span<const PieceRecord> known);
+    Result<std::string> writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack);
     Result<std::string> checkTask(uint32_t rank, std::span<const PieceRecord> pieces);
+    [[nodiscard]] uint32_t before(uint32_t rank) const;
     [[nodiscard]] std::string journalOf(uint32_t rank) const;
     Status run(std::vector<std::string> tasks,
         const std::function<Status(PartWriter&, const PartEvents&)>& own, PieceJournal& journal);

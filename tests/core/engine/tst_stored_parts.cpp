@@ -44,7 +44,7 @@ TEST_CASE("a stored plan has the bytes of the plan, and a damaged one is refused
     Bench bench(shape);
     const auto ranges = rangesOf(bench.plan, {1, 2}, {.cutBytes = 96, .pieceBytes = 400});
     REQUIRE(ranges);
-    const auto text = StoredPlan::store(io::realFileSystem(), bench.plan, *ranges, true);
+    const auto text = StoredPlan::store(io::realFileSystem(), bench.plan, *ranges, {});
     REQUIRE(text);
     const auto stored = StoredPlan::parse(*text);
     REQUIRE(stored);
