@@ -4,8 +4,10 @@
 #include "core/base/result.h"
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace shardscope {
 
@@ -17,6 +19,13 @@ public:
     /// The difference of two numbers, small in either direction.
     void difference(uint64_t value, uint64_t expected);
     void text(std::string_view value);
+    /// Its bytes: all processes run the same program.
+    template <class Value>
+    void plain(const Value& value)
+    {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        text({reinterpret_cast<const char*>(&value), sizeof(value)});
+    }
     [[nodiscard]] std::string take() { return std::move(m_bytes); }
 
 private:
@@ -37,6 +46,18 @@ public:
     uint32_t number32();
     uint64_t difference(uint64_t expected);
     std::string text();
+    template <class Value>
+    Value plain()
+    {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        const std::string bytes = text();
+        Value out{};
+        if (bytes.size() == sizeof(out))
+            std::memcpy(&out, bytes.data(), sizeof(out));
+        else
+            fail();
+        return out;
+    }
     /// The length of a list. Every entry takes at least one byte.
     uint64_t count();
     [[nodiscard]] bool isGood() const { return m_isGood; }

@@ -86,6 +86,21 @@ void ValueHistogram::add(uint32_t upper, uint64_t times)
         half.grownTo(bin) += times;
 }
 
+std::vector<std::pair<uint32_t, uint64_t>> ValueHistogram::counts() const
+{
+    std::vector<std::pair<uint32_t, uint64_t>> out;
+    for (const uint32_t sign : {0u, kSign}) {
+        const Half& half = m_halves[sign != 0 ? 1 : 0];
+        if (half.zero != 0)
+            out.emplace_back(sign, half.zero);
+        for (uint32_t i = 0; i < half.counts.size(); ++i) {
+            if (half.counts[i] != 0)
+                out.emplace_back(sign | (half.first + i), half.counts[i]);
+        }
+    }
+    return out;
+}
+
 ValueHistogram& ValueHistogram::operator+=(const ValueHistogram& further)
 {
     for (const uint32_t sign : {0u, 1u}) {

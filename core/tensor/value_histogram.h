@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace shardscope {
@@ -18,6 +19,8 @@ public:
     void add(std::span<const double> values);
     /// Counts `times` more values with these upper bits.
     void add(uint32_t upperBits, uint64_t times);
+    /// The bins that are not empty, ascending by upper bits: what add() takes.
+    [[nodiscard]] std::vector<std::pair<uint32_t, uint64_t>> counts() const;
     ValueHistogram& operator+=(const ValueHistogram& further);
 
     /// Bars of the finite values between `low` and `high`, as nearly of equal width as the bins allow: edges

@@ -14,6 +14,12 @@ struct Workers {
     {
     }
 
+    /// About how much of this many bytes this process reads.
+    [[nodiscard]] uint64_t shareOf(uint64_t bytes) const
+    {
+        return shared == nullptr ? bytes : bytes / shared->size();
+    }
+
     unsigned jobs; ///< threads; 0: as many as there are processors, at most 16
     const ComputeBackend* backend; ///< never null; outlives the pass
     SharedWork* shared = nullptr; ///< processes that share the pass; outlives it

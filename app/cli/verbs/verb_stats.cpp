@@ -134,8 +134,10 @@ Result<int> runStats(Session& session)
             session, ComputeTask::Statistics, arguments.has("--exact") ? bytesOf(checkpoint) : 0, jobs));
     Answer answer(session, opened, compute,
         {.bars = static_cast<uint32_t>(bars), .drawn = !arguments.allOf("PARAM").empty()});
+    Workers workers(jobs, *compute.backend);
+    workers.shared = session.shared();
     SHARDSCOPE_CHECK(computeStatistics(session.files(), {checkpoint, tensors, arguments.has("--exact")},
-        {jobs, *compute.backend}, session.job(), [&](const TensorStatistics& tensor) -> Status {
+        workers, session.job(), [&](const TensorStatistics& tensor) -> Status {
             answer.add(tensor);
             return {};
         }));
@@ -173,7 +175,8 @@ Command statsCommand()
                                   .kind = ValueKind::Count,
                                   .valueName = "N",
                                   .help = "Max number of bars in a histogram; 0 means no histogram. Default: "
-                                          "32."}},
+                                          "32."},
+                              mpiOption()},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope stats runs/llama", "All tensors, large ones by a sample:"},
@@ -181,6 +184,7 @@ Command statsCommand()
             {"shardscope stats runs/llama --state exp_avg_sq --json --bars 0",
                 "Second moments, for a script:"}},
         .run = runStats,
+        .shares = true,
         .values = Command::Values::Needed,
     };
 }

@@ -222,7 +222,7 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
         for (const PairedState& state : param.states)
             bytes += param.elements * (itemSize(state.leftType) + itemSize(state.rightType));
     }
-    job.beginPhase("comparing", bytes);
+    job.beginPhase("comparing", options.workers.shareOf(bytes));
     const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);
     std::optional<Joiner> joiner;
     const auto read

@@ -101,7 +101,7 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
     uint64_t bytes = 0;
     for (const CheckpointFile& file : checkpoint->files)
         bytes += file.identity.bytes;
-    job.beginPhase("digesting", bytes);
+    job.beginPhase("digesting", workers.shareOf(bytes));
     SHARDSCOPE_TRY(
         CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, {.digest = options.digest}, job));
     if (scan.files.empty())

@@ -2,6 +2,8 @@
 #include "core/compare/digest/tensor_statistics.h"
 
 #include "core/base/ordered_results.h"
+#include "core/base/shared_results.h"
+#include "core/compare/digest/shared_statistics.h"
 #include "core/layout/present_elements.h"
 
 #include <fmt/format.h>
@@ -34,22 +36,16 @@ struct Item {
 
 using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
 
-struct Found {
-    Statistics statistics;
-    ValueHistogram histogram;
-    uint64_t missing = 0;
-    std::optional<Error> firstError; ///< why a piece could not be read at all
-};
-
 class Pass
 {
 public:
     Pass(io::FileSystem& files, const Checkpoint& checkpoint, const std::vector<TensorAsked>& tensors,
-        const ComputeBackend& backend, JobContext& job)
+        const Workers& workers, JobContext& job)
         : m_files(files)
         , m_checkpoint(checkpoint)
         , m_tensors(tensors)
-        , m_backend(backend)
+        , m_workers(workers)
+        , m_backend(*workers.backend)
         , m_job(job)
     {
     }
@@ -68,16 +64,16 @@ public:
             m_sources.push_back(*source);
             bytes += addItems(i, source->elements, !exact) * itemSize(source->dtype);
         }
-        m_job.beginPhase("reading", bytes);
+        m_job.beginPhase("reading", m_workers.shareOf(bytes));
         return {};
     }
 
     [[nodiscard]] const std::vector<Item>& items() const { return m_items; }
     [[nodiscard]] const StateSource& source(size_t tensor) const { return m_sources[tensor]; }
 
-    Result<Found> run(const Item& item)
+    Result<FoundStatistics> run(const Item& item)
     {
-        Found out;
+        FoundStatistics out;
         const uint64_t most = readElements(m_sources[item.tensor].dtype);
         const Buffer buffer(*this);
         if (!item.sampled) {
@@ -158,7 +154,8 @@ private:
         return elements;
     }
 
-    Status add(Found& out, const Item& item, uint64_t begin, uint64_t end, std::span<uint8_t> buffer) const
+    Status add(
+        FoundStatistics& out, const Item& item, uint64_t begin, uint64_t end, std::span<uint8_t> buffer) const
     {
         SHARDSCOPE_CHECK(m_job.poll());
         const StateSource& source = m_sources[item.tensor];
@@ -190,6 +187,7 @@ private:
     io::FileSystem& m_files;
     const Checkpoint& m_checkpoint;
     const std::vector<TensorAsked>& m_tensors;
+    const Workers& m_workers;
     const ComputeBackend& m_backend;
     JobContext& m_job;
     std::vector<StateSource> m_sources;
@@ -215,30 +213,34 @@ std::vector<TensorAsked> allTensors(const Checkpoint& checkpoint)
 Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request, const Workers& workers,
     JobContext& job, const std::function<Status(TensorStatistics)>& take)
 {
-    Pass pass(files, request.checkpoint, request.tensors, *workers.backend, job);
+    Pass pass(files, request.checkpoint, request.tensors, workers, job);
     SHARDSCOPE_CHECK(pass.prepare(request.exact));
     const auto& items = pass.items();
     TensorStatistics current;
-    return parallelInOrder<Found>(
-        items.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job,
-        [&](size_t i) { return pass.run(items[i]); },
-        [&](size_t i, Found found) -> Status {
-            const Item& item = items[i];
-            current.found += found.statistics;
-            current.histogram += found.histogram;
-            current.missing += found.missing;
-            if (!current.unreadable)
-                current.unreadable = std::move(found.firstError);
-            if (!item.last)
-                return {};
-            current.tensor = request.tensors[item.tensor];
-            current.dtype = pass.source(item.tensor).dtype;
-            current.elements = pass.source(item.tensor).elements;
-            current.exact = !item.sampled;
-            SHARDSCOPE_CHECK(take(std::move(current)));
-            current = {};
+    const auto find = [&](size_t i) { return pass.run(items[i]); };
+    const auto add = [&](size_t i, FoundStatistics found) -> Status {
+        const Item& item = items[i];
+        current.found += found.statistics;
+        current.histogram += found.histogram;
+        current.missing += found.missing;
+        if (!current.unreadable)
+            current.unreadable = std::move(found.firstError);
+        if (!item.last)
             return {};
-        });
+        current.tensor = request.tensors[item.tensor];
+        current.dtype = pass.source(item.tensor).dtype;
+        current.elements = pass.source(item.tensor).elements;
+        current.exact = !item.sampled;
+        SHARDSCOPE_CHECK(take(std::move(current)));
+        current = {};
+        return {};
+    };
+    const unsigned jobs = workers.jobs == 0 ? defaultJobs() : workers.jobs;
+    if (workers.shared == nullptr)
+        return parallelInOrder<FoundStatistics>(items.size(), jobs, job, find, add);
+    SharedResults<FoundStatistics, decltype(find), decltype(add), decltype(&writeFound), decltype(&readFound)>
+        results(*workers.shared, find, add, &writeFound, &readFound);
+    return results.run(items.size(), jobs, job);
 }
 
 } // namespace shardscope

@@ -197,7 +197,8 @@ TEST_CASE("verbs that read every byte answer the same by processes that MPI conn
     const std::vector<Words> commands{{"fingerprint", source, "--per-parameter", "--json"},
         {"verify", folder / "other", "--against", source, "--json"},
         {"check", source, folder / "other", "--depth", "bytes", "--json"},
-        {"diff", source, folder / "other", "--json"}, {"diff", source, samplePath("zero2-w2"), "--json"}};
+        {"diff", source, folder / "other", "--json"}, {"diff", source, samplePath("zero2-w2"), "--json"},
+        {"stats", source, "--json"}, {"stats", source, "--exact", "--bars", "7", "--json"}};
     // But for times and devices.
     const auto facts = [](const std::string& text) {
         Json answer = Json::parse(text);
