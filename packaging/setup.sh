@@ -6,6 +6,7 @@
 #   packaging/setup.sh                  what building and running need
 #   packaging/setup.sh --with-torch     also LibTorch, for faster statistics and casts
 #   packaging/setup.sh --with-mpi       also two MPI libraries, for jobs on many machines
+#   packaging/setup.sh --with-slurm     also Slurm, which a test starts
 #   packaging/setup.sh --interop        also what the tests against stock DeepSpeed need
 #   packaging/setup.sh --interop full   also what only their whole matrix needs
 set -eu
@@ -26,6 +27,10 @@ if [ "${1:-}" = --with-mpi ]; then
     packages="$packages libopenmpi-dev openmpi-bin libmpich-dev mpich"
     shift
 fi
+if [ "${1:-}" = --with-slurm ]; then
+    packages="$packages slurmctld slurmd slurm-client"
+    shift
+fi
 case "${1:-}" in
 "") ;;
 --interop)
@@ -38,7 +43,7 @@ assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' 
     [ "${2:-}" != full ] || packages="$packages libaio-dev"
     ;;
 *)
-    echo "usage: packaging/setup.sh [--with-torch] [--with-mpi] [--interop [full]]" >&2
+    echo "usage: packaging/setup.sh [--with-torch] [--with-mpi] [--with-slurm] [--interop [full]]" >&2
     exit 2
     ;;
 esac

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything on a bare Debian 12.
 #   packaging/test.sh                  all tests, all of them under AddressSanitizer too, threads under ThreadSanitizer
-#   packaging/test.sh --interop        also a part of the matrix against stock DeepSpeed
+#   packaging/test.sh --interop        also jobs under Slurm, and a part of the matrix against stock DeepSpeed
 #   packaging/test.sh --interop full   also all of that matrix
 #   packaging/test.sh --full           also every other build variant
 set -eu
@@ -39,7 +39,7 @@ test_all() {
     ctest --test-dir "$root/$folder" --output-on-failure -j "$jobs" --no-tests=error "$@"
 }
 
-"$root/packaging/setup.sh" --with-torch --with-mpi ${interop:+--interop "$interop"}
+"$root/packaging/setup.sh" --with-torch --with-mpi ${interop:+--with-slurm --interop "$interop"}
 
 configure_release
 build build/release
