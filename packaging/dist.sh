@@ -4,7 +4,7 @@
 #   packaging/dist.sh static       the command line without shared libraries, as a tarball
 #   packaging/dist.sh wheel        the wheel `shardscope`: this program and the Python package
 #   packaging/dist.sh gui-wheel    the wheel `shardscope-gui`: the window, on the Qt of PySide6-Essentials
-#   packaging/dist.sh deb          the Debian packages `shardscope` and `shardscope-gui`
+#   packaging/dist.sh deb          the Debian packages `shardscope`, `shardscope-gui`, `shardscope-openmpi`, `shardscope-mpich`
 #   packaging/dist.sh all          everything; the default
 #   packaging/dist.sh static|wheel --machine aarch64     for another processor, by Debian's cross compiler
 set -eu
@@ -22,7 +22,9 @@ case "$what ${2:-} ${3:-}" in
 esac
 wanted() { [ "$what" = all ] || [ "$what" = "$1" ]; }
 
-"$root/packaging/setup.sh"
+with_mpi=""
+! wanted deb || with_mpi=--with-mpi
+"$root/packaging/setup.sh" $with_mpi
 libtorch=OFF # needs the user's own LibTorch
 out=$root/build/dist
 tools=$root/packaging/dist
@@ -39,7 +41,7 @@ configure_dist() {
     folder=$1
     shift
     configure release "$folder" -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF -DSHARDSCOPE_BUILD_TESTS=OFF -DSHARDSCOPE_CUDA=OFF \
-        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none "$@"
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none -DCMAKE_MODULE_LINKER_FLAGS=-Wl,--build-id=none "$@"
 }
 
 version_of() {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cpack -G DEB`: the packages shardscope (no Qt) and shardscope-gui. packaging/dist.sh deb calls it.
+# `cpack -G DEB`: the packages shardscope (no Qt), shardscope-gui, and one for each MPI library that is installed here.
+# packaging/dist.sh deb calls it.
 set(CPACK_PACKAGE_NAME shardscope)
 set(CPACK_PACKAGE_CONTACT "The Shardscope authors <shardscope@shardscope.org>")
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
@@ -26,6 +27,20 @@ set(CPACK_DEBIAN_GUI_PACKAGE_DEPENDS "libqt6svg6, shardscope (= ${PROJECT_VERSIO
 if(TARGET shardscope-gui)
   list(APPEND CPACK_COMPONENTS_ALL gui)
 endif()
+foreach(library IN ITEMS "openmpi:Open MPI" mpich:MPICH)
+  string(REPLACE ":" ";" library ${library})
+  list(GET library 0 name)
+  list(GET library 1 title)
+  string(TOUPPER ${name} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME shardscope-${name})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "shardscope (= ${PROJECT_VERSION})")
+  set(CPACK_COMPONENT_${upper}_DESCRIPTION "DeepSpeed checkpoints by many machines with ${title}
+ The module that `shardscope --mpi` loads in jobs that ${title} starts: its
+ processes write, compare and verify one checkpoint together.")
+  if(TARGET shardscope_${name})
+    list(APPEND CPACK_COMPONENTS_ALL ${name})
+  endif()
+endforeach()
 
 # What Debian expects of every package: a copyright file, and the changelog in its own form.
 find_program(SHARDSCOPE_PACKAGE_PYTHON python3)
@@ -33,7 +48,7 @@ mark_as_advanced(SHARDSCOPE_PACKAGE_PYTHON)
 if(SHARDSCOPE_PACKAGE_PYTHON)
   set(CPACK_PROJECT_CONFIG_FILE "")
   set(debian_files ${PROJECT_SOURCE_DIR}/packaging/dist/debian_files.py)
-  foreach(entry IN ITEMS cli:shardscope gui:shardscope-gui)
+  foreach(entry IN ITEMS cli:shardscope gui:shardscope-gui openmpi:shardscope-openmpi mpich:shardscope-mpich)
     string(REPLACE ":" ";" entry ${entry})
     list(GET entry 0 component)
     list(GET entry 1 package)

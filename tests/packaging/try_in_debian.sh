@@ -74,6 +74,10 @@ if [ "$suite" = bookworm ]; then
     inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -y -qq /try/dist/shardscope-gui_*.deb >/dev/null 2>&1 && shardscope-gui /try/run --screenshot /try/window-deb.png'
     echo "apt install, first window: $(since "$began")"
     [ -s "$root/try/window-deb.png" ]
+    echo "== jobs by MPI"
+    inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openmpi-bin mpich /try/dist/shardscope-openmpi_*.deb /try/dist/shardscope-mpich_*.deb >/dev/null 2>&1'
+    inside sh -c 'mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 shardscope --mpi reshard /try/run /try/mpi --world-size 3 --quiet'
+    inside sh -c 'mpirun.mpich -n 2 shardscope --mpi diff /try/run /try/mpi | head -1'
     inside apt-get remove -y -qq shardscope shardscope-gui >/dev/null 2>&1
     inside sh -c '! command -v shardscope && ! ls /usr/share/doc/shardscope 2>/dev/null'
 fi

@@ -8,6 +8,7 @@
 #include "core/engine/stream/chunk_writer.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace shardscope {
 
@@ -61,31 +62,34 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
     m_job.beginPhase("writing", bytesOf(pieces) * (readsBack.own ? 2 : 1) + readsBack.otherBytes);
     Halt halt(m_job);
     const MemoryPlan& memory = m_resources.memory;
-    PieceReadBack reader(memory.buffersPerWorker > 1 ? memory.workers : 0, memory.chunkBytes,
-        m_resources.backend, halt, [&](const PieceRecord& record, ChunkBuffers& buffers) -> Status {
-            SHARDSCOPE_CHECK(checkPiece(record, buffers, halt));
-            const std::lock_guard lock(m_eventMutex);
-            return events.checked(record.piece);
-        });
-    SHARDSCOPE_CHECK(reader.endAfter(
-        runWorkers(pieces.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
-            const FilePiece& piece = pieces[item];
-            SHARDSCOPE_TRY(const auto file, openFile(piece.file, halt));
-            SHARDSCOPE_TRY(PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
-            closeFile(piece.file);
-            std::vector<PieceRecord> others;
-            {
+    std::optional<PieceReadBack> reader; // with buffers and threads of its own
+    if (readsBack.own || readsBack.otherBytes > 0)
+        reader.emplace(memory.buffersPerWorker > 1 ? memory.workers : 0, memory.chunkBytes,
+            m_resources.backend, halt, [&](const PieceRecord& record, ChunkBuffers& buffers) -> Status {
+                SHARDSCOPE_CHECK(checkPiece(record, buffers, halt));
                 const std::lock_guard lock(m_eventMutex);
-                SHARDSCOPE_CHECK(events.written(record));
-                if (readsBack.others)
-                    others = readsBack.others();
-            }
-            if (readsBack.own)
-                reader.add(std::move(record));
-            for (PieceRecord& other : others)
-                reader.add(std::move(other));
-            return {};
-        })));
+                return events.checked(record.piece);
+            });
+    Status written
+        = runWorkers(pieces.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
+              const FilePiece& piece = pieces[item];
+              SHARDSCOPE_TRY(const auto file, openFile(piece.file, halt));
+              SHARDSCOPE_TRY(PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
+              closeFile(piece.file);
+              std::vector<PieceRecord> toRead;
+              {
+                  const std::lock_guard lock(m_eventMutex);
+                  SHARDSCOPE_CHECK(events.written(record));
+                  if (readsBack.otherBytes > 0)
+                      toRead = readsBack.others();
+              }
+              if (readsBack.own)
+                  toRead.push_back(std::move(record));
+              for (PieceRecord& each : toRead)
+                  reader->add(std::move(each));
+              return {};
+          });
+    SHARDSCOPE_CHECK(reader ? reader->endAfter(std::move(written)) : std::move(written));
     return m_sources.checkUnchanged();
 }
 

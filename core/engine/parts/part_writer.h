@@ -38,10 +38,10 @@ struct PartEvents {
 /// What is read back while pieces are written.
 struct ReadsBack {
     bool own = false; ///< each piece, after it was written
-    /// Pieces that another process has written since the last call; null: none. Called from many threads,
-    /// one at a time. At most `otherBytes` in all.
+    uint64_t otherBytes = 0; ///< of pieces that another process writes meanwhile
+    /// Those it has written since the last call. Called from many threads, one at a time; not without
+    /// otherBytes.
     std::function<std::vector<PieceRecord>()> others = {};
-    uint64_t otherBytes = 0;
 };
 
 /// Writes pieces of a plan's files, which other processes may write as well, and reads pieces back. A method

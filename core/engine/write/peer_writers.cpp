@@ -144,14 +144,13 @@ Status work(
         [&](const FilePiece& piece) { return plan->toPlan(piece); });
     JournalFollower others(
         files, WorkFolder::partJournalIn(task.workFolder, task.othersJournal), task.others);
-    const ReadsBack readsBack{.others =
-                                  [&] {
-                                      std::vector<PieceRecord> out = others.take();
-                                      for (PieceRecord& record : out)
-                                          record.piece.file = plan->fileFor(record.piece.file);
-                                      return out;
-                                  },
-        .otherBytes = others.bytes()};
+    const auto recorded = [&] {
+        std::vector<PieceRecord> out = others.take();
+        for (PieceRecord& record : out)
+            record.piece.file = plan->fileFor(record.piece.file);
+        return out;
+    };
+    const ReadsBack readsBack{.otherBytes = others.bytes(), .others = recorded};
     const Status done = task.order == Order::Write
         ? writer.write(task.pieces, journal.pieces, readsBack, events)
         : writer.check(journal.pieces, events);
@@ -215,7 +214,7 @@ Status PeerWriters::write(
     return run(
         std::move(tasks),
         [&](PartWriter& writer, const PartEvents& events) {
-            const ReadsBack reads{.others = [&] { return others.take(); }, .otherBytes = others.bytes()};
+            const ReadsBack reads{.otherBytes = others.bytes(), .others = [&] { return others.take(); }};
             return writer.write(m_written[0], journal.pieces, reads, events);
         },
         journal);
