@@ -12,17 +12,18 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_CLI_PACKAGE_NAME shardscope)
 set(CPACK_DEBIAN_GUI_PACKAGE_NAME shardscope-gui)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package begins with its own
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_COMPONENT_CLI_DESCRIPTION "inspect, verify, reshard and repair DeepSpeed checkpoints
- Shardscope opens every form of DeepSpeed checkpoint, shows where each element
- of each parameter and optimizer state is stored, compares training states,
- rewrites a checkpoint for another number of GPUs, exports weights, finds
- damage and repairs it. It needs neither Python nor a GPU.")
+Shardscope opens every form of DeepSpeed checkpoint, shows where each element
+of each parameter and optimizer state is stored, compares training states,
+rewrites a checkpoint for another number of GPUs, exports weights, finds
+damage and repairs it. It needs neither Python nor a GPU.")
 set(CPACK_COMPONENT_GUI_DESCRIPTION "window for DeepSpeed checkpoints
- The window of Shardscope: a map of ranks, parameters and padding, tables of
- parameters and files, comparison, resharding with a plan before and a
- verification after it.")
+The window of Shardscope: a map of ranks, parameters and padding, tables of
+parameters and files, comparison, resharding with a plan before and a
+verification after it.")
 set(CPACK_DEBIAN_GUI_PACKAGE_DEPENDS "libqt6svg6, shardscope (= ${PROJECT_VERSION})")
 if(TARGET shardscope-gui)
   list(APPEND CPACK_COMPONENTS_ALL gui)
@@ -35,8 +36,8 @@ foreach(library IN ITEMS "openmpi:Open MPI" mpich:MPICH)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME shardscope-${name})
   set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "shardscope (= ${PROJECT_VERSION})")
   set(CPACK_COMPONENT_${upper}_DESCRIPTION "DeepSpeed checkpoints by many machines with ${title}
- The module that `shardscope --mpi` loads in jobs that ${title} starts: its
- processes write, compare and verify one checkpoint together.")
+The module that `shardscope --mpi` loads in jobs that ${title} starts: its
+processes write, compare and verify one checkpoint together.")
   if(TARGET shardscope_${name})
     list(APPEND CPACK_COMPONENTS_ALL ${name})
   endif()
