@@ -21,7 +21,7 @@ namespace shardscope {
 class StoredPlan final : public WritePlan
 {
 public:
-    /// Both lists are ascending. Files of which pieces are only read back have no recipe.
+    /// `toWrite` and `toRead` are ascending. Files that are only read back are stored without a recipe.
     static Result<std::string> store(io::FileSystem& files, const WritePlan& plan,
         std::span<const FilePiece> toWrite, std::span<const FilePiece> toRead);
     /// Damaged if it is not what store() made.
