@@ -200,7 +200,8 @@ Result<std::unique_ptr<Peers>> joinMpi()
         }
     }
     return fail(ErrorCode::Unsupported, "this installation has no " + names.front(), {},
-        "omit --mpi, or write parts with --part I/N; a build with that MPI installed has the module");
+        "omit --mpi, or write parts with --part I/N; the Debian packages shardscope-openmpi and "
+        "shardscope-mpich have the modules");
 }
 
 #endif
