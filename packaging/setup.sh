@@ -7,6 +7,7 @@
 #   packaging/setup.sh --with-torch     also LibTorch, for faster statistics and casts
 #   packaging/setup.sh --with-mpi       also two MPI libraries, for jobs on many machines
 #   packaging/setup.sh --with-slurm     also Slurm, which a test starts
+#   packaging/setup.sh --with-tools     also shells and checkers that tests run
 #   packaging/setup.sh --interop        also what the tests against stock DeepSpeed need
 #   packaging/setup.sh --interop full   also what only their whole matrix needs
 set -eu
@@ -31,6 +32,10 @@ if [ "${1:-}" = --with-slurm ]; then
     packages="$packages slurmctld slurmd slurm-client"
     shift
 fi
+if [ "${1:-}" = --with-tools ]; then
+    packages="$packages zsh fish groff-base libxml2-utils"
+    shift
+fi
 case "${1:-}" in
 "") ;;
 --interop)
@@ -43,7 +48,7 @@ assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' 
     [ "${2:-}" != full ] || packages="$packages libaio-dev"
     ;;
 *)
-    echo "usage: packaging/setup.sh [--with-torch] [--with-mpi] [--with-slurm] [--interop [full]]" >&2
+    echo "usage: packaging/setup.sh [--with-torch] [--with-mpi] [--with-slurm] [--with-tools] [--interop [full]]" >&2
     exit 2
     ;;
 esac

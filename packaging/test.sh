@@ -30,6 +30,8 @@ done
 
 jobs=$(nproc)
 export QT_QPA_PLATFORM=offscreen
+# A test whose tool is absent fails, in place of being left out.
+export SHARDSCOPE_EVERY_TEST=${interop:-except-slurm}
 
 # test_all FOLDER [ctest argument...]
 test_all() {
@@ -39,7 +41,7 @@ test_all() {
     ctest --test-dir "$root/$folder" --output-on-failure -j "$jobs" --no-tests=error "$@"
 }
 
-"$root/packaging/setup.sh" --with-torch --with-mpi ${interop:+--with-slurm --interop "$interop"}
+"$root/packaging/setup.sh" --with-torch --with-mpi ${interop:+--with-slurm} --with-tools ${interop:+--interop "$interop"}
 
 configure_release
 build build/release

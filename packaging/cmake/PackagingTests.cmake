@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Checks of what is installed. A check whose tool is absent is left out, and the summary says which.
+# Checks of what is installed. A check whose tool is absent is left out, see shardscope_leave_out().
 set(packaging_tests ${PROJECT_SOURCE_DIR}/tests/packaging)
 
 # shardscope_tool_test(NAME TOOL argument...)
@@ -9,7 +9,7 @@ function(shardscope_tool_test name tool)
   if(SHARDSCOPE_TOOL_${tool})
     add_test(NAME packaging.${name} COMMAND ${SHARDSCOPE_TOOL_${tool}} ${ARGN})
   else()
-    message(STATUS "test packaging.${name} left out: ${tool} is not installed")
+    shardscope_leave_out(packaging.${name} "${tool} is not installed")
   endif()
 endfunction()
 
@@ -22,12 +22,16 @@ find_program(SHARDSCOPE_GROFF groff)
 mark_as_advanced(SHARDSCOPE_GROFF)
 if(SHARDSCOPE_GROFF)
   add_test(NAME packaging.man COMMAND sh ${packaging_tests}/check_man.sh ${SHARDSCOPE_GROFF} ${PROJECT_SOURCE_DIR})
+else()
+  shardscope_leave_out(packaging.man "groff is not installed")
 endif()
 find_program(SHARDSCOPE_PYTHON python3)
 mark_as_advanced(SHARDSCOPE_PYTHON)
 if(SHARDSCOPE_PYTHON)
   add_test(NAME packaging.manual
            COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_manual.py ${PROJECT_SOURCE_DIR})
+else()
+  shardscope_leave_out("packaging.manual, examples, python and wheel" "python3 is not installed")
 endif()
 if(TARGET shardscope)
   add_test(NAME packaging.man-complete
@@ -37,6 +41,8 @@ if(TARGET shardscope)
   if(SHARDSCOPE_BASH)
     add_test(NAME packaging.completion
              COMMAND ${SHARDSCOPE_BASH} ${packaging_tests}/check_completion.sh $<TARGET_FILE:shardscope>)
+  else()
+    shardscope_leave_out(packaging.completion "bash is not installed")
   endif()
   if(SHARDSCOPE_PYTHON)
     add_test(NAME packaging.examples COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_examples.py
@@ -47,7 +53,7 @@ if(TARGET shardscope)
     execute_process(COMMAND ${SHARDSCOPE_PYTHON} -c "import ensurepip, venv"
                     RESULT_VARIABLE no_venv OUTPUT_QUIET ERROR_QUIET)
     if(NOT no_venv EQUAL 0)
-      message(STATUS "test packaging.wheel left out: ${SHARDSCOPE_PYTHON} has no venv")
+      shardscope_leave_out(packaging.wheel "${SHARDSCOPE_PYTHON} has no venv")
     elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
       add_test(NAME packaging.wheel COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_wheel.py
                                             $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -206,6 +207,16 @@ ProcessResult Process::wait()
 ProcessResult runProcess(const std::vector<std::string>& words, const ProcessOptions& options)
 {
     return Process(words, options).wait();
+}
+
+bool isInstalled(const std::string& path)
+{
+    if (::access(path.c_str(), X_OK) == 0)
+        return true;
+    if (const char* const every = std::getenv("SHARDSCOPE_EVERY_TEST"); every && *every != '\0')
+        throw std::runtime_error(path + " is not installed, and every test must run");
+    std::fprintf(stderr, "not tested: %s is not installed\n", path.c_str());
+    return false;
 }
 
 } // namespace shardscope::test

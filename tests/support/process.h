@@ -53,4 +53,8 @@ private:
 
 ProcessResult runProcess(const std::vector<std::string>& words, const ProcessOptions& options = {});
 
+/// Whether a tool can be run; `path` is absolute. Where every test must run, as packaging/test.sh says by
+/// SHARDSCOPE_EVERY_TEST in the environment, an absent one is an exception, which fails the test.
+bool isInstalled(const std::string& path);
+
 } // namespace shardscope::test

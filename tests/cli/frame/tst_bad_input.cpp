@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 using namespace shardscope;
 using namespace shardscope::test;
 namespace fs = std::filesystem;
@@ -82,22 +80,6 @@ TEST_CASE("input that is not a checkpoint")
     spill(folder / "foreign/notes.txt", "hello");
     checkRow(folder / "foreign", kNothingHere, folder);
     checkRow(folder / "foreign/notes.txt", kNothingHere, folder);
-}
-
-TEST_CASE("no permission")
-{
-    if (geteuid() == 0)
-        return; // root may read everything
-    const TemporaryFolder folder;
-    const fs::path run = copySample("zero3-w4", folder);
-    fs::permissions(run, fs::perms::none);
-    for (const char* const verb : {"inspect", "params", "verify"})
-        runVerb({verb, run}, 3);
-    fs::permissions(run, fs::perms::owner_all);
-    fs::create_directory(folder / "locked");
-    fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
-    errorOf({"reshard", run, folder / "locked/out", "-w", "2"}, 5, "no-permission");
-    fs::permissions(folder / "locked", fs::perms::owner_all);
 }
 
 TEST_CASE("latest is missing or dangling")
