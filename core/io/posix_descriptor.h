@@ -35,6 +35,8 @@ public:
 
     [[nodiscard]] int get() const { return m_value; }
     [[nodiscard]] bool isOpen() const { return m_value >= 0; }
+    /// Gives it away.
+    [[nodiscard]] int release() { return std::exchange(m_value, -1); }
     /// The errno of closing, or 0. Linux frees the descriptor in every case, so EINTR is not a failure.
     int close();
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/errno_error.h"
-#include "core/io/posix_descriptor.h"
+#include "core/io/posix_folders.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -18,16 +17,6 @@ namespace shardscope::io {
 
 namespace {
 
-tl::unexpected<Error> readError(std::string what, const Path& path)
-{
-    return forward(errorFromErrno(errno, false, std::move(what), path));
-}
-
-tl::unexpected<Error> writeError(std::string what, const Path& path)
-{
-    return forward(errorFromErrno(errno, true, std::move(what), path));
-}
-
 class PosixLock final : public FileLock
 {
 public:
@@ -40,30 +29,7 @@ private:
     Descriptor m_descriptor;
 };
 
-/// A descriptor on a regular file. The type is checked before opening, because opening a device may have side
-/// effects, and again afterwards, because the file may have been replaced in between.
-Result<std::pair<Descriptor, FileIdentity>> openRegular(const Path& path)
-{
-    struct stat status {
-    };
-    if (::stat(path.c_str(), &status) != 0)
-        return readError("cannot open the file", path);
-    const auto refuse = [&] {
-        return fail(ErrorCode::Unreadable,
-            S_ISDIR(status.st_mode) ? "this is a folder, not a file" : "not a regular file", path.string());
-    };
-    if (!S_ISREG(status.st_mode))
-        return refuse();
-    Descriptor descriptor(
-        retryInterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY); }));
-    if (!descriptor.isOpen() || ::fstat(descriptor.get(), &status) != 0)
-        return readError("cannot open the file", path);
-    if (!S_ISREG(status.st_mode))
-        return refuse();
-    return std::pair(std::move(descriptor), identityOf(status));
-}
-
-Result<FileType> typeOfEntry(const Path& folder, const dirent& entry)
+FileType typeOfEntry(const dirent& entry)
 {
     switch (entry.d_type) {
     case DT_REG:
@@ -72,17 +38,9 @@ Result<FileType> typeOfEntry(const Path& folder, const dirent& entry)
         return FileType::Directory;
     case DT_LNK:
         return FileType::Symlink;
-    case DT_UNKNOWN:
-        break;
     default:
         return FileType::Other;
     }
-    struct stat status {
-    };
-    const Path path = folder / static_cast<const char*>(entry.d_name);
-    if (::lstat(path.c_str(), &status) != 0)
-        return readError("cannot read the attributes of the entry", path);
-    return typeOf(status.st_mode);
 }
 
 class PosixFileSystem final : public FileSystem
@@ -106,10 +64,7 @@ public:
 
     Status appendSynced(const Path& path, std::string_view text) override
     {
-        constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-        Descriptor descriptor(retryInterrupted([&] { return ::open(path.c_str(), kFlags, 0644); }));
-        if (!descriptor.isOpen())
-            return writeError("cannot open the file to append to it", path);
+        SHARDSCOPE_TRY(auto descriptor, openToWrite(path, {O_WRONLY | O_APPEND, 0644}, "append to the file"));
         int error = writeFully(descriptor.get(), text);
         if (error == 0 && retryInterrupted([&] { return ::fdatasync(descriptor.get()); }) != 0)
             error = errno;
@@ -143,7 +98,8 @@ public:
     {
         struct stat status {
         };
-        if (::stat(path.c_str(), &status) != 0)
+        const auto place = m_folders.find(path, PathUse::Read);
+        if (!place || ::fstatat(place->folder(), place->entry(), &status, place->statFlags()) != 0)
             return readError("cannot read its attributes", path);
         return FileInfo{
             typeOf(status.st_mode), identityOf(status), static_cast<uint32_t>(status.st_mode & 07777)};
@@ -151,9 +107,12 @@ public:
 
     Result<std::vector<DirectoryEntry>> list(const Path& path) override
     {
-        const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+        Descriptor opened = m_folders.open(path, PathUse::Read, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+        const std::unique_ptr<DIR, int (*)(DIR*)> folder(
+            opened.isOpen() ? ::fdopendir(opened.get()) : nullptr, ::closedir);
         if (!folder)
             return readError("cannot list the folder", path);
+        (void)opened.release(); // closed with the listing
         std::vector<DirectoryEntry> out;
         for (;;) {
             errno = 0;
@@ -165,7 +124,14 @@ public:
             std::string name = static_cast<const char*>(entry->d_name);
             if (name == "." || name == "..")
                 continue;
-            SHARDSCOPE_TRY(const FileType type, typeOfEntry(path, *entry));
+            FileType type = typeOfEntry(*entry);
+            struct stat status {
+            };
+            if (entry->d_type == DT_UNKNOWN) {
+                if (::fstatat(::dirfd(folder.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+                    return readError("cannot read the attributes of the entry", path / name);
+                type = typeOf(status.st_mode);
+            }
             out.push_back({std::move(name), type});
         }
         std::ranges::sort(out, {}, &DirectoryEntry::name);
@@ -174,6 +140,10 @@ public:
 
     Result<Path> canonical(const Path& path) override
     {
+        if (auto real = m_folders.canonical(path)) {
+            SHARDSCOPE_CHECK(stat(path));
+            return std::move(*real);
+        }
         std::error_code error;
         Path out = std::filesystem::canonical(path, error);
         if (error)
@@ -193,60 +163,70 @@ public:
 
     bool canShareBytes(const Path& file, const Path& folder) override
     {
-        const Descriptor from(retryInterrupted(
-            [&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+        const Descriptor from = m_folders.open(file, PathUse::Read, O_RDONLY | O_NONBLOCK | O_NOCTTY);
         // A file without a name, deleted when it is closed.
-        const Descriptor to(
-            retryInterrupted([&] { return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); }));
+        const Descriptor to = m_folders.open(folder, PathUse::Write, O_TMPFILE | O_WRONLY, 0600);
         return from.isOpen() && to.isOpen()
             && retryInterrupted([&] { return ::ioctl(to.get(), FICLONE, from.get()); }) == 0;
     }
 
     Status makeDirectory(const Path& path, uint32_t mode) override
     {
-        return check(::mkdir(path.c_str(), static_cast<mode_t>(mode)), "cannot create the folder", path);
+        const auto place = m_folders.find(path, PathUse::Entry);
+        return check(place && ::mkdirat(place->folder(), place->entry(), static_cast<mode_t>(mode)) == 0,
+            "cannot create the folder", path);
     }
 
     Status makeDirectories(const Path& path) override
     {
-        std::error_code error;
-        std::filesystem::create_directories(path, error);
-        if (error)
-            return forward(errorFromErrno(error.value(), true, "cannot create the folder", path));
-        return {};
+        errno = m_folders.makeFolders(path);
+        return check(errno == 0, "cannot create the folder", path);
     }
 
     Status removeFile(const Path& path) override
     {
-        return check(::remove(path.c_str()), "cannot remove the file", path);
+        const auto place = m_folders.find(path, PathUse::Entry);
+        const auto unlink = [&](int flags) { return ::unlinkat(place->folder(), place->entry(), flags); };
+        return check(place && (unlink(0) == 0 || (errno == EISDIR && unlink(AT_REMOVEDIR) == 0)),
+            "cannot remove the file", path);
     }
 
     Status removeTree(const Path& path) override
     {
-        std::error_code error;
-        std::filesystem::remove_all(path, error);
-        if (error)
-            return forward(errorFromErrno(error.value(), true, "cannot remove the folder", path));
-        return {};
+        errno = m_folders.removeTree(path);
+        return check(errno == 0, "cannot remove the folder", path);
     }
 
     Status rename(const Path& from, const Path& to) override
     {
-        return check(::rename(from.c_str(), to.c_str()), "cannot rename " + from.filename().string(), to);
+        const auto before = m_folders.find(from, PathUse::Entry);
+        const auto after = m_folders.find(to, PathUse::Entry);
+        SHARDSCOPE_CHECK(check(before && after
+                && ::renameat(before->folder(), before->entry(), after->folder(), after->entry()) == 0,
+            "cannot rename " + from.filename().string(), to));
+        m_folders.renamed(from, to);
+        return {};
     }
 
     Status renameNoReplace(const Path& from, const Path& to) override
     {
         const std::string what = "cannot rename " + from.filename().string();
-        if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+        const auto before = m_folders.find(from, PathUse::Entry);
+        const auto after = m_folders.find(to, PathUse::Entry);
+        if (!before || !after)
+            return writeError(what, to);
+        if (::renameat2(before->folder(), before->entry(), after->folder(), after->entry(), RENAME_NOREPLACE)
+            == 0) {
+            m_folders.renamed(from, to);
             return {};
+        }
         if (errno != EINVAL && errno != ENOSYS)
             return writeError(what, to);
         // Some network file systems do not support the flag: check first. A non-empty folder is never
         // replaced.
         struct stat status {
         };
-        if (::lstat(to.c_str(), &status) == 0)
+        if (::fstatat(after->folder(), after->entry(), &status, AT_SYMLINK_NOFOLLOW) == 0)
             errno = EEXIST;
         if (errno != ENOENT)
             return writeError(what, to);
@@ -255,7 +235,11 @@ public:
 
     Status exchange(const Path& a, const Path& b) override
     {
-        if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0)
+        const auto one = m_folders.find(a, PathUse::Entry);
+        const auto other = m_folders.find(b, PathUse::Entry);
+        if (one && other
+            && ::renameat2(one->folder(), one->entry(), other->folder(), other->entry(), RENAME_EXCHANGE)
+                == 0)
             return {};
         if (errno == EINVAL || errno == ENOSYS)
             return fail(ErrorCode::WriteFailed, "this file system cannot swap two folders in one step",
@@ -265,8 +249,7 @@ public:
 
     Status syncDirectory(const Path& path) override
     {
-        const Descriptor descriptor(
-            retryInterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+        const Descriptor descriptor = m_folders.open(path, PathUse::Write, O_RDONLY | O_DIRECTORY);
         if (!descriptor.isOpen())
             return writeError("cannot open the folder", path);
         // EINVAL: the file system has no such call for folders; its renames are durable by themselves or not
@@ -278,17 +261,19 @@ public:
 
     Status setMode(const Path& path, uint32_t mode) override
     {
-        return check(::chmod(path.c_str(), static_cast<mode_t>(mode)), "cannot set the permissions", path);
+        const char* const what = "cannot set the permissions";
+        if (!m_folders.isHeld(path, PathUse::Write))
+            return check(::chmod(path.c_str(), static_cast<mode_t>(mode)) == 0, what, path);
+        const Descriptor descriptor = m_folders.open(path, PathUse::Write, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        return check(
+            descriptor.isOpen() && ::fchmod(descriptor.get(), static_cast<mode_t>(mode)) == 0, what, path);
     }
 
     Result<std::unique_ptr<FileLock>> lock(const Path& path, LockKind kind) override
     {
         const int operation = (kind == LockKind::Shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
-        constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
         for (;;) {
-            Descriptor descriptor(retryInterrupted([&] { return ::open(path.c_str(), kFlags, 0666); }));
-            if (!descriptor.isOpen())
-                return writeError("cannot open the lock", path);
+            SHARDSCOPE_TRY(auto descriptor, openToWrite(path, {O_RDWR, 0666}, "open the lock"));
             if (retryInterrupted([&] { return ::flock(descriptor.get(), operation); }) != 0) {
                 if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)
                     return std::unique_ptr<FileLock>();
@@ -303,29 +288,93 @@ public:
             };
             struct stat named {
             };
-            if (::fstat(descriptor.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0
+            const auto place = m_folders.find(path, PathUse::Write);
+            if (place && ::fstat(descriptor.get(), &held) == 0
+                && ::fstatat(place->folder(), place->entry(), &named, place->statFlags()) == 0
                 && held.st_ino == named.st_ino && held.st_dev == named.st_dev)
                 return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
         }
     }
 
 private:
-    static Result<std::unique_ptr<WriteFile>> openWrite(const Path& path, int flags, uint32_t mode)
+    struct Opening {
+        int flags = 0;
+        mode_t mode = 0;
+    };
+
+    Result<std::unique_ptr<WriteFile>> openWrite(const Path& path, int flags, uint32_t mode)
     {
-        flags |= O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-        Descriptor descriptor(
-            retryInterrupted([&] { return ::open(path.c_str(), flags, static_cast<mode_t>(mode)); }));
-        if (!descriptor.isOpen())
-            return writeError("cannot create the file", path);
+        const Opening how{flags | O_WRONLY, static_cast<mode_t>(mode)};
+        SHARDSCOPE_TRY(auto descriptor, openToWrite(path, how, "create the file"));
         return makePosixWriteFile(std::move(descriptor), path);
     }
 
-    static Status check(int result, std::string what, const Path& path)
+    /// A file that is created if it is absent. `what` was tried, after "cannot".
+    Result<Descriptor> openToWrite(const Path& path, Opening how, const std::string& what)
     {
-        if (result != 0)
-            return writeError(std::move(what), path);
-        return {};
+        const auto place = m_folders.find(path, PathUse::Write);
+        // O_NONBLOCK: a FIFO without a reader must not block.
+        const int flags = how.flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+        Descriptor out;
+        if (place)
+            out = Descriptor(
+                retryInterrupted([&] { return ::openat(place->folder(), place->entry(), flags, how.mode); }));
+        if (!out.isOpen())
+            return writeError("cannot " + what, path);
+        SHARDSCOPE_CHECK(checkWritable(out.get(), *place, path));
+        return out;
     }
+
+    /// A descriptor on a regular file. The type is checked before opening, because opening a device may have
+    /// side effects, and again afterwards, because the file may have been replaced in between.
+    Result<std::pair<Descriptor, FileIdentity>> openRegular(const Path& path)
+    {
+        struct stat status {
+        };
+        const auto place = m_folders.find(path, PathUse::Read);
+        if (!place || ::fstatat(place->folder(), place->entry(), &status, place->statFlags()) != 0)
+            return readError("cannot open the file", path);
+        const auto refuse = [&]() -> tl::unexpected<Error> {
+            if (place->isOwn() && S_ISLNK(status.st_mode))
+                return forward(linkInTheWay(path));
+            return fail(place->isOwn() ? ErrorCode::NoPermission : ErrorCode::Unreadable,
+                S_ISDIR(status.st_mode) ? "this is a folder, not a file" : "not a regular file",
+                path.string(), place->isOwn() ? "remove it, or choose another folder" : "");
+        };
+        if (!S_ISREG(status.st_mode))
+            return refuse();
+        const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | place->openFlags();
+        Descriptor descriptor(
+            retryInterrupted([&] { return ::openat(place->folder(), place->entry(), flags); }));
+        if (!descriptor.isOpen() || ::fstat(descriptor.get(), &status) != 0)
+            return readError("cannot open the file", path);
+        if (!S_ISREG(status.st_mode))
+            return refuse();
+        return std::pair(std::move(descriptor), identityOf(status));
+    }
+
+    /// The error of errno.
+    [[nodiscard]] tl::unexpected<Error> failed(bool writing, std::string what, const Path& path) const
+    {
+        const int error = errno;
+        if (error == ELOOP && m_folders.isHeld(path, writing ? PathUse::Write : PathUse::Read))
+            return forward(linkInTheWay(path));
+        return forward(errorFromErrno(error, writing, std::move(what), path));
+    }
+    [[nodiscard]] tl::unexpected<Error> readError(std::string what, const Path& path) const
+    {
+        return failed(false, std::move(what), path);
+    }
+    [[nodiscard]] tl::unexpected<Error> writeError(std::string what, const Path& path) const
+    {
+        return failed(true, std::move(what), path);
+    }
+    [[nodiscard]] Status check(bool done, std::string what, const Path& path) const
+    {
+        return done ? Status() : writeError(std::move(what), path);
+    }
+
+    PosixFolders& m_folders = heldFolders();
 };
 
 } // namespace

@@ -108,6 +108,9 @@ void MainWindow::discardJob(Job* job)
                 m_messages->showError(state.error());
             else if (*state == State::InUse)
                 m_messages->showMessage(Severity::Warning, tr("The job runs in another process."));
+            else if (*state == State::Foreign)
+                m_messages->showMessage(Severity::Warning,
+                    tr("The work folder is a link, or belongs to another user. It is kept."));
             else if (*state == State::HalfPublished)
                 m_messages->showMessage(Severity::Warning,
                     tr("The job was publishing its files, and the target would be lost. Resume it."));

@@ -36,7 +36,9 @@ Command cleanCommand()
            "lists them with size and age. With --remove it removes those that are abandoned.",
             "Work that a running job uses is never removed. A job that was interrupted while its files "
             "were moved into place is not removed either: run the same command again to complete it. Only "
-            "folders with the content of a work folder are listed. Links are not followed.",
+            "folders with the content of a work folder are listed. Links are listed, but neither followed "
+            "nor "
+            "removed, and what belongs to another user is kept.",
             "The interrupted command continues its work folder. After the removal it starts from the "
             "beginning."},
         .positionals = {{.name = "PATH",

@@ -50,9 +50,10 @@ std::optional<UnfinishedWork> workOf(const io::Path& folder, const io::Directory
     out.target = entry.name.substr(1, at - 1);
     const std::string_view rest = std::string_view(entry.name).substr(at + kPartial.size());
     out.isFolder = entry.type == io::FileType::Directory;
-    if (out.isFolder)
-        return isJobId(rest) ? std::optional(out) : std::nullopt;
+    out.isLink = entry.type == io::FileType::Symlink;
     const auto process = processOf(rest);
+    if (out.isFolder || out.isLink)
+        return isJobId(rest) || (out.isLink && process) ? std::optional(out) : std::nullopt;
     if (entry.type != io::FileType::Regular || !process)
         return std::nullopt;
     out.process = *process;
@@ -64,13 +65,6 @@ std::optional<UnfinishedWork> workOf(const io::Path& folder, const io::Directory
 /// `lease` and empty folders.
 bool isWorkFolder(io::FileSystem& files, const io::Path& path)
 {
-    static const std::map<std::string, io::FileType> kEntries{{"lock", io::FileType::Regular},
-        {"plan", io::FileType::Regular}, {"plan.tmp", io::FileType::Regular},
-        {"journal", io::FileType::Regular}, {"journal.tmp", io::FileType::Regular},
-        {"files", io::FileType::Directory}, {"lease", io::FileType::Directory},
-        {"parts", io::FileType::Directory}, {"beside", io::FileType::Directory},
-        {"pointer", io::FileType::Regular}, {"publishing", io::FileType::Regular},
-        {"publishing.tmp", io::FileType::Regular}, {"replaced", io::FileType::Regular}};
     const auto entries = files.list(path);
     if (!entries)
         return false;
@@ -78,8 +72,7 @@ bool isWorkFolder(io::FileSystem& files, const io::Path& path)
     bool hasJournal = false;
     bool hasOnlyLock = true;
     for (const io::DirectoryEntry& entry : *entries) {
-        const auto known = kEntries.find(entry.name);
-        if (known == kEntries.end() || known->second != entry.type)
+        if (!isWorkFolderEntry(entry))
             return false;
         hasLock = hasLock || entry.name == "lock";
         hasJournal = hasJournal || entry.name == "journal" || entry.name == "parts";
@@ -127,6 +120,19 @@ void measure(io::FileSystem& files, UnfinishedWork& work)
 
 } // namespace
 
+bool isWorkFolderEntry(const io::DirectoryEntry& entry)
+{
+    static const std::map<std::string, io::FileType> kEntries{{"lock", io::FileType::Regular},
+        {"plan", io::FileType::Regular}, {"plan.tmp", io::FileType::Regular},
+        {"journal", io::FileType::Regular}, {"journal.tmp", io::FileType::Regular},
+        {"files", io::FileType::Directory}, {"lease", io::FileType::Directory},
+        {"parts", io::FileType::Directory}, {"beside", io::FileType::Directory},
+        {"pointer", io::FileType::Regular}, {"publishing", io::FileType::Regular},
+        {"publishing.tmp", io::FileType::Regular}, {"replaced", io::FileType::Regular}};
+    const auto known = kEntries.find(entry.name);
+    return known != kEntries.end() && known->second == entry.type;
+}
+
 std::vector<UnfinishedWork> findUnfinishedWork(io::FileSystem& files, const io::Path& folder)
 {
     std::vector<UnfinishedWork> out;
@@ -136,7 +142,8 @@ std::vector<UnfinishedWork> findUnfinishedWork(io::FileSystem& files, const io::
     for (const io::DirectoryEntry& entry : *entries) {
         auto work = workOf(folder, entry);
         if (work && (!work->isFolder || isWorkFolder(files, work->path))) {
-            measure(files, *work);
+            if (!work->isLink)
+                measure(files, *work);
             out.push_back(std::move(*work));
         }
     }
@@ -157,6 +164,8 @@ std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpo
     }
     std::vector<Finding> out;
     for (const UnfinishedWork& work : all) {
+        if (work.isLink)
+            continue; // it is in nobody's way before a job is started
         const std::string name = "`" + toValidUtf8(work.target) + "`";
         std::string message;
         if (work.isPublishing)

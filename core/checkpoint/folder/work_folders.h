@@ -16,6 +16,7 @@ struct UnfinishedWork {
     io::Path path;
     std::string target; ///< TAG or NAME
     bool isFolder = false;
+    bool isLink = false; ///< a symbolic link with such a name, which no job makes
     /// Files of the work folder are being moved into a folder that existed before. Until that ends, the
     /// target is neither the old export nor the new one.
     bool isPublishing = false;
@@ -23,6 +24,9 @@ struct UnfinishedWork {
     int64_t modifiedNs = 0; ///< the newest of them
     int64_t process = 0; ///< PID, of a file
 };
+
+/// Whether a job has an entry of this name and type in its work folder.
+bool isWorkFolderEntry(const io::DirectoryEntry& entry);
 
 /// The unfinished work in a folder, in byte order of the names. Empty if the folder cannot be listed. A
 /// folder with such a name but other content is not a work folder.

@@ -6,6 +6,7 @@
 #include "core/engine/ensure/copies.h"
 #include "core/engine/write/clean.h"
 #include "core/engine/write/work_folder.h"
+#include "core/io/folder_hold.h"
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +28,11 @@ io::Path copiesFolder(const io::Path& run, const EnsureOptions& options)
     if (options.stage)
         out += "-stage" + std::to_string(*options.stage);
     return out;
+}
+
+io::Path parentOf(const io::Path& path)
+{
+    return path.has_parent_path() ? path.parent_path() : io::Path(".");
 }
 
 class Ensure
@@ -112,6 +118,12 @@ private:
         const io::Path folder
             = m_options.into.empty() ? copiesFolder(m_out.run.base, m_options) : m_options.into;
         m_out.folder = m_out.run.numbered ? folder / m_out.tag->tag : folder;
+        // Others can tell the names below what the user named, and put links there.
+        const io::Path named = m_options.into.empty() ? parentOf(folder) : folder;
+        std::unique_ptr<io::FolderHold> hold;
+        if (m_files.stat(named)) {
+            SHARDSCOPE_TRY(hold, io::holdFolder(named, io::HoldKind::Named));
+        }
         ExecuteOptions how = m_options.execute;
         how.destination = m_out.folder;
         how.sourceRunFolder = source->runFolder;

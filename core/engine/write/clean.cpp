@@ -3,6 +3,7 @@
 
 #include "core/engine/stream/journal.h"
 #include "core/engine/write/lease.h"
+#include "core/io/folder_hold.h"
 
 #include <algorithm>
 #include <chrono>
@@ -55,9 +56,25 @@ int64_t ageOf(const UnfinishedWork& work)
     return std::max<int64_t>(0, (nowNs - work.modifiedNs) / 1'000'000'000);
 }
 
+/// Whether the work is a link, or belongs to another user. `place` is its folder.
+Result<bool> isForeign(const io::FolderHold& place, const UnfinishedWork& work)
+{
+    if (work.isLink)
+        return true;
+    if (work.isFolder) {
+        const auto hold = io::holdFolder(work.path, io::HoldKind::Own);
+        if (!hold && hold.error().code != ErrorCode::NoPermission)
+            return forward(hold.error());
+        return !hold;
+    }
+    SHARDSCOPE_TRY(const io::Ownership whose, place.ownership(work.path));
+    return !whose.isOwn;
+}
+
 /// Holds its lock, so that no job can start.
 Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
 {
+    SHARDSCOPE_TRY(const auto hold, io::holdFolder(entry.work.path, io::HoldKind::Own));
     const auto lock = files.lock(entry.work.path / "lock");
     const bool isBusy = !lock && lock.error().code == ErrorCode::Busy;
     if (isBusy || (lock && isLeased(files, entry.work.path, *lock != nullptr))) {
@@ -73,11 +90,17 @@ Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntr
     }
     // The plan first: without it the rest of the folder is ignored.
     SHARDSCOPE_CHECK(files.removeTree(entry.work.path / "plan"));
-    return files.removeTree(entry.work.path);
+    return files.removeTree(entry.work.path); // by its handle
 }
 
-Status removeEntry(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
+Status removeEntry(
+    io::FileSystem& files, const io::FolderHold& place, const io::Path& folder, CleanEntry& entry)
 {
+    SHARDSCOPE_TRY(const bool foreign, isForeign(place, entry.work));
+    if (foreign) {
+        entry.state = CleanEntry::State::Foreign;
+        return {};
+    }
     SHARDSCOPE_CHECK(
         entry.work.isFolder ? removeWorkFolder(files, folder, entry) : files.removeFile(entry.work.path));
     if (entry.state == CleanEntry::State::Abandoned)
@@ -91,6 +114,9 @@ bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
 {
     if (!hasEntry(files, workFolder, "lock"))
         return false; // locking would create the file
+    const auto hold = io::holdFolder(workFolder, io::HoldKind::Own);
+    if (!hold)
+        return isLeased(files, workFolder, false);
     const auto lock = files.lock(workFolder / "lock");
     if (!lock && lock.error().code == ErrorCode::Busy)
         return true;
@@ -101,20 +127,25 @@ Result<std::vector<CleanEntry>> cleanFolder(
     io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job)
 {
     SHARDSCOPE_CHECK(files.list(folder));
+    SHARDSCOPE_TRY(const auto place, io::holdFolder(folder, io::HoldKind::Named));
     std::vector<CleanEntry> out;
     for (UnfinishedWork& work : findUnfinishedWork(files, folder)) {
         SHARDSCOPE_CHECK(job.poll());
         CleanEntry& entry = out.emplace_back();
         entry.work = std::move(work);
         entry.ageSeconds = ageOf(entry.work);
-        const bool inUse = entry.work.isFolder ? isWorkFolderInUse(files, entry.work.path)
-                                               : isRunning(files, entry.work.process);
-        if (inUse)
+        SHARDSCOPE_TRY(const bool foreign, isForeign(*place, entry.work));
+        const bool inUse = !foreign
+            && (entry.work.isFolder ? isWorkFolderInUse(files, entry.work.path)
+                                    : isRunning(files, entry.work.process));
+        if (foreign)
+            entry.state = CleanEntry::State::Foreign;
+        else if (inUse)
             entry.state = CleanEntry::State::InUse;
         else if (entry.work.isFolder && isHalfPublished(files, folder, entry.work))
             entry.state = CleanEntry::State::HalfPublished;
         else if (removes)
-            SHARDSCOPE_CHECK(removeEntry(files, folder, entry));
+            SHARDSCOPE_CHECK(removeEntry(files, *place, folder, entry));
     }
     if (removes && !out.empty())
         SHARDSCOPE_CHECK(files.syncDirectory(folder));
@@ -124,12 +155,13 @@ Result<std::vector<CleanEntry>> cleanFolder(
 Result<CleanEntry::State> discardWorkFolder(io::FileSystem& files, const io::Path& workFolder)
 {
     const io::Path folder = workFolder.parent_path();
+    SHARDSCOPE_TRY(const auto place, io::holdFolder(folder, io::HoldKind::Named));
     for (UnfinishedWork& work : findUnfinishedWork(files, folder)) {
         if (work.path != workFolder)
             continue;
         CleanEntry entry;
         entry.work = std::move(work);
-        SHARDSCOPE_CHECK(removeEntry(files, folder, entry));
+        SHARDSCOPE_CHECK(removeEntry(files, *place, folder, entry));
         SHARDSCOPE_CHECK(files.syncDirectory(folder));
         return entry.state;
     }

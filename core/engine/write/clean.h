@@ -10,7 +10,8 @@ namespace shardscope {
 
 /// One piece of unfinished work, and its removal.
 struct CleanEntry {
-    enum class State { Abandoned, InUse, HalfPublished, Removed };
+    /// Foreign: a link, or of another user. It is neither looked into nor removed.
+    enum class State { Abandoned, InUse, HalfPublished, Foreign, Removed };
     UnfinishedWork work;
     State state = State::Abandoned;
     int64_t ageSeconds = 0; ///< since the newest of its files was written
@@ -18,12 +19,12 @@ struct CleanEntry {
 
 /// The unfinished work in `folder`. With `removes`, removes abandoned work. Keeps work in use: a running job
 /// holds the lock of its work folder, and a file is in use while its process runs on this machine. Also keeps
-/// partly published work: the work folder has the only copy of files of the target. Unreadable or NotFound if
-/// the folder cannot be listed.
+/// partly published work: the work folder has the only copy of files of the target; and what is foreign.
+/// Unreadable or NotFound if the folder cannot be listed.
 Result<std::vector<CleanEntry>> cleanFolder(
     io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job);
 
-/// Removes one work folder with all that its job finished. InUse or HalfPublished if it is kept, as above;
+/// Removes one work folder with all that its job finished. Another state if it is kept, as above;
 /// Removed also if it is not there.
 Result<CleanEntry::State> discardWorkFolder(io::FileSystem& files, const io::Path& workFolder);
 

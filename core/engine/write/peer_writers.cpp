@@ -127,6 +127,7 @@ Status work(
     io::FileSystem& files, const Task& task, const PeerOptions& options, JobContext& job, Reply& reply)
 {
     SHARDSCOPE_TRY(const auto plan, StoredPlan::parse(task.plan));
+    SHARDSCOPE_TRY(const auto hold, io::holdFolder(task.workFolder, io::HoldKind::Own));
     SHARDSCOPE_CHECK(plan->checkSources(files));
     PieceJournal journal;
     parsePieceJournal(task.records, journal);

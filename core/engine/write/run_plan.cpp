@@ -347,12 +347,18 @@ Status Execution::commitTag()
     SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
     if (occupied && m_options.force) {
         // The job may have taken hours: what is there now must still be replaceable.
+        SHARDSCOPE_TRY(const io::FileInfo old, m_files.stat(m_target));
         SHARDSCOPE_CHECK(
             checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
         SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
-        SHARDSCOPE_CHECK(
-            m_files.exchange(m_work->filesFolder(), m_target)); // the old one is removed with the work folder
-        return {};
+        SHARDSCOPE_CHECK(m_files.exchange(m_work->filesFolder(), m_target));
+        // The old one is removed with the work folder: it must be the one that was examined.
+        const auto taken = m_files.stat(m_work->filesFolder());
+        if (taken && taken->identity.inode == old.identity.inode)
+            return {};
+        SHARDSCOPE_CHECK(m_files.exchange(m_work->filesFolder(), m_target));
+        return fail(ErrorCode::TargetExists, "another process replaced the target meanwhile",
+            m_target.string(), "choose another folder or tag");
     }
     return m_files.renameNoReplace(m_work->filesFolder(), m_target);
 }

@@ -3,7 +3,9 @@
 
 #include "core/base/build_info.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/work_folders.h"
 #include "core/checkpoint/folder/wrapper_files.h"
+#include "core/engine/write/work_content.h"
 #include "core/io/sha256.h"
 
 #include <nlohmann/json.hpp>
@@ -87,6 +89,23 @@ Result<std::string> readIfThere(io::FileSystem& files, const io::Path& path, uin
     return text;
 }
 
+/// Removes what an interrupted removal left: a folder of this user with nothing but a lock and leases.
+/// Anything else of that name stays.
+Status removeAside(io::FileSystem& files, const io::Path& aside)
+{
+    const auto there = files.stat(aside);
+    if (!there && there.error().code == ErrorCode::NotFound)
+        return {};
+    const auto hold = io::holdFolder(aside, io::HoldKind::Own);
+    if (!hold)
+        return {};
+    SHARDSCOPE_TRY(const auto entries, files.list(aside));
+    const auto isRest = [](const io::DirectoryEntry& entry) {
+        return isWorkFolderEntry(entry) && (entry.name == "lock" || entry.name == kLeaseFolder);
+    };
+    return std::ranges::all_of(entries, isRest) ? files.removeTree(aside) : Status();
+}
+
 } // namespace
 
 WorkFolder::WorkFolder(io::FileSystem& files, const WritePlan& plan, io::Path path)
@@ -129,9 +148,12 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::openHeld(io::FileSystem& files, 
         if (held)
             break;
         // The previous holder may have removed the folder since it was found.
+        const auto ours = folder->m_folder ? files.stat(path) : forward(held.error());
+        folder->m_folder.reset();
         const auto there = files.stat(path);
+        const bool isOther = ours && there && ours->identity.inode != there->identity.inode;
         const bool isGone = !there && there.error().code == ErrorCode::NotFound;
-        if (!isGone || tries == kMostTries)
+        if ((!isGone && !isOther) || tries == kMostTries)
             return forward(held.error());
     }
     SHARDSCOPE_TRY(folder->m_planText, readIfThere(files, path / "plan", kPlanLimit));
@@ -142,7 +164,7 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::openHeld(io::FileSystem& files, 
 
 Status WorkFolder::removeRest(io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
 {
-    return files.removeTree(asideOf(pathFor(plan, destination)));
+    return removeAside(files, asideOf(pathFor(plan, destination)));
 }
 
 Status WorkFolder::makeFolder(const io::Path& destination)
@@ -153,9 +175,20 @@ Status WorkFolder::makeFolder(const io::Path& destination)
     return made.error().code == ErrorCode::TargetExists ? Status() : made;
 }
 
+Status WorkFolder::enter(const io::Path& destination)
+{
+    m_folder.reset();
+    SHARDSCOPE_TRY(m_place, io::holdFolder(destination, io::HoldKind::Named));
+    SHARDSCOPE_CHECK(makeFolder(destination));
+    SHARDSCOPE_TRY(m_folder, io::holdFolder(m_path, io::HoldKind::Own));
+    // A folder that has anything else is not a work folder, whatever its name.
+    return checkWorkEntries(m_files, *m_folder, m_path);
+}
+
 Status WorkFolder::hold(const io::Path& destination, const LeaseOptions& lease, JobContext& job)
 {
-    SHARDSCOPE_CHECK(makeFolder(destination));
+    SHARDSCOPE_CHECK(enter(destination));
+    SHARDSCOPE_CHECK(checkPartEntries(m_files, *m_folder, partsFolder()));
     SHARDSCOPE_TRY(m_lock, m_files.lock(m_path / "lock"));
     SHARDSCOPE_TRY(m_lease, Lease::take(m_files, m_path, m_lock != nullptr, lease, job));
     SHARDSCOPE_TRY(const auto names, parts());
@@ -169,7 +202,7 @@ Status WorkFolder::hold(const io::Path& destination, const LeaseOptions& lease, 
 Status WorkFolder::holdPart(
     const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job)
 {
-    SHARDSCOPE_CHECK(makeFolder(destination));
+    SHARDSCOPE_CHECK(enter(destination));
     constexpr int kMostTries = 20; // `clean` and others hold it for a moment
     for (int tries = 1;; ++tries) {
         auto lock = m_files.lock(m_path / "lock", io::LockKind::Shared);
@@ -238,7 +271,7 @@ Status WorkFolder::checkPlan(const std::string& wanted) const
 
 Status WorkFolder::makeOutputFolders()
 {
-    for (const io::Path& folder : outputFolders())
+    for (const io::Path& folder : outputFolders(m_plan, m_path))
         SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
     return m_files.makeDirectories(runFilesFolder());
 }
@@ -265,6 +298,7 @@ Status WorkFolder::prepareForParts()
 {
     const std::string wanted = planText();
     SHARDSCOPE_CHECK(checkPlan(wanted));
+    SHARDSCOPE_CHECK(workOutputs(m_files, m_plan, m_path, OutputNames::AlsoUnfinished));
     SHARDSCOPE_CHECK(makeOutputFolders());
     if (m_planText.empty()) {
         SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
@@ -273,9 +307,17 @@ Status WorkFolder::prepareForParts()
     return {};
 }
 
+/// Of the folder and its parts, before any of it is removed.
+Status WorkFolder::checkContent() const
+{
+    SHARDSCOPE_CHECK(checkWorkEntries(m_files, *m_folder, m_path));
+    return checkPartEntries(m_files, *m_folder, partsFolder());
+}
+
 Status WorkFolder::clear()
 {
     SHARDSCOPE_CHECK(checkHeld());
+    SHARDSCOPE_CHECK(checkContent());
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     // The plan first: without it the rest is ignored.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
@@ -290,35 +332,25 @@ Status WorkFolder::clear()
 
 Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 {
-    static const std::unordered_set<std::string> kOurs{
+    static const std::unordered_set<std::string> kKept{
         "lock", kLeaseFolder, "plan", "journal", "parts", "files", "beside", "replaced"};
+    SHARDSCOPE_CHECK(checkWorkEntries(m_files, *m_folder, m_path));
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
-        if (!kOurs.contains(entry.name))
+        if (isWorkFolderEntry(entry) && !kKept.contains(entry.name))
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
-    }
-    SHARDSCOPE_TRY(const auto info, m_files.list(m_path));
-    std::vector<io::Path> folders;
-    for (const io::DirectoryEntry& entry : info) {
-        if (entry.name == "files" || entry.name == "beside")
-            folders.push_back(m_path / entry.name);
     }
     std::unordered_set<std::string> keep;
     for (const JournalFile& file : finished)
         keep.insert(placeOf(file.path).string());
-    while (!folders.empty()) {
-        const io::Path folder = std::move(folders.back());
-        folders.pop_back();
-        SHARDSCOPE_TRY(const auto inside, m_files.list(folder));
-        for (const io::DirectoryEntry& entry : inside) {
-            const io::Path path = folder / entry.name;
-            if (entry.type == io::FileType::Directory)
-                folders.push_back(path);
-            else if (!keep.contains(path.string()))
-                SHARDSCOPE_CHECK(m_files.removeFile(path));
-        }
-    }
-    return {};
+    SHARDSCOPE_TRY(
+        std::vector<io::Path> found, workOutputs(m_files, m_plan, m_path, OutputNames::AlsoUnfinished));
+    const auto unknown = std::partition(
+        found.begin(), found.end(), [&](const io::Path& path) { return keep.contains(path.string()); });
+    for (auto path = unknown; path != found.end(); ++path)
+        SHARDSCOPE_CHECK(m_files.removeFile(*path));
+    found.erase(unknown, found.end());
+    return checkFinishedFiles(*m_folder, found);
 }
 
 Status WorkFolder::recordFinished(const WrittenFile& file)
@@ -332,7 +364,8 @@ Status WorkFolder::recordFinished(const WrittenFile& file)
 Status WorkFolder::seal(JournalSeal seal)
 {
     SHARDSCOPE_CHECK(checkHeld());
-    const auto folders = outputFolders();
+    SHARDSCOPE_CHECK(workOutputs(m_files, m_plan, m_path, OutputNames::Finished));
+    const auto folders = outputFolders(m_plan, m_path);
     for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
         SHARDSCOPE_CHECK(m_files.syncDirectory(*folder));
     SHARDSCOPE_CHECK(m_files.syncDirectory(runFilesFolder()));
@@ -357,6 +390,7 @@ Status WorkFolder::markPublishing()
 Status WorkFolder::remove()
 {
     SHARDSCOPE_CHECK(checkHeld());
+    SHARDSCOPE_CHECK(checkContent());
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
         if (entry.name != "lock" && entry.name != kLeaseFolder && entry.name != "journal"
@@ -369,9 +403,11 @@ Status WorkFolder::remove()
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "journal"));
     // Under another name, so that nobody finds it half removed.
     const io::Path aside = asideOf(m_path);
-    SHARDSCOPE_CHECK(m_files.removeTree(aside));
+    SHARDSCOPE_CHECK(removeAside(m_files, aside));
     const Status moved = m_files.renameNoReplace(m_path, aside);
-    return m_files.removeTree(moved ? aside : m_path);
+    SHARDSCOPE_CHECK(m_files.removeTree(moved ? aside : m_path)); // by its handle
+    m_folder.reset();
+    return {};
 }
 
 Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
@@ -388,19 +424,6 @@ Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
     }
     SHARDSCOPE_CHECK(m_files.rename(unfinished, path));
     return m_files.syncDirectory(path.parent_path());
-}
-
-std::vector<io::Path> WorkFolder::outputFolders() const
-{
-    std::set<io::Path> folders{filesFolder()}; // a parent sorts before its contents
-    for (const PlannedFile& file : m_plan.files()) {
-        if (isNextToTag(file.path))
-            continue;
-        io::Path parent = io::Path(file.path).parent_path();
-        for (; !parent.empty(); parent = parent.parent_path())
-            folders.insert(filesFolder() / parent);
-    }
-    return {folders.begin(), folders.end()};
 }
 
 std::string WorkFolder::planText() const

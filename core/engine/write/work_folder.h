@@ -6,7 +6,7 @@
 #include "core/engine/stream/journal.h"
 #include "core/engine/stream/output_file.h"
 #include "core/engine/write/lease.h"
-#include "core/io/file_system.h"
+#include "core/io/folder_hold.h"
 #include "core/plan/model/write_plan.h"
 
 #include <functional>
@@ -19,6 +19,10 @@ namespace shardscope {
 
 /// The folder DST/.TAG.partial-ID in which a job works: its lock, its plan, its journal, and the output so
 /// far. For an export into a folder that exists, DST is that folder: it may be a mount point.
+///
+/// Others may write to DST and can tell ID: they may put links or folders of their own there. So the folder
+/// must be one of this user (io::holdFolder) with nothing but the entries below, and is reached
+/// by its handle, without following links. Whatever else has its name is neither entered nor removed.
 ///
 ///   lock      held while the job runs; the kernel frees it when the process dies
 ///   lease/    the same for several machines, see lease.h
@@ -78,7 +82,7 @@ public:
 
     /// Prepares the folder: removes unfinished and unknown files, creates the folders, writes the plan if it
     /// is absent, rewrites the journal with only `finished`. Refused if the folder belongs to another program
-    /// version.
+    /// version; NoPermission if something in it is not of this plan or of this user.
     Status prepare(const std::vector<JournalFile>& finished);
     /// Prepares it for parts: creates the folders, writes the plan if it is absent. Refused as prepare().
     Status prepareForParts();
@@ -88,7 +92,8 @@ public:
     [[nodiscard]] Status checkHeld() const { return m_lease->check(); }
     /// Adds a finished file to the journal, durably. Busy as checkHeld(). Thread-safe.
     Status recordFinished(const WrittenFile& file);
-    /// Syncs all folders to the disk and adds the seal.
+    /// Syncs all folders to the disk and adds the seal. NoPermission if there is anything but finished files
+    /// of the plan.
     Status seal(JournalSeal seal);
     /// Records, durably, that finished files leave the folder from now on.
     Status markPublishing();
@@ -102,19 +107,24 @@ private:
     static Result<std::unique_ptr<WorkFolder>> openHeld(io::FileSystem& files, const WritePlan& plan,
         const io::Path& destination, const std::function<Status(WorkFolder&)>& hold);
     Status makeFolder(const io::Path& destination);
+    /// Creates the folder if it is absent, and opens it: from here on it, and what is next to it, are reached
+    /// by their handles. NoPermission if it is not a work folder of this user.
+    Status enter(const io::Path& destination);
     /// Creates the folder if it is absent, and takes lock and lease.
     Status hold(const io::Path& destination, const LeaseOptions& lease, JobContext& job);
     Status holdPart(const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job);
+    [[nodiscard]] Status checkContent() const;
     [[nodiscard]] Status checkPlan(const std::string& wanted) const;
     Status makeOutputFolders();
     Status removeUnknown(const std::vector<JournalFile>& finished);
     Status writeDurably(const io::Path& path, const std::string& text);
-    [[nodiscard]] std::vector<io::Path> outputFolders() const;
     [[nodiscard]] std::string planText() const;
 
     io::FileSystem& m_files;
     const WritePlan& m_plan;
     io::Path m_path;
+    std::unique_ptr<io::FolderHold> m_place; ///< its parent
+    std::unique_ptr<io::FolderHold> m_folder;
     std::unique_ptr<io::FileLock> m_lock;
     std::unique_ptr<io::FileLock> m_partLock; ///< of the part, if it was opened for one
     io::Path m_partFolder; ///< and its folder

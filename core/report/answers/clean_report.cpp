@@ -17,6 +17,8 @@ const char* stateName(CleanEntry::State state)
         return "in-use";
     case CleanEntry::State::HalfPublished:
         return "half-published";
+    case CleanEntry::State::Foreign:
+        return "foreign";
     case CleanEntry::State::Removed:
         break;
     }
@@ -27,6 +29,8 @@ std::string stateText(CleanEntry::State state)
 {
     if (state == CleanEntry::State::InUse)
         return "in use by a running job";
+    if (state == CleanEntry::State::Foreign)
+        return "a link, or of another user; kept";
     return state == CleanEntry::State::HalfPublished ? "half published, kept" : stateName(state);
 }
 
@@ -56,7 +60,7 @@ void writeCleanJson(const TextSink& sink, const std::string& path, const std::ve
         json.beginObject();
         json.nameField("path", entry.work.path.string());
         json.nameField("target", entry.work.target);
-        json.field("kind", entry.work.isFolder ? "folder" : "file");
+        json.field("kind", entry.work.isLink ? "link" : entry.work.isFolder ? "folder" : "file");
         json.field("bytes", entry.work.bytes);
         json.field("age_seconds", static_cast<uint64_t>(entry.ageSeconds));
         json.field("publishing", entry.work.isPublishing);

@@ -142,7 +142,12 @@ TEST_CASE("clean ignores folders with such a name but other content, and follows
     fs::create_directory_symlink(folder / "elsewhere", folder / ("run/.link" + id));
     fs::create_symlink(folder / "elsewhere/lock", folder / "run/.b.json.partial-2147483646-0");
     const auto before = contentOf(folder.path());
-    CHECK(answerOf({"clean", folder / "run", "--remove"}).at("work").empty());
+    const Json links = answerOf({"clean", folder / "run", "--remove"}).at("work");
+    REQUIRE(links.size() == 2);
+    for (const Json& link : links) {
+        CHECK(link.at("kind") == "link");
+        CHECK(link.at("state") == "foreign");
+    }
     CHECK(contentOf(folder.path()) == before);
 
     const fs::path work = abandonedReshard(folder / "out", "3");

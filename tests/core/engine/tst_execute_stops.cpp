@@ -130,14 +130,32 @@ TEST_CASE("finished files that changed on the disk are written again, and their 
         REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
         flip(bench.work() / "files/part_0.pt", offset);
         std::filesystem::remove(bench.work() / "files/part_2.pt");
-        spill(bench.work() / "files/sub/stray.pt", "left over");
-        spill(bench.work() / "files/part_9.pt.tmp", "left over");
+        spill(bench.work() / "files/part_2.pt.tmp", "left over");
         const auto report = run(bench, bench.options());
         REQUIRE_MESSAGE(report, describe(report.error()));
         checkComplete(bench);
         const uint64_t lost
             = bench.plan.expected().at("part_0.pt").size() + bench.plan.expected().at("part_2.pt").size();
         CHECK(report->bytesWritten == lost);
+    }
+}
+
+TEST_CASE("files that the job did not make are neither removed nor published")
+{
+    for (const std::string name : {"files/sub/stray.pt", "files/part_9.pt.tmp", "beside/stray", "stray"}) {
+        CAPTURE(name);
+        Bench bench;
+        REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
+        spill(bench.work() / name, "of others");
+        const auto report = run(bench, bench.options());
+        REQUIRE_FALSE(report);
+        CHECK(report.error().code == ErrorCode::NoPermission);
+        CHECK(report.error().path == bench.work() / name);
+        CHECK(slurp(bench.work() / name) == "of others");
+        checkNothingCommitted(bench);
+        std::filesystem::remove(bench.work() / name);
+        REQUIRE(run(bench, bench.options()));
+        checkComplete(bench);
     }
 }
 
