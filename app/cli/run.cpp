@@ -179,6 +179,17 @@ int reportBug(const std::vector<std::string>& words, const std::string& what)
     return report(output, error, nextCommand(error, nullptr, words));
 }
 
+/// The limits of a machine are no defect of the program.
+int reportNoMemory(const std::vector<std::string>& words)
+{
+    const auto parsed = parse(program(), words);
+    const bool writes = parsed && parsed->command->resumes;
+    Output output = plainOutput(words);
+    const Error error{writes ? ErrorCode::WriteFailed : ErrorCode::Unreadable, "there is not enough memory",
+        {}, "free some, or raise the limit (ulimit -v, the job's memory); fewer --jobs need less"};
+    return report(output, error, nextCommand(error, nullptr, words));
+}
+
 } // namespace
 
 int run(int argc, char** argv)
@@ -190,7 +201,7 @@ int run(int argc, char** argv)
     try {
         return runWords(words);
     } catch (const std::bad_alloc&) {
-        return reportBug(words, "internal error: out of memory");
+        return reportNoMemory(words);
     } catch (const std::exception& error) {
         return reportBug(words, std::string("internal error: ") + error.what());
     }

@@ -3,12 +3,61 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace shardscope {
+
+Thread Thread::start(std::function<void()> work)
+{
+    Thread out;
+    try {
+        out.m_thread = std::jthread(std::move(work));
+    } catch (const std::system_error&) {
+    }
+    return out;
+}
+
+void Thread::join()
+{
+    if (m_thread.joinable())
+        m_thread.join();
+}
+
+Error noThread()
+{
+    return {ErrorCode::WriteFailed, "no thread could be started", {},
+        "raise the limit of processes of this user (ulimit -u) or of the control group"};
+}
+
+void onThreads(size_t count, const std::function<void(size_t)>& run)
+{
+    std::mutex mutex;
+    std::exception_ptr thrown;
+    const auto caught = [&](size_t i) {
+        try {
+            run(i);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            thrown = std::current_exception();
+        }
+    };
+    {
+        std::vector<Thread> threads;
+        for (size_t i = 1; i < count; ++i) {
+            threads.push_back(Thread::start([&caught, i] { caught(i); }));
+            if (!threads.back().isStarted())
+                break;
+        }
+        caught(0);
+    }
+    if (thrown)
+        std::rethrow_exception(thrown);
+}
 
 unsigned defaultJobs()
 {
@@ -38,13 +87,7 @@ Status parallelFor(size_t count, unsigned jobs, JobContext& job, const std::func
                 return keep(i, std::move(done).error());
         }
     };
-    {
-        const size_t extra = std::min<size_t>(jobs == 0 ? 1 : jobs, count);
-        std::vector<std::jthread> threads;
-        for (size_t i = 1; i < extra; ++i)
-            threads.emplace_back(run);
-        run();
-    }
+    onThreads(std::min<size_t>(jobs, count), [&](size_t) { run(); });
     if (failure)
         return forward(std::move(failure->second));
     return {};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/overlapping_calls.h"
 
+#include "core/base/parallel.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <thread>
-#include <vector>
 
 namespace shardscope::io {
 namespace {
@@ -32,14 +32,10 @@ void overlapCalls(size_t count, const std::function<void(size_t)>& work)
     if (done == count)
         return;
     std::atomic<size_t> next = done;
-    const auto run = [&] {
+    onThreads(std::min(kMostAtATime, count - done), [&](size_t) {
         for (size_t i = next++; i < count; i = next++)
             work(i);
-    };
-    std::vector<std::jthread> threads;
-    for (size_t i = 1; i < std::min(kMostAtATime, count - done); ++i)
-        threads.emplace_back(run);
-    run();
+    });
 }
 
 } // namespace shardscope::io

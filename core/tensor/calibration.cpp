@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/calibration.h"
 
+#include "core/base/parallel.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <chrono>
 #include <cstring>
 #include <sstream>
-#include <thread>
 
 namespace shardscope {
 
@@ -71,16 +72,12 @@ double measuredRate(const ComputeBackend& backend, ComputeTask task, unsigned jo
     samples.front()->run(task); // one-time work is not part of the rate
     std::atomic<uint64_t> bytes = 0;
     const auto start = std::chrono::steady_clock::now();
-    {
-        std::vector<std::jthread> workers;
-        for (const auto& sample : samples)
-            workers.emplace_back([&] {
-                do {
-                    sample->run(task);
-                    bytes += Sample::kBytes;
-                } while (std::chrono::steady_clock::now() - start < kLongEnough);
-            });
-    }
+    onThreads(threads, [&](size_t i) {
+        do {
+            samples[i]->run(task);
+            bytes += Sample::kBytes;
+        } while (std::chrono::steady_clock::now() - start < kLongEnough);
+    });
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     return static_cast<double>(bytes) / time.count();
 }

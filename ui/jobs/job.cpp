@@ -20,9 +20,8 @@ Job::Job(QString title, QString subtitle, Work work, QObject* parent)
 
 Job::~Job()
 {
-    m_thread.request_stop();
-    if (m_thread.joinable())
-        m_thread.join();
+    m_stop.request_stop();
+    m_thread.join();
 }
 
 void Job::start()
@@ -33,7 +32,8 @@ void Job::start()
     Q_EMIT stateChanged();
     // `this` outlives the thread, because the destructor joins it. Posted calls that have not run are dropped
     // with it.
-    m_thread = std::jthread([this](const std::stop_token& token) {
+    m_stop = std::stop_source();
+    m_thread = Thread::start([this, token = m_stop.get_token()] {
         JobContext context(
             token,
             [this](const Progress& progress) {
@@ -48,6 +48,9 @@ void Job::start()
         auto result = std::make_shared<Result<JobOutcome>>(m_work(context));
         QMetaObject::invokeMethod(this, [this, result] { finish(std::move(*result)); });
     });
+    if (!m_thread.isStarted()) // the caller may be starting others
+        QMetaObject::invokeMethod(
+            this, [this] { finish(forward(noThread())); }, Qt::QueuedConnection);
 }
 
 void Job::enqueue()
@@ -74,7 +77,7 @@ void Job::cancel()
     if (m_state != JobState::Running)
         return;
     m_state = JobState::Cancelling;
-    m_thread.request_stop();
+    m_stop.request_stop();
     addLog(tr("Cancel was requested."));
     Q_EMIT stateChanged();
 }

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "core/base/job_context.h"
+#include "core/base/parallel.h"
 #include "core/io/file_system.h"
 
 #include <QObject>
 #include <QStringList>
 
 #include <functional>
-#include <thread>
+#include <stop_token>
 #include <vector>
 
 namespace shardscope::ui {
@@ -86,7 +87,8 @@ private:
     QStringList m_log;
     JobOutcome m_outcome;
     Error m_error;
-    std::jthread m_thread;
+    std::stop_source m_stop;
+    Thread m_thread;
 };
 
 /// All jobs of the window, newest last. At most limit() of them run; the others wait in their order.

@@ -59,14 +59,16 @@ SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> onSign
     if (m_signalFile < 0 || m_endFile < 0)
         return; // without descriptors, signals end the process as usual
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    m_thread = std::thread([this, stop = std::move(stop), onSignal = std::move(onSignal)] {
+    m_thread = Thread::start([this, stop = std::move(stop), onSignal = std::move(onSignal)] {
         watch(m_signalFile, m_endFile, stop, onSignal);
     });
+    if (!m_thread.isStarted())
+        pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 SignalWatcher::~SignalWatcher()
 {
-    if (m_thread.joinable()) {
+    if (m_thread.isStarted()) {
         const uint64_t one = 1;
         (void)!write(m_endFile, &one, sizeof(one));
         m_thread.join(); // the signals stay blocked

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/parallel.h"
+
 #include <functional>
 #include <stop_token>
-#include <thread>
 
 namespace shardscope::cli {
 
@@ -11,8 +12,8 @@ namespace shardscope::cli {
 /// process at once. After its lifetime they have no effect: the answer is complete, and a signal that comes
 /// then must not turn its exit status into an interruption.
 ///
-/// Threads that start later inherit the blocked signals, so construct it before them. At most one per
-/// process.
+/// Without a thread for it, signals end the process as usual. Threads that start later inherit the blocked
+/// signals, so construct it before them. At most one per process.
 class SignalWatcher
 {
 public:
@@ -25,7 +26,7 @@ public:
 private:
     int m_signalFile = -1;
     int m_endFile = -1;
-    std::thread m_thread;
+    Thread m_thread;
 };
 
 } // namespace shardscope::cli

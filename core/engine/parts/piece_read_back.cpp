@@ -12,8 +12,12 @@ PieceReadBack::PieceReadBack(
 {
     for (size_t i = 0; i < std::max<size_t>(threads, 1); ++i)
         m_buffers.emplace_back(1, bufferBytes, backend);
-    for (size_t i = 0; i < threads; ++i)
-        m_threads.emplace_back([this, i] { readPieces(m_buffers[i]); });
+    for (size_t i = 0; i < threads; ++i) {
+        Thread thread = Thread::start([this, i] { readPieces(m_buffers[i]); });
+        if (!thread.isStarted())
+            break;
+        m_threads.push_back(std::move(thread));
+    }
 }
 
 PieceReadBack::~PieceReadBack()
@@ -25,8 +29,10 @@ PieceReadBack::~PieceReadBack()
 
 void PieceReadBack::add(PieceRecord record)
 {
-    if (m_threads.empty())
+    if (m_threads.empty()) {
+        const std::lock_guard inPlace(m_inPlace);
         return report(m_check(record, m_buffers[0]));
+    }
     const std::lock_guard lock(m_mutex);
     m_waiting.push_back(std::move(record));
     ++m_unread;
@@ -55,7 +61,7 @@ void PieceReadBack::readPieces(ChunkBuffers& buffers)
             record = std::move(m_waiting.front());
             m_waiting.pop_front();
         }
-        Status checked = m_check(record, buffers);
+        Status checked = withinMemory([&] { return m_check(record, buffers); });
         if (!checked)
             return report(std::move(checked));
         const std::lock_guard lock(m_mutex);

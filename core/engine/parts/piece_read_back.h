@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/parallel.h"
 #include "core/engine/parts/piece.h"
 #include "core/engine/stream/chunk_sink.h"
 #include "core/engine/stream/halt.h"
@@ -10,7 +11,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 namespace shardscope {
@@ -22,7 +22,7 @@ public:
     /// Compares one piece with its record.
     using Check = std::function<Status(const PieceRecord&, ChunkBuffers&)>;
 
-    /// With `threads` 0, add() reads in the calling thread; one thread calls it then. A failure also stops
+    /// With `threads` 0, or if none can be started, add() reads in the calling thread. A failure also stops
     /// `halt`.
     PieceReadBack(size_t threads, size_t bufferBytes, const ComputeBackend& backend, Halt& halt, Check check);
     /// Drops what was not read.
@@ -49,7 +49,8 @@ private:
     std::optional<Error> m_failure;
     bool m_ended = false;
     std::vector<ChunkBuffers> m_buffers;
-    std::vector<std::jthread> m_threads;
+    std::mutex m_inPlace; ///< without threads, of the one that reads
+    std::vector<Thread> m_threads;
 };
 
 } // namespace shardscope

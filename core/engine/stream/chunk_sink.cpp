@@ -22,7 +22,8 @@ ChunkSink::ChunkSink(ChunkBuffers& buffers, bool threaded, Consumer consumer)
     for (size_t i = 0; i < buffers.count(); ++i)
         m_free.push_back(i);
     if (m_threaded)
-        m_thread = std::jthread([this] { consumeAll(); });
+        m_thread = Thread::start([this] { consumeAll(); });
+    m_threaded = m_thread.isStarted();
 }
 
 ChunkSink::~ChunkSink()
@@ -101,7 +102,9 @@ void ChunkSink::consumeAll()
         const Full full = m_full.front();
         m_full.pop_front();
         lock.unlock();
-        Status status = m_consumer(full.offset, {m_buffers.at(full.buffer), full.bytes});
+        Status status = withinMemory([&] {
+            return m_consumer(full.offset, {m_buffers.at(full.buffer), full.bytes});
+        });
         lock.lock();
         m_free.push_back(full.buffer);
         m_changed.notify_all();
@@ -114,7 +117,7 @@ void ChunkSink::consumeAll()
 
 void ChunkSink::stopThread(bool drop)
 {
-    if (!m_thread.joinable())
+    if (!m_thread.isStarted())
         return;
     {
         const std::lock_guard lock(m_mutex);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/result.h"
+#include "core/base/parallel.h"
 #include "core/tensor/compute_backend.h"
 
 #include <array>
@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
 namespace shardscope {
@@ -38,8 +37,8 @@ private:
 
 /// Takes the bytes of one file in order, in chunks, and passes each chunk to a consumer. All but the last
 /// have exactly the size of the buffers, so that they are aligned in the file. The consumer runs in place or
-/// on a second thread; then filling and consuming overlap. Chunks arrive in order. At most the worker's
-/// buffers are in flight.
+/// on a second thread, if one can be started; then filling and consuming overlap. Chunks arrive in order. At
+/// most the worker's buffers are in flight.
 ///
 /// Used by one thread. A consumer's error comes back from the next room() or from finish().
 class ChunkSink
@@ -90,7 +89,7 @@ private:
     std::deque<Full> m_full;
     Status m_status;
     bool m_ended = false;
-    std::jthread m_thread;
+    Thread m_thread;
 };
 
 } // namespace shardscope

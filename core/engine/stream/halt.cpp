@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/halt.h"
 
+#include "core/base/parallel.h"
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <thread>
-#include <vector>
 
 namespace shardscope {
 
@@ -28,12 +28,7 @@ Status runWorkers(size_t count, size_t workers, Halt& halt, const std::function<
             return;
         }
     };
-    {
-        std::vector<std::jthread> threads;
-        for (size_t worker = 1; worker < std::min(workers, count); ++worker)
-            threads.emplace_back(run, worker);
-        run(0);
-    }
+    onThreads(std::min(workers, count), run);
     if (failure)
         return forward(std::move(*failure));
     return {};

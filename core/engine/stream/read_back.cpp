@@ -75,8 +75,12 @@ ReadBack::ReadBack(
 {
     for (size_t i = 0; i < std::max<size_t>(threads, 1); ++i)
         m_buffers.emplace_back(1, bufferBytes, backend);
-    for (size_t i = 0; i < threads; ++i)
-        m_threads.emplace_back([this, i] { readFiles(m_buffers[i]); });
+    for (size_t i = 0; i < threads; ++i) {
+        Thread thread = Thread::start([this, i] { readFiles(m_buffers[i]); });
+        if (!thread.isStarted())
+            break;
+        m_threads.push_back(std::move(thread));
+    }
 }
 
 ReadBack::~ReadBack()
@@ -121,6 +125,7 @@ void ReadBack::complete(const std::shared_ptr<File>& file, std::vector<uint32_t>
             return;
         }
     }
+    const std::lock_guard inPlace(m_inPlace);
     report(readChunks(*file, m_buffers[0]));
 }
 
@@ -151,7 +156,7 @@ void ReadBack::readFiles(ChunkBuffers& buffer)
             file = std::move(m_waiting.front());
             m_waiting.pop_front();
         }
-        report(readChunks(*file, buffer));
+        report(withinMemory([&] { return readChunks(*file, buffer); }));
     }
 }
 

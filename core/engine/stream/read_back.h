@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/parallel.h"
 #include "core/engine/stream/byte_range.h"
 #include "core/engine/stream/chunk_sink.h"
 #include "core/engine/stream/halt.h"
@@ -15,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 namespace shardscope {
@@ -34,7 +34,8 @@ public:
     /// An output file; made by begin().
     class File;
 
-    /// With `threads` 0, complete() reads in the calling thread. A failure also stops `halt`.
+    /// With `threads` 0, or if none can be started, complete() reads in the calling thread. A failure also
+    /// stops `halt`.
     ReadBack(
         size_t threads, size_t bufferBytes, const ComputeBackend& backend, StageTimes& times, Halt& halt);
     /// Drops what was not read.
@@ -75,7 +76,8 @@ private:
     bool m_ended = false;
     std::atomic<bool> m_direct = true;
     std::vector<ChunkBuffers> m_buffers;
-    std::vector<std::jthread> m_threads;
+    std::mutex m_inPlace; ///< without threads, of the one that reads
+    std::vector<Thread> m_threads;
 };
 
 } // namespace shardscope

@@ -181,7 +181,7 @@ Lease::Lease(io::FileSystem& files, const io::Path& folder, uint64_t number, std
     , m_next(folder / kLeaseFolder / std::to_string(number + 1))
     , m_header(std::move(header))
     , m_renewal(renewal)
-    , m_renewer([this] { renew(); })
+    , m_renewer(Thread::start([this] { renew(); }))
 {
 }
 
@@ -193,8 +193,12 @@ Result<std::unique_ptr<Lease>> Lease::take(io::FileSystem& files, const io::Path
     for (;;) {
         SHARDSCOPE_TRY(const uint64_t number, freeNumber(files, folder, isLocked, own, job));
         SHARDSCOPE_TRY(const bool made, create(files, folder, number, header));
-        if (made)
-            return std::unique_ptr<Lease>(new Lease(files, folder, number, header, own.renewal));
+        if (!made)
+            continue;
+        std::unique_ptr<Lease> out(new Lease(files, folder, number, header, own.renewal));
+        if (!out->m_renewer.isStarted())
+            return forward(noThread());
+        return out;
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/job_context.h"
+#include "core/base/parallel.h"
 #include "core/io/file_system.h"
 
 #include <chrono>
@@ -9,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
 namespace shardscope {
 
@@ -34,7 +34,7 @@ class Lease
 public:
     /// Takes it, after waiting for the expiry of another machine's lease where needed. `isLocked`: this
     /// process holds a lock that excludes the others of this machine, so that their leases have ended.
-    /// Busy if the holder lives; Cancelled.
+    /// Busy if the holder lives; Cancelled; WriteFailed without a thread to renew it.
     static Result<std::unique_ptr<Lease>> take(io::FileSystem& files, const io::Path& folder, bool isLocked,
         const LeaseOptions& options, JobContext& job);
     /// Waits until nobody has the lease of a folder, as take() does. Busy if its holder lives; Cancelled.
@@ -69,7 +69,7 @@ private:
     std::mutex m_mutex;
     std::condition_variable m_wake;
     bool m_ends = false;
-    std::thread m_renewer;
+    Thread m_renewer;
 };
 
 /// The folder of a work folder that has its leases.
