@@ -7,6 +7,7 @@
 #include "core/compare/digest/scan_findings.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
+#include "core/io/outage_watch.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <algorithm>
@@ -330,7 +331,8 @@ Result<CheckResult> examine(io::FileSystem& files, const io::Path& path, const C
 {
     SHARDSCOPE_CHECK(checkCodes(options.only));
     SHARDSCOPE_CHECK(checkCodes(options.skip));
-    return Examination(files, path, options, job, watch).run();
+    const io::OutageWatch outages;
+    return outages.judged(Examination(files, path, options, job, watch).run());
 }
 
 } // namespace shardscope

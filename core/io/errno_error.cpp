@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/errno_error.h"
 
+#include "core/io/outage_watch.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -27,6 +29,24 @@ ErrorCode codeOf(int errnoValue, bool writing)
         return ErrorCode::TargetExists;
     default:
         return ErrorCode::WriteFailed;
+    }
+}
+
+/// Whether the path, and not the moment, is the reason that it cannot be read.
+bool isOfPath(int errnoValue)
+{
+    switch (errnoValue) {
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EPERM:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EINVAL:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -82,8 +102,11 @@ Error errorFromErrno(int errnoValue, bool writing, std::string what, const Path&
     std::string reason = std::generic_category().message(errnoValue);
     if (!writing && (errnoValue == EACCES || errnoValue == EPERM))
         reason += rightsOf(path);
-    return {codeOf(errnoValue, writing), std::move(what) + ": " + reason, path.string(),
+    Error out{codeOf(errnoValue, writing), std::move(what) + ": " + reason, path.string(),
         hintOf(errnoValue, writing)};
+    if (!writing && !isOfPath(errnoValue))
+        noteOutage(out);
+    return out;
 }
 
 } // namespace shardscope::io

@@ -8,7 +8,8 @@
 
 namespace shardscope::io {
 
-/// The Error that `errnoValue` becomes for a read or a write call on `path`; `what` says what was tried.
+/// The Error that `errnoValue` becomes for a read or a write call on `path`; `what` says what was tried. One
+/// of reading that has another reason than the path is an outage (outage_watch.h).
 Error errorFromErrno(int errnoValue, bool writing, std::string what, const Path& path);
 
 } // namespace shardscope::io

@@ -289,9 +289,11 @@ public:
             struct stat named {
             };
             const auto place = m_folders.find(path, PathUse::Write);
-            if (place && ::fstat(descriptor.get(), &held) == 0
-                && ::fstatat(place->folder(), place->entry(), &named, place->statFlags()) == 0
-                && held.st_ino == named.st_ino && held.st_dev == named.st_dev)
+            if (::fstat(descriptor.get(), &held) != 0
+                || ((!place || ::fstatat(place->folder(), place->entry(), &named, place->statFlags()) != 0)
+                    && errno != ENOENT))
+                return writeError("cannot look at the lock", path);
+            if (held.st_ino == named.st_ino && held.st_dev == named.st_dev)
                 return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
         }
     }

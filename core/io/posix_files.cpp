@@ -104,7 +104,10 @@ public:
     {
         struct stat status {
         };
-        if (::stat(m_path.c_str(), &status) != 0)
+        const bool isThere = ::stat(m_path.c_str(), &status) == 0;
+        if (!isThere && errno != ENOENT && errno != ENOTDIR)
+            return forward(errorFromErrno(errno, false, "cannot read its attributes", m_path));
+        if (!isThere)
             return fail(ErrorCode::SourceChanged, "the file was removed or replaced while it was read",
                 m_path.string());
         if (identityOf(status) != m_identity)

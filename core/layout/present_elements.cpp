@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/present_elements.h"
 
+#include "core/io/outage_watch.h"
+
 #include <optional>
 
 namespace shardscope {
@@ -9,6 +11,7 @@ Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
     io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out)
 {
     std::vector<std::pair<uint64_t, uint64_t>> missing;
+    const io::OutageWatch watch;
     // In one call if nothing is missing; else piece by piece.
     if (readElements(files, checkpoint, range, out))
         return missing;
@@ -32,6 +35,7 @@ Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
             firstError = read.error();
         missing.emplace_back(first, last);
     }
+    SHARDSCOPE_CHECK(watch.status());
     if (!anyRead && firstError) {
         if (firstError->code == ErrorCode::Refused || firstError->code == ErrorCode::NotFound)
             firstError->code = ErrorCode::Unreadable;

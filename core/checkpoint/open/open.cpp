@@ -35,9 +35,9 @@
 #include "core/checkpoint/zero/weights_agree.h"
 #include "core/checkpoint/zero/zero12_reader.h"
 #include "core/checkpoint/zero/zero3_reader.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 namespace shardscope {
@@ -230,7 +230,7 @@ private:
     }
 
     /// The readable file of the lowest rank with this role, or kNoFile.
-    FileId firstReadable(const std::function<bool(const CheckpointFileName&)>& wanted)
+    FileId firstReadable(const auto& wanted)
     {
         std::vector<std::pair<uint32_t, FileId>> found;
         for (uint32_t i = 0; i < m_out.files.size(); ++i) {
@@ -434,8 +434,7 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
-/// A note, not a warning: scripts that ask for a healthy checkpoint must not stop at each release of
-/// DeepSpeed.
+/// No error: scripts that ask for a healthy checkpoint must not stop at each release of DeepSpeed.
 void noteNewerRelease(Checkpoint& out)
 {
     if (isNewerThanTested(out.deepspeedVersion))
@@ -454,9 +453,7 @@ void addUnfinishedWork(io::FileSystem& files, Checkpoint& out)
     }
 }
 
-} // namespace
-
-Result<OpenedCheckpoint> openCheckpoint(
+Result<OpenedCheckpoint> openAsRead(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
 {
     SHARDSCOPE_TRY(Discovery found, discover(files, path, options.tag, job));
@@ -489,6 +486,15 @@ Result<OpenedCheckpoint> openCheckpoint(
     noteNewerRelease(*out);
     addUnfinishedWork(files, *out);
     return OpenedCheckpoint{out, found.selectedFile};
+}
+
+} // namespace
+
+Result<OpenedCheckpoint> openCheckpoint(
+    io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
+{
+    const io::OutageWatch watch;
+    return watch.judged(openAsRead(files, path, options, job));
 }
 
 } // namespace shardscope

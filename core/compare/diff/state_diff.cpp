@@ -5,6 +5,7 @@
 #include "core/base/shared_results.h"
 #include "core/compare/diff/diff_piece.h"
 #include "core/compare/diff/shared_pieces.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -225,8 +226,10 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     job.beginPhase("comparing", options.workers.shareOf(bytes));
     const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);
     std::optional<Joiner> joiner;
-    const auto read
-        = [&](size_t i) { return reader.read(params[items[i].param], items[i].begin, items[i].end); };
+    const io::OutageWatch watch;
+    const auto read = [&](size_t i) {
+        return watch.judged(reader.read(params[items[i].param], items[i].begin, items[i].end));
+    };
     const auto take = [&](size_t i, const DiffPiece& piece) -> Status {
         if (!joiner)
             joiner.emplace(params[items[i].param], out);

@@ -5,6 +5,7 @@
 #include "core/compare/digest/digested_scalars.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/compare/digest/shared_scan.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <mutex>
@@ -85,7 +86,8 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     for (const FileId id : ids)
         sizes.push_back(checkpoint->file(id).identity.bytes);
     const std::vector<size_t> own = filesToScan(sizes, workers.shared);
-    const Status scanned = parallelFor(
+    const io::OutageWatch watch;
+    const Status scanned = watch.judged(parallelFor(
         own.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t item) -> Status {
             const size_t i = own[item];
             FoundTensors found;
@@ -95,7 +97,7 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
             const std::lock_guard lock(mutex);
             addTensors(out, found);
             return {};
-        });
+        }));
     if (workers.shared != nullptr)
         SHARDSCOPE_CHECK(combineScans(*workers.shared, own, scanned, out));
     SHARDSCOPE_CHECK(scanned);

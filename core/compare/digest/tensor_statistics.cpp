@@ -4,6 +4,7 @@
 #include "core/base/ordered_results.h"
 #include "core/base/shared_results.h"
 #include "core/compare/digest/shared_statistics.h"
+#include "core/io/outage_watch.h"
 #include "core/layout/present_elements.h"
 
 #include <fmt/format.h>
@@ -217,7 +218,8 @@ Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request
     SHARDSCOPE_CHECK(pass.prepare(request.exact));
     const auto& items = pass.items();
     TensorStatistics current;
-    const auto find = [&](size_t i) { return pass.run(items[i]); };
+    const io::OutageWatch watch;
+    const auto find = [&](size_t i) { return watch.judged(pass.run(items[i])); };
     const auto add = [&](size_t i, FoundStatistics found) -> Status {
         const Item& item = items[i];
         current.found += found.statistics;

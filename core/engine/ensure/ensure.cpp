@@ -7,6 +7,7 @@
 #include "core/engine/write/clean.h"
 #include "core/engine/write/work_folder.h"
 #include "core/io/folder_hold.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -140,7 +141,10 @@ private:
     Status makeOrFind(const ReshardPlan& plan, ExecuteOptions how)
     {
         for (int surprises = 0;;) {
-            if (holdsCopy(m_files, plan, how.destination)) {
+            const io::OutageWatch watch; // what cannot be read is not absent
+            const bool isThere = holdsCopy(m_files, plan, how.destination);
+            SHARDSCOPE_CHECK(watch.status());
+            if (isThere) {
                 m_out.how = EnsureHow::Found;
                 // One that began as another one ended, and died, has left an empty work folder.
                 (void)discardWorkFolder(m_files, WorkFolder::pathFor(plan, how.destination));
@@ -149,6 +153,7 @@ private:
             SHARDSCOPE_CHECK(checkReplaced(m_files, plan, how.destination));
             // A copy of an older state of the tag, or without its last files.
             how.force = m_files.stat(how.destination / plan.targetName()).has_value();
+            SHARDSCOPE_CHECK(watch.status());
             auto report = execute(m_files, plan, how, m_job);
             if (report) {
                 m_out.how = EnsureHow::Made;

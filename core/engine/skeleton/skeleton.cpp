@@ -7,6 +7,7 @@
 #include "core/engine/skeleton/skeleton_content.h"
 #include "core/engine/skeleton/skeleton_zip.h"
 #include "core/engine/write/preflight.h"
+#include "core/io/outage_watch.h"
 #include "core/io/published_file.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "core/torchfile/torch_file.h"
@@ -167,7 +168,7 @@ private:
         SHARDSCOPE_CHECK(zip.add(name(kSkeletonAbout), kAbout));
         for (size_t i = 0; i < m_sources.size(); ++i) {
             SHARDSCOPE_CHECK(m_job.poll());
-            SHARDSCOPE_TRY(SkeletonContent content, contentOf(m_sources[i]));
+            SHARDSCOPE_TRY(SkeletonContent content, m_outages.judged(contentOf(m_sources[i])));
             if (!content.kept.bytes().empty())
                 SHARDSCOPE_CHECK(zip.add(name(skeletonRecord(i)), content.kept.bytes()));
             m_index.files.back().kept = content.kept.extents();
@@ -246,6 +247,7 @@ private:
     const SkeletonRequest& m_request;
     JobContext& m_job;
     std::string m_run;
+    io::OutageWatch m_outages;
     std::vector<Source> m_sources;
     SkeletonIndex m_index;
     std::set<std::string> m_redacted;
@@ -330,7 +332,8 @@ Status checkSkeletonRequest(
 Result<SkeletonReport> writeSkeleton(
     io::FileSystem& files, const Checkpoint& checkpoint, const SkeletonRequest& request, JobContext& job)
 {
-    SHARDSCOPE_CHECK(checkSkeletonRequest(files, checkpoint, request));
+    const io::OutageWatch watch;
+    SHARDSCOPE_CHECK(watch.judged(checkSkeletonRequest(files, checkpoint, request)));
     return SkeletonWriter(files, checkpoint, request, job).write();
 }
 

@@ -6,6 +6,7 @@
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/stream/manifest_reader.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <limits>
@@ -44,6 +45,7 @@ size_t TagSummary::count(Severity severity) const
 
 Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& job)
 {
+    const io::OutageWatch watch;
     SHARDSCOPE_TRY(const io::Path asked, files.canonical(path));
     SHARDSCOPE_TRY(const Discovery found, discover(files, asked, {}, job));
     if (!found.unreadableFolders.empty())
@@ -65,6 +67,7 @@ Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& 
         if (found.latest && std::find(out.names.begin(), out.names.end(), *found.latest) != out.names.end())
             out.latest = *found.latest;
     }
+    SHARDSCOPE_CHECK(watch.status());
     if (found.runFolder.empty() || out.names.empty())
         return fail(ErrorCode::NotFound, "no tag folder with checkpoint files is here", asked.string(),
             "give a run folder, the one with `latest`, or a framework's output folder");
@@ -92,6 +95,7 @@ Result<CheckResult> TagReader::examined(const std::string& tag, CheckDepth depth
 
 Result<TagSummary> TagReader::summarize(const std::string& tag)
 {
+    const io::OutageWatch watch; // an older tag must not be taken because of one
     TagSummary out;
     out.tag = tag;
     out.folder = m_run.base / tag;
@@ -100,6 +104,7 @@ Result<TagSummary> TagReader::summarize(const std::string& tag)
     auto checked = examined(tag, CheckDepth::Headers);
     if (!checked && checked.error().code == ErrorCode::Cancelled)
         return forward(std::move(checked).error());
+    SHARDSCOPE_CHECK(watch.status());
     if (!checked) {
         out.error = std::move(checked).error();
         return out;
@@ -109,6 +114,7 @@ Result<TagSummary> TagReader::summarize(const std::string& tag)
     describe(out);
     keepThoseOfTag(out.findings);
     SHARDSCOPE_CHECK(m_job.poll());
+    SHARDSCOPE_CHECK(watch.status());
     return out;
 }
 
@@ -147,9 +153,11 @@ void TagReader::describe(TagSummary& out)
 
 Status TagReader::confirm(TagSummary& tag)
 {
+    const io::OutageWatch watch;
     auto checked = examined(tag.tag, CheckDepth::Metadata);
     if (!checked && checked.error().code == ErrorCode::Cancelled)
         return forward(std::move(checked).error());
+    SHARDSCOPE_CHECK(watch.status());
     if (!checked) {
         tag.error = std::move(checked).error();
         return {};

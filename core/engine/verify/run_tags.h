@@ -50,8 +50,8 @@ struct RunTags {
 /// tag cannot be listed.
 Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& job);
 
-/// Reads tags of a run. `jobs` threads. The functions fail only if cancelled: a tag that cannot be read has
-/// `error` set.
+/// Reads tags of a run. `jobs` threads. The functions fail only if cancelled or after an outage
+/// (outage_watch.h): a tag that cannot be read for another reason has `error` set.
 class TagReader
 {
 public:

@@ -14,6 +14,7 @@
 #include "core/compare/digest/state_digest.h"
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/verify/verify_others.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <map>
@@ -276,9 +277,7 @@ void compareWithSource(const Scanned& own, const Scanned& source, VerifyReport& 
             {"here " + here, "source " + theirs});
 }
 
-} // namespace
-
-Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
+Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const VerifyAgainst& against, const Workers& workers, JobContext& job)
 {
     const CheckpointPtr& source = against.checkpoint;
@@ -318,6 +317,15 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
     }
     report.ok = report.problems.empty();
     return report;
+}
+
+} // namespace
+
+Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const VerifyAgainst& against, const Workers& workers, JobContext& job)
+{
+    const io::OutageWatch watch;
+    return watch.judged(verified(files, checkpoint, against, workers, job));
 }
 
 } // namespace shardscope

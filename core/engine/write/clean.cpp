@@ -4,6 +4,7 @@
 #include "core/engine/stream/journal.h"
 #include "core/engine/write/lease.h"
 #include "core/io/folder_hold.h"
+#include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -75,6 +76,7 @@ Result<bool> isForeign(const io::FolderHold& place, const UnfinishedWork& work)
 Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
 {
     SHARDSCOPE_TRY(const auto hold, io::holdFolder(entry.work.path, io::HoldKind::Own));
+    const io::OutageWatch watch;
     const auto lock = files.lock(entry.work.path / "lock");
     const bool isBusy = !lock && lock.error().code == ErrorCode::Busy;
     if (isBusy || (lock && isLeased(files, entry.work.path, *lock != nullptr))) {
@@ -88,6 +90,7 @@ Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntr
         entry.state = CleanEntry::State::HalfPublished;
         return {};
     }
+    SHARDSCOPE_CHECK(watch.status());
     // The plan first: without it the rest of the folder is ignored.
     SHARDSCOPE_CHECK(files.removeTree(entry.work.path / "plan"));
     return files.removeTree(entry.work.path); // by its handle
@@ -126,6 +129,7 @@ bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
 Result<std::vector<CleanEntry>> cleanFolder(
     io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job)
 {
+    const io::OutageWatch watch;
     SHARDSCOPE_CHECK(files.list(folder));
     SHARDSCOPE_TRY(const auto place, io::holdFolder(folder, io::HoldKind::Named));
     std::vector<CleanEntry> out;
@@ -138,6 +142,7 @@ Result<std::vector<CleanEntry>> cleanFolder(
         const bool inUse = !foreign
             && (entry.work.isFolder ? isWorkFolderInUse(files, entry.work.path)
                                     : isRunning(files, entry.work.process));
+        SHARDSCOPE_CHECK(watch.status()); // who cannot be seen may still run
         if (foreign)
             entry.state = CleanEntry::State::Foreign;
         else if (inUse)
@@ -149,6 +154,7 @@ Result<std::vector<CleanEntry>> cleanFolder(
     }
     if (removes && !out.empty())
         SHARDSCOPE_CHECK(files.syncDirectory(folder));
+    SHARDSCOPE_CHECK(watch.status());
     return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/write/export_place.h"
 
+#include "core/io/outage_watch.h"
+
 namespace shardscope {
 
 Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destination)
@@ -8,6 +10,7 @@ Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destinati
     io::Path path = destination.lexically_normal();
     if (!path.has_filename())
         path = path.parent_path();
+    const io::OutageWatch watch; // a link that cannot be followed is not the folder itself
     const bool named = path.has_filename() && path.filename() != "." && path.filename() != "..";
     if (const auto real = files.canonical(path); real) {
         const auto folder
@@ -15,6 +18,7 @@ Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destinati
         if (!named || !folder || *real != *folder / path.filename())
             path = *real;
     }
+    SHARDSCOPE_CHECK(watch.status());
     if (!path.has_filename() || path.filename() == "." || path.filename() == "..")
         return fail(ErrorCode::Usage, "an export cannot use this path as its folder", destination.native(),
             "name a folder inside it");

@@ -7,6 +7,7 @@
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/write/export_publish.h"
 #include "core/engine/write/replaced_files.h"
+#include "core/io/outage_watch.h"
 #include "core/io/published_file.h"
 
 #include <algorithm>
@@ -371,6 +372,7 @@ Status checkNotRead(io::FileSystem& files, const WritePlan& plan, const io::Path
 Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder)
 {
+    const io::OutageWatch watch; // what cannot be looked at may be what the job reads
     SHARDSCOPE_CHECK(checkPlaces(files, destination, {}));
     const io::Path kept = plan.ownsFolder() ? destination : destination / plan.targetName();
     SHARDSCOPE_CHECK(checkPlaces(files, kept, sourceRunFolder));
@@ -380,7 +382,7 @@ Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io:
         if (isNextToTag(file.path))
             SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / file.path.substr(kNextToTag.size())));
     }
-    return {};
+    return watch.status();
 }
 
 Result<bool> isInFolder(io::FileSystem& files, const io::Path& path, const io::Path& folder)

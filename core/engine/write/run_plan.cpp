@@ -167,7 +167,8 @@ Result<bool> Execution::finishedBefore()
     const auto& seal = m_work->journal().seal;
     if (seal && !(m_options.restart && m_options.force)) {
         SHARDSCOPE_TRY(const bool finished, m_targetThere ? holdsSealedManifest() : Result<bool>(false));
-        if (!finished && m_plan.outcome() == OutcomeKind::Export && m_files.stat(m_target)) {
+        SHARDSCOPE_TRY(const bool isThere, exists(m_files, m_target));
+        if (!finished && m_plan.outcome() == OutcomeKind::Export && isThere) {
             SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target));
         }
         if (finished || m_isPublishing) {

@@ -20,6 +20,8 @@ Result<io::Path> workPlaceOf(io::FileSystem& files, const WritePlan& plan, const
     if (info.type != io::FileType::Directory)
         return destination;
     const auto begun = files.stat(WorkFolder::pathFor(plan, destination));
+    if (!begun && begun.error().code != ErrorCode::NotFound)
+        return forward(begun.error());
     return begun && begun->identity.device == info.identity.device ? destination : target;
 }
 

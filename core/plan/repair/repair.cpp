@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/model/require.h"
 #include "core/doctor/split_folders.h"
+#include "core/io/outage_watch.h"
 #include "core/io/sha256.h"
 #include "core/plan/model/marks.h"
 #include "core/plan/model/verbatim_files.h"
@@ -371,7 +372,8 @@ private:
 Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
     const OpenOptions& open, const RepairOptions& options, JobContext& job)
 {
-    return Repair(files, path, open, options, job).plan();
+    const io::OutageWatch watch; // what cannot be read for a moment must not be discarded
+    return watch.judged(Repair(files, path, open, options, job).plan());
 }
 
 } // namespace shardscope

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/outage_watch.h"
 #include "core/plan/model/copy_plan.h"
 #include "core/plan/repair/repair.h"
 #include "core/plan/repair/repair_json.h"
@@ -61,7 +62,9 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
         return fail(ErrorCode::SourceChanged, "the source has changed since the repair" + why, record.source,
             "undo needs the unchanged source");
     };
+    const io::OutageWatch watch;
     auto planned = planRepair(files, record.source, open, again, job);
+    SHARDSCOPE_CHECK(watch.status());
     if (!planned && planned.error().code == ErrorCode::Cancelled)
         return forward(planned.error());
     if (!planned)

@@ -9,6 +9,7 @@
 #include "tests/support/torch_archive_builder.h"
 
 #include <array>
+#include <cerrno>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -133,7 +134,9 @@ TEST_CASE("a diagnosis that cannot run says so, and the others continue")
     REQUIRE(examine(counting, sample.run(), options, job));
     std::set<std::string> withheld;
     for (uint64_t call = 1; call <= counting.callsSoFar(); ++call) {
-        io::FaultingFileSystem failing(io::realFileSystem(), {.callNumber = call});
+        io::FaultingFileSystem broken(io::realFileSystem(), {.callNumber = call, .errnoValue = EIO});
+        CHECK(!examine(broken, sample.run(), options, job)); // no verdict
+        io::FaultingFileSystem failing(io::realFileSystem(), {.callNumber = call, .errnoValue = EACCES});
         const auto result = examine(failing, sample.run(), options, job);
         const DoctorFinding* found = result ? findingOf(*result, "not-examined") : nullptr;
         if (found == nullptr)
