@@ -9,6 +9,87 @@
 
 namespace shardscope {
 
+namespace {
+
+/// A box of a tensor whose elements follow each other in the storage.
+struct StridedBox {
+    Box box;
+    uint64_t element = 0; ///< of the storage, from the tensor's first element
+};
+
+constexpr uint64_t kMaxBoxes = 1 << 16; ///< of one tensor
+
+/// The dimensions, last one first, of the largest boxes that are row-major in the storage.
+std::vector<size_t> denseDimensions(const Shape& sizes, const std::vector<uint64_t>& strides)
+{
+    std::vector<size_t> out;
+    uint64_t expected = 1;
+    for (size_t d = sizes.size(); d-- > 0;) {
+        if (sizes[d] > 1 && strides[d] == expected) {
+            out.push_back(d);
+            expected *= sizes[d]; // cannot overflow: the number of elements fits
+        }
+    }
+    return out;
+}
+
+/// Whether no two elements are the same one of the storage.
+bool isInjective(const Shape& sizes, const std::vector<uint64_t>& strides)
+{
+    std::vector<std::pair<uint64_t, uint64_t>> steps; // stride, size
+    for (size_t d = 0; d < sizes.size(); ++d) {
+        if (sizes[d] > 1)
+            steps.emplace_back(strides[d], sizes[d]);
+    }
+    std::sort(steps.begin(), steps.end());
+    uint64_t reached = 0; // by the smaller steps; inside the storage, so it does not overflow
+    for (const auto& [stride, size] : steps) {
+        if (stride <= reached)
+            return false;
+        reached += stride * (size - 1);
+    }
+    return true;
+}
+
+/// A tensor of any strides as boxes that are contiguous in the storage: one if it is stored row by row.
+/// Nothing if elements share a place, or if there would be too many boxes.
+std::optional<std::vector<StridedBox>> boxesInOrder(const Shape& sizes, const std::vector<uint64_t>& strides)
+{
+    const uint64_t elements = elementCount(sizes).value_or(0);
+    std::vector<StridedBox> out;
+    out.push_back({{Shape(sizes.size(), 0), sizes}, 0});
+    if (elements == 0)
+        return out;
+    if (!isInjective(sizes, strides))
+        return std::nullopt;
+    Shape inner(sizes.size(), 1);
+    uint64_t boxElements = 1;
+    for (const size_t d : denseDimensions(sizes, strides)) {
+        inner[d] = sizes[d];
+        boxElements *= sizes[d];
+    }
+    const uint64_t count = elements / boxElements;
+    if (count > kMaxBoxes)
+        return std::nullopt;
+    StridedBox at{{Shape(sizes.size(), 0), inner}, 0};
+    out.clear();
+    for (uint64_t i = 0; i < count; ++i) {
+        out.push_back(at);
+        for (size_t d = sizes.size(); d-- > 0;) { // the next position outside the boxes
+            if (inner[d] == sizes[d])
+                continue;
+            at.element += strides[d];
+            if (++at.box.offsets[d] < sizes[d])
+                break;
+            at.element -= strides[d] * sizes[d];
+            at.box.offsets[d] = 0;
+        }
+    }
+    return out;
+}
+
+} // namespace
+
 DcpArchives::DcpArchives(io::FileSystem& files, io::Path folder, const std::vector<DcpEntry>& entries,
     JobContext& job, Checkpoint& out)
     : m_files(files)
@@ -86,42 +167,63 @@ Result<std::shared_ptr<const TorchFile>> DcpArchives::open(const DcpPlace& place
     return opened;
 }
 
-Result<StoredRun> DcpArchives::runOf(const DcpEntry& entry, const DcpChunk& chunk)
+Result<DcpStored> DcpArchives::storedOf(const DcpEntry& entry, const DcpChunk& chunk)
 {
     const std::pair key{fileOf(chunk.place.file), chunk.place.offset};
-    if (!m_shared.contains(key))
-        return readRun(entry, chunk);
     const auto known = m_found.find(key);
-    if (known != m_found.end() && known->second.dtype == entry.dtype && known->second.shape == chunk.sizes)
-        return known->second.run;
-    SHARDSCOPE_TRY(const StoredRun run, readRun(entry, chunk));
-    if (known == m_found.end())
-        m_found.emplace(key, Found{entry.dtype, chunk.sizes, run});
-    return run;
+    DcpStored out;
+    if (known != m_found.end() && known->second.dtype == entry.dtype && known->second.shape == chunk.sizes) {
+        out = known->second.stored;
+    } else {
+        SHARDSCOPE_TRY(out, readStored(entry, chunk));
+        if (m_shared.contains(key))
+            m_found.emplace(key, Found{entry.dtype, chunk.sizes, out});
+    }
+    for (Box& box : out.boxes) {
+        for (size_t d = 0; d < box.offsets.size(); ++d)
+            box.offsets[d] += chunk.offsets[d];
+    }
+    return out;
 }
 
-Result<StoredRun> DcpArchives::readRun(const DcpEntry& entry, const DcpChunk& chunk)
+Result<DcpStored> DcpArchives::readStored(const DcpEntry& entry, const DcpChunk& chunk)
 {
+    DcpStored absent{{{Shape(chunk.sizes.size(), 0), chunk.sizes}}, {StoredRun{}}};
     const auto file = open(chunk.place);
     if (!file && file.error().code == ErrorCode::Cancelled)
         return forward(file.error());
     if (!file)
-        return StoredRun{};
+        return absent;
     const PickleGraph& graph = (*file)->pickle();
+    const std::string name = "`" + toValidUtf8(entry.key) + "`";
     const auto tensor = asTensor(graph, graph.root());
     const auto extent = tensor ? (*file)->extentOf(*tensor) : Result<TensorExtent>(forward(tensor.error()));
-    const bool fits
-        = extent && tensor->dtype == entry.dtype && tensor->sizes == chunk.sizes && tensor->isContiguous();
-    if (!fits) {
-        report(
-            extent ? Error{ErrorCode::Damaged,
-                "`" + toValidUtf8(entry.key) + "` is not stored as the metadata record", chunk.place.file, {}}
-                   : extent.error(),
-            chunk.place.file);
-        return StoredRun{};
+    if (!extent) {
+        Error error = extent.error();
+        error.message = name + ": " + error.message;
+        report(error, chunk.place.file);
+        return absent;
     }
-    return StoredRun{fileOf(chunk.place.file), StoredRun::kNoRecord, chunk.place.offset + extent->byteOffset,
-        elementCount(chunk.sizes).value_or(0)};
+    if (tensor->dtype != entry.dtype || tensor->sizes != chunk.sizes) {
+        report({ErrorCode::Damaged, name + " is not stored as the metadata record", chunk.place.file, {}},
+            chunk.place.file);
+        return absent;
+    }
+    auto boxes = boxesInOrder(tensor->sizes, tensor->strides);
+    if (!boxes) {
+        report({ErrorCode::Unsupported, name + " is stored with strides that this build does not follow",
+                   chunk.place.file, {}},
+            chunk.place.file);
+        return absent;
+    }
+    DcpStored out;
+    for (StridedBox& part : *boxes) {
+        out.runs.push_back({fileOf(chunk.place.file), StoredRun::kNoRecord,
+            chunk.place.offset + extent->byteOffset + part.element * itemSize(entry.dtype),
+            elementCount(part.box.sizes).value_or(0)});
+        out.boxes.push_back(std::move(part.box));
+    }
+    return out;
 }
 
 Result<std::string> DcpArchives::storageBytes(
@@ -158,6 +260,11 @@ Result<double> DcpArchives::element(const StoredRun& run, DType dtype)
 void DcpArchives::report(const Error& error, const std::string& name)
 {
     CheckpointFile& entry = m_out.files[index(fileOf(name))];
+    if (error.code == ErrorCode::Unsupported && entry.status == FileStatus::Ok) {
+        if (!m_refused)
+            m_refused = error;
+        return;
+    }
     if (!m_reported.insert(name).second)
         return;
     const bool missing = entry.status == FileStatus::Missing;

@@ -7,6 +7,7 @@
 #include "core/checkpoint/dcp/dcp_keys.h"
 #include "core/checkpoint/dcp/dcp_native.h"
 #include "core/checkpoint/dcp/dcp_units.h"
+#include "core/checkpoint/folder/distributed_folders.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -35,37 +36,92 @@ public:
 
     Status run()
     {
-        SHARDSCOPE_TRY(m_entries, readDcpMetadata(m_files, m_folder, m_job));
-        SHARDSCOPE_CHECK(addMetadataFile());
-        for (const DcpEntry& entry : m_entries)
-            m_keys.push_back(parseDcpKey(entry.key));
+        SHARDSCOPE_TRY(const auto folders, distributedFolders(m_files, m_folder));
+        for (const std::string& name : folders)
+            SHARDSCOPE_CHECK(readMetadata(name));
+        m_keys = parseDcpKeys(m_entries);
+        m_isTaken.resize(m_entries.size(), false);
         m_archives.emplace(m_files, m_folder, m_entries, m_job, m_out);
-        m_named = std::any_of(
-            m_keys.begin(), m_keys.end(), [](const DcpKey& key) { return key.kind == DcpKey::Kind::Model; });
         takeModel();
         if (m_out.params.empty())
-            return fail(ErrorCode::NotACheckpoint, "the distributed checkpoint holds no tensors of a model",
-                m_folder.string());
+            return failWithoutModel();
         SHARDSCOPE_CHECK(readObjects());
-        SHARDSCOPE_CHECK(takeStates());
+        takeStates();
         DcpUnits units(*m_archives, m_out, m_native.members, m_native.steps);
         SHARDSCOPE_CHECK(units.add(m_held, m_job));
         finish(units.anyLost());
+        refuseUnknown();
         return {};
     }
 
 private:
-    /// Comes first in the table: its content is built from the objects.
-    Status addMetadataFile()
+    /// Reads the metadata of the folder, or of one below it. The first one's content is later built from the
+    /// objects.
+    Status readMetadata(const std::string& folder)
     {
+        ++m_metadataFiles;
+        SHARDSCOPE_TRY(std::vector<DcpEntry> entries, readDcpMetadata(m_files, m_folder / folder, m_job));
         CheckpointFile file;
-        file.path = m_folder / kDcpMetadataName;
-        file.name = kDcpMetadataName;
+        file.name = folder + std::string(folder.empty() ? "" : "/") + std::string(kDcpMetadataName);
+        file.path = m_folder / file.name;
         file.role = FileRole::ModelStates;
         SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(file.path));
         file.identity = info.identity;
         m_out.files.push_back(std::move(file));
+        for (DcpEntry& entry : entries) {
+            for (DcpChunk& chunk : entry.chunks)
+                chunk.place.file.insert(0, folder.empty() ? "" : folder + "/");
+            entry.place.file.insert(0, folder.empty() ? "" : folder + "/");
+            m_entries.push_back(std::move(entry));
+        }
         return {};
+    }
+
+    Status failWithoutModel() const
+    {
+        const bool optimizer
+            = std::ranges::any_of(m_keys, [](const DcpKey& key) { return key.kind == DcpKey::Kind::State; });
+        if (!optimizer)
+            return fail(ErrorCode::NotACheckpoint, "the distributed checkpoint holds no tensors of a model",
+                m_folder.string());
+        return fail(ErrorCode::Unsupported,
+            "the distributed checkpoint holds the state of an optimizer and no weights", m_folder.string(),
+            "give the folder that contains both: Accelerate writes `pytorch_model_fsdp_0` next to "
+            "`optimizer_0`");
+    }
+
+    /// The one check that no tensor and no part of the optimizer is dropped: each is in the model, or the
+    /// checkpoint is refused, naming it.
+    void refuseUnknown()
+    {
+        std::vector<std::string> unknown;
+        for (size_t i = 0; i < m_entries.size(); ++i) {
+            if (!m_isTaken[i])
+                unknown.push_back("`" + toValidUtf8(m_entries[i].key) + "`");
+        }
+        for (const auto& members : m_native.members) {
+            for (const std::string& name : members) {
+                if (!m_out.findParam(name))
+                    unknown.push_back(
+                        "the weights of `" + toValidUtf8(name) + "`, which a param group lists");
+            }
+        }
+        const Reading reading{m_files, m_job, OpenDepth::Full, m_out};
+        if (!unknown.empty())
+            reading.refuse(
+                "the distributed checkpoint holds what this build does not understand: " + firstOf(unknown));
+        if (m_archives->refused())
+            reading.refuse(m_archives->refused()->message);
+        m_out.complete = m_out.complete && m_out.supported;
+    }
+
+    static std::string firstOf(const std::vector<std::string>& names)
+    {
+        constexpr size_t kNamed = 4;
+        std::string out;
+        for (size_t i = 0; i < names.size() && i < kNamed; ++i)
+            out += (i > 0 ? ", " : "") + names[i];
+        return names.size() > kNamed ? out + " and " + formatCount(names.size() - kNamed) + " more" : out;
     }
 
     void takeModel()
@@ -73,35 +129,29 @@ private:
         std::map<std::pair<FileId, uint64_t>, ParamId> owners;
         for (size_t i = 0; i < m_entries.size(); ++i) {
             const DcpEntry& entry = m_entries[i];
-            if (!isOfModel(i))
+            if (m_keys[i].kind != DcpKey::Kind::Model)
                 continue;
             Parameter param;
-            param.name = m_named ? m_keys[i].name : entry.key;
+            param.name = m_keys[i].name;
             param.shape = entry.shape;
             param.elements = elementCount(entry.shape).value_or(0);
             param.role = ParamRole::Frozen;
             const ParamId id{static_cast<uint32_t>(m_out.params.size())};
-            const DcpPlace& place = entry.chunks.front().place;
-            const auto [owner, isNew]
-                = owners.try_emplace({m_archives->fileOf(place.file), place.offset}, id);
-            if (!isNew && isSame(*m_held[index(owner->second)].weight, entry)) {
-                param.sharedWith = owner->second;
-                m_owners.insert(owner->second);
-            }
             if (!m_out.paramByName.emplace(param.name, id).second)
-                continue;
+                continue; // refuseUnknown() names it
+            m_isTaken[i] = true;
+            if (!entry.chunks.empty()) { // a tensor without elements has no place
+                const DcpPlace& place = entry.chunks.front().place;
+                const auto [owner, isNew]
+                    = owners.try_emplace({m_archives->fileOf(place.file), place.offset}, id);
+                if (!isNew && isSame(*m_held[index(owner->second)].weight, entry)) {
+                    param.sharedWith = owner->second;
+                    m_owners.insert(owner->second);
+                }
+            }
             m_out.params.push_back(std::move(param));
             m_held.push_back({&entry, {}, nullptr});
         }
-    }
-
-    [[nodiscard]] bool isOfModel(size_t i) const
-    {
-        const DcpEntry& entry = m_entries[i];
-        if (!entry.isTensor || entry.chunks.empty())
-            return false;
-        return m_named ? m_keys[i].kind == DcpKey::Kind::Model
-                       : m_keys[i].kind == DcpKey::Kind::Other && !entry.key.starts_with("optim");
     }
 
     static bool isSame(const DcpEntry& a, const DcpEntry& b)
@@ -115,11 +165,12 @@ private:
         std::vector<bool> wanted(m_entries.size(), false);
         for (size_t i = 0; i < m_entries.size(); ++i) {
             const DcpEntry& entry = m_entries[i];
-            const bool whole = entry.isTensor ? entry.chunks.size() == 1 && m_named : true;
             const DcpKey::Kind kind = m_keys[i].kind;
-            wanted[i] = whole && kind != DcpKey::Kind::Model && kind != DcpKey::Kind::State;
+            wanted[i] = (!entry.isTensor || entry.chunks.size() == 1) && kind != DcpKey::Kind::Model
+                && kind != DcpKey::Kind::State && kind != DcpKey::Kind::Unknown;
         }
-        SHARDSCOPE_TRY(DcpStateDict dict, readDcpStateDict(m_entries, wanted, *m_archives, m_out, m_job));
+        SHARDSCOPE_TRY(DcpStateDict dict,
+            readDcpStateDict(m_entries, m_keys, wanted, m_isTaken, *m_archives, m_out, m_job));
         m_native = makeDcpNative(std::move(dict), m_out.files.front());
         m_out.files.front().content = m_native.content;
         m_out.templateModel = m_out.templateOptim = FileId{0};
@@ -152,26 +203,29 @@ private:
         }
     }
 
-    Status takeStates()
+    void takeStates()
     {
         for (size_t i = 0; i < m_entries.size(); ++i) {
             const DcpEntry& entry = m_entries[i];
             const auto param = m_out.findParam(m_keys[i].name);
             if (m_keys[i].kind != DcpKey::Kind::State || !param)
                 continue;
-            DcpHeld& held = m_held[index(*param)];
-            const bool hasTensor = entry.isTensor && !entry.chunks.empty();
-            if (m_keys[i].state == kStep && (hasTensor || !entry.isTensor))
-                held.step = &entry;
-            else if (hasTensor && entry.shape == m_out.params[index(*param)].shape)
-                held.states.emplace(m_keys[i].state, &entry);
+            const ParamId owner = m_out.params[index(*param)].sharedWith;
+            DcpHeld& held = m_held[index(owner == kNoParam ? *param : owner)];
+            const bool hasTensor
+                = entry.isTensor && (!entry.chunks.empty() || elementCount(entry.shape) == uint64_t{0});
+            m_isTaken[i] = true;
+            if (m_keys[i].state == kStep && (entry.chunks.size() == 1 || !entry.isTensor)) {
+                m_isTaken[i] = held.step == nullptr;
+                held.step = held.step == nullptr ? &entry : held.step;
+            } else if (hasTensor && entry.shape == m_out.params[index(*param)].shape)
+                m_isTaken[i] = held.states.emplace(m_keys[i].state, &entry).second;
             else
                 m_out.findings.push_back({code::kNotSupported, Severity::Info,
                     entry.isTensor ? "the shape of the state is not that of its parameter, so it is not shown"
                                    : "the state is not a tensor, so it is not shown",
                     ParamAddress{m_keys[i].name, m_keys[i].state}, {}});
         }
-        return {};
     }
 
     void finish(bool lostAny)
@@ -192,8 +246,8 @@ private:
         m_out.complete = !lostAny && !m_archives->anyLost();
         m_out.fullyRead = true;
         m_out.evidence.push_back("`.metadata` of torch.distributed.checkpoint, which names "
-            + std::to_string(m_entries.size()) + " entries in " + std::to_string(m_out.files.size() - 1)
-            + " files");
+            + std::to_string(m_entries.size()) + " entries in "
+            + std::to_string(m_out.files.size() - m_metadataFiles) + " files");
         if (m_out.parallel.dp > 1)
             m_out.evidence.push_back("tensors are split for " + std::to_string(m_out.parallel.dp) + " ranks");
     }
@@ -225,9 +279,10 @@ private:
     const io::Path& m_folder;
     JobContext& m_job;
     Checkpoint& m_out;
+    size_t m_metadataFiles = 0;
     std::vector<DcpEntry> m_entries;
     std::vector<DcpKey> m_keys; ///< by entry
-    bool m_named = false; ///< parameters are below `model.`
+    std::vector<bool> m_isTaken; ///< by entry: it is in the checkpoint, or a finding names it
     std::optional<DcpArchives> m_archives;
     DcpNative m_native;
     std::vector<DcpHeld> m_held; ///< by parameter

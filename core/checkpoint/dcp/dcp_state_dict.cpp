@@ -3,7 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/dcp/dcp_keys.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -24,18 +24,6 @@ struct Branch {
     NodeId leaf = kNoNode;
 };
 
-std::vector<DcpStep> pathOf(const DcpEntry& entry)
-{
-    std::vector<DcpStep> out = entry.path;
-    if (const DcpKey key = parseDcpKey(entry.key); out.empty() && key.kind == DcpKey::Kind::GroupOption)
-        out = {"optim", "param_groups", int64_t{key.group}, key.name};
-    if (out.empty())
-        out.emplace_back(entry.key);
-    if (out.front() == DcpStep("optimizer") && out.size() > 1)
-        out.front() = "optim";
-    return out;
-}
-
 class StateDictReader
 {
 public:
@@ -45,34 +33,98 @@ public:
     {
     }
 
-    Status add(const DcpEntry& entry)
+    /// Whether the value is in the result, or a finding names it.
+    Result<bool> add(const DcpEntry& entry, const DcpKey& key)
     {
         const DcpPlace& place = entry.isTensor ? entry.chunks.front().place : entry.place;
-        m_pickleBytes += place.bytes;
+        const bool ofParam = key.kind == DcpKey::Kind::ParamOption; // equal ones are held once
+        if (!ofParam)
+            m_pickleBytes += place.bytes;
         if (place.bytes > kMaxPickleBytes || m_pickleBytes > kMaxPickleBytes) {
             leaveOut(entry, "objects of more than 64 MiB");
-            return {};
+            return key.kind == DcpKey::Kind::Object;
         }
         const auto archive = m_archives.open(place);
         if (!archive && archive.error().code == ErrorCode::Cancelled)
             return forward(archive.error());
         if (!archive)
-            return {}; // already reported
+            return true; // already reported
+        if (ofParam)
+            return addOption(entry, key, place, **archive);
         PickleImporter importer(m_builder, (*archive)->pickle());
         SHARDSCOPE_TRY(const bool held, holdStorages(entry, place, **archive, importer));
-        Branch* branch = held ? branchOf(pathOf(entry)) : nullptr;
+        if (!held)
+            return key.kind == DcpKey::Kind::Object; // a finding names it
+        Branch* branch = branchOf(key.path);
         if (branch != nullptr)
             branch->leaf = importer.import((*archive)->pickle().root());
-        return {};
+        return branch != nullptr;
     }
 
     DcpStateDict finish()
     {
+        addGroups();
         const NodeId root = build(m_root);
         return {m_builder.finish(root), std::move(m_storages)};
     }
 
 private:
+    struct OptionsOfParam {
+        std::string param;
+        std::map<std::string, NodeId> options;
+    };
+
+    Result<bool> addOption(
+        const DcpEntry& entry, const DcpKey& key, const DcpPlace& place, const TorchFile& archive)
+    {
+        SHARDSCOPE_TRY(std::string value, emitPickle(archive.pickle()));
+        for (const StorageView& storage : archive.storagesInOrder()) {
+            auto bytes
+                = m_archives.storageBytes(place, archive, storage.key, kMaxElementBytes - m_elementBytes);
+            if (!bytes && bytes.error().code == ErrorCode::Cancelled)
+                return forward(bytes.error());
+            if (!bytes)
+                return false;
+            value += *bytes;
+        }
+        auto known = m_values.find(value);
+        if (known == m_values.end()) {
+            PickleImporter importer(m_builder, archive.pickle());
+            SHARDSCOPE_TRY(const bool held, holdStorages(entry, place, archive, importer));
+            if (!held)
+                return false;
+            known = m_values.emplace(std::move(value), importer.import(archive.pickle().root())).first;
+        }
+        const auto [at, isNew] = m_optionsOf.try_emplace(key.name, m_options.size());
+        if (isNew)
+            m_options.push_back({key.name, {}});
+        return m_options[at->second].options.emplace(key.state, known->second).second;
+    }
+
+    void addGroups()
+    {
+        std::map<std::map<std::string, NodeId>, size_t> groupOf;
+        std::vector<std::vector<NodeId>> members;
+        for (const OptionsOfParam& param : m_options) {
+            const auto [at, isNew] = groupOf.try_emplace(param.options, members.size());
+            if (isNew)
+                members.emplace_back();
+            members[at->second].push_back(m_builder.string(param.param));
+        }
+        for (const auto& [options, group] : groupOf) {
+            const std::vector<DcpStep> path{"optim", "param_groups", static_cast<int64_t>(group)};
+            const auto set = [&](const std::string& key, NodeId value) {
+                std::vector<DcpStep> full = path;
+                full.emplace_back(key);
+                if (Branch* branch = branchOf(full))
+                    branch->leaf = value;
+            };
+            set("params", m_builder.list(members[group]));
+            for (const auto& [option, value] : options)
+                set(option, value);
+        }
+    }
+
     /// Storages of different archives have the same names. False if they are too large.
     Result<bool> holdStorages(
         const DcpEntry& entry, const DcpPlace& place, const TorchFile& archive, PickleImporter& importer)
@@ -166,6 +218,9 @@ private:
     PickleBuilder m_builder;
     TorchFile::HeldStorages m_storages;
     Branch m_root;
+    std::map<std::string, NodeId> m_values; ///< of options of parameters, by their bytes
+    std::vector<OptionsOfParam> m_options; ///< in the entries' order
+    std::map<std::string, size_t> m_optionsOf;
     uint64_t m_elementBytes = 0;
     uint64_t m_pickleBytes = 0;
     uint64_t m_leftOut = 0;
@@ -173,14 +228,16 @@ private:
 
 } // namespace
 
-Result<DcpStateDict> readDcpStateDict(const std::vector<DcpEntry>& entries, const std::vector<bool>& isWanted,
-    DcpArchives& archives, Checkpoint& out, JobContext& job)
+Result<DcpStateDict> readDcpStateDict(const std::vector<DcpEntry>& entries, const std::vector<DcpKey>& keys,
+    const std::vector<bool>& isWanted, std::vector<bool>& isTaken, DcpArchives& archives, Checkpoint& out,
+    JobContext& job)
 {
     StateDictReader reader(archives, out);
     for (size_t i = 0; i < entries.size(); ++i) {
         SHARDSCOPE_CHECK(job.poll());
-        if (isWanted[i])
-            SHARDSCOPE_CHECK(reader.add(entries[i]));
+        if (!isWanted[i])
+            continue;
+        SHARDSCOPE_TRY(isTaken[i], reader.add(entries[i], keys[i]));
     }
     return reader.finish();
 }

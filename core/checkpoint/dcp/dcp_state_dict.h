@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/dcp/dcp_archives.h"
+#include "core/checkpoint/dcp/dcp_keys.h"
 #include "core/torchfile/pickle/pickle_graph.h"
 
 #include <memory>
@@ -19,11 +20,14 @@ struct DcpStateDict {
     TorchFile::HeldStorages storages; ///< those that the graph names
 };
 
-/// Reads the objects among the entries. `isWanted` selects entries by index; tensors among them come with
-/// their elements. A leading `optimizer.` counts as `optim.`. An entry without a path is a key of the root.
-/// Options of param groups ("optim.param_groups.0.lr") go where they belong. The archives report what cannot
-/// be read. Objects above the limits (64 MiB of elements, 64 MiB of pickles) are left out with a finding.
-Result<DcpStateDict> readDcpStateDict(const std::vector<DcpEntry>& entries, const std::vector<bool>& isWanted,
-    DcpArchives& archives, Checkpoint& out, JobContext& job);
+/// Reads the objects among the entries; `keys` has one for each. `isWanted` selects entries by index; tensors
+/// among them come with their elements. Options of single parameters become param groups: parameters with
+/// equal options are one group, and groups and parameters are in the entries' order. The archives report what
+/// cannot be read. Objects above the limits (64 MiB of elements, 64 MiB of pickles) are left out with a
+/// finding. `isTaken` gets
+/// what is in the result or named by a finding.
+Result<DcpStateDict> readDcpStateDict(const std::vector<DcpEntry>& entries, const std::vector<DcpKey>& keys,
+    const std::vector<bool>& isWanted, std::vector<bool>& isTaken, DcpArchives& archives, Checkpoint& out,
+    JobContext& job);
 
 } // namespace shardscope

@@ -103,12 +103,13 @@ void DcpUnits::arrange(const std::vector<DcpHeld>& held)
 {
     for (uint32_t group = 0; group < m_members.size(); ++group) {
         for (const std::string& name : m_members[group]) {
-            const auto param = m_out.findParam(name);
-            if (!param || m_out.params[index(*param)].sharedWith != kNoParam
-                || m_out.params[index(*param)].role == ParamRole::Buffer)
+            const auto listed = m_out.findParam(name);
+            if (!listed || m_out.params[index(*listed)].role == ParamRole::Buffer)
                 continue;
-            if (m_groupOf.emplace(*param, static_cast<int32_t>(group)).second)
-                m_order.push_back(*param);
+            const ParamId owner = m_out.params[index(*listed)].sharedWith;
+            const ParamId param = owner == kNoParam ? *listed : owner;
+            if (m_groupOf.emplace(param, static_cast<int32_t>(group)).second)
+                m_order.push_back(param);
         }
     }
     const size_t listed = m_order.size();
@@ -128,24 +129,22 @@ void DcpUnits::arrange(const std::vector<DcpHeld>& held)
 Status DcpUnits::addOne(ParamId id, const DcpHeld& held)
 {
     const auto group = m_groupOf.find(id);
-    if (group == m_groupOf.end() && held.weight->chunks.size() == 1)
-        return addWhole(id, *held.weight);
     if (group != m_groupOf.end()) {
         m_out.params[index(id)].role = ParamRole::Trainable;
         m_out.params[index(id)].group = group->second;
+    } else if (held.weight->chunks.size() == 1) {
+        SHARDSCOPE_TRY(
+            const DcpStored stored, m_archives.storedOf(*held.weight, held.weight->chunks.front()));
+        if (stored.isPlain()) {
+            WholeTensor whole;
+            whole.param = id;
+            whole.dtype = held.weight->dtype;
+            whole.run = stored.runs.front();
+            m_out.whole.push_back(std::move(whole));
+            return {};
+        }
     }
     return addUnit(id, held);
-}
-
-Status DcpUnits::addWhole(ParamId id, const DcpEntry& entry)
-{
-    SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, entry.chunks.front()));
-    WholeTensor whole;
-    whole.param = id;
-    whole.dtype = entry.dtype;
-    whole.run = run;
-    m_out.whole.push_back(std::move(whole));
-    return {};
 }
 
 Status DcpUnits::addUnit(ParamId id, const DcpHeld& held)
@@ -155,18 +154,20 @@ Status DcpUnits::addUnit(ParamId id, const DcpHeld& held)
     unit.kind = UnitKind::Whole;
     unit.group = param.group;
     unit.params = {id};
+    // An optimizer resumes from the master, so the dtype of training is the master's.
+    const bool master = unit.group >= 0 && held.weight->dtype == DType::Float32;
+    std::vector<ReadState> states;
+    SHARDSCOPE_TRY(states.emplace_back(), readState(master ? "fp32" : "weight", *held.weight));
+    for (const auto& [name, entry] : held.states) {
+        SHARDSCOPE_TRY(states.emplace_back(), readState(name, *entry));
+    }
     auto whole = FlatPartition::contiguous({param.elements}, 1, 1);
     if (!whole)
         return forward(whole.error());
-    unit.partition = commonPartition(held).value_or(*whole);
-    // An optimizer resumes from the master, so the dtype of training is the master's.
-    const bool master = unit.group >= 0 && held.weight->dtype == DType::Float32;
-    SHARDSCOPE_TRY(bool read, addState(unit, master ? "fp32" : "weight", *held.weight));
-    for (const auto& [name, entry] : held.states) {
-        SHARDSCOPE_TRY(const bool also, addState(unit, name, *entry));
-        read = read && also;
-    }
-    m_anyLost = m_anyLost || !read;
+    const bool plain = std::ranges::all_of(states, [](const ReadState& state) { return state.isPlain(); });
+    unit.partition = plain ? commonPartition(held).value_or(*whole) : *whole;
+    for (ReadState& state : states)
+        m_anyLost = !addState(unit, std::move(state)) || m_anyLost;
     SHARDSCOPE_TRY(const Step step, stepOf(held));
     unit.step = step.value;
     unit.stepForm = step.form.form;
@@ -176,16 +177,32 @@ Status DcpUnits::addUnit(ParamId id, const DcpHeld& held)
     return {};
 }
 
-Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry& entry)
+Result<DcpUnits::ReadState> DcpUnits::readState(std::string name, const DcpEntry& entry)
 {
+    ReadState out{std::move(name), &entry, {}};
+    for (const DcpChunk& chunk : entry.chunks) {
+        SHARDSCOPE_TRY(out.chunks.emplace_back(), m_archives.storedOf(entry, chunk));
+    }
+    return out;
+}
+
+bool DcpUnits::ReadState::isPlain() const
+{
+    return std::ranges::all_of(chunks, [](const DcpStored& stored) { return stored.isPlain(); });
+}
+
+/// Whether all of it is stored.
+bool DcpUnits::addState(FlatUnit& unit, ReadState read)
+{
+    const DcpEntry& entry = *read.entry;
     UnitState state;
-    state.name = std::move(name);
+    state.name = std::move(read.name);
     state.dtype = entry.dtype;
     bool all = true;
     if (unit.partition.ranks() > 1) {
         const auto parts = partitionedByRows(entry); // the same as the unit's
         for (const DcpChunk* chunk : parts->chunks) {
-            SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, *chunk));
+            const StoredRun& run = read.chunks[static_cast<size_t>(chunk - entry.chunks.data())].runs.front();
             all = all && run.isPresent();
             state.perRank.push_back(run);
         }
@@ -194,11 +211,12 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
     }
     std::vector<Box> boxes;
     std::vector<StoredRun> runs;
-    for (const DcpChunk& chunk : entry.chunks) {
-        SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, chunk));
-        all = all && (run.isPresent() || elementCount(chunk.sizes) == uint64_t{0});
-        boxes.push_back(chunk.box());
-        runs.push_back(run);
+    for (DcpStored& chunk : read.chunks) {
+        for (size_t i = 0; i < chunk.runs.size(); ++i) {
+            all = all && (chunk.runs[i].isPresent() || elementCount(chunk.boxes[i].sizes) == uint64_t{0});
+            boxes.push_back(std::move(chunk.boxes[i]));
+            runs.push_back(chunk.runs[i]);
+        }
     }
     const bool whole = runs.size() == 1;
     state.perRank = {all ? StoredRun{m_out.templateOptim, StoredRun::kNoRecord, 0,
@@ -233,7 +251,8 @@ Result<DcpUnits::Step> DcpUnits::readStep(const DcpEntry& entry)
 {
     Step out;
     if (entry.isTensor) {
-        SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, entry.chunks.front()));
+        SHARDSCOPE_TRY(const DcpStored stored, m_archives.storedOf(entry, entry.chunks.front()));
+        const StoredRun& run = stored.runs.front();
         if (!run.isPresent() || run.elements != 1)
             return out;
         SHARDSCOPE_TRY(out.value, m_archives.element(run, entry.dtype));

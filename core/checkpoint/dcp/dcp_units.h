@@ -41,11 +41,17 @@ private:
         std::optional<double> value;
         DcpStepForm form;
     };
+    struct ReadState {
+        std::string name;
+        const DcpEntry* entry = nullptr;
+        std::vector<DcpStored> chunks; ///< by chunk of the entry
+        [[nodiscard]] bool isPlain() const;
+    };
     void arrange(const std::vector<DcpHeld>& held);
     Status addOne(ParamId id, const DcpHeld& held);
-    Status addWhole(ParamId id, const DcpEntry& entry);
     Status addUnit(ParamId id, const DcpHeld& held);
-    Result<bool> addState(FlatUnit& unit, std::string name, const DcpEntry& entry);
+    Result<ReadState> readState(std::string name, const DcpEntry& entry);
+    bool addState(FlatUnit& unit, ReadState read);
     Result<Step> stepOf(const DcpHeld& held);
     Result<Step> readStep(const DcpEntry& entry);
     bool continuesLast(const FlatUnit& unit) const;

@@ -3,8 +3,8 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/distributed_folders.h"
 #include "core/checkpoint/folder/wrapper_files.h"
-#include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/formats/npy_folder.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kUniversalPointer = "latest_universal";
 
 /// Files that identify folders of other tools; the first one that exists decides. These are weights of
-/// transformers, an adapter of PEFT, NumPy files with their index, and a distributed checkpoint of PyTorch.
-constexpr std::array<std::string_view, 7> kMarkerFiles{"model.safetensors.index.json", "model.safetensors",
-    "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName,
-    kDcpMetadataName};
+/// transformers, an adapter of PEFT, and NumPy files with their index. A distributed checkpoint of PyTorch
+/// comes after them (distributed_folders.h).
+constexpr std::array<std::string_view, 6> kMarkerFiles{"model.safetensors.index.json", "model.safetensors",
+    "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName};
 
 struct Folder {
     io::Path path;
@@ -461,6 +461,9 @@ Result<Discovery> discover(
         out.selectedFile = name;
         return out;
     }
+    SHARDSCOPE_TRY(auto distributed, discoverDistributed(files, path, tag));
+    if (distributed)
+        return std::move(*distributed);
     std::vector<UnreadableFolder> unreadable;
     (void)tagsIn(files, folder, &unreadable);
     if (!unreadable.empty()) // it is not known whether this folder holds a checkpoint

@@ -15,13 +15,12 @@ Status openSingleFile(io::FileSystem& files, const Discovery& found, JobContext&
     CheckpointFile file;
     file.path = found.tagFolder / found.selectedFile;
     file.name = found.selectedFile;
-    out.tag = {};
     out.kind = found.foreignKind;
     out.fullyRead = true;
     std::string hint;
     if (isUnknown(out.kind) && isWeightsIndex(file.name))
         return readWeightsIndex(files, file.path, job, out);
-    if (isUnknown(out.kind) && file.name == kDcpMetadataName)
+    if (isUnknown(out.kind) && io::Path(file.name).filename() == kDcpMetadataName)
         return readDistributed(files, found.tagFolder, job, out);
     if (isUnknown(out.kind) && file.name == kNpyIndexName)
         return readNpyWeights(files, found.tagFolder, job, out);

@@ -61,7 +61,8 @@ Result<std::string> dcpMetadataBytes(std::span<const DcpEntry> entries);
 
 /// Reads `.metadata` of a folder as data; nothing of it is executed. NotFound where there is none; Damaged
 /// where it is not torch's or contradicts itself; Hostile where it points outside the folder; Unsupported, by
-/// name, for transformed storage. Entries are in the file's order.
+/// name, for transformed storage. Entries are in the order of their recorded paths, which is that of the saved
+/// state dict; those without a path come last, in the file's order.
 Result<std::vector<DcpEntry>> readDcpMetadata(io::FileSystem& files, const io::Path& folder, JobContext& job);
 
 } // namespace shardscope

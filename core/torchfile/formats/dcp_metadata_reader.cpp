@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace shardscope {
@@ -36,28 +37,43 @@ public:
         const auto described
             = mappingItems(m_graph, lookup(m_graph, root->attributes, "state_dict_metadata"));
         const NodeId paths = lookup(m_graph, root->attributes, "planner_data");
-        std::map<std::string_view, NodeId> pathOf;
+        std::map<std::string_view, std::pair<NodeId, size_t>> pathOf;
         const auto pathItems = mappingItems(m_graph, paths);
         for (size_t i = 0; i + 1 < pathItems.size(); i += 2) {
             if (const auto key = asString(m_graph, pathItems[i]))
-                pathOf[*key] = pathItems[i + 1];
+                pathOf[*key] = {pathItems[i + 1], i};
         }
         std::vector<DcpEntry> out;
+        std::vector<size_t>
+            positions; // torch shuffles the entries to balance what ranks write, not the paths
         for (size_t i = 0; i + 1 < described.size(); i += 2) {
             const auto key = asString(m_graph, described[i]);
             if (!key)
                 return bad("a key is not text");
             DcpEntry entry;
             entry.key = *key;
-            if (const auto path = pathOf.find(*key); path != pathOf.end())
-                readPath(path->second, entry);
+            const auto path = pathOf.find(*key);
+            if (path != pathOf.end())
+                readPath(path->second.first, entry);
+            positions.push_back(path != pathOf.end() ? path->second.second : pathItems.size());
             SHARDSCOPE_CHECK(describeEntry(described[i + 1], entry));
             out.push_back(std::move(entry));
         }
-        return out;
+        return inOrder(std::move(out), positions);
     }
 
 private:
+    static std::vector<DcpEntry> inOrder(std::vector<DcpEntry> entries, const std::vector<size_t>& positions)
+    {
+        std::vector<size_t> order(entries.size());
+        std::iota(order.begin(), order.end(), size_t{0});
+        std::ranges::stable_sort(order, {}, [&](size_t i) { return positions[i]; });
+        std::vector<DcpEntry> out;
+        for (const size_t i : order)
+            out.push_back(std::move(entries[i]));
+        return out;
+    }
+
     [[nodiscard]] tl::unexpected<Error> bad(const std::string& what) const
     {
         return fail(ErrorCode::Damaged, "the metadata of the checkpoint are invalid: " + what, m_path);

@@ -5,12 +5,16 @@
 #include "core/plan/export/export.h"
 #include "core/plan/model/literal_archive.h"
 #include "core/torchfile/formats/dcp_metadata.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/torch_archive_builder.h"
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <functional>
 #include <map>
 
 namespace shardscope::test {
@@ -29,10 +33,12 @@ class DcpFolder
 {
 public:
     /// `elements` bytes of a float32 tensor of this shape, in runs of `rows` rows, on one rank after another.
-    void add(const std::string& key, const Shape& shape, const std::string& elements, uint64_t rows)
+    void add(const std::string& key, const Shape& shape, const std::string& elements, uint64_t rows,
+        const std::vector<DcpStep>& path = {})
     {
         DcpEntry entry;
         entry.key = key;
+        entry.path = path;
         entry.isTensor = true;
         entry.dtype = DType::Float32;
         entry.shape = shape;
@@ -65,6 +71,41 @@ public:
                 {boxes[rank].offsets, boxes[rank].sizes, put(rank, archiveOf(boxes[rank].sizes, held))});
         }
         m_entries.push_back(std::move(entry));
+    }
+    /// A tensor whose elements are stored with these strides.
+    void addStrided(const std::string& key, const Shape& shape, const std::vector<uint64_t>& strides,
+        const std::string& storage)
+    {
+        PickleBuilder builder;
+        const auto counts = [&](const std::vector<uint64_t>& values) {
+            std::vector<NodeId> out;
+            for (const uint64_t value : values)
+                out.push_back(builder.integer(static_cast<int64_t>(value)));
+            return builder.tuple(out);
+        };
+        const std::array id{builder.string("storage"), builder.global("torch", "FloatStorage"),
+            builder.string("0"), builder.string("cpu"),
+            builder.integer(static_cast<int64_t>(storage.size() / 4))};
+        const std::array arguments{builder.persistentId(builder.tuple(id)), builder.integer(0), counts(shape),
+            counts(strides), builder.boolean(false),
+            builder.reduce(builder.global("collections", "OrderedDict"), builder.tuple({}))};
+        const NodeId root
+            = builder.reduce(builder.global("torch._utils", "_rebuild_tensor_v2"), builder.tuple(arguments));
+        DcpEntry entry{key, {}, true, DType::Float32, shape, {}, {}};
+        entry.chunks.push_back({Shape(shape.size(), 0), shape,
+            put(0, buildTorchArchive(*emitPickle(builder.finish(root)), {storage}))});
+        m_entries.push_back(std::move(entry));
+    }
+    /// An object, as torch.save writes it.
+    void addObject(const std::string& key, const std::vector<DcpStep>& path,
+        const std::function<NodeId(PickleBuilder&)>& make)
+    {
+        ArchiveComposer composer;
+        const NodeId root = make(composer.builder());
+        auto archive = composer.finish(root, "archive", recordsOfToday());
+        REQUIRE(archive.has_value());
+        m_entries.push_back(
+            {key, path, false, DType::Unknown, {}, {}, put(0, *literalArchiveBytes(*archive))});
     }
     std::vector<DcpEntry>& entries() { return m_entries; }
     io::Path write()
