@@ -7,6 +7,7 @@
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/units/module_reader.h"
+#include "core/torchfile/pickle/foreign_tensors.h"
 
 #include <algorithm>
 
@@ -117,10 +118,23 @@ void refuseByModelFile(const Reading& reading)
         refuseByFusedExperts(reading);
 }
 
+/// Its tensors are sound, but need the library of an accelerator.
+void refuseByTensors(const Reading& reading)
+{
+    for (const FileId file : {reading.out.templateModel, reading.out.templateOptim}) {
+        const TorchFile* content = reading.content(file);
+        const auto library = content != nullptr ? foreignTensors(content->pickle()) : std::nullopt;
+        if (library)
+            return reading.refuse(
+                "its tensors were saved by " + *library + ", in a form that this build does not read");
+    }
+}
+
 } // namespace
 
 void refuseUnsupported(const Reading& reading)
 {
+    refuseByTensors(reading);
     refuseByFiles(reading);
     refuseByModelFile(reading);
 }

@@ -32,9 +32,9 @@ constexpr std::array<string_view, 22> kDangerousNames{"functools.reduce", "opera
 constexpr std::array<string_view, 16> kKnownBuiltins{"set", "frozenset", "bytes", "bytearray", "complex",
     "slice", "range", "xrange", "list", "dict", "tuple", "int", "float", "str", "object", "Ellipsis"};
 
-constexpr std::array<string_view, 6> kKnownModules{"deepspeed.runtime.fp16.loss_scaler",
+constexpr std::array<string_view, 7> kKnownModules{"deepspeed.runtime.fp16.loss_scaler",
     "deepspeed.runtime.zero.config", "deepspeed.utils.tensor_fragment", "torch._utils", "torch._tensor",
-    "torch.storage"};
+    "torch.storage", "torch_npu.utils.storage"};
 
 constexpr std::array<string_view, 14> kKnownNames{"collections.OrderedDict", "collections.defaultdict",
     "collections.Counter", "_codecs.encode", "numpy.core.multiarray._reconstruct",

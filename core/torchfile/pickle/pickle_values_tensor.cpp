@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/checked.h"
+#include "core/base/text.h"
+#include "core/torchfile/pickle/foreign_tensors.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <fmt/format.h>
@@ -13,7 +15,7 @@ namespace {
 constexpr size_t kMaxDimensions = 64;
 constexpr int kMaxWrappers = 8; ///< torch nests two at most: a type around a Parameter around a tensor
 
-enum class Rebuild { None, V2, V3, Parameter, FromType };
+enum class Rebuild { None, V2, V3, Parameter, FromType, OnDevice };
 
 Rebuild rebuildOf(const PickleGraph& graph, NodeId callable)
 {
@@ -21,6 +23,9 @@ Rebuild rebuildOf(const PickleGraph& graph, NodeId callable)
     const std::string_view name = graph.globalName(callable);
     if (module == "torch._tensor")
         return name == "_rebuild_from_type_v2" ? Rebuild::FromType : Rebuild::None;
+    // torch_npu/utils/storage.py, _reduce_ex: a copy on the CPU, and after it the layout on the NPU
+    if (module == "torch_npu.utils.storage" && name == "_rebuild_npu_tensor")
+        return Rebuild::V2;
     if (module != "torch._utils")
         return Rebuild::None;
     if (name == "_rebuild_tensor_v2")
@@ -29,6 +34,8 @@ Rebuild rebuildOf(const PickleGraph& graph, NodeId callable)
         return Rebuild::V3;
     if (name == "_rebuild_parameter" || name == "_rebuild_parameter_with_state")
         return Rebuild::Parameter;
+    if (name == "_rebuild_device_tensor_from_cpu_tensor")
+        return Rebuild::OnDevice;
     return Rebuild::None;
 }
 
@@ -65,6 +72,13 @@ void readState(const PickleGraph& graph, NodeId state, TensorView& view)
         view.attributes = state;
 }
 
+DType dtypeOf(const PickleGraph& graph, NodeId node)
+{
+    if (graph.kind(node) != NodeKind::Global || graph.globalModule(node) != "torch")
+        return DType::Unknown;
+    return dtypeFromName(graph.globalName(node)).value_or(DType::Unknown);
+}
+
 /// The innermost _rebuild_tensor_v2 or _v3 call; fills what the wrappers around it say.
 std::optional<Call> unwrap(const PickleGraph& graph, NodeId node, TensorView& view)
 {
@@ -90,6 +104,15 @@ std::optional<Call> unwrap(const PickleGraph& graph, NodeId node, TensorView& vi
             parameter = true;
             if (arguments.size() == 4) // _rebuild_parameter_with_state
                 readState(graph, arguments[3], view);
+            call = {graph.callable(arguments[0]), graph.arguments(arguments[0])};
+            break;
+        case Rebuild::OnDevice: // (tensor, dtype, device, requires_grad)
+            if (arguments.size() < 4 || graph.kind(arguments[0]) != NodeKind::Reduce)
+                return std::nullopt;
+            if (!parameter)
+                view.requiresGrad = graph.boolean(arguments[3]);
+            parameter = true;
+            view.dtype = dtypeOf(graph, arguments[1]);
             call = {graph.callable(arguments[0]), graph.arguments(arguments[0])};
             break;
         case Rebuild::FromType:
@@ -161,6 +184,37 @@ std::optional<StorageView> asStorage(const PickleGraph& graph, NodeId node)
     return StorageView{node, *key, *location, *dtype, static_cast<uint64_t>(*elements)};
 }
 
+bool isForeignTensor(const PickleGraph& graph, NodeId node)
+{
+    if (graph.kind(node) != NodeKind::Reduce || graph.kind(graph.callable(node)) != NodeKind::Global)
+        return false;
+    const std::string_view module = graph.globalModule(graph.callable(node));
+    const std::string_view name = graph.globalName(graph.callable(node));
+    if (module == "torch._utils")
+        return name == "_rebuild_xla_tensor" || name == "_rebuild_device_tensor_from_numpy";
+    const bool ofTorch = module == "torch" || module.starts_with("torch.");
+    return !ofTorch && name.starts_with("_rebuild") && name.find("tensor") != std::string_view::npos
+        && rebuildOf(graph, graph.callable(node)) == Rebuild::None;
+}
+
+std::string tensorLibrary(const PickleGraph& graph, NodeId node)
+{
+    const std::string_view module = graph.globalModule(graph.callable(node));
+    if (module == "torch._utils")
+        return "XLA or another accelerator as a NumPy array (`"
+            + std::string(graph.globalName(graph.callable(node))) + "`)";
+    return "`" + toValidUtf8(std::string(module.substr(0, module.find('.')))) + "`";
+}
+
+std::optional<std::string> foreignTensors(const PickleGraph& graph)
+{
+    for (uint32_t i = 0; i < graph.nodeCount(); ++i) {
+        if (isForeignTensor(graph, NodeId{i}))
+            return tensorLibrary(graph, NodeId{i});
+    }
+    return std::nullopt;
+}
+
 bool looksLikeTensor(const PickleGraph& graph, NodeId node)
 {
     if (graph.kind(node) != NodeKind::Reduce)
@@ -177,8 +231,13 @@ Result<TensorView> asTensor(const PickleGraph& graph, NodeId node)
     TensorView view;
     view.node = node;
     const auto call = unwrap(graph, node, view);
+    if (!call && isForeignTensor(graph, node))
+        return fail(ErrorCode::Unsupported,
+            "a tensor was saved by " + tensorLibrary(graph, node)
+                + ", in a form that this build does not read");
     if (!call)
         return forward(invalid("it is not one of torch's rebuild forms"));
+    const DType onDevice = view.dtype;
     const auto arguments = graph.items(call->arguments);
     const auto storage = asStorage(graph, arguments[0]);
     if (!storage)
@@ -192,8 +251,10 @@ Result<TensorView> asTensor(const PickleGraph& graph, NodeId node)
     if (rebuildOf(graph, call->callable) == Rebuild::V3) {
         if (arguments.size() < 7 || graph.globalModule(arguments[6]) != "torch")
             return forward(invalid("its dtype is missing"));
-        view.dtype = dtypeFromName(graph.globalName(arguments[6])).value_or(DType::Unknown);
+        view.dtype = dtypeOf(graph, arguments[6]);
     }
+    if (onDevice != DType::Unknown && onDevice != view.dtype)
+        return fail(ErrorCode::Unsupported, "a tensor is stored in another type than it has on its device");
     const auto offset = asInteger(graph, arguments[1]);
     if (!offset || *offset < 0)
         return forward(invalid("its storage offset is not a count"));
