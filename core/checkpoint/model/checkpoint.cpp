@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/model/checkpoint.h"
 
+#include "core/checkpoint/model/wrapped_names.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,7 +114,9 @@ const WholeTensor* Checkpoint::wholeOf(ParamId param) const
 
 std::optional<ParamId> Checkpoint::findParam(std::string_view name) const
 {
-    const auto found = paramByName.find(name);
+    auto found = paramByName.find(name);
+    if (found == paramByName.end()) // of a run with other wrappers around the same model
+        found = paramByName.find(withoutWrappers(name));
     return found == paramByName.end() ? std::nullopt : std::optional(found->second);
 }
 

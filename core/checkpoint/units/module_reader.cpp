@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/wrapped_names.h"
 #include "core/checkpoint/units/whole_tensors.h"
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 namespace shardscope {
 
 namespace {
+
+constexpr std::string_view kExtraState = "_extra_state";
 
 /// Reads one tensor of `module` and the names that belong to it.
 class ModuleReader
@@ -30,6 +33,7 @@ public:
         readBufferNames();
         readFrozenShapes();
         readSharedNames();
+        collectRecordedNames();
         const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "module"));
         if (weightsAreWhole) {
             m_byExtent.reserve(items.size() / 2);
@@ -59,15 +63,10 @@ private:
         }
     }
 
-    /// Before 0.4.2, and with experts before 0.19.3, no file names buffers. ZeRO-3 then has placeholders of
-    /// one element for all other tensors.
-    [[nodiscard]] bool looksLikeBuffer(
-        const std::string& name, const TensorView& tensor, bool weightsAreWhole) const
+    /// Before 0.4.2, and with experts before 0.19.3, no file names buffers.
+    [[nodiscard]] bool looksLikeBuffer(const std::string& name, const TensorView& tensor) const
     {
-        if (m_reading.out.findParam(name) || m_frozen.contains(name))
-            return false;
-        return !isFloatingPoint(tensor.dtype)
-            || (!weightsAreWhole && tensor.sizes != Shape{0} && tensor.sizes != Shape{1});
+        return !m_reading.out.findParam(name) && !m_frozen.contains(name) && !isFloatingPoint(tensor.dtype);
     }
 
     void readFrozenShapes()
@@ -93,7 +92,68 @@ private:
         }
     }
 
-    void readEntry(const std::string& name, NodeId node, bool weightsAreWhole)
+    /// Names that the module may list in another form.
+    void collectRecordedNames()
+    {
+        const auto add = [&](const std::string& name) {
+            for (const std::string& listed : {withoutWrappers(name), withoutAdapterName(name)}) {
+                if (listed == name)
+                    continue;
+                const auto [known, isNew] = m_recorded.emplace(listed, name);
+                if (!isNew && known->second != name)
+                    known->second.clear(); // two adapters: it could be either
+            }
+        };
+        for (const Parameter& param : m_reading.out.params)
+            add(param.name);
+        for (const auto& [name, shape] : m_frozen)
+            add(name);
+        for (const auto& [alias, owner] : m_shared)
+            add(alias);
+        for (const std::string& name : m_buffers)
+            add(name);
+    }
+
+    [[nodiscard]] bool isRecorded(const std::string& name) const
+    {
+        return m_reading.out.paramByName.contains(name) || m_frozen.contains(name) || m_shared.contains(name)
+            || m_buffers.contains(name);
+    }
+
+    /// The name under which shapes, ties and buffers are recorded: modules that wrap others, and PEFT, change
+    /// names in state dicts.
+    [[nodiscard]] std::string recordedName(const std::string& listed) const
+    {
+        if (isRecorded(listed))
+            return listed;
+        std::string plain = withoutWrappers(listed);
+        if (const auto known = m_recorded.find(plain); known != m_recorded.end() && !known->second.empty())
+            return known->second;
+        return isRecorded(plain) ? plain : listed;
+    }
+
+    /// Whether it is carried like a buffer although no list of buffers names it: the extra state of a module
+    /// (torch/nn/modules/module.py, get_extra_state), and in ZeRO-3 every tensor that is not a placeholder:
+    /// the data of quantised weights.
+    [[nodiscard]] bool isCarried(
+        const std::string& name, const TensorView& tensor, bool weightsAreWhole) const
+    {
+        if (isRecorded(name))
+            return false;
+        const bool extra = name == kExtraState || name.ends_with("." + std::string(kExtraState));
+        return extra || (!weightsAreWhole && tensor.sizes != Shape{0} && tensor.sizes != Shape{1});
+    }
+
+    void readEntry(const std::string& listed, NodeId node, bool weightsAreWhole)
+    {
+        const std::string name = recordedName(listed);
+        readTensor(name, listed, node, weightsAreWhole);
+        const auto param = m_reading.out.paramByName.find(name);
+        if (name != listed && param != m_reading.out.paramByName.end())
+            m_reading.out.paramByName.emplace(listed, param->second);
+    }
+
+    void readTensor(const std::string& name, const std::string& listed, NodeId node, bool weightsAreWhole)
     {
         if (!looksLikeTensor(m_graph, node))
             return; // extra state of a module: kept in the file, not a parameter
@@ -104,8 +164,8 @@ private:
                 {describe(tensor.error())});
             return;
         }
-        const bool isBuffer
-            = m_namesBuffers ? m_buffers.contains(name) : looksLikeBuffer(name, *tensor, weightsAreWhole);
+        const bool isBuffer = m_buffers.contains(name) || isCarried(name, *tensor, weightsAreWhole)
+            || (!m_namesBuffers && looksLikeBuffer(name, *tensor));
         const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
         // Tensors without elements share an address (0), so the file records them as tied.
         const bool isEmpty = real && tensor->elements() == 0;
@@ -132,8 +192,8 @@ private:
             Shape shape = tensor->sizes;
             if (const auto frozen = m_frozen.find(name); frozen != m_frozen.end())
                 shape = frozen->second;
-            known = addParameter(
-                m_reading, name, std::move(shape), isBuffer ? ParamRole::Buffer : ParamRole::Frozen);
+            known = addParameter(m_reading, isBuffer ? listed : name, std::move(shape),
+                isBuffer ? ParamRole::Buffer : ParamRole::Frozen);
         }
         const Parameter& param = m_reading.out.params[index(*known)];
         if (real || isBuffer)
@@ -228,6 +288,7 @@ private:
     std::unordered_set<std::string> m_buffers;
     std::map<std::string, Shape> m_frozen;
     std::map<std::string, std::string> m_shared;
+    std::unordered_map<std::string, std::string> m_recorded; ///< by the name in a state dict; empty: several
     std::unordered_multimap<uint64_t, Extent> m_byExtent; ///< by hashOf()
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/run_digester.h"
 
+#include "core/checkpoint/model/wrapped_names.h"
+
 #include <algorithm>
 
 namespace shardscope {
@@ -53,7 +55,7 @@ void RunDigester::beginRun(const TensorRun& run)
         return;
     const auto& [files, checkpoint, table, wholeRuns, copies, options, backend, job] = m_context;
     const auto keyOf = [&](const TensorTable::Entry& entry) {
-        return digestKey(checkpoint.params[index(entry.param)].name, entry.state, options.version);
+        return digestKey(stateDictName(checkpoint, entry.param), entry.state, options.version);
     };
     const TensorTable::Entry entry = table.entry(run.tensor);
     m_keyed = run.tensor;

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/wrapped_names.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -117,7 +118,7 @@ Status ModelParts::addGrafted(NodeId module, ModuleContent content)
         const Parameter& param = m_source.params[i];
         const FlatUnit* unit = m_source.unitOf(ParamId{i});
         if (unit == nullptr || unit->kind != UnitKind::Frozen || isStored(unit->states.front())
-            || lookup(m_graph, old, param.name) != kNoNode)
+            || lookup(m_graph, old, stateDictName(m_source, ParamId{i})) != kNoNode)
             continue;
         const DType dtype = unit->states.front().dtype;
         NodeId value = kNoNode;

@@ -6,6 +6,7 @@
 #include "core/checkpoint/dcp/dcp_native.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/optimizer_order.h"
+#include "core/checkpoint/model/wrapped_names.h"
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/model/model_types.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -191,10 +192,11 @@ public:
         if (const auto types = moduleTypes(m_source); !types.empty())
             builder.setItem(form, builder.string("module"), module(builder, types));
         const NodeId tied = builder.dict();
-        for (const Parameter& param : m_source.params) {
-            if (param.sharedWith != kNoParam)
-                builder.setItem(tied, builder.string(param.name),
-                    builder.string(m_source.params[index(param.sharedWith)].name));
+        for (uint32_t i = 0; i < m_source.params.size(); ++i) {
+            const ParamId owner = m_source.params[i].sharedWith;
+            if (owner != kNoParam)
+                builder.setItem(tied, builder.string(stateDictName(m_source, ParamId{i})),
+                    builder.string(stateDictName(m_source, owner)));
         }
         builder.setItem(form, builder.string("tied"), tied);
         return finish(composer, form, {{"deepspeed", std::string(kDcpNativeForm)}}, false);
@@ -210,14 +212,13 @@ private:
         std::map<DType, NodeId> known;
         const NodeId out = builder.dict();
         for (const ParamId param : modelOrder(m_source)) {
-            const std::string& name = m_source.params[index(param)].name;
-            const auto found = types.find(name);
+            const auto found = types.find(m_source.params[index(param)].name);
             if (found == types.end())
                 continue;
             const auto [type, isNew] = known.try_emplace(found->second, kNoNode);
             if (isNew)
                 type->second = builder.global("torch", dtypeName(found->second));
-            builder.setItem(out, builder.string(name), type->second);
+            builder.setItem(out, builder.string(stateDictName(m_source, param)), type->second);
         }
         return out;
     }

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/wrapped_names.h"
 #include "core/layout/fragments.h"
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/compose/segment_cursors.h"
@@ -97,14 +98,16 @@ public:
     /// A model's state dict has tied parameters under all their names. One file is used for all of them.
     Status addAliases()
     {
-        for (const Parameter& param : m_context->source->params) {
+        for (uint32_t i = 0; i < m_context->source->params.size(); ++i) {
+            const Parameter& param = m_context->source->params[i];
             const auto owner
                 = param.sharedWith == kNoParam ? m_weights.end() : m_weights.find(param.sharedWith);
             if (owner == m_weights.end())
                 continue;
             const ExportTensor& tensor = m_context->tensors[owner->second];
-            SHARDSCOPE_CHECK(note(tensorEntry(pathOf(param.name, std::string(kWeight)), tensor.dtype,
-                tensor.shape, m_places[owner->second])));
+            SHARDSCOPE_CHECK(
+                note(tensorEntry(pathOf(stateDictName(*m_context->source, ParamId{i}), std::string(kWeight)),
+                    tensor.dtype, tensor.shape, m_places[owner->second])));
         }
         return {};
     }

@@ -4,6 +4,7 @@
 #include "core/base/glob.h"
 #include "core/base/nearest_word.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/wrapped_names.h"
 #include "core/plan/model/model_types.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<
     for (const ParamId id : modelOrder(source)) {
         bool fits = patterns.empty();
         for (size_t i = 0; i < patterns.size(); ++i) {
-            if (fitsGlob(patterns[i], source.params[index(id)].name))
+            if (fitsGlob(patterns[i], source.params[index(id)].name)
+                || fitsGlob(patterns[i], stateDictName(source, id)))
                 fits = used[i] = true;
         }
         if (fits)
@@ -78,7 +80,7 @@ Result<std::vector<ExportName>> exportNames(const Checkpoint& source, const Expo
     std::vector<bool> used(options.renames.size(), false);
     bool stripped = options.stripPrefix.empty();
     for (const ParamId id : params) {
-        ExportName entry{id, source.params[index(id)].name};
+        ExportName entry{id, stateDictName(source, id)};
         if (!options.stripPrefix.empty() && entry.name.starts_with(options.stripPrefix)) {
             entry.name.erase(0, options.stripPrefix.size());
             stripped = true;

@@ -30,8 +30,9 @@ std::map<std::string_view, DType> moduleTypes(const Checkpoint& source)
 {
     std::map<std::string_view, DType> out;
     forEachOfModule(source, [&](std::string_view name, NodeId value) {
+        const auto param = source.findParam(name);
         if (const auto tensor = asTensor(source.file(source.templateModel).content->pickle(), value))
-            out.emplace(name, tensor->dtype);
+            out.emplace(param ? std::string_view(source.params[index(*param)].name) : name, tensor->dtype);
     });
     return out;
 }
