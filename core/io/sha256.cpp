@@ -52,4 +52,11 @@ std::string Sha256::hexOf(std::span<const uint8_t> bytes)
     return out;
 }
 
+std::string sha256Of(std::string_view text)
+{
+    Sha256 sha;
+    sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    return sha.finishHex();
+}
+
 } // namespace shardscope::io

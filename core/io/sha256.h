@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace shardscope::io {
 
@@ -29,5 +30,8 @@ private:
     struct Impl;
     std::unique_ptr<Impl> m_impl;
 };
+
+/// Of a whole text, in hex.
+std::string sha256Of(std::string_view text);
 
 } // namespace shardscope::io

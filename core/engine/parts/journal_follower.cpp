@@ -7,11 +7,13 @@
 
 namespace shardscope {
 
-JournalFollower::JournalFollower(io::FileSystem& files, io::Path journal, std::vector<FilePiece> expected)
+JournalFollower::JournalFollower(
+    io::FileSystem& files, io::Path journal, uint64_t offset, std::vector<FilePiece> expected)
     : m_files(files)
     , m_journal(std::move(journal))
     , m_expected(std::move(expected))
     , m_bytes(bytesOf(m_expected))
+    , m_offset(offset)
 {
 }
 

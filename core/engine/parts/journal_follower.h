@@ -14,9 +14,10 @@ namespace shardscope {
 class JournalFollower
 {
 public:
-    /// `expected`: the pieces that the other process writes now. The journal may have older ones, and need
-    /// not exist yet.
-    JournalFollower(io::FileSystem& files, io::Path journal, std::vector<FilePiece> expected);
+    /// `expected`: the pieces that the other process writes now. The journal need not exist yet; up to
+    /// `offset` it is of earlier runs, which may have written the same pieces.
+    JournalFollower(
+        io::FileSystem& files, io::Path journal, uint64_t offset, std::vector<FilePiece> expected);
 
     /// The expected pieces that were recorded since the last call. None if the journal cannot be read:
     /// whatever was not returned in the end has to be learned in another way.
@@ -31,7 +32,7 @@ private:
     io::Path m_journal;
     std::vector<FilePiece> m_expected; ///< and not yet returned
     uint64_t m_bytes = 0;
-    uint64_t m_offset = 0;
+    uint64_t m_offset;
 };
 
 } // namespace shardscope

@@ -109,7 +109,7 @@ Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const Pie
     if (!late.empty()) {
         SHARDSCOPE_CHECK(writeLate(task, late));
         for (const ByteRange& chunk : readsBack ? read : std::vector<ByteRange>()) {
-            SHARDSCOPE_TRY(const auto again, readChunk(task, chunk, {}, buffers));
+            SHARDSCOPE_TRY(const auto again, readChunk(task, chunk, nullptr, buffers));
             if (again != out.chunks[chunk.begin / io::kDigestChunkBytes])
                 return fail(ErrorCode::VerifyFailed,
                     "the file was read back with other bytes than were written", task.place.string(),
@@ -125,6 +125,8 @@ Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const Pie
     }
     if (unfinished)
         SHARDSCOPE_CHECK(m_files.rename(task.place, place));
+    SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(place));
+    out.left = info.identity;
     return out;
 }
 
@@ -169,16 +171,16 @@ Result<std::vector<io::Xxh3Digest>> PartCombiner::chunkDigests(const FileToCombi
             out.push_back(file.digests[first].digest);
             continue;
         }
-        SHARDSCOPE_TRY(out.emplace_back(), readChunk(file, chunk, late, buffers));
+        SHARDSCOPE_TRY(out.emplace_back(), readChunk(file, chunk, &late, buffers));
         read.push_back(chunk);
     }
     return out;
 }
 
-/// The digest of a chunk once the late bytes are in it. With late bytes, checks that the chunk is as it was
-/// recorded before.
+/// The digest of a chunk once the late bytes are in it. Checks that the chunk is as it was recorded before;
+/// not without `late`, when they are in the file already.
 Result<io::Xxh3Digest> PartCombiner::readChunk(
-    const FileToCombine& file, ByteRange chunk, const std::vector<LateBytes>& late, ChunkBuffers& buffers)
+    const FileToCombine& file, ByteRange chunk, const std::vector<LateBytes>* late, ChunkBuffers& buffers)
 {
     SHARDSCOPE_TRY(const auto opened, m_files.openRead(file.place));
     if (opened->size() != file.bytes)
@@ -191,7 +193,7 @@ Result<io::Xxh3Digest> PartCombiner::readChunk(
         SHARDSCOPE_CHECK(m_job.poll());
         const std::span<uint8_t> room(buffers.at(0), std::min<uint64_t>(buffers.bytes(), chunk.end - at));
         SHARDSCOPE_CHECK(opened->readFromDevice(at, room));
-        if (!late.empty())
+        if (late != nullptr)
             clearRanges(file.late, at, room);
         for (size_t done = 0; done < room.size();) {
             const size_t part = std::min<uint64_t>(room.size() - done, entry->range.end - (at + done));
@@ -199,13 +201,13 @@ Result<io::Xxh3Digest> PartCombiner::readChunk(
             done += part;
             if (at + done < entry->range.end)
                 break;
-            if (!late.empty() && recorded.digest() != entry->digest)
+            if (late != nullptr && recorded.digest() != entry->digest)
                 return fail(ErrorCode::VerifyFailed, "a part of the file is not what was written to it",
-                    file.place.string(), "discard the job with --restart");
+                    file.place.string(), "another program changed it; no output was published");
             recorded.reset();
             ++entry;
         }
-        for (const LateBytes& bytes : late) {
+        for (const LateBytes& bytes : late != nullptr ? *late : std::vector<LateBytes>()) {
             const uint64_t begin = std::max(bytes.begin, at);
             const uint64_t end = std::min(bytes.begin + bytes.bytes.size(), at + room.size());
             if (begin < end)

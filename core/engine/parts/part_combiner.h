@@ -49,7 +49,7 @@ private:
     Result<std::vector<io::Xxh3Digest>> chunkDigests(const FileToCombine& file,
         const std::vector<LateBytes>& late, ChunkBuffers& buffers, std::vector<ByteRange>& read);
     Result<io::Xxh3Digest> readChunk(const FileToCombine& file, ByteRange chunk,
-        const std::vector<LateBytes>& late, ChunkBuffers& buffers);
+        const std::vector<LateBytes>* late, ChunkBuffers& buffers);
     Status writeLate(const FileToCombine& file, const std::vector<LateBytes>& late);
     Status addElements(std::span<const PieceRecord> pieces);
     Status addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/parts/part_writer.h"
 
+#include "core/engine/parts/file_runs.h"
 #include "core/engine/parts/piece_check.h"
 #include "core/engine/parts/piece_journal.h"
 #include "core/engine/parts/piece_read_back.h"
@@ -59,6 +60,8 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
     m_pieces = pieces;
     m_known = known;
     m_open.clear();
+    m_before.clear();
+    m_run = newRun();
     m_job.beginPhase("writing", bytesOf(pieces) * (readsBack.own ? 2 : 1) + readsBack.otherBytes);
     Halt halt(m_job);
     const MemoryPlan& memory = m_resources.memory;
@@ -89,8 +92,39 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
                   reader->add(std::move(each));
               return {};
           });
-    SHARDSCOPE_CHECK(reader ? reader->endAfter(std::move(written)) : std::move(written));
+    if (reader)
+        written = reader->endAfter(std::move(written));
+    // After another failure the next run reads these files.
+    if (written || written.error().code == ErrorCode::Cancelled) {
+        const Status recorded = recordLeft(events);
+        if (written)
+            SHARDSCOPE_CHECK(recorded);
+    }
+    SHARDSCOPE_CHECK(written);
     return m_sources.checkUnchanged();
+}
+
+Status PartWriter::recordLeft(const PartEvents& events)
+{
+    int64_t changedNs = 0;
+    std::vector<io::Path> places;
+    for (const auto& [file, before] : m_before)
+        places.push_back(unfinishedName(m_resources.placeOf(m_plan.files()[file].path)));
+    for (const auto& info : m_files.statAll(places)) {
+        if (info)
+            changedNs = std::max(changedNs, info->identity.changedNs);
+    }
+    if (places.empty() || !waitForLaterTime(changedNs))
+        return {};
+    std::vector<FileRun> runs;
+    const auto infos = m_files.statAll(places);
+    auto info = infos.begin();
+    for (const auto& [file, before] : m_before) {
+        if (*info)
+            runs.push_back({file, m_run, before, withoutDevice((*info)->identity)});
+        ++info;
+    }
+    return events.left(runs);
 }
 
 Status PartWriter::check(std::span<const PieceRecord> pieces, const PartEvents& events)
@@ -101,7 +135,10 @@ Status PartWriter::check(std::span<const PieceRecord> pieces, const PartEvents& 
     m_job.beginPhase("verifying", bytes);
     Halt halt(m_job);
     return runWorkers(pieces.size(), m_buffers.size(), halt, [&](size_t worker, size_t item) -> Status {
-        SHARDSCOPE_CHECK(checkPiece(pieces[item], m_buffers[worker], halt));
+        const Status checked = checkPiece(pieces[item], m_buffers[worker], halt);
+        if (!checked && checked.error().code == ErrorCode::VerifyFailed)
+            return {};
+        SHARDSCOPE_CHECK(checked);
         const std::lock_guard lock(m_eventMutex);
         return events.checked(pieces[item].piece);
     });
@@ -137,6 +174,11 @@ Result<std::shared_ptr<PartWriter::OpenFile>> PartWriter::openFile(uint32_t file
             parts->addLate(range);
     }
     const io::Path place = unfinishedName(m_resources.placeOf(out->recipe.path));
+    SHARDSCOPE_TRY(const io::FileIdentity before, identityAt(m_files, place));
+    {
+        const std::lock_guard all(m_mutex);
+        m_before[file] = before;
+    }
     SHARDSCOPE_TRY(const auto opened, m_files.openShared(place, out->recipe.mode));
     SHARDSCOPE_CHECK(opened->allocate(m_plan.files()[file].bytes));
     SHARDSCOPE_CHECK(opened->close());
@@ -197,7 +239,7 @@ Result<PieceRecord> PartWriter::writePiece(
     }
     SHARDSCOPE_CHECK(output->close());
     return PieceRecord{piece, digests.finish(), std::move(walked.late), std::move(walked.parts),
-        elements.take(), sources.takeParts(), sources.takeTouched()};
+        elements.take(), sources.takeParts(), sources.takeTouched(), m_run};
 }
 
 Status PartWriter::checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt)

@@ -33,6 +33,7 @@ io::Path unfinishedName(io::Path place);
 struct PartEvents {
     std::function<Status(const PieceRecord&)> written; ///< the piece is on the disk
     std::function<Status(const FilePiece&)> checked; ///< it was read back
+    std::function<Status(std::span<const FileRun>)> left; ///< work on these files has ended
 };
 
 /// What is read back while pieces are written.
@@ -57,7 +58,7 @@ public:
     Status write(std::span<const FilePiece> pieces, std::span<const PieceRecord> known,
         const ReadsBack& readsBack, const PartEvents& events);
     /// Reads pieces back from the device, written by this process or another one, and compares their digests
-    /// and checksums. VerifyFailed.
+    /// and checksums. Those that differ are not reported as checked.
     Status check(std::span<const PieceRecord> pieces, const PartEvents& events);
 
     /// Whether everything was read back by direct I/O.
@@ -71,6 +72,7 @@ private:
     Result<PieceRecord> writePiece(
         const FilePiece& piece, OpenFile& file, ChunkBuffers& buffers, const Halt& halt);
     Status checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt);
+    Status recordLeft(const PartEvents& events);
 
     io::FileSystem& m_files;
     const WritePlan& m_plan;
@@ -84,6 +86,8 @@ private:
     std::mutex m_mutex;
     std::mutex m_eventMutex;
     std::map<uint32_t, std::shared_ptr<OpenFile>> m_open;
+    uint64_t m_run = 0; ///< of the write() that runs
+    std::map<uint32_t, io::FileIdentity> m_before; ///< its files, as FileRun::before
     std::atomic<bool> m_readDirectly = true;
 };
 

@@ -57,6 +57,16 @@ struct PieceRecord {
     std::vector<ElementsSum> elements; ///< in the order of their bytes
     std::vector<SourcePart> sources;
     std::vector<std::pair<uint32_t, uint32_t>> touched; ///< source and record: has to be summed whole
+    uint64_t run = 0; ///< FileRun::run of the process that wrote it
+};
+
+/// An output file before and after one process wrote pieces of it. Without the device, whose number differs
+/// between machines.
+struct FileRun {
+    uint32_t file = 0; ///< index into WritePlan::files()
+    uint64_t run = 0; ///< a random number for each process and start
+    io::FileIdentity before; ///< inode 0: the file was absent
+    io::FileIdentity after; ///< once all its pieces were written and, if that was asked for, read back
 };
 
 } // namespace shardscope

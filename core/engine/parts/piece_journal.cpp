@@ -126,6 +126,17 @@ PieceRecord readRecord(Numbers& numbers)
         const uint32_t source = numbers.next32();
         return std::pair(source, numbers.next32());
     });
+    out.run = numbers.next();
+    return out;
+}
+
+io::FileIdentity readIdentity(Numbers& numbers)
+{
+    io::FileIdentity out;
+    out.inode = numbers.next();
+    out.bytes = numbers.next();
+    out.modifiedNs = static_cast<int64_t>(numbers.next());
+    out.changedNs = static_cast<int64_t>(numbers.next());
     return out;
 }
 
@@ -157,6 +168,7 @@ std::string journalLine(const PieceRecord& record)
     words.add(record.touched.size());
     for (const auto& [source, touched] : record.touched)
         words.add(source).add(touched);
+    words.add(record.run);
     return guarded(words.text());
 }
 
@@ -164,6 +176,18 @@ std::string journalLine(const FilePiece& checked)
 {
     Words words("checked");
     words.add(checked.file).add(checked.range);
+    return guarded(words.text());
+}
+
+std::string journalLine(const FileRun& run)
+{
+    Words words("left");
+    words.add(run.file).add(run.run);
+    for (const io::FileIdentity& identity : {run.before, run.after})
+        words.add(identity.inode)
+            .add(identity.bytes)
+            .add(static_cast<uint64_t>(identity.modifiedNs))
+            .add(static_cast<uint64_t>(identity.changedNs));
     return guarded(words.text());
 }
 
@@ -183,6 +207,12 @@ void parsePieceJournal(std::string_view text, PieceJournal& journal)
             const FilePiece piece = readPiece(numbers);
             if (numbers.isGood())
                 journal.checked.push_back(piece);
+        } else if (kind == "left") {
+            FileRun run{numbers.next32(), numbers.next(), {}, {}};
+            run.before = readIdentity(numbers);
+            run.after = readIdentity(numbers);
+            if (numbers.isGood())
+                journal.runs.push_back(run);
         }
     }
 }

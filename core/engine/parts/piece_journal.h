@@ -10,21 +10,25 @@
 
 namespace shardscope {
 
-/// The journal of one part: a line for each piece that is on the disk, and one for each that was read back.
-/// Incomplete lines are ignored. Numbers are decimal, each list begins with its length:
+/// The journal of one part: a line for each piece that is on the disk, one for each that was read back, and
+/// one for each file that a process has ended its work on. Incomplete lines are ignored. Numbers are decimal,
+/// each list begins with its length:
 ///
 ///   CRC32 " piece " FILE BEGIN END, [END DIGEST]…, late [BEGIN END]…, parts [RECORD BEGIN END CRC OFFSET]…,
 ///         elements [TENSOR FIRST COUNT OFFSET DIGEST]…, sources [SOURCE RECORD BEGIN END CRC]…,
-///         touched [SOURCE RECORD]…
+///         touched [SOURCE RECORD]…, RUN
 ///   CRC32 " checked " FILE BEGIN END
+///   CRC32 " left " FILE RUN, before INODE BYTES MODIFIED CHANGED, after INODE BYTES MODIFIED CHANGED
 struct PieceJournal {
     std::vector<PieceRecord> pieces;
     std::vector<FilePiece> checked;
+    std::vector<FileRun> runs;
 };
 
 /// The lines, each ending with a line feed.
 std::string journalLine(const PieceRecord& record);
 std::string journalLine(const FilePiece& checked);
+std::string journalLine(const FileRun& run);
 /// Appends what `text` has to `journal`.
 void parsePieceJournal(std::string_view text, PieceJournal& journal);
 

@@ -185,6 +185,10 @@ Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& co
     if (written) {
         if (auto renamed = files.rename(unfinished, task.target); !renamed)
             written = forward(std::move(renamed).error());
+        else if (const auto info = files.stat(task.target); !info)
+            return forward(info.error());
+        else
+            written->left = info->identity;
     }
     if (!written)
         (void)files.removeFile(unfinished); // the next run removes it otherwise
@@ -213,6 +217,7 @@ Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& c
     OutputWalk walk(context, recipe, sink, file.get());
     SHARDSCOPE_TRY(auto records, walk.run(bytes));
     WrittenFile replayed{recipe.path, bytes, {}, {}, std::move(records)};
+    replayed.left = file->identity();
     digest.finish(replayed);
     return replayed;
 }

@@ -23,6 +23,8 @@ struct WrittenFile {
     std::string digest; ///< of its content (content_digest.h)
     std::vector<io::Xxh3Digest> chunks; ///< for reading back within the run
     std::vector<WrittenRecord> records;
+    io::FileIdentity left
+        = {}; ///< with its name, before it was read back or, if an earlier run wrote it, read
 };
 
 struct OutputFileSettings {

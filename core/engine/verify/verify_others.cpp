@@ -8,13 +8,10 @@
 
 namespace shardscope {
 
-namespace {
-
-constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
-
-Result<ManifestFile> readWhole(
+Result<ManifestFile> readManifestFile(
     io::FileSystem& files, const io::Path& path, io::DigestKind kind, JobContext& job)
 {
+    constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
     SHARDSCOPE_TRY(const auto file, files.openRead(path));
     io::ContentDigest digest(kind);
     std::vector<uint8_t> chunk(kChunkBytes);
@@ -29,6 +26,8 @@ Result<ManifestFile> readWhole(
     return ManifestFile{file->size(), digest.finish()};
 }
 
+namespace {
+
 void add(VerifyReport& report, std::string_view code, std::string message, const std::string& where,
     std::vector<std::string> evidence)
 {
@@ -40,7 +39,7 @@ Status checkPromise(
     const VerifyRun& run, const io::Path& path, const std::string& name, const ManifestFile& promised)
 {
     VerifyReport& report = run.report;
-    const auto found = readWhole(run.files, path, io::digestKindOf(promised.digest), run.job);
+    const auto found = readManifestFile(run.files, path, io::digestKindOf(promised.digest), run.job);
     if (!found && found.error().code == ErrorCode::Cancelled)
         return forward(found.error());
     if (!found) {

@@ -13,6 +13,10 @@ struct VerifyRun {
     JobContext& job;
 };
 
+/// Reads a file, and gives its size and digest.
+Result<ManifestFile> readManifestFile(
+    io::FileSystem& files, const io::Path& path, io::DigestKind kind, JobContext& job);
+
 /// Reads files that the manifest lists in the tag folder or next to it ("../NAME") and reports those that
 /// differ from it. Other files there are ignored.
 Status verifyOthers(const VerifyRun& run, const Checkpoint& checkpoint, const Manifest& manifest,

@@ -4,11 +4,12 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/stream/manifest_reader.h"
+#include "core/engine/verify/verify_others.h"
+#include "core/engine/write/folder_entries.h"
 #include "core/engine/write/preflight.h"
+#include "core/io/sha256.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 
 namespace shardscope {
@@ -16,45 +17,6 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kManifestBytes = uint64_t{1} << 34;
-
-/// The contents of a folder tree, by path. Each folder is listed once.
-class FolderEntries
-{
-public:
-    FolderEntries(io::FileSystem& files, const io::Path& root)
-        : m_files(files)
-        , m_root(root)
-    {
-    }
-
-    /// The type of the entry at `path`, relative to the root, without following links. Empty if it or a
-    /// parent folder is missing.
-    Result<std::optional<io::FileType>> typeOf(const io::Path& path)
-    {
-        const io::Path parent = path.parent_path();
-        if (!parent.empty()) {
-            SHARDSCOPE_TRY(const auto type, typeOf(parent));
-            if (type != io::FileType::Directory)
-                return std::optional<io::FileType>();
-        }
-        auto known = m_types.find(parent);
-        if (known == m_types.end()) {
-            auto entries = m_files.list(m_root / parent);
-            if (!entries)
-                return forward(cannotWrite(std::move(entries).error()));
-            known = m_types.try_emplace(parent).first;
-            for (const io::DirectoryEntry& entry : *entries)
-                known->second.emplace(entry.name, entry.type);
-        }
-        const auto found = known->second.find(path.filename().string());
-        return found == known->second.end() ? std::nullopt : std::optional(found->second);
-    }
-
-private:
-    io::FileSystem& m_files;
-    const io::Path& m_root;
-    std::map<io::Path, std::map<std::string, io::FileType>> m_types; ///< by folder, then by name
-};
 
 /// The paths that the plan writes, the manifest last.
 std::vector<std::string> pathsOf(const WritePlan& plan)
@@ -187,23 +149,33 @@ Status checkExportReplaceable(io::FileSystem& files, const WritePlan& plan, cons
     return {};
 }
 
-Result<bool> isPublishing(
-    io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, const io::Path& target)
+Result<bool> isPublishing(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+    const io::Path& target, JobContext& job)
 {
     if (!work.journal().seal || !work.holdsThisPlan())
         return false;
     SHARDSCOPE_TRY(const bool begun, exists(files, work.publishingMark()));
     if (!begun)
         return false;
+    const auto text = files.readSmall(work.filesFolder() / kManifestName, kManifestBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        return forward(text.error());
+    if (!text || io::sha256Of(*text) != work.journal().seal->manifestSha256)
+        return false;
+    SHARDSCOPE_TRY(const Manifest manifest, parseManifest(*text));
     for (const PlannedFile& file : plan.files()) {
-        SHARDSCOPE_TRY(bool there, exists(files, work.placeOf(file.path)));
-        if (!there) {
-            SHARDSCOPE_TRY(there, hasSize(files, target / file.path, file.bytes));
-        }
-        if (!there)
+        const io::Path inWork = work.placeOf(file.path);
+        SHARDSCOPE_TRY(const bool waits, exists(files, inWork));
+        const io::Path place = waits ? inWork : target / file.path;
+        SHARDSCOPE_TRY(const bool there, hasSize(files, place, file.bytes));
+        const auto sealed = manifest.files.find(file.path);
+        if (!there || sealed == manifest.files.end())
             return false; // removed by another program: it must be written again
+        SHARDSCOPE_TRY(const ManifestFile found, readManifestFile(files, place, manifest.digestKind(), job));
+        if (found.digest != sealed->second.digest)
+            return false; // changed by another program
     }
-    return exists(files, work.filesFolder() / kManifestName);
+    return true;
 }
 
 Status publishIntoFolder(

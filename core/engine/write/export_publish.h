@@ -28,9 +28,9 @@ Result<bool> hasExportedNames(io::FileSystem& files, const WritePlan& plan, cons
 Status checkExportReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
 
 /// Whether an interrupted run began to move finished files from the work folder to `target`, and each file is
-/// still in one of the two places.
-Result<bool> isPublishing(
-    io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, const io::Path& target);
+/// still in one of the two places, as it was sealed.
+Result<bool> isPublishing(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+    const io::Path& target, JobContext& job);
 
 /// Moves the finished files to `target`, which exists. Continues where an earlier run was interrupted.
 /// TargetExists if a file exists already and `replace` is false.

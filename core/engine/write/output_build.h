@@ -43,6 +43,10 @@ public:
     /// plan and the model, which may be null.
     virtual Status verify(const OutputModel* model) = 0;
 
+    /// Reads files back that others may have changed since they were written or read. WriteFailed if one is
+    /// gone: the next run writes it again. VerifyFailed.
+    virtual Status readChanged() = 0;
+
     /// Whether everything that was read back came by direct I/O.
     [[nodiscard]] virtual bool readDirectly() const = 0;
     /// All files in the plan's order. Call last.
@@ -54,6 +58,10 @@ public:
 /// Writes the plan's files that are next to the target.
 Status writeRunFolderFiles(io::FileSystem& files, const WalkContext& context, const WorkFolder& work,
     ChunkBuffers& buffers, const OutputFileSettings& settings);
+
+/// OutputBuild::readChanged() for files with their names in the work folder, in the order of the plan.
+Status readBackChanged(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+    const std::vector<const WrittenFile*>& written, ReadBack& readBack);
 
 /// NoSpace of a job that needs `needed` more bytes in `folder`.
 Error withMissingBytes(io::FileSystem& files, const io::Path& folder, uint64_t needed, Error error);

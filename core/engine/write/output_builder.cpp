@@ -256,6 +256,16 @@ Status OutputBuilder::verify(const OutputModel* model)
     return {};
 }
 
+Status OutputBuilder::readChanged()
+{
+    std::vector<const WrittenFile*> written;
+    for (const auto& file : m_written)
+        written.push_back(&*file);
+    Halt halt(m_job);
+    ReadBack readBack(0, m_memory.chunkBytes, m_backend, m_times, halt);
+    return readBackChanged(m_files, m_plan, m_work, written, readBack);
+}
+
 std::vector<WrittenFile> OutputBuilder::takeFiles()
 {
     std::vector<WrittenFile> out;

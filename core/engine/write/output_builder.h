@@ -25,6 +25,7 @@ public:
     Status write() override;
     Status checkSources() override;
     Status verify(const OutputModel* model) override;
+    Status readChanged() override;
 
     [[nodiscard]] bool readDirectly() const override { return m_readDirectly; }
     [[nodiscard]] std::vector<WrittenFile> takeFiles() override;

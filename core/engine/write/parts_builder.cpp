@@ -2,6 +2,7 @@
 #include "core/engine/write/parts_builder.h"
 
 #include "core/base/text.h"
+#include "core/engine/parts/file_runs.h"
 #include "core/engine/parts/recorded_sums.h"
 #include "core/engine/verify/verify_files.h"
 #include "core/engine/write/peer_writers.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace shardscope {
@@ -34,6 +36,11 @@ std::optional<Part> partOf(const std::string& name)
     return out;
 }
 
+std::tuple<uint32_t, uint64_t, uint64_t> order(const FilePiece& piece)
+{
+    return {piece.file, piece.range.begin, piece.range.end};
+}
+
 } // namespace
 
 uint64_t unreservedBytes(
@@ -57,7 +64,13 @@ PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const st
         return files.appendSynced(journal, line);
     };
     return {[append](const PieceRecord& record) { return append(journalLine(record)); },
-        [append](const FilePiece& piece) { return append(journalLine(piece)); }};
+        [append](const FilePiece& piece) { return append(journalLine(piece)); },
+        [append](std::span<const FileRun> runs) {
+            std::string lines;
+            for (const FileRun& run : runs)
+                lines += journalLine(run);
+            return append(lines);
+        }};
 }
 
 PartsBuilder::PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
@@ -79,7 +92,116 @@ Status PartsBuilder::replay()
     SHARDSCOPE_CHECK(m_work.prepareForParts());
     SHARDSCOPE_TRY(m_journal, m_work.partJournals());
     SHARDSCOPE_TRY(const auto all, rangesOf(m_plan, {}, m_options.pieces));
+    m_unwritten = without(all, rangesOf(m_journal.pieces));
+    SHARDSCOPE_CHECK(dropLost());
     m_missing = without(all, rangesOf(m_journal.pieces));
+    return {};
+}
+
+bool PartsBuilder::isShared() const
+{
+    return m_options.peers != nullptr && m_options.peers->size() > 1;
+}
+
+/// Removes pieces from the journal that are not in the files.
+Status PartsBuilder::dropLost()
+{
+    SHARDSCOPE_TRY(const std::vector<Found> found, lookAtFiles());
+    std::set<std::pair<uint32_t, uint64_t>> ended; // runs of processes that were not killed
+    for (const FileRun& run : m_journal.runs)
+        ended.emplace(run.file, run.run);
+    const auto mayHaveChanged = [&](const PieceRecord& record) {
+        return found[record.piece.file] != Found::AsLeft || !ended.contains({record.piece.file, record.run});
+    };
+    std::set<std::tuple<uint32_t, uint64_t, uint64_t>> checked;
+    for (const FilePiece& piece : m_journal.checked)
+        checked.insert(order(piece));
+    m_journal.checked.clear();
+    std::vector<PieceRecord> toRead;
+    for (const PieceRecord& record : m_journal.pieces) {
+        const bool isChecked = checked.contains(order(record.piece));
+        if (found[record.piece.file] == Found::Gone)
+            continue;
+        if (mayHaveChanged(record) || (m_resources.readsBack && !isChecked))
+            toRead.push_back(record);
+        else
+            m_journal.checked.push_back(record.piece);
+    }
+    SHARDSCOPE_CHECK(readBack(toRead));
+    for (const PieceRecord& record : unchecked())
+        m_lost.push_back(record.piece);
+    std::erase_if(m_journal.pieces, [&](const PieceRecord& record) {
+        return std::ranges::binary_search(m_lost, order(record.piece), {}, order);
+    });
+    for (size_t i = 0; i < m_lost.size(); ++i) {
+        if (i == 0 || m_lost[i].file != m_lost[i - 1].file)
+            m_job.log("a file of the job was changed or removed, and is written again: "
+                + m_plan.files()[m_lost[i].file].path);
+    }
+    return {};
+}
+
+/// One entry per file of the plan.
+Result<std::vector<PartsBuilder::Found>> PartsBuilder::lookAtFiles()
+{
+    std::ranges::sort(m_journal.runs, {}, &FileRun::file);
+    FolderEntries entries(m_files, m_work.path());
+    std::vector<Found> out;
+    out.reserve(m_plan.files().size());
+    for (uint32_t file = 0; file < m_plan.files().size(); ++file) {
+        SHARDSCOPE_TRY(out.emplace_back(), lookAtFile(file, entries));
+    }
+    return out;
+}
+
+/// Gives it its unfinished name. What cannot be the file is removed.
+Result<PartsBuilder::Found> PartsBuilder::lookAtFile(uint32_t file, FolderEntries& entries)
+{
+    const io::Path place = m_work.placeOf(m_plan.files()[file].path);
+    const io::Path unfinished = unfinishedName(place);
+    io::Path found;
+    for (const io::Path& each : {unfinished, place}) {
+        SHARDSCOPE_TRY(const auto type, entries.typeOf(each.lexically_relative(m_work.path())));
+        if (!type)
+            continue;
+        bool isWhole = type == io::FileType::Regular && found.empty();
+        if (isWhole) {
+            SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(each));
+            isWhole = info.identity.bytes == m_plan.files()[file].bytes;
+        }
+        if (isWhole)
+            found = each;
+        else
+            SHARDSCOPE_CHECK(m_files.removeTree(each));
+    }
+    if (found.empty())
+        return Found::Gone;
+    if (found == place) // completed by a run that was stopped
+        SHARDSCOPE_CHECK(m_files.rename(place, unfinished));
+    SHARDSCOPE_TRY(const io::FileIdentity now, identityAt(m_files, unfinished));
+    const auto runs = std::ranges::equal_range(m_journal.runs, file, {}, &FileRun::file);
+    return isAsLeft({runs.begin(), runs.end()}, now) ? Found::AsLeft : Found::Changed;
+}
+
+/// Reads pieces that others wrote; those that are as recorded are checked then.
+Status PartsBuilder::readBack(const std::vector<PieceRecord>& pieces)
+{
+    if (pieces.empty())
+        return {};
+    if (isShared()) {
+        PeerWriters peers(m_files, m_plan, m_work, m_partResources, *m_options.peers, m_job);
+        SHARDSCOPE_CHECK(peers.check(pieces, m_journal));
+        m_readDirectly = m_readDirectly && peers.readDirectly();
+        return {};
+    }
+    PartWriter reader(m_files, m_plan, m_partResources, m_job);
+    PartEvents events;
+    events.checked = [&](const FilePiece& piece) -> Status {
+        m_journal.checked.push_back(piece);
+        return {};
+    };
+    SHARDSCOPE_CHECK(reader.check(pieces, events));
+    m_readDirectly = m_readDirectly && reader.readDirectly();
     return {};
 }
 
@@ -90,14 +212,14 @@ uint64_t PartsBuilder::spaceMissing() const
 
 Status PartsBuilder::write()
 {
-    if (!m_missing.empty() && m_options.finish) {
+    if (!m_unwritten.empty() && m_options.finish) {
         SHARDSCOPE_TRY(const std::string parts, missingParts());
-        return fail(ErrorCode::Refused, parts + "; " + formatBytes(bytesMissing()) + " were not written yet",
+        return fail(ErrorCode::Refused,
+            parts + "; " + formatBytes(bytesOf(m_unwritten)) + " were not written yet",
             m_work.path().string(),
             "omit --finish to write the rest here, or write these parts with --part I/N");
     }
-    const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
-    Status written = isShared ? writeTogether() : writeMissing();
+    Status written = isShared() ? writeTogether() : writeMissing();
     if (!written && written.error().code == ErrorCode::NoSpace)
         return forward(withMissingBytes(m_files, m_work.path(), spaceMissing(), std::move(written).error()));
     SHARDSCOPE_CHECK(std::move(written));
@@ -110,7 +232,6 @@ Status PartsBuilder::write()
     return writeBeside();
 }
 
-/// Writes what is missing, and reads back what nobody did.
 Status PartsBuilder::writeMissing()
 {
     PartWriter writer(m_files, m_plan, m_partResources, m_job);
@@ -118,7 +239,9 @@ Status PartsBuilder::writeMissing()
     PartEvents events = journalEvents(m_files, m_work, kRest);
     std::vector<PieceRecord> made;
     if (!m_missing.empty()) {
-        SHARDSCOPE_TRY(const auto pieces, splitRanges(m_plan, m_missing, m_options.pieces));
+        SHARDSCOPE_TRY(auto pieces, splitRanges(m_plan, m_unwritten, m_options.pieces));
+        pieces.insert(pieces.end(), m_lost.begin(), m_lost.end()); // their records stay in the journals
+        std::ranges::sort(pieces, {}, order);
         const PartEvents kept{[&](const PieceRecord& record) {
                                   made.push_back(record);
                                   return events.written(record);
@@ -126,16 +249,15 @@ Status PartsBuilder::writeMissing()
             [&](const FilePiece& piece) {
                 m_journal.checked.push_back(piece);
                 return events.checked(piece);
-            }};
+            },
+            events.left};
         SHARDSCOPE_CHECK(
             writer.write(pieces, m_journal.pieces, ReadsBack{.own = m_resources.readsBack}, kept));
     }
     m_journal.pieces.insert(
         m_journal.pieces.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
     makeDisjoint(m_journal.pieces);
-    if (m_resources.readsBack)
-        SHARDSCOPE_CHECK(writer.check(unchecked(), events));
-    m_readDirectly = writer.readDirectly();
+    m_readDirectly = m_readDirectly && writer.readDirectly();
     return {};
 }
 
@@ -145,9 +267,14 @@ Status PartsBuilder::writeTogether()
     PeerWriters peers(m_files, m_plan, m_work, m_partResources, *m_options.peers, m_job);
     SHARDSCOPE_CHECK(peers.write(m_missing, m_options.pieces, m_resources.readsBack, m_journal));
     makeDisjoint(m_journal.pieces);
-    if (m_resources.readsBack)
+    m_readDirectly = m_readDirectly && peers.readDirectly();
+    if (m_resources.readsBack) {
         SHARDSCOPE_CHECK(peers.check(unchecked(), m_journal));
-    m_readDirectly = peers.readDirectly();
+        if (!unchecked().empty())
+            return fail(ErrorCode::VerifyFailed,
+                "a piece of a file was read back with other bytes than were written", m_work.path().string(),
+                "the disk or the memory corrupted the output; no output was published");
+    }
     return m_work.checkHeld();
 }
 
@@ -163,16 +290,18 @@ Status PartsBuilder::writeBeside()
     OutputFileSettings settings;
     settings.threaded = false;
     settings.mayGetName = [this] { return m_work.checkHeld(); };
-    return writeRunFolderFiles(m_files,
+    ReadBack readBack(0, m_resources.memory.chunkBytes, m_resources.backend, m_resources.times, halt);
+    settings.readBack = m_resources.readsBack ? &readBack : nullptr;
+    const Status written = writeRunFolderFiles(m_files,
         {m_plan, pool, sources, elements, m_resources.backend, m_resources.times, halt}, m_work, buffers,
         settings);
+    const auto failure = readBack.failure(); // which stops the writer
+    return failure ? forward(*failure) : written;
 }
 
 /// The pieces that nobody has read back.
 std::vector<PieceRecord> PartsBuilder::unchecked()
 {
-    const auto order
-        = [](const FilePiece& piece) { return std::tuple(piece.file, piece.range.begin, piece.range.end); };
     std::ranges::sort(m_journal.checked, {}, order);
     std::vector<PieceRecord> out;
     for (const PieceRecord& record : m_journal.pieces) {
@@ -202,6 +331,16 @@ Result<std::string> PartsBuilder::missingParts() const
     if (missing.size() > kMostNamed)
         out += " and others";
     return out + " of " + std::to_string(count) + (isOne ? " is missing" : "");
+}
+
+Status PartsBuilder::readChanged()
+{
+    std::vector<const WrittenFile*> written;
+    for (const WrittenFile& file : m_combiner->files())
+        written.push_back(&file);
+    Halt halt(m_job);
+    ReadBack readBack(0, m_resources.memory.chunkBytes, m_resources.backend, m_resources.times, halt);
+    return readBackChanged(m_files, m_plan, m_work, written, readBack);
 }
 
 Status PartsBuilder::checkSources()

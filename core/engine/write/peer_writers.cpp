@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/wire.h"
+#include "core/engine/parts/file_runs.h"
 #include "core/engine/parts/journal_follower.h"
 #include "core/engine/parts/stored_plan.h"
 #include "core/engine/write/work_folder.h"
@@ -24,6 +25,7 @@ struct Task {
     std::vector<FilePiece> pieces; ///< to write; files as in the stored plan
     std::string records; ///< lines of a piece journal: pieces of earlier runs, or those to check
     std::string othersJournal; ///< name of a part that another process writes
+    uint64_t othersFrom = 0; ///< where the lines of this run begin there
     std::vector<FilePiece> others; ///< to read back once they are recorded there; files as in the whole plan
 };
 
@@ -60,6 +62,7 @@ std::string toText(const Task& task)
     writePieces(out, task.pieces);
     out.text(task.records);
     out.text(task.othersJournal);
+    out.number(task.othersFrom);
     writePieces(out, task.others);
     return out.take();
 }
@@ -75,6 +78,7 @@ Result<Task> taskFrom(const std::string& text)
     out.pieces = readPieces(in);
     out.records = in.text();
     out.othersJournal = in.text();
+    out.othersFrom = in.number();
     out.others = readPieces(in);
     if (!in.isGood() || out.order > Order::Check)
         return fail(ErrorCode::Internal, "process 0 sent a task that cannot be read", {},
@@ -110,17 +114,30 @@ Reply replyFrom(const std::string& text)
     return out;
 }
 
-/// Records in the journal of a part, and in `lines`.
-PartEvents eventsOf(io::FileSystem& files, const io::Path& journal, std::string& lines,
-    const std::function<PieceRecord(const PieceRecord&)>& record,
-    const std::function<FilePiece(const FilePiece&)>& piece)
+/// Records in the journal of a part, and in `lines`; with the numbers of the whole plan, if `plan` is a
+/// stored one.
+PartEvents eventsOf(
+    io::FileSystem& files, const io::Path& journal, std::string& lines, const StoredPlan* plan = nullptr)
 {
     const auto append = [&files, journal, &lines](const std::string& line) {
         lines += line;
         return files.appendSynced(journal, line);
     };
-    return {[append, record](const PieceRecord& written) { return append(journalLine(record(written))); },
-        [append, piece](const FilePiece& checked) { return append(journalLine(piece(checked))); }};
+    return {[append, plan](const PieceRecord& written) {
+                return append(journalLine(plan != nullptr ? plan->toPlan(written) : written));
+            },
+        [append, plan](const FilePiece& checked) {
+            return append(journalLine(plan != nullptr ? plan->toPlan(checked) : checked));
+        },
+        [append, plan](std::span<const FileRun> runs) {
+            std::string text;
+            for (FileRun run : runs) {
+                if (plan != nullptr)
+                    run.file = plan->toPlan(FilePiece{run.file, {}}).file;
+                text += journalLine(run);
+            }
+            return append(text);
+        }};
 }
 
 Status work(
@@ -139,12 +156,10 @@ Status work(
     const PartResources resources{memory, *compute.backend, times,
         [&](const std::string& path) { return WorkFolder::placeIn(task.workFolder, path); }, {}};
     PartWriter writer(files, *plan, resources, job);
-    const PartEvents events = eventsOf(
-        files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines,
-        [&](const PieceRecord& record) { return plan->toPlan(record); },
-        [&](const FilePiece& piece) { return plan->toPlan(piece); });
+    const PartEvents events
+        = eventsOf(files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines, plan.get());
     JournalFollower others(
-        files, WorkFolder::partJournalIn(task.workFolder, task.othersJournal), task.others);
+        files, WorkFolder::partJournalIn(task.workFolder, task.othersJournal), task.othersFrom, task.others);
     const auto recorded = [&] {
         std::vector<PieceRecord> out = others.take();
         for (PieceRecord& record : out)
@@ -210,7 +225,8 @@ Status PeerWriters::write(
         SHARDSCOPE_TRY(tasks[rank], writeTask(rank, journal.pieces, readsBack));
     }
     const uint32_t other = before(0);
-    JournalFollower others(m_files, m_work.partJournal(journalOf(other)),
+    SHARDSCOPE_TRY(const uint64_t from, journalBytes(other));
+    JournalFollower others(m_files, m_work.partJournal(journalOf(other)), from,
         readsBack ? m_written[other] : std::vector<FilePiece>());
     return run(
         std::move(tasks),
@@ -256,6 +272,13 @@ std::string PeerWriters::journalOf(uint32_t rank) const
     return "rank-" + std::to_string(rank) + "-of-" + std::to_string(m_peers.size());
 }
 
+/// While no process writes to it.
+Result<uint64_t> PeerWriters::journalBytes(uint32_t rank) const
+{
+    SHARDSCOPE_TRY(const io::FileIdentity found, identityAt(m_files, m_work.partJournal(journalOf(rank))));
+    return found.bytes;
+}
+
 /// The process whose pieces this one reads back.
 uint32_t PeerWriters::before(uint32_t rank) const
 {
@@ -271,6 +294,7 @@ Result<std::string> PeerWriters::writeTask(uint32_t rank, std::span<const PieceR
     out.journal = journalOf(rank);
     if (readsBack) {
         out.othersJournal = journalOf(before(rank));
+        SHARDSCOPE_TRY(out.othersFrom, journalBytes(before(rank)));
         out.others = m_written[before(rank)];
     }
     SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, pieces, out.others));
@@ -311,10 +335,7 @@ Status PeerWriters::run(std::vector<std::string> tasks,
     SHARDSCOPE_CHECK(m_peers.scatter(std::move(tasks)));
     PartWriter writer(m_files, m_plan, m_resources, m_job);
     Reply reply;
-    reply.status = own(writer,
-        eventsOf(
-            m_files, m_work.partJournal(journalOf(0)), reply.lines, [](const auto& record) { return record; },
-            [](const auto& piece) { return piece; }));
+    reply.status = own(writer, eventsOf(m_files, m_work.partJournal(journalOf(0)), reply.lines));
     reply.readDirectly = writer.readDirectly();
     SHARDSCOPE_TRY(const auto answers, m_peers.gather(toText(reply)));
     Status status;

@@ -39,7 +39,8 @@ public:
     /// back what the one before it has recorded.
     Status write(
         std::span<const FilePiece> ranges, const PieceSizes& sizes, bool readsBack, PieceJournal& journal);
-    /// Reads pieces back, each by another process than the one that wrote it in write().
+    /// Reads pieces back, each by another process than the one that wrote it in write(). Those that are as
+    /// recorded are added to PieceJournal::checked.
     Status check(std::span<const PieceRecord> pieces, PieceJournal& journal);
 
     [[nodiscard]] bool readDirectly() const { return m_readDirectly; }
@@ -47,6 +48,7 @@ public:
 private:
     Result<std::string> writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack);
     Result<std::string> checkTask(uint32_t rank, std::span<const PieceRecord> pieces);
+    [[nodiscard]] Result<uint64_t> journalBytes(uint32_t rank) const;
     [[nodiscard]] uint32_t before(uint32_t rank) const;
     [[nodiscard]] std::string journalOf(uint32_t rank) const;
     Status run(std::vector<std::string> tasks,

@@ -6,6 +6,7 @@
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/stream/manifest.h"
 #include "core/engine/stream/manifest_reader.h"
+#include "core/engine/verify/verify_others.h"
 #include "core/engine/write/export_publish.h"
 #include "core/engine/write/output_builder.h"
 #include "core/engine/write/parts_builder.h"
@@ -27,13 +28,6 @@ constexpr uint64_t kManifestLimit = uint64_t{1} << 34;
 std::span<const uint8_t> bytesOf(std::string_view text)
 {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-std::string sha256Of(std::string_view text)
-{
-    io::Sha256 sha;
-    sha.update(bytesOf(text));
-    return sha.finishHex();
 }
 
 /// Of this process, user and system, so far.
@@ -73,13 +67,16 @@ private:
     Status build();
     Status buildIn(OutputBuild& build);
     Status seal(OutputBuild& build);
-    Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
+    Status writeFile(const io::Path& path, std::string_view text);
+    Result<bool> holds(const io::Path& path, std::string_view text);
     Status commit();
     Status commitTag();
     Status commitExport();
     void removeMadeFolders();
     Status checkWaiting();
+    Status checkSealedFiles();
     Status moveToRunFolder(const std::string& name, bool replace);
+    Status movePointer();
     Status publish();
 
     io::FileSystem& m_files;
@@ -113,6 +110,8 @@ Result<ExecuteReport> Execution::run()
             SHARDSCOPE_CHECK(prepareAndBuild());
         SHARDSCOPE_CHECK(checkWaiting());
         SHARDSCOPE_CHECK(commit());
+    } else {
+        SHARDSCOPE_CHECK(checkSealedFiles());
     }
     SHARDSCOPE_CHECK(publish());
     m_report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -169,7 +168,7 @@ Result<bool> Execution::finishedBefore()
         SHARDSCOPE_TRY(const bool finished, m_targetThere ? holdsSealedManifest() : Result<bool>(false));
         SHARDSCOPE_TRY(const bool isThere, exists(m_files, m_target));
         if (!finished && m_plan.outcome() == OutcomeKind::Export && isThere) {
-            SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target));
+            SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target, m_job));
         }
         if (finished || m_isPublishing) {
             reuseSealed(*seal);
@@ -188,7 +187,7 @@ Result<bool> Execution::holdsSealedManifest()
     const auto manifest = m_files.readSmall(m_target / kManifestName, kManifestLimit);
     if (!manifest && manifest.error().code != ErrorCode::NotFound)
         return forward(manifest.error());
-    if (!manifest || sha256Of(*manifest) != seal.manifestSha256)
+    if (!manifest || io::sha256Of(*manifest) != seal.manifestSha256)
         return false;
     SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
     if (info.identity.inode == seal.inode)
@@ -293,6 +292,7 @@ Status Execution::buildIn(OutputBuild& build)
         m_report.verified = true;
         m_report.readDirectly = build.readDirectly();
     }
+    SHARDSCOPE_CHECK(build.readChanged());
     return seal(build);
 }
 
@@ -303,18 +303,37 @@ Status Execution::seal(OutputBuild& build)
     }
     SHARDSCOPE_CHECK(m_job.poll());
     const std::string manifest = manifestText(m_plan, build.takeFiles(), m_report.fingerprint);
-    SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest, 0644));
+    SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest));
     if (!m_plan.pointerName().empty())
-        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName(), 0644));
-    return m_work->seal({0, sha256Of(manifest), m_report.verified, m_report.fingerprint});
+        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName()));
+    return m_work->seal({0, io::sha256Of(manifest), m_report.verified, m_report.fingerprint});
 }
 
-Status Execution::writeFile(const io::Path& path, std::string_view text, uint32_t mode)
+/// Also reads it back.
+Status Execution::writeFile(const io::Path& path, std::string_view text)
 {
-    SHARDSCOPE_TRY(const auto file, m_files.create(path, mode));
-    SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));
-    SHARDSCOPE_CHECK(file->sync());
-    return file->close();
+    {
+        SHARDSCOPE_TRY(const auto file, m_files.create(path, 0644));
+        SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));
+        SHARDSCOPE_CHECK(file->sync());
+        SHARDSCOPE_CHECK(file->close());
+    }
+    SHARDSCOPE_TRY(const bool isSame, holds(path, text));
+    if (!isSame)
+        return fail(ErrorCode::VerifyFailed, "the file was read back with other bytes than were written",
+            path.string(), "the disk or the memory corrupted the output; no output was published");
+    return {};
+}
+
+/// Whether the file has these bytes on the device.
+Result<bool> Execution::holds(const io::Path& path, std::string_view text)
+{
+    SHARDSCOPE_TRY(const auto file, m_files.openRead(path));
+    if (file->size() != text.size())
+        return false;
+    std::string found(text.size(), '\0');
+    SHARDSCOPE_CHECK(file->readFromDevice(0, {reinterpret_cast<uint8_t*>(found.data()), found.size()}));
+    return found == text;
 }
 
 Status Execution::commit()
@@ -372,6 +391,25 @@ Status Execution::checkWaiting()
     return checkRunFolderFiles(m_files, m_plan, m_options.destination, m_work->runFilesFolder(), m_job);
 }
 
+/// Files that an earlier run was to publish next to the target: whether they are as it left them.
+Status Execution::checkSealedFiles()
+{
+    SHARDSCOPE_TRY(const std::string text, m_files.readSmall(m_target / kManifestName, kManifestLimit));
+    SHARDSCOPE_TRY(const Manifest manifest, parseManifest(text));
+    for (const auto& [path, sealed] : manifest.files) {
+        const io::Path place = m_work->placeOf(path);
+        SHARDSCOPE_TRY(const bool waits, isNextToTag(path) ? exists(m_files, place) : Result<bool>(false));
+        if (!waits)
+            continue;
+        SHARDSCOPE_TRY(
+            const ManifestFile found, readManifestFile(m_files, place, manifest.digestKind(), m_job));
+        if (found.digest != sealed.digest)
+            return fail(ErrorCode::VerifyFailed, "another program changed a file that is not published yet",
+                place.string(), "write the tag again with --restart --force");
+    }
+    return {};
+}
+
 /// Moves a file from the work folder to its place next to the target, once.
 Status Execution::moveToRunFolder(const std::string& name, bool replace)
 {
@@ -383,6 +421,17 @@ Status Execution::moveToRunFolder(const std::string& name, bool replace)
         return m_files.rename(made, m_options.destination / name);
     const Status moved = m_files.renameNoReplace(made, m_options.destination / name);
     return !moved && moved.error().code == ErrorCode::TargetExists ? Status() : moved;
+}
+
+/// The file may wait since an earlier run; others may have changed it.
+Status Execution::movePointer()
+{
+    SHARDSCOPE_TRY(const bool isSame, holds(m_work->pointerFile(), m_plan.targetName()));
+    if (!isSame) {
+        SHARDSCOPE_CHECK(m_files.removeTree(m_work->pointerFile()));
+        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName()));
+    }
+    return m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName());
 }
 
 /// After the commit: nothing here can damage the target, and a later run can repeat all of it.
@@ -400,8 +449,7 @@ Status Execution::publish()
         // An earlier run may have stopped between the rename of the target and its sync.
         SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
         if (there)
-            SHARDSCOPE_CHECK(
-                m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName()));
+            SHARDSCOPE_CHECK(movePointer());
     }
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
     if (const Status removed = m_work->remove(); !removed)

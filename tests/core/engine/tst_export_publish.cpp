@@ -124,6 +124,43 @@ TEST_CASE("an export over an older one survives the failure of any call: a distr
     failCalls(ExportFormat::Dcp, 29);
 }
 
+TEST_CASE("files that an interrupted export is still publishing are compared with what was sealed")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const auto plan
+        = planOf(io::Path(sourceFolder()) / "tests/data/samples/zero2-w2", ExportFormat::Safetensors, 1000);
+    REQUIRE(plan->files().size() > 3);
+    const fs::path out = folder / "out";
+    const auto exported
+        = [&](io::FileSystem& files, bool force) { return write(files, *plan, folder.path(), force); };
+    REQUIRE(exported(io::realFileSystem(), false));
+    const auto wanted = contentOf(out);
+    size_t tried = 0;
+    io::FaultingFileSystem counting(io::realFileSystem());
+    REQUIRE(exported(counting, true));
+    for (uint64_t call = 1; call <= counting.callsSoFar(); ++call) {
+        fs::remove_all(out);
+        fs::create_directory(out);
+        io::FaultingFileSystem files(
+            io::realFileSystem(), {.callNumber = call, .errnoValue = EIO, .repeat = true});
+        (void)exported(files, false);
+        const std::string name = plan->files()[1].path;
+        if (!fs::exists(out / name) || fs::exists(out / "shardscope.json"))
+            continue;
+        ++tried;
+        CAPTURE(call);
+        std::string bytes = slurp(out / name);
+        bytes.back() = static_cast<char>(bytes.back() ^ 1);
+        spill(out / name, bytes);
+        (void)exported(io::realFileSystem(), false); // may refuse to replace it
+        CHECK((!fs::exists(out / "shardscope.json") || contentOf(out) == wanted));
+        const auto again = exported(io::realFileSystem(), true);
+        REQUIRE_MESSAGE(again.has_value(), (again ? "" : describe(again.error())));
+        CHECK(contentOf(out) == wanted);
+    }
+    CHECK(tried > 3);
+}
+
 TEST_CASE("files of the older export that were changed since are kept")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);

@@ -164,10 +164,10 @@ TEST_CASE("the journal of another process is followed by whole lines, and gives 
         record.digests = {{record.piece.range, {begin, file}}};
         return journalLine(record);
     };
-    const std::string old = line(7, 0);
+    const std::string old = line(7, 0) + line(2, 0); // of an earlier run
     spill(path, old + line(1, 0));
     JournalFollower follower(
-        io::realFileSystem(), path, {{1, {0, 10}}, {1, {10, 20}}, {2, {0, 10}}, {3, {0, 10}}});
+        io::realFileSystem(), path, old.size(), {{1, {0, 10}}, {1, {10, 20}}, {2, {0, 10}}, {3, {0, 10}}});
     CHECK(follower.bytes() == 40);
     const auto taken = [&] { return rangesOf(follower.take()); };
     CHECK(taken() == std::vector<FilePiece>{{1, {0, 10}}});
