@@ -76,9 +76,11 @@ Status publishFile(FileSystem& files, WriteFile& file, const Path& path, bool re
         done = checkPublishable(files, path, replace); // it may have appeared meanwhile
     if (done)
         done = replace ? files.rename(file.path(), path) : files.renameNoReplace(file.path(), path);
-    if (!done)
+    if (!done) {
         (void)files.removeFile(file.path());
-    return done;
+        return done;
+    }
+    return files.syncDirectory(folderOf(path));
 }
 
 } // namespace shardscope::io

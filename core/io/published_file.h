@@ -19,7 +19,8 @@ Result<std::unique_ptr<WriteFile>> createForPublishing(FileSystem& files, const 
 /// Only the refusals of createForPublishing().
 Status checkPublishable(FileSystem& files, const Path& path, bool replace);
 
-/// Syncs and closes the file and renames it to `path`; removes it where that, or `done`, fails.
+/// Syncs and closes the file, renames it to `path`, and syncs the folder: it is there after a loss of power.
+/// Removes it where anything before the last step, or `done`, fails.
 Status publishFile(FileSystem& files, WriteFile& file, const Path& path, bool replace, Status done);
 
 } // namespace shardscope::io

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/save_text.h"
 
+#include "core/io/file_system.h"
+
+#include <QFileInfo>
 #include <QSaveFile>
 
 namespace shardscope::ui {
@@ -11,7 +14,10 @@ QString saveText(const QString& path, const std::function<void(const TextSink&)>
     if (!file.open(QIODevice::WriteOnly))
         return file.errorString();
     write([&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); });
-    return file.commit() ? QString() : file.errorString();
+    if (!file.commit()) // which syncs the file
+        return file.errorString();
+    const Status synced = io::realFileSystem().syncDirectory(QFileInfo(path).absolutePath().toStdString());
+    return synced ? QString() : QString::fromStdString(describe(synced.error()));
 }
 
 } // namespace shardscope::ui

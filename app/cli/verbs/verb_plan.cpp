@@ -17,13 +17,6 @@ namespace shardscope::cli {
 
 namespace {
 
-io::Path absolutePath(const io::Path& path)
-{
-    std::error_code error;
-    const io::Path out = std::filesystem::absolute(path, error);
-    return error ? path : out;
-}
-
 /// Writes the plan's file and answers.
 Result<int> keepPlan(Session& session, const WriteJob& job, const SavedPlan& saved)
 {
@@ -59,9 +52,6 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
     SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
     SHARDSCOPE_TRY(const WriteJob job, planJob(session));
     const OpenOptions asked = session.openOptions();
-    std::vector<io::Path> roots;
-    for (const io::Path& root : asked.roots)
-        roots.push_back(absolutePath(root));
     if (std::holds_alternative<std::shared_ptr<const WritePlan>>(job.plan))
         return fail(
             ErrorCode::Internal, "a copy has no plan that can be saved"); // no verb of `plan` makes one
@@ -70,7 +60,7 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
             if constexpr (std::is_same_v<Plan, WritePlan>)
                 return SavedPlan();
             else
-                return savePlan(*plan, *job.source, std::move(roots), absolutePath(job.destination));
+                return savePlan(*plan, *job.source, asked.roots, job.destination);
         },
         job.plan);
     saved.salvage = asked.salvage;
@@ -87,7 +77,7 @@ Result<int> runPlanRepair(Session& session)
     Output& output = session.output();
     if (!output.json() && !output.quiet())
         writeChangesText(output.answer(), output.answerStyle(), *plan);
-    return keepPlan(session, job, savePlan(*plan, absolutePath(destination)));
+    return keepPlan(session, job, savePlan(*plan, destination));
 }
 
 Result<int> runPlanReshard(Session& session)

@@ -64,7 +64,7 @@ Command runCommand()
         .description
         = {"Executes a plan that `shardscope plan` saved. It plans again from the same source and refuses "
            "when the result differs from the saved plan. That means that a file of the source was rewritten, "
-           "replaced or lost.",
+           "replaced or lost. Contents are compared by checksums, not only by times.",
             "After an interruption, the same command continues the job."},
         .positionals = {{.name = "FILE", .kind = ValueKind::File, .help = "The saved plan."},
             {.name = "DST",

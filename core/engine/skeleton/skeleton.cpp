@@ -90,10 +90,8 @@ public:
         m_index.tag = m_checkpoint.tag;
         m_index.latest = m_checkpoint.latest;
         SHARDSCOPE_TRY(m_index.open, opened());
-        const io::Path folder = m_request.out.parent_path();
         SHARDSCOPE_TRY(const auto file, io::createForPublishing(m_files, m_request.out, m_request.force));
         SHARDSCOPE_CHECK(io::publishFile(m_files, *file, m_request.out, m_request.force, writeTo(*file)));
-        SHARDSCOPE_CHECK(m_files.syncDirectory(folder.empty() ? io::Path(".") : folder));
         m_report.files = m_index.files.size();
         m_report.redactedKeys = m_index.redactedKeys;
         m_report.keptKeys = m_index.keptKeys;

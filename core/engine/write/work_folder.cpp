@@ -7,6 +7,7 @@
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/engine/write/work_content.h"
 #include "core/io/sha256.h"
+#include "core/plan/model/source_list.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,17 +29,6 @@ constexpr uint64_t kJournalLimit = uint64_t{1} << 30;
 std::span<const uint8_t> bytesOf(std::string_view text)
 {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-/// The directory of a source file: names, places, sizes and checksums.
-std::string recordsDigest(const PlanSource& source)
-{
-    io::Sha256 sha;
-    for (const ZipRecord& record : source.records)
-        sha.update(bytesOf(percentEncode(record.name) + ' ' + std::to_string(record.payloadOffset) + ' '
-            + std::to_string(record.bytes) + ' ' + std::to_string(record.crcPresent ? record.crc32 : 0)
-            + '\n'));
-    return sha.finishHex();
 }
 
 /// Why a folder's plan differs from the wanted one.

@@ -2,6 +2,7 @@
 #include "core/plan/model/source_list.h"
 
 #include "core/base/text.h"
+#include "core/io/sha256.h"
 
 namespace shardscope {
 
@@ -67,6 +68,18 @@ std::string identityText(const std::vector<PlanSource>& sources)
         out += source.name + "|" + std::to_string(source.identity.bytes) + "|"
             + std::to_string(source.identity.modifiedNs) + "\n";
     return out;
+}
+
+std::string recordsDigest(const PlanSource& source)
+{
+    io::Sha256 sha;
+    for (const ZipRecord& record : source.records) {
+        const std::string line = percentEncode(record.name) + ' ' + std::to_string(record.payloadOffset) + ' '
+            + std::to_string(record.bytes) + ' ' + std::to_string(record.crcPresent ? record.crc32 : 0)
+            + '\n';
+        sha.update({reinterpret_cast<const uint8_t*>(line.data()), line.size()});
+    }
+    return sha.finishHex();
 }
 
 namespace {

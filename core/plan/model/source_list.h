@@ -40,6 +40,8 @@ private:
 /// The identity of sources, for ids of plans: names, sizes and times. Device and inode are left out: a plan
 /// may run on another machine that sees the same files.
 std::string identityText(const std::vector<PlanSource>& sources);
+/// SHA-256 of the directory of a source: names, places, sizes and checksums of its records, in hex.
+std::string recordsDigest(const PlanSource& source);
 
 /// Whether a plan needs a state of a flat unit.
 using StateChoice = std::function<bool(const FlatUnit&, const UnitState&)>;

@@ -96,12 +96,14 @@ Result<RepairRecord> readRepairText(const std::string& text, const io::Path& pat
         out.options.fixes = json.at("fixed").get<std::vector<std::string>>();
         const Json& options = json.at("options");
         out.options.donor = getText(options, "from");
-        out.options.masters = choiceOf(options.at("masters").get<int>(), RepairOptions::Masters::Donor);
-        out.options.moments = choiceOf(options.at("moments").get<int>(), RepairOptions::Moments::Donor);
+        out.options.masters = choiceOf(getNumber<int>(options, "masters"), RepairOptions::Masters::Donor);
+        out.options.moments = choiceOf(getNumber<int>(options, "moments"), RepairOptions::Moments::Donor);
         out.options.allow = options.at("allow").get<std::vector<std::string>>();
         out.options.values = options.at("set").get<std::vector<std::string>>();
         out.options.depth = parseCheckDepth(options.at("depth").get<std::string>());
     } catch (const nlohmann::json::exception&) {
+        return wrong();
+    } catch (const std::invalid_argument&) {
         return wrong();
     }
     return out;

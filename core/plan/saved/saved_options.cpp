@@ -50,6 +50,14 @@ std::vector<std::string> readTextList(const Json& list)
     return out;
 }
 
+std::vector<uint32_t> readNumberList(const Json& object, const std::string& key)
+{
+    std::vector<uint32_t> out;
+    for (const Json& entry : object.at(key))
+        out.push_back(numberIn<uint32_t>(entry, key));
+    return out;
+}
+
 } // namespace
 
 std::string optionsText(const ReshardOptions& options)
@@ -94,36 +102,36 @@ ReshardOptions readReshardOptions(const std::string& text)
 {
     const Json object = Json::parse(text);
     ReshardOptions out;
-    out.worldSize = object.at("world_size").get<uint32_t>();
+    out.worldSize = getNumber<uint32_t>(object, "world_size");
     if (object.contains("form") && object.at("form").get<std::string>() == "universal")
         out.form = TargetForm::Universal;
     if (object.contains("stage"))
-        out.stage = object.at("stage").get<int>();
+        out.stage = getNumber<int>(object, "stage");
     if (object.contains("stage0_form")) {
         out.stage0Form = stage0FormOf(object.at("stage0_form").get<std::string>());
         if (!out.stage0Form)
             throwUnknown(object, "stage0_form");
     }
     if (object.contains("tp"))
-        out.tp = object.at("tp").get<uint32_t>();
+        out.tp = getNumber<uint32_t>(object, "tp");
     if (object.contains("pp"))
-        out.pp = object.at("pp").get<uint32_t>();
+        out.pp = getNumber<uint32_t>(object, "pp");
     if (object.contains("stage_layers"))
-        out.stageLayers = object.at("stage_layers").get<std::vector<uint32_t>>();
+        out.stageLayers = readNumberList(object, "stage_layers");
     if (object.contains("tied_layers"))
         out.tiedLayers = readTextList(object.at("tied_layers"));
     if (object.contains("ties"))
         out.ties = readTextList(object.at("ties"));
     if (object.contains("ep"))
-        out.ep = object.at("ep").get<uint32_t>();
+        out.ep = getNumber<uint32_t>(object, "ep");
     if (object.contains("patterns"))
         out.patterns = getText(object, "patterns");
     if (object.contains("padded_vocab_size"))
-        out.paddedVocabulary = object.at("padded_vocab_size").get<uint64_t>();
+        out.paddedVocabulary = getNumber<uint64_t>(object, "padded_vocab_size");
     if (object.contains("row_major"))
         out.rowMajor = object.at("row_major").get<bool>();
-    if (const Json& size = object.at("sub_group_size"); !size.is_null())
-        out.subGroupSize = size.get<uint64_t>();
+    if (!object.at("sub_group_size").is_null())
+        out.subGroupSize = getNumber<uint64_t>(object, "sub_group_size");
     if (object.contains("tag_out"))
         out.tagOut = getText(object, "tag_out");
     if (object.contains("optimizer_options"))
@@ -172,7 +180,7 @@ ExportOptions readExportOptions(const std::string& text)
     out.dtype = castFromName(dtype);
     if (!out.dtype && dtype != castName({}))
         throwUnknown(object, "dtype");
-    out.shardBytes = object.at("shard_size").get<uint64_t>();
+    out.shardBytes = getNumber<uint64_t>(object, "shard_size");
     out.only = readTextList(object.at("only"));
     if (object.contains("strip_prefix"))
         out.stripPrefix = getText(object, "strip_prefix");

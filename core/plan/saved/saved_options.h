@@ -13,8 +13,8 @@ namespace shardscope {
 std::string optionsText(const ReshardOptions& options);
 std::string optionsText(const ExportOptions& options);
 std::string optionsText(const RepairOptions& options);
-/// The inverse. Throws nlohmann's exception if a key is absent or of another type; parseSavedPlan() turns it
-/// into an Error.
+/// The inverse. Throws as getText() (core/plan/model/saved_text.h); parseSavedPlan() turns that into an
+/// Error.
 ReshardOptions readReshardOptions(const std::string& text);
 ExportOptions readExportOptions(const std::string& text);
 RepairOptions readRepairOptions(const std::string& text);

@@ -2,6 +2,7 @@
 #include "core/plan/saved/saved_plan.h"
 
 #include "core/plan/model/saved_text.h"
+#include "core/plan/model/source_list.h"
 #include "core/plan/saved/saved_options.h"
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,11 @@ Json sourceJson(const SavedPlan::Source& source)
     putText(out, "path", source.name);
     out["bytes"] = source.identity.bytes;
     out["modified_ns"] = source.identity.modifiedNs;
+    out["records_sha256"] = source.records;
+    if (!source.hasChecksums) {
+        out["inode"] = source.identity.inode;
+        out["changed_ns"] = source.identity.changedNs;
+    }
     return out;
 }
 
@@ -30,21 +36,44 @@ SavedPlan::Source readSource(const Json& object)
 {
     SavedPlan::Source out;
     out.name = getText(object, "path");
-    out.identity.bytes = object.at("bytes").get<uint64_t>();
-    out.identity.modifiedNs = object.at("modified_ns").get<int64_t>();
+    out.identity.bytes = getNumber<uint64_t>(object, "bytes");
+    out.identity.modifiedNs = getNumber<int64_t>(object, "modified_ns");
+    if (object.contains("records_sha256"))
+        out.records = getText(object, "records_sha256");
+    out.hasChecksums = !object.contains("inode");
+    if (!out.hasChecksums) {
+        out.identity.inode = getNumber<uint64_t>(object, "inode");
+        out.identity.changedNs = getNumber<int64_t>(object, "changed_ns");
+    }
     return out;
+}
+
+/// Another process runs the plan, in another folder.
+void putPath(Json& object, const std::string& key, const io::Path& path)
+{
+    std::error_code error;
+    const io::Path absolute = std::filesystem::absolute(path, error);
+    putText(object, key, (error ? path : absolute).string());
+}
+
+io::Path getPath(const Json& object, const std::string& key)
+{
+    const io::Path path = getText(object, key);
+    if (!path.is_absolute())
+        throw std::invalid_argument("`" + key + "` is not an absolute path");
+    return path;
 }
 
 SavedPlan readPlan(const Json& object)
 {
     SavedPlan out;
     out.verb = object.at("verb").get<std::string>();
-    out.source = getText(object, "source");
+    out.source = getPath(object, "source");
     out.tag = getText(object, "tag");
     for (const Json& root : object.at("roots"))
-        out.roots.emplace_back(getText(root, "path"));
+        out.roots.push_back(getPath(root, "path"));
     out.salvage = object.value("salvage", false);
-    out.destination = getText(object, "destination");
+    out.destination = getPath(object, "destination");
     if (out.verb == "repair")
         out.options = readRepairOptions(object.at("options").dump());
     else if (object.at("options").contains("format")) // also a conversion to a form that no run reads
@@ -55,23 +84,47 @@ SavedPlan readPlan(const Json& object)
     for (const Json& source : object.at("sources"))
         out.sources.push_back(readSource(source));
     for (const Json& file : object.at("files"))
-        out.files.push_back({getText(file, "path"), file.at("bytes").get<uint64_t>()});
+        out.files.push_back({getText(file, "path"), getNumber<uint64_t>(file, "bytes")});
     return out;
+}
+
+SavedPlan::Source savedSource(const PlanSource& source)
+{
+    return {source.name, source.identity, recordsDigest(source),
+        std::ranges::any_of(source.records, &ZipRecord::crcPresent)};
+}
+
+/// Describes how a source file changed. Empty if it did not.
+std::string changeOf(const SavedPlan::Source& was, const PlanSource& source)
+{
+    const SavedPlan::Source now = savedSource(source);
+    if (now.identity.bytes != was.identity.bytes)
+        return "`" + was.name + "` has another size";
+    // Device and inode alone are not compared: another machine sees the same files with other numbers.
+    if (now.identity.modifiedNs != was.identity.modifiedNs)
+        return "`" + was.name + "` was rewritten";
+    if (!was.records.empty() && now.records != was.records)
+        return "`" + was.name + "` has other records or checksums";
+    if (!was.hasChecksums && now.identity.inode == was.identity.inode
+        && now.identity.changedNs != was.identity.changedNs)
+        return "`" + was.name + "` may have been written to, and has no checksums";
+    return {};
 }
 
 /// Describes the first source file that changed. Empty if none did.
 std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
 {
-    for (const SavedPlan::Source& was : saved.sources) {
-        const auto now = std::find_if(plan.sources().begin(), plan.sources().end(),
-            [&](const PlanSource& source) { return source.name == was.name; });
+    for (size_t i = 0; i < saved.sources.size(); ++i) {
+        const SavedPlan::Source& was = saved.sources[i];
+        const auto isIt = [&](const PlanSource& source) { return source.name == was.name; };
+        // A repair may read two files of one name.
+        const bool isThere = i < plan.sources().size() && isIt(plan.sources()[i]);
+        const auto now = isThere ? plan.sources().begin() + static_cast<std::ptrdiff_t>(i)
+                                 : std::ranges::find_if(plan.sources(), isIt);
         if (now == plan.sources().end())
             return "`" + was.name + "` was removed";
-        if (now->identity.bytes != was.identity.bytes)
-            return "`" + was.name + "` has another size";
-        // Device and inode are not compared: another machine sees the same files with other numbers.
-        if (now->identity.modifiedNs != was.identity.modifiedNs)
-            return "`" + was.name + "` was rewritten";
+        if (std::string change = changeOf(was, *now); !change.empty())
+            return change;
     }
     if (plan.sources().size() != saved.sources.size())
         return "there are new files";
@@ -92,7 +145,7 @@ SavedPlan withoutOptions(
     out.destination = std::move(destination);
     out.id = plan.id();
     for (const PlanSource& file : plan.sources())
-        out.sources.push_back({file.name, file.identity});
+        out.sources.push_back(savedSource(file));
     out.files = plan.files();
     return out;
 }
@@ -131,17 +184,17 @@ std::string savedPlanText(const SavedPlan& saved)
     Json out;
     out["schema"] = kSchema;
     out["verb"] = saved.verb;
-    putText(out, "source", saved.source.string());
+    putPath(out, "source", saved.source);
     putText(out, "tag", saved.tag);
     out["roots"] = Json::array();
     for (const io::Path& root : saved.roots) {
         Json entry;
-        putText(entry, "path", root.string());
+        putPath(entry, "path", root);
         out["roots"].push_back(std::move(entry));
     }
     if (saved.salvage)
         out["salvage"] = true;
-    putText(out, "destination", saved.destination.string());
+    putPath(out, "destination", saved.destination);
     out["options"]
         = Json::parse(std::visit([](const auto& options) { return optionsText(options); }, saved.options));
     out["id"] = saved.id;
@@ -164,7 +217,10 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
         return fail(
             ErrorCode::Usage, "this is not a saved plan", path, "make one with `shardscope plan … -o FILE`");
     };
-    const Json object = Json::parse(text, nullptr, false);
+    // What is deeper is dropped: no plan has it, and dump() below is recursive.
+    constexpr int kMostDepth = 16;
+    const auto isShallow = [](int depth, Json::parse_event_t, const Json&) { return depth < kMostDepth; };
+    const Json object = Json::parse(text, isShallow, false);
     if (!object.is_object() || !object.contains("schema") || !object.at("schema").is_string())
         return notOne();
     const auto schema = object.at("schema").get<std::string>();
@@ -174,14 +230,19 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
             "run it with the version that saved it");
     if (schema != kSchema)
         return notOne();
+    const auto damaged = [&](const std::exception& error) {
+        return fail(ErrorCode::Usage, std::string("the saved plan is incomplete or damaged: ") + error.what(),
+            path, "make it again with `shardscope plan … -o FILE`");
+    };
     try {
         SavedPlan out = readPlan(object);
         if (out.verb != "reshard" && out.verb != "convert" && out.verb != "export" && out.verb != "repair")
             return fail(ErrorCode::Unsupported, "this build cannot run a plan of `" + out.verb + "`", path);
         return out;
     } catch (const Json::exception& error) {
-        return fail(ErrorCode::Usage, std::string("the saved plan is incomplete or damaged: ") + error.what(),
-            path, "make it again with `shardscope plan … -o FILE`");
+        return damaged(error);
+    } catch (const std::invalid_argument& error) {
+        return damaged(error);
     }
 }
 
@@ -200,9 +261,9 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
     const bool sameFiles = std::equal(saved.files.begin(), saved.files.end(), plan.files().begin(),
         plan.files().end(),
         [](const PlannedFile& a, const PlannedFile& b) { return a.path == b.path && a.bytes == b.bytes; });
-    if (saved.id == plan.id() && sameFiles)
-        return {};
     const std::string change = firstChange(saved, plan);
+    if (saved.id == plan.id() && sameFiles && change.empty())
+        return {};
     return sourceChanged(saved, change.empty() ? "a new plan gives another result" : change);
 }
 

@@ -23,6 +23,8 @@ struct SavedPlan {
     struct Source {
         std::string name; ///< relative to the tag folder
         io::FileIdentity identity;
+        std::string records; ///< recordsDigest(); empty in files of older releases
+        bool hasChecksums = true; ///< of its records; else its inode and time of change are saved
     };
 
     std::string verb; ///< "reshard", "convert", "export", "repair"
@@ -50,8 +52,9 @@ std::string savedPlanText(const SavedPlan& saved);
 /// know.
 Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& path);
 
-/// Success if `plan`, made now, equals the saved one: same id, same files and sizes. Else SourceChanged, with
-/// the first changed source file.
+/// Success if `plan`, made now, equals the saved one: same id, same files and sizes, and sources with the
+/// same records and checksums. Else SourceChanged, with the first changed source file. A source without
+/// checksums counts as changed if it is the same file with another time of change.
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
 
 /// How its source is opened.

@@ -87,8 +87,6 @@ Result<NpyReport> writeNpyFile(io::FileSystem& files, const Checkpoint& checkpoi
     SHARDSCOPE_TRY(const auto out, io::createForPublishing(files, path, replace));
     const auto bytes = writeAll(*out, {files, checkpoint, param, state, dtype}, target, job);
     SHARDSCOPE_CHECK(io::publishFile(files, *out, path, replace, bytes ? Status() : forward(bytes.error())));
-    const io::Path folder = path.parent_path();
-    SHARDSCOPE_CHECK(files.syncDirectory(folder.empty() ? io::Path(".") : folder));
     return NpyReport{path.string(), target, *bytes};
 }
 

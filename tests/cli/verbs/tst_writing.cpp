@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guarantees of the writing verbs for target, source and plan.
+#include "core/io/crc32.h"
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -189,6 +191,74 @@ TEST_CASE("a saved plan runs to the same bytes, and only on the source it was ma
     const Json error = errorOf({"run", file, folder / "late"}, 6, "source-changed");
     CHECK(error.at("message").get<std::string>().find("bf16_zero_pp_rank_1") != std::string::npos);
     CHECK(!fs::exists(folder / "late"));
+}
+
+TEST_CASE("run refuses a source whose content changed though its size and times were kept")
+{
+    const TemporaryFolder folder;
+    const fs::path source = copySample("zero3-w4", folder);
+    const fs::path file = folder / "plan.json";
+    answerOf({"plan", "reshard", source, folder / "out", "-w", "3", "-o", file});
+    const auto replace = [](const fs::path& path, const std::string& bytes) {
+        struct stat before {
+        };
+        REQUIRE(::stat(path.c_str(), &before) == 0);
+        spill(path, bytes);
+        const timespec times[2]{before.st_atim, before.st_mtim};
+        REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+    };
+    const fs::path optim = source / "global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+    const std::string bytes = slurp(optim);
+    std::string flipped = bytes;
+    std::string sound = bytes; // with the checksum of its other values
+    const Json listed = answerOf({"files", source, "--records"});
+    for (const Json& entry : listed.at("files")) {
+        if (fs::path(entry.at("path").get<std::string>()).filename() != optim.filename())
+            continue;
+        for (const Json& record : entry.at("zip_records")) {
+            if (record.at("used_by").empty() || sound != bytes)
+                continue;
+            const auto offset = record.at("offset").get<size_t>();
+            const auto count = record.at("bytes").get<size_t>();
+            flipped[offset] = static_cast<char>(flipped[offset] ^ 1);
+            sound[offset] = flipped[offset];
+            const auto crcOf = [&](const std::string& text) {
+                const uint32_t crc
+                    = io::crc32(0, {reinterpret_cast<const uint8_t*>(text.data()) + offset, count});
+                std::string out;
+                for (int shift = 0; shift < 32; shift += 8)
+                    out += static_cast<char>((crc >> shift) & 255);
+                return out;
+            };
+            const std::string before = crcOf(bytes);
+            for (size_t at = 0; (at = sound.find(before, at)) != std::string::npos;)
+                sound.replace(at, before.size(), crcOf(flipped));
+        }
+    }
+    REQUIRE(sound != flipped);
+    replace(optim, flipped);
+    errorOf({"run", file}, 6, "refused");
+    CHECK(!fs::exists(folder / "out/latest"));
+    replace(optim, sound);
+    const Json error = errorOf({"run", file}, 6, "source-changed");
+    CHECK(error.at("message").get<std::string>().find(optim.filename().string()) != std::string::npos);
+    CHECK(!fs::exists(folder / "out/latest"));
+    replace(optim, bytes);
+    answerOf({"run", file});
+}
+
+TEST_CASE("a saved plan with an empty destination, or with a byte 0 in it, is a usage error")
+{
+    const TemporaryFolder folder;
+    const fs::path file = folder / "plan.json";
+    answerOf({"plan", "reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "-o", file});
+    Json saved = Json::parse(slurp(file));
+    for (const std::string& destination : {std::string(), std::string("a\0b", 3), std::string("here")}) {
+        saved["destination"] = destination;
+        spill(file, saved.dump());
+        const Json error = errorOf({"run", file}, 2, "usage");
+        CHECK(error.at("message").get<std::string>().find("destination") != std::string::npos);
+    }
 }
 
 TEST_CASE("a plan for stage 0 names the form and runs to it")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/file_system.h"
 
+#include "core/io/forwarding_file_system.h"
+#include "core/io/published_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -33,6 +35,45 @@ ErrorCode codeOf(const Result<T>& result)
 }
 
 } // namespace
+
+TEST_CASE("a published file is durable: its folder is synced after it has its name")
+{
+    class Recorded final : public io::ForwardingFileSystem
+    {
+    public:
+        Recorded()
+            : io::ForwardingFileSystem(io::realFileSystem())
+        {
+        }
+        Status rename(const io::Path& from, const io::Path& to) override
+        {
+            calls.push_back("rename " + to.filename().string());
+            return io::ForwardingFileSystem::rename(from, to);
+        }
+        Status renameNoReplace(const io::Path& from, const io::Path& to) override
+        {
+            calls.push_back("rename " + to.filename().string());
+            return io::ForwardingFileSystem::renameNoReplace(from, to);
+        }
+        Status syncDirectory(const io::Path& path) override
+        {
+            calls.push_back("sync " + path.filename().string());
+            return io::ForwardingFileSystem::syncDirectory(path);
+        }
+        std::vector<std::string> calls;
+    } files;
+    const TemporaryFolder folder;
+    for (const bool replace : {false, true}) {
+        files.calls.clear();
+        const auto file = io::createForPublishing(files, folder / "plan.json", replace);
+        REQUIRE(file.has_value());
+        REQUIRE(io::publishFile(
+            files, **file, folder / "plan.json", replace, (*file)->writeAt(0, bytesOf("{}"))));
+        CHECK(files.calls
+            == std::vector<std::string>{"rename plan.json", "sync " + folder.path().filename().string()});
+        CHECK(slurp(folder / "plan.json") == "{}");
+    }
+}
 
 TEST_CASE("reading by position")
 {
