@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,15 @@ constexpr std::optional<T> checkedMultiply(T a, T b)
 constexpr uint64_t divideRoundUp(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0 ? 1 : 0);
+}
+
+/// The integer that a number from a file is; empty if it has a fraction or does not fit.
+inline std::optional<int64_t> wholeNumber(double number)
+{
+    constexpr double kLimit = 0x1p63;
+    if (!(number >= -kLimit && number < kLimit) || number != std::floor(number))
+        return std::nullopt;
+    return static_cast<int64_t>(number);
 }
 
 } // namespace shardscope

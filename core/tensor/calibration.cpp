@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kElements = size_t{1} << 20;
 constexpr auto kLongEnough = std::chrono::milliseconds(60);
 constexpr uint64_t kMemoryLimitBytes = 65536;
+constexpr double kMostRate = 1e18; ///< bytes a second, from a file
 constexpr unsigned kMaxThreads = 16;
 
 /// One thread's work: values to read, and room for what a cast makes of them.
@@ -97,7 +98,8 @@ RateMemory::RateMemory(io::FileSystem& files, io::Path file)
         const size_t space = line.find(' ');
         double rate = 0;
         const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), rate);
-        if (error == std::errc() && space != std::string::npos && end == line.data() + space && rate > 0)
+        if (error == std::errc() && space != std::string::npos && end == line.data() + space && rate > 0
+            && rate < kMostRate)
             m_rates[line.substr(space + 1)] = rate;
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/optimizer_entries.h"
 
+#include "core/base/checked.h"
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/optim_states.h"
@@ -116,7 +117,9 @@ NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit)
     case StepForm::Absent:
         return kNoNode;
     case StepForm::Integer:
-        return builder.integer(static_cast<int64_t>(step));
+        if (const auto whole = wholeNumber(step))
+            return builder.integer(*whole);
+        return builder.real(step);
     case StepForm::Real:
         return builder.real(step);
     case StepForm::Tensor:

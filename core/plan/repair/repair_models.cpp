@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/checked.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/experts.h"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 
 namespace shardscope {
 
@@ -52,7 +52,7 @@ std::optional<int64_t> optimizerStep(const Checkpoint& checkpoint)
         if (unit.isFlat() && unit.step)
             most = std::max(most.value_or(*unit.step), *unit.step);
     }
-    return most && *most == std::floor(*most) ? std::optional(static_cast<int64_t>(*most)) : std::nullopt;
+    return most ? wholeNumber(*most) : std::nullopt;
 }
 
 Result<Counted> countedBy(const Amended& amended, const Finding& finding)
