@@ -23,6 +23,7 @@ Result<EnsureOptions> optionsFrom(const Session& session)
             return fail(ErrorCode::Usage, "--keep must be at least 1");
         out.keep = *keep;
     }
+    out.verify = arguments.has("--verify");
     SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
     SHARDSCOPE_TRY(out.execute.jobs, jobsAsked(arguments));
     out.execute.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.execute.memoryLimitBytes);
@@ -88,7 +89,12 @@ Command ensureCommand()
                                   .kind = ValueKind::Count,
                                   .valueName = "K",
                                   .help = "Keep at most K copies in DIR: remove those of the oldest tags. "
-                                          "Default: all are kept."},
+                                          "Only copies of RUN are removed, and only without other files in "
+                                          "them. Default: all are kept."},
+                              {.name = "--verify",
+                                  .help = "Read every byte of the printed folder. Default: a new copy is "
+                                          "verified, and of a copy that is there already, names, sizes and "
+                                          "times of the files are checked."},
                               {.name = "--allow",
                                   .kind = ValueKind::Text,
                                   .valueName = "CODE",

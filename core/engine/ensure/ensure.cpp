@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/checkpoint/open/open.h"
 #include "core/engine/ensure/copies.h"
+#include "core/engine/verify/verify.h"
 #include "core/engine/write/clean.h"
 #include "core/engine/write/work_folder.h"
 #include "core/io/folder_hold.h"
@@ -95,6 +96,8 @@ private:
         SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(m_files, m_out.run.base, open, m_job));
         if (!fits(*opened.checkpoint))
             return copy(opened.checkpoint);
+        if (m_options.verify)
+            SHARDSCOPE_CHECK(verify(opened.checkpoint));
         m_out.folder = opened.checkpoint->runFolder;
         m_out.how = EnsureHow::Fits;
         return {};
@@ -128,35 +131,41 @@ private:
         ExecuteOptions how = m_options.execute;
         how.destination = m_out.folder;
         how.sourceRunFolder = source->runFolder;
+        SHARDSCOPE_TRY(how.sourceRun, identityOfRun(m_files, m_out.run.base));
         SHARDSCOPE_TRY(how.compute, m_options.chooseCompute(plan->writesBytes()));
-        SHARDSCOPE_CHECK(makeOrFind(*plan, std::move(how)));
+        const WantedCopy made{*plan, m_out.folder, how.sourceRun};
+        SHARDSCOPE_CHECK(makeOrFind(*plan, made, std::move(how)));
         if (m_options.keep) {
             const io::Path current = m_out.run.numbered ? m_out.folder : m_out.folder / plan->targetName();
-            SHARDSCOPE_TRY(m_out.removed,
-                removeOldCopies(m_files, folder, m_out.run.numbered, current, *m_options.keep));
+            SHARDSCOPE_TRY(auto old,
+                removeOldCopies(
+                    m_files, {folder, m_out.run.numbered, current}, made, *m_options.keep, m_job));
+            m_out.removed = std::move(old.removed);
+            m_out.kept = std::move(old.kept);
         }
         return {};
     }
 
-    Status makeOrFind(const ReshardPlan& plan, ExecuteOptions how)
+    Status makeOrFind(const ReshardPlan& plan, const WantedCopy& copy, ExecuteOptions how)
     {
         for (int surprises = 0;;) {
             const io::OutageWatch watch; // what cannot be read is not absent
-            const bool isThere = holdsCopy(m_files, plan, how.destination);
+            SHARDSCOPE_TRY(CopyState state, stateOfCopy(copy));
+            if (state == CopyState::Whole && m_options.verify) {
+                SHARDSCOPE_TRY(state, readCopy(copy));
+            }
             SHARDSCOPE_CHECK(watch.status());
-            if (isThere) {
+            if (state == CopyState::Whole) {
                 m_out.how = EnsureHow::Found;
                 // One that began as another one ended, and died, has left an empty work folder.
                 (void)discardWorkFolder(m_files, WorkFolder::pathFor(plan, how.destination));
                 return {};
             }
-            SHARDSCOPE_CHECK(checkReplaced(m_files, plan, how.destination));
-            // A copy of an older state of the tag, or without its last files.
-            how.force = m_files.stat(how.destination / plan.targetName()).has_value();
-            SHARDSCOPE_CHECK(watch.status());
+            how.force = state == CopyState::Outdated;
             auto report = execute(m_files, plan, how, m_job);
             if (report) {
                 m_out.how = EnsureHow::Made;
+                m_out.verified = report->verified;
                 m_out.report = std::move(*report);
                 return {};
             }
@@ -168,12 +177,54 @@ private:
         }
     }
 
+    /// What stateOf() says twice: another process may have replaced the copy between two of its looks.
+    Result<CopyState> stateOfCopy(const WantedCopy& copy)
+    {
+        auto state = stateOf(m_files, copy, m_job);
+        if (state || state.error().code != ErrorCode::TargetExists)
+            return state;
+        SHARDSCOPE_CHECK(pause());
+        return stateOf(m_files, copy, m_job);
+    }
+
+    /// Reads a copy that seems whole. A damaged one is replaced if nothing else is lost with it.
+    Result<CopyState> readCopy(const WantedCopy& copy)
+    {
+        OpenOptions open;
+        open.tag = copy.plan.targetName();
+        auto opened = openCheckpoint(m_files, copy.destination, open, m_job);
+        const Status read = opened ? verify(opened->checkpoint) : forward(opened.error());
+        if (read)
+            return CopyState::Whole;
+        if (read.error().code != ErrorCode::Damaged)
+            return forward(read.error());
+        m_job.log("the copy is damaged and made again: " + describe(read.error()));
+        SHARDSCOPE_CHECK(checkOwned(m_files, copy, m_job));
+        return CopyState::Outdated;
+    }
+
+    /// Damaged if a byte of the checkpoint is not as it was written.
+    Status verify(const CheckpointPtr& checkpoint)
+    {
+        SHARDSCOPE_TRY(
+            const VerifyReport report, verifyCheckpoint(m_files, checkpoint, {}, Workers(m_jobs), m_job));
+        m_out.verified = report.ok;
+        if (report.ok)
+            return {};
+        return fail(ErrorCode::Damaged, report.problems.front().message, checkpoint->tagFolder.string());
+    }
+
     Status wait(const Error& error)
     {
         if (!std::exchange(m_out.waited, true)) {
             m_job.log(error.message);
             m_job.beginPhase("waiting for another process", 0);
         }
+        return pause();
+    }
+
+    Status pause()
+    {
         const auto end = std::chrono::steady_clock::now() + kLook;
         while (std::chrono::steady_clock::now() < end) {
             SHARDSCOPE_CHECK(m_job.poll());

@@ -23,6 +23,9 @@ struct EnsureOptions {
     /// The folder for copies; empty: PATH-wN, or PATH-wN-stageS where a stage is asked for, next to the run.
     io::Path into = {};
     std::optional<size_t> keep = {}; ///< copies to keep in that folder, at least 1; empty: all
+    /// Read every byte of the folder that is the answer. Else a copy that was there already is only compared
+    /// by names, sizes and times of its files.
+    bool verify = false;
     std::vector<std::string> allow = {}; ///< ReshardOptions::allow
     ExecuteOptions execute = {}; ///< without destination, sourceRunFolder, force and restart
     /// Chooses ExecuteOptions::compute for a plan that writes so many bytes.
@@ -44,7 +47,9 @@ struct EnsureResult {
     io::Path folder; ///< what the ranks load; empty without a tag
     EnsureHow how = EnsureHow::Fits;
     std::optional<ExecuteReport> report; ///< of a copy that was made now
+    bool verified = false; ///< every byte of the folder was read and compared by this call
     std::vector<io::Path> removed; ///< older copies
+    std::vector<std::pair<io::Path, std::string>> kept; ///< older copies that could not be removed, and why
     bool waited = false; ///< for another process
 };
 
@@ -57,9 +62,9 @@ struct EnsureResult {
 ///
 /// Any number of processes on any number of machines may call it at once: one makes the copy, the others
 /// wait for it. A copy of a tag that has changed since then is replaced. Copies of older tags beyond
-/// `keep` are removed, the oldest first; nothing else is. TargetExists where a tag that is no copy is in the
-/// way, or where a run has saved into the folder of copies. Other errors: those of tagsOf(), planReshard()
-/// and execute().
+/// `keep` are removed, the oldest first; nothing else is (copies.h). TargetExists where a tag that is no copy
+/// of this run is in the way, or where a run has saved into the folder of copies. Other errors: those of
+/// tagsOf(), planReshard() and execute().
 Result<EnsureResult> ensureCheckpoint(
     io::FileSystem& files, const io::Path& path, const EnsureOptions& options, JobContext& job);
 

@@ -24,9 +24,11 @@ std::string dump(const Json& json)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string planText(const WritePlan& plan)
+std::string planText(const WritePlan& plan, const std::string& sourceRun)
 {
-    const Json json = Json::parse(plan.describeJson(), nullptr, false);
+    Json json = Json::parse(plan.describeJson(), nullptr, false);
+    if (json.is_object() && !sourceRun.empty())
+        json["source"]["run"] = sourceRun;
     return json.is_discarded() ? "null" : dump(json);
 }
 
@@ -70,14 +72,14 @@ std::string marksText(const WritePlan& plan)
 
 } // namespace
 
-std::string manifestText(
-    const WritePlan& plan, const std::vector<WrittenFile>& files, const std::string& fingerprint)
+std::string manifestText(const WritePlan& plan, const std::vector<WrittenFile>& files,
+    const std::string& fingerprint, const std::string& sourceRun)
 {
     // One line per file: readable, and no tree of all files in memory.
     std::string out = "{\"schema\": \"shardscope/manifest/2\",\n\"verb\": " + dump(plan.verb())
         + ",\n\"fingerprint\": " + (fingerprint.empty() ? "null" : dump(fingerprint))
         + ",\n\"fingerprint_version\": " + std::to_string(static_cast<int>(kDigestVersion)) + marksText(plan)
-        + ",\n\"plan\": " + planText(plan) + ",\n\"files\": [";
+        + ",\n\"plan\": " + planText(plan, sourceRun) + ",\n\"files\": [";
     for (size_t i = 0; i < files.size(); ++i)
         out += (i == 0 ? "\n" : ",\n") + fileText(files[i]);
     out += "\n]}\n";

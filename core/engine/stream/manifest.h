@@ -14,7 +14,8 @@ namespace shardscope {
 /// that two runs of one plan give the same bytes.
 ///
 /// Records without bytes (ZeRO-3 model files have one for every parameter) are counted, not listed.
-std::string manifestText(
-    const WritePlan& plan, const std::vector<WrittenFile>& files, const std::string& fingerprint);
+/// `sourceRun`: which run the source is of, if later calls ask for it (ExecuteOptions::sourceRun).
+std::string manifestText(const WritePlan& plan, const std::vector<WrittenFile>& files,
+    const std::string& fingerprint, const std::string& sourceRun = {});
 
 } // namespace shardscope

@@ -26,6 +26,8 @@ struct ExecuteOptions {
     /// A destination that is inside it, equal to it or contains it is a Usage error; for an export, such a
     /// target.
     io::Path sourceRunFolder;
+    /// The identity of the source's run, for the manifest (core/engine/ensure/copies.h); empty: none.
+    std::string sourceRun = {};
     unsigned jobs = 0; ///< worker threads; 0 = as many as there are processors, at most 16
     uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< all payload buffers together
     bool verify = true; ///< read the output again and compare

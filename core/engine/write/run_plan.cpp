@@ -302,7 +302,8 @@ Status Execution::seal(OutputBuild& build)
         SHARDSCOPE_TRY(m_report.fingerprint, m_hooks.fingerprint(m_files, m_plan, build.digests(), m_job));
     }
     SHARDSCOPE_CHECK(m_job.poll());
-    const std::string manifest = manifestText(m_plan, build.takeFiles(), m_report.fingerprint);
+    const std::string manifest
+        = manifestText(m_plan, build.takeFiles(), m_report.fingerprint, m_options.sourceRun);
     SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest));
     if (!m_plan.pointerName().empty())
         SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName()));

@@ -157,6 +157,7 @@ void writeEnsureJson(
         json.nullField("step");
         json.nullField("how");
     }
+    json.field("verified", result.verified);
     json.field("waited", result.waited);
     json.arrayField("passed_over");
     for (const TagSummary& tag : result.passedOver) {
@@ -170,6 +171,14 @@ void writeEnsureJson(
     for (const io::Path& removed : result.removed) {
         json.beginObject();
         json.nameField("folder", removed.string());
+        json.endObject();
+    }
+    json.endArray();
+    json.arrayField("kept");
+    for (const auto& [folder, why] : result.kept) {
+        json.beginObject();
+        json.nameField("folder", folder.string());
+        json.field("why", toValidUtf8(why));
         json.endObject();
     }
     json.endArray();
@@ -193,8 +202,10 @@ std::string ensureNotes(const EnsureResult& result)
         out += tag + " fits as it is\n";
         break;
     case EnsureHow::Found:
-        out += result.waited ? "another process has made a copy of " + tag + "\n"
-                             : "a copy of " + tag + " is there already\n";
+        out += result.waited  ? "another process has made a copy of " + tag + "\n"
+            : result.verified ? "a copy of " + tag + " is there already, and every byte was read\n"
+                              : "a copy of " + tag
+                + " is there already; names, sizes and times of its files were checked (--verify reads it)\n";
         break;
     case EnsureHow::Made:
         out += fmt::format("made a copy of {}: {} in {:.1f} s\n", tag,
@@ -204,6 +215,8 @@ std::string ensureNotes(const EnsureResult& result)
     }
     for (const io::Path& removed : result.removed)
         out += "removed " + printable(removed.string()) + "\n";
+    for (const auto& [folder, why] : result.kept)
+        out += "not removed: " + printable(folder.string()) + ": " + printable(why) + "\n";
     return out;
 }
 

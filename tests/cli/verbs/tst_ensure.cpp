@@ -207,3 +207,149 @@ TEST_CASE("a caller that is killed is succeeded by the one that waits, or by the
         CHECK_MESSAGE(found == wanted, names);
     }
 }
+
+namespace {
+
+/// A folder's content, except paths with this text in them, and except the pointer file.
+std::vector<std::pair<std::string, std::string>> without(
+    std::vector<std::pair<std::string, std::string>> content, std::string_view text)
+{
+    std::erase_if(content, [&](const auto& each) {
+        return each.first == "latest" || each.first.find(text) != std::string::npos;
+    });
+    return content;
+}
+
+} // namespace
+
+TEST_CASE("--keep removes only copies of the same run, without other files in them")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path other = folder / "other";
+    fs::copy(samplePath("zero2-w2"), other, fs::copy_options::recursive);
+    const fs::path theirs = other / "global_step6" / kShard;
+    fs::last_write_time(theirs, fs::last_write_time(theirs) + std::chrono::seconds(9));
+    const fs::path copies = folder / "copies";
+    const auto save = [&](const std::string& tag) { // the run goes on
+        fs::rename(run / "global_step6", run / tag);
+        spill(run / "latest", tag);
+    };
+    const auto ensure = [&](const fs::path& of, const std::string& keep) {
+        return answerOf({"ensure", of, "-w", "3", "--into", copies, "--keep", keep});
+    };
+    save("global_step4");
+    CHECK(ensure(run, "9").at("tag") == "global_step4");
+    fs::rename(run / "global_step4", run / "global_step6");
+    save("global_step5");
+    CHECK(ensure(run, "9").at("tag") == "global_step5");
+    fs::rename(run / "global_step5", run / "global_step6");
+    // Copies that are not of this run: of another model, and of another run of the same model.
+    REQUIRE(runShardscope({"reshard", samplePath("zero3-w4"), copies, "-w", "2", "--tag-out", "global_step1",
+                              "--no-latest", "--quiet"})
+                .exitCode
+        == 0);
+    REQUIRE(runShardscope({"ensure", other, "-w", "3", "--into", folder / "theirs"}).exitCode == 0);
+    fs::rename(folder / "theirs/global_step6", copies / "global_step2");
+    // A copy of this run with a note in it.
+    spill(copies / "global_step4/notes.txt", "mine");
+    // A folder with a manifest that leads out of it.
+    spill(folder / "outside.pt", "mine");
+    fs::create_directory(copies / "global_step0");
+    std::string manifest = slurp(copies / "global_step4/shardscope.json");
+    const std::string name = "mp_rank_00_model_states.pt";
+    manifest.replace(manifest.find(name), name.size(), "../../outside.pt");
+    spill(copies / "global_step0/shardscope.json", manifest);
+    const auto before = contentOf(copies);
+
+    const Json answer = ensure(run, "1");
+    CHECK(answer.at("tag") == "global_step6");
+    REQUIRE(answer.at("removed").size() == 1);
+    CHECK(answer.at("removed").at(0).at("folder") == (copies / "global_step5").string());
+    CHECK(!fs::exists(copies / "global_step5"));
+    REQUIRE(answer.at("kept").size() == 3);
+    CHECK(answer.at("kept").at(0).at("folder") == (copies / "global_step1").string());
+    CHECK(answer.at("kept").at(1).at("why") == "it is a copy of another run");
+    CHECK(answer.at("kept").at(2).at("why").get<std::string>().find("notes.txt") != std::string::npos);
+    CHECK(slurp(folder / "outside.pt") == "mine");
+    CHECK(without(contentOf(copies), "step6") == without(before, "step5"));
+    const ProcessResult said = runShardscope({"ensure", run, "-w", "3", "--into", copies, "--keep", "1"});
+    CHECK(said.err.find("not removed: " + (copies / "global_step4").string()) != std::string::npos);
+    // The other run does not replace the copy of this one either.
+    CHECK(errorOf({"ensure", other, "-w", "3", "--into", copies}, 5, "target-exists").at("path")
+        == (copies / "global_step6").string());
+}
+
+TEST_CASE("--keep leaves numbered checkpoints with other tags or files alone")
+{
+    const TemporaryFolder folder;
+    const fs::path output = folder / "out";
+    fs::create_directory(output);
+    const auto save = [&](const std::string& name) {
+        fs::copy(samplePath("zero2-w2"), output / name, fs::copy_options::recursive);
+        spill(output / name / "trainer_state.json", R"({"global_step": 5})");
+        return answerOf({"ensure", output, "-w", "3", "--keep", "9"});
+    };
+    for (const char* name : {"checkpoint-5", "checkpoint-6", "checkpoint-7", "checkpoint-8"})
+        CHECK(save(name).at("how") == "made");
+    const fs::path copies = folder / "out-w3";
+    fs::create_directory(copies / "checkpoint-5/my-tag");
+    spill(copies / "checkpoint-5/my-tag/mine.pt", "mine");
+    spill(copies / "checkpoint-6/trainer_state.json", "changed");
+    fs::remove_all(output / "checkpoint-6"); // its copy is the only one
+    const Json answer = answerOf({"ensure", output, "-w", "3", "--keep", "1"});
+    REQUIRE(answer.at("removed").size() == 1);
+    CHECK(answer.at("removed").at(0).at("folder") == (copies / "checkpoint-7").string());
+    CHECK(!fs::exists(copies / "checkpoint-7"));
+    CHECK(answer.at("kept").size() == 2);
+    CHECK(slurp(copies / "checkpoint-5/my-tag/mine.pt") == "mine");
+    CHECK(fs::exists(copies / "checkpoint-5/global_step6/shardscope.json"));
+    CHECK(fs::exists(copies / "checkpoint-6/global_step6/shardscope.json"));
+}
+
+TEST_CASE("a copy that was found was looked at, and with --verify read")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const Words command{"ensure", run, "-w", "3"};
+    Words verified = command;
+    verified.emplace_back("--verify");
+    const fs::path tag = fs::path(answerOf(command).at("folder").get<std::string>()) / "global_step6";
+    const fs::path shard = tag / kShard;
+    const std::string whole = slurp(shard);
+    const auto content = contentOf(tag.parent_path());
+    const Json found = answerOf(command);
+    CHECK(found.at("how") == "found");
+    CHECK(found.at("verified") == false);
+    CHECK(answerOf(verified).at("verified") == true);
+    CHECK(answerOf({"ensure", run, "-w", "2", "--verify"}).at("verified") == true); // the run itself
+    CHECK(answerOf({"ensure", run, "-w", "2"}).at("verified") == false);
+
+    fs::remove(shard);
+    CHECK(answerOf(command).at("how") == "made");
+    fs::resize_file(shard, whole.size() / 2);
+    CHECK(answerOf(command).at("how") == "made");
+    CHECK(contentOf(tag.parent_path()) == content);
+
+    // A bit that the disk has flipped: only reading shows it.
+    const auto time = fs::last_write_time(shard);
+    std::string flipped = whole;
+    flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
+    spill(shard, flipped);
+    fs::last_write_time(shard, time);
+    CHECK(answerOf(command).at("how") == "found");
+    CHECK(answerOf(verified).at("how") == "made");
+    CHECK(contentOf(tag.parent_path()) == content);
+
+    // Copied without its times it is the same copy.
+    fs::last_write_time(shard, fs::file_time_type::clock::now() + std::chrono::seconds(5));
+    CHECK(answerOf(command).at("how") == "found");
+    // A run that saves there writes files of its own: they are neither taken for the copy nor replaced.
+    for (const std::string& saved : {flipped, whole + "more"}) {
+        spill(shard, saved);
+        fs::last_write_time(shard, fs::file_time_type::clock::now() + std::chrono::seconds(5));
+        const Json error = errorOf(command, 5, "target-exists");
+        CHECK(error.at("message").get<std::string>().find(kShard) != std::string::npos);
+        CHECK(slurp(shard) == saved);
+    }
+}

@@ -161,6 +161,14 @@ class RemovedCopy(Answer):
 
 
 @dataclass(frozen=True)
+class KeptCopy(Answer):
+    """An older copy that was not removed."""
+
+    folder: str
+    why: str
+
+
+@dataclass(frozen=True)
 class EnsureAnswer(Answer):
     """The folder that a number of ranks can load."""
 
@@ -171,7 +179,9 @@ class EnsureAnswer(Answer):
     tag: Optional[str]
     step: Optional[int]
     how: Optional[str]  #: "fits", "found", "made"
+    verified: bool  #: every byte of the folder was read and compared by this call
     waited: bool  #: for another process that makes the same copy
     passed_over: List[PassedOver]
     removed: List[RemovedCopy]
+    kept: List[KeptCopy]
     result: Optional[WriteResult] = None
