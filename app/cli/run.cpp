@@ -73,6 +73,7 @@ Result<int> runVerb(Session& session)
 Result<int> runCommand(const Parsed& parsed, Output& output)
 {
     std::stop_source stop;
+    SHARDSCOPE_CHECK(checkWrittenFiles(parsed, realFilesAndSkeletons()));
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
         SHARDSCOPE_CHECK(requireFile(path, "the log file", "--verbose writes the same to standard error"));

@@ -25,6 +25,8 @@ enum class ValueKind {
     Path, ///< a file or folder
     Folder,
     File,
+    NewFolder, ///< a folder to write into
+    NewFile, ///< a file to write
 };
 
 struct Option {

@@ -30,7 +30,7 @@ std::vector<Option> outputOptions()
             = "Read and write at most RATE bytes a second, both together, such as 200M. For file systems "
               "that others use, too. Default: no limit."},
         {.name = "--log-file",
-            .kind = ValueKind::File,
+            .kind = ValueKind::NewFile,
             .valueName = "FILE",
             .help = "Append a log with times to FILE."},
         {.name = "--help", .letter = 'h', .help = "Show this text."},

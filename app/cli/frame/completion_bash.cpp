@@ -22,8 +22,10 @@ std::string offer(ValueKind kind, const std::vector<std::string>& choices)
     case ValueKind::Choice:
         return fmt::format("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$cur\")", words(choices));
     case ValueKind::Folder:
+    case ValueKind::NewFolder:
         return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")";
     case ValueKind::File:
+    case ValueKind::NewFile:
     case ValueKind::Path:
         return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")";
     default:

@@ -37,9 +37,11 @@ void writeOption(
         break;
     }
     case ValueKind::Folder:
+    case ValueKind::NewFolder:
         out += " -x -a '(__fish_complete_directories)'";
         break;
     case ValueKind::File:
+    case ValueKind::NewFile:
     case ValueKind::Path:
         out += " -r -F";
         break;

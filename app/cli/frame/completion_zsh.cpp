@@ -38,8 +38,10 @@ std::string action(ValueKind kind, const std::vector<std::string>& choices)
         return "(" + list + ")";
     }
     case ValueKind::Folder:
+    case ValueKind::NewFolder:
         return "_files -/";
     case ValueKind::File:
+    case ValueKind::NewFile:
     case ValueKind::Path:
         return "_files";
     default:

@@ -204,12 +204,12 @@ std::vector<Option> checkOptions()
             .help = "The intended use of the checkpoint: any of world-size=N,stage=S,memory=SIZE,disk=PATH. "
                     "What prevents this use is reported as a finding, too."},
         {.name = "--sarif",
-            .kind = ValueKind::File,
+            .kind = ValueKind::NewFile,
             .valueName = "FILE",
             .help = "Also write the findings to this file as SARIF 2.1.0. `-` means standard output: then "
                     "the text answer goes to standard error, and --json cannot be used."},
         {.name = "--html",
-            .kind = ValueKind::File,
+            .kind = ValueKind::NewFile,
             .valueName = "FILE",
             .help = "Also write the findings to this file as an HTML page. `-` as for --sarif."},
         {.name = "--force", .help = "Replace these files if they exist."},

@@ -36,7 +36,7 @@ Command convertCommand()
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
             {.name = "DST",
-                .kind = ValueKind::Folder,
+                .kind = ValueKind::NewFolder,
                 .help = "The run folder to write into. With dcp, the folder to write: absent or empty."}},
         .options = joined(convertOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),

@@ -81,7 +81,7 @@ Command ensureCommand()
                                   .valueName = "S",
                                   .help = "ZeRO stage of the new run, 0 to 3. Default: that of the tag."},
                               {.name = "--into",
-                                  .kind = ValueKind::Folder,
+                                  .kind = ValueKind::NewFolder,
                                   .valueName = "DIR",
                                   .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to "
                                           "RUN."},

@@ -45,7 +45,7 @@ Command exportCommand()
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
             {.name = "DST",
-                .kind = ValueKind::Folder,
+                .kind = ValueKind::NewFolder,
                 .help = "The folder to write; it may hold other files."}},
         .options = joined(exportOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),

@@ -106,7 +106,7 @@ Command planOf(Command verb, std::vector<Option> options)
     verb.options
         = joined({{.name = "--output",
                       .letter = 'o',
-                      .kind = ValueKind::File,
+                      .kind = ValueKind::NewFile,
                       .valueName = "FILE",
                       .help = "Save the plan to this file. `-` means standard output: then the text of the "
                               "plan goes to standard error, and --json cannot be used. Required.",

@@ -63,7 +63,7 @@ Command repairCommand()
             "without --allow-marked."},
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to repair: a run or tag folder."},
-            {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
+            {.name = "DST", .kind = ValueKind::NewFolder, .help = "The run folder to write into."}},
         .options = joined(joined(repairOptions(), {undoOption()}), joined(writeOptions(), tagOptions())),
         .commonOptions = outputOptions(),
         .examples

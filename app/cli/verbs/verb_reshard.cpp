@@ -31,7 +31,7 @@ Command reshardCommand()
             "any interruption, the same command continues the job and gives the same bytes."},
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
-            {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
+            {.name = "DST", .kind = ValueKind::NewFolder, .help = "The run folder to write into."}},
         .options = joined(reshardOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope reshard runs/llama runs/llama-16 --world-size 16", "Resume on 16 GPUs:"},

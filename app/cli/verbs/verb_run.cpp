@@ -68,7 +68,7 @@ Command runCommand()
             "After an interruption, the same command continues the job."},
         .positionals = {{.name = "FILE", .kind = ValueKind::File, .help = "The saved plan."},
             {.name = "DST",
-                .kind = ValueKind::Folder,
+                .kind = ValueKind::NewFolder,
                 .help = "The folder to write into, instead of the one in the plan.",
                 .required = false}},
         .options = writeOptions(),

@@ -68,7 +68,7 @@ Command showCommand()
                  .valueName = "N",
                  .help = "Print at most N elements. Default: 1000."},
                 {.name = "--npy",
-                    .kind = ValueKind::File,
+                    .kind = ValueKind::NewFile,
                     .valueName = "FILE",
                     .help = "Also write the whole tensor as a NumPy file. Types that NumPy lacks (bfloat16, "
                             "float8) are converted to float32, exactly."},

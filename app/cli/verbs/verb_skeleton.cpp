@@ -81,7 +81,7 @@ Command skeletonCommand()
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
             {.name = "OUT",
-                .kind = ValueKind::File,
+                .kind = ValueKind::NewFile,
                 .help = "The file to write, NAME.zip, outside of the run folder."}},
         .options = skeletonOptions(),
         .commonOptions = outputOptions(),
