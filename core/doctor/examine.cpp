@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 #include "core/base/shell_quote.h"
+#include "core/checkpoint/open/open_listed.h"
 #include "core/compare/digest/scan_findings.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
@@ -15,6 +16,8 @@
 #include <limits>
 #include <mutex>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace shardscope {
 
@@ -131,8 +134,10 @@ private:
 
     Status learnNames()
     {
-        SHARDSCOPE_TRY(
-            m_context.found, discover(m_context.files, m_context.asked, m_options.open.tag, m_context.job));
+        const auto& listing = m_options.listing;
+        SHARDSCOPE_TRY(m_context.found,
+            listing ? discoverIn(m_context.files, *listing, m_options.open.tag, m_context.job)
+                    : discover(m_context.files, m_context.asked, m_options.open.tag, m_context.job));
         const Discovery& found = m_context.found;
         m_out.tag = found.tag;
         m_out.folder = found.tagFolder.empty() ? found.runFolder : found.tagFolder;
@@ -142,7 +147,9 @@ private:
         take(found.findings);
         if (found.runFolder.empty())
             return {};
-        auto run = folderEntries(m_context.files, found.runFolder);
+        auto run = m_options.runEntries && listing->folder == found.runFolder
+            ? Result<std::vector<FolderEntry>>(*m_options.runEntries)
+            : folderEntries(m_context.files, found.runFolder);
         if (run)
             m_context.run = std::move(*run);
         else
@@ -166,7 +173,9 @@ private:
         }
         OpenOptions open = m_options.open;
         open.depth = OpenDepth::Full;
-        auto opened = openCheckpoint(m_context.files, m_context.asked, open, m_context.job);
+        auto opened = m_options.listing
+            ? openListed(m_context.files, *m_options.listing, open, m_context.job)
+            : openCheckpoint(m_context.files, m_context.asked, open, m_context.job);
         if (opened) {
             setCheckpoint(opened->checkpoint);
             return {};
@@ -216,22 +225,22 @@ private:
     /// Thread-safe. Readers report findings again that the names in the folder already showed.
     void take(const std::vector<Finding>& findings)
     {
+        if (findings.empty())
+            return;
         const std::lock_guard lock(m_mutex);
+        dropOfHeaders(findings);
+        // Lists are as long as a checkpoint has files, so each is searched by key.
+        std::unordered_map<std::string, size_t> known;
+        for (size_t i = 0; i < m_out.findings.size(); ++i)
+            known.emplace(keyOf(m_out.findings[i].finding), i);
         for (const Finding& finding : findings) {
             const Diagnosis* diagnosis = &diagnosisOf(finding.code);
             if (!isWanted(*diagnosis))
                 continue;
             DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding), m_context.depth};
-            if (isFromReader(finding))
-                std::erase_if(m_out.findings,
-                    [&](const DoctorFinding& other) { return isOfHeaders(other, finding.where); });
-            const auto known
-                = std::find_if(m_out.findings.begin(), m_out.findings.end(), [&](const DoctorFinding& other) {
-                      return other.finding.code == finding.code && other.finding.where == finding.where
-                          && other.finding.message == finding.message;
-                  });
-            if (known != m_out.findings.end()) {
-                *known = std::move(made);
+            const auto [at, isNew] = known.emplace(keyOf(finding), m_out.findings.size());
+            if (!isNew) {
+                m_out.findings[at->second] = std::move(made);
                 continue;
             }
             m_out.findings.push_back(std::move(made));
@@ -240,16 +249,34 @@ private:
         }
     }
 
+    static std::string keyOf(const Finding& finding)
+    {
+        return std::string(finding.code) + '\0' + finding.where.text() + '\0' + finding.message;
+    }
+
+    /// Drops what the check of headers says of files about which a reader says more.
+    void dropOfHeaders(const std::vector<Finding>& findings)
+    {
+        std::unordered_set<std::string> read;
+        for (const Finding& finding : findings) {
+            if (isFromReader(finding) && isWanted(diagnosisOf(finding.code)))
+                read.insert(finding.where.text());
+        }
+        if (!read.empty())
+            std::erase_if(m_out.findings, [&](const DoctorFinding& other) {
+                return isOfHeaders(other) && read.contains(other.finding.where.text());
+            });
+    }
+
     /// Whether a reader has read the file: it reports more exactly than the check of headers.
     [[nodiscard]] bool isFromReader(const Finding& finding) const
     {
         return m_context.depth == CheckDepth::Metadata && finding.severity == Severity::Error
             && !finding.where.isEmpty();
     }
-    static bool isOfHeaders(const DoctorFinding& other, const Place& where)
+    static bool isOfHeaders(const DoctorFinding& other)
     {
-        return other.seenIn == CheckDepth::Headers && other.finding.severity == Severity::Error
-            && other.finding.where == where;
+        return other.seenIn == CheckDepth::Headers && other.finding.severity == Severity::Error;
     }
 
     [[nodiscard]] std::string commandOf(const Diagnosis& diagnosis, const Finding& finding) const

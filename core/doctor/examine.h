@@ -15,6 +15,8 @@
 
 namespace shardscope {
 
+struct RunListing;
+
 struct CheckOptions {
     CheckDepth depth = CheckDepth::Metadata;
     bool choosesDepth = false; ///< use defaultCheckDepth() of the checkpoint, not `depth`
@@ -25,6 +27,9 @@ struct CheckOptions {
     unsigned jobs = 0; ///< threads; 0: defaultJobs()
     /// The checkpoint at PATH, if it is already opened in full, so that it is not opened again.
     CheckpointPtr opened = {};
+    /// PATH, a run folder or a framework's output folder, that was listed before. Only with a tag.
+    std::shared_ptr<const RunListing> listing = {};
+    std::shared_ptr<const std::vector<FolderEntry>> runEntries = {}; ///< with it: folderEntries() of PATH
     SharedWork* shared = nullptr; ///< processes that share the reading of every byte
 };
 

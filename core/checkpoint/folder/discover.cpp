@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/distributed_folders.h"
+#include "core/checkpoint/folder/run_listing.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/torchfile/formats/npy_folder.h"
 
@@ -108,16 +109,10 @@ Finding unreadableFinding(const std::string& what, const std::string& where, con
         error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
 }
 
-/// A sub-folder that exists and cannot be listed. It may be a tag.
-struct UnreadableFolder {
-    std::string name;
-    Error error;
-};
-
-/// Sub-folders that hold DeepSpeed's files. One that cannot be listed is added to `unreadable` instead.
-/// `lost+found` belongs to the file system.
+/// Sub-folders that hold DeepSpeed's files. The error of one that exists and cannot be listed, so that it may
+/// be a tag, is added to `unreadable` instead. `lost+found` belongs to the file system.
 std::vector<std::string> tagsIn(
-    io::FileSystem& files, const Folder& run, std::vector<UnreadableFolder>* unreadable = nullptr)
+    io::FileSystem& files, const Folder& run, std::vector<Error>* unreadable = nullptr)
 {
     std::vector<std::string> tags;
     for (const io::DirectoryEntry& entry : run.entries) {
@@ -130,7 +125,7 @@ std::vector<std::string> tagsIn(
             tags.push_back(entry.name);
         else if (!folder && unreadable != nullptr && isUnreadable(folder.error())
             && entry.name != "lost+found")
-            unreadable->push_back({entry.name, folder.error()});
+            unreadable->push_back(folder.error());
     }
     std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
     return tags;
@@ -291,7 +286,21 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
     return {};
 }
 
-Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag);
+Result<Discovery> discoverNumbered(
+    io::FileSystem& files, const Folder& output, std::vector<std::string> numbered, const std::string& tag);
+
+/// What is known of a run folder before a tag is chosen.
+Discovery withoutTag(io::FileSystem& files, const Folder& run)
+{
+    Discovery out;
+    out.runFolder = run.path;
+    readPointer(files, run, out);
+    std::vector<Error> unreadable;
+    out.tags = tagsIn(files, run, &unreadable);
+    for (const Error& error : unreadable)
+        out.unreadableFolders.push_back(io::Path(error.path).filename().string());
+    return out;
+}
 
 /// `universal`: use the folder that `latest_universal` names, even if there is a `latest`.
 Result<Discovery> discoverRun(
@@ -300,15 +309,9 @@ Result<Discovery> discoverRun(
     if (isNumberedCheckpoint(tag) && isNumberedCheckpoint(run.path.filename().string()) && !run.has(tag)) {
         // Another checkpoint of the same output folder, which lists them as tags.
         if (const auto output = listFolder(files, run.path.parent_path()); output && output->hasFolder(tag))
-            return discoverOutput(files, *output, tag);
+            return discoverNumbered(files, *output, numberedCheckpoints(files, *output), tag);
     }
-    Discovery out;
-    out.runFolder = run.path;
-    readPointer(files, run, out);
-    std::vector<UnreadableFolder> unreadable;
-    out.tags = tagsIn(files, run, &unreadable);
-    for (UnreadableFolder& folder : unreadable)
-        out.unreadableFolders.push_back(std::move(folder.name));
+    Discovery out = withoutTag(files, run);
     std::string chosen = tag;
     if (chosen.empty() && run.has(kUniversalPointer) && (universal || !run.has("latest")))
         chosen = universalTag(files, run, out);
@@ -331,10 +334,11 @@ Status requireNewestKnown(io::FileSystem& files, const Folder& output, const std
     return {};
 }
 
-/// A framework's output folder. `tag` may name one of its checkpoints; else it is a tag of the newest one.
-Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag)
+/// A framework's output folder with its checkpoints. `tag` may name one of them; else it is a tag of the
+/// newest one.
+Result<Discovery> discoverNumbered(
+    io::FileSystem& files, const Folder& output, std::vector<std::string> numbered, const std::string& tag)
 {
-    std::vector<std::string> numbered = numberedCheckpoints(files, output);
     auto chosen = std::find(numbered.begin(), numbered.end(), tag);
     const std::string inner = chosen == numbered.end() ? tag : std::string();
     if (chosen == numbered.end() && isNumberedCheckpoint(tag)) {
@@ -451,8 +455,8 @@ Result<Discovery> discover(
         out.foreignKind = foreign;
         return out;
     }
-    if (!numberedCheckpoints(files, folder).empty())
-        return discoverOutput(files, folder, tag);
+    if (auto numbered = numberedCheckpoints(files, folder); !numbered.empty())
+        return discoverNumbered(files, folder, std::move(numbered), tag);
     for (const std::string_view name : kMarkerFiles) {
         if (!folder.has(name) || (name == kNpyIndexName && !holdsNpyFiles(folder)))
             continue;
@@ -464,12 +468,36 @@ Result<Discovery> discover(
     SHARDSCOPE_TRY(auto distributed, discoverDistributed(files, path, tag));
     if (distributed)
         return std::move(*distributed);
-    std::vector<UnreadableFolder> unreadable;
+    std::vector<Error> unreadable;
     (void)tagsIn(files, folder, &unreadable);
     if (!unreadable.empty()) // it is not known whether this folder holds a checkpoint
-        return forward(std::move(unreadable.front().error));
+        return forward(std::move(unreadable.front()));
     return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
         "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
+}
+
+Result<std::shared_ptr<const RunListing>> listRun(
+    io::FileSystem& files, const io::Path& folder, bool isOutput, JobContext& job)
+{
+    SHARDSCOPE_CHECK(job.poll());
+    SHARDSCOPE_TRY(Folder listed, listFolder(files, folder));
+    RunListing out{folder, {}, isOutput ? Discovery() : withoutTag(files, listed),
+        isOutput ? numberedCheckpoints(files, listed) : std::vector<std::string>()};
+    out.entries = std::move(listed.entries);
+    return std::make_shared<const RunListing>(std::move(out));
+}
+
+Result<Discovery> discoverIn(
+    io::FileSystem& files, const RunListing& listing, const std::string& tag, JobContext& job)
+{
+    SHARDSCOPE_CHECK(job.poll());
+    const Folder folder{listing.folder, listing.entries};
+    if (!listing.numbered.empty())
+        return discoverNumbered(files, folder, listing.numbered, tag);
+    Discovery out = listing.run;
+    SHARDSCOPE_CHECK(chooseTag(files, tag, out));
+    out.wrapper = wrapperOf(folder, out.tag);
+    return out;
 }
 
 } // namespace shardscope

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/run_listing.h"
 
 #include <algorithm>
 #include <charconv>
@@ -118,6 +119,21 @@ void measure(io::FileSystem& files, UnfinishedWork& work)
     }
 }
 
+std::vector<UnfinishedWork> workAmong(
+    io::FileSystem& files, const io::Path& folder, const std::vector<io::DirectoryEntry>& entries)
+{
+    std::vector<UnfinishedWork> out;
+    for (const io::DirectoryEntry& entry : entries) {
+        auto work = workOf(folder, entry);
+        if (work && (!work->isFolder || isWorkFolder(files, work->path))) {
+            if (!work->isLink)
+                measure(files, *work);
+            out.push_back(std::move(*work));
+        }
+    }
+    return out;
+}
+
 } // namespace
 
 bool isWorkFolderEntry(const io::DirectoryEntry& entry)
@@ -135,22 +151,12 @@ bool isWorkFolderEntry(const io::DirectoryEntry& entry)
 
 std::vector<UnfinishedWork> findUnfinishedWork(io::FileSystem& files, const io::Path& folder)
 {
-    std::vector<UnfinishedWork> out;
     const auto entries = files.list(folder);
-    if (!entries)
-        return out;
-    for (const io::DirectoryEntry& entry : *entries) {
-        auto work = workOf(folder, entry);
-        if (work && (!work->isFolder || isWorkFolder(files, work->path))) {
-            if (!work->isLink)
-                measure(files, *work);
-            out.push_back(std::move(*work));
-        }
-    }
-    return out;
+    return entries ? workAmong(files, folder, *entries) : std::vector<UnfinishedWork>();
 }
 
-std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpoint& checkpoint)
+std::vector<Finding> unfinishedWorkFindings(
+    io::FileSystem& files, const Checkpoint& checkpoint, const RunListing* listing)
 {
     std::vector<UnfinishedWork> all;
     if (!checkpoint.tagFolder.empty())
@@ -158,7 +164,9 @@ std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpo
     // A folder by itself has no run folder. Work next to it belongs to others, except work under its own
     // name.
     const bool inRun = !hasNoRunFolder(checkpoint.kind);
-    for (UnfinishedWork& work : findUnfinishedWork(files, checkpoint.runFolder)) {
+    const bool isListed = listing != nullptr && listing->folder == checkpoint.runFolder;
+    for (UnfinishedWork& work : isListed ? workAmong(files, listing->folder, listing->entries)
+                                         : findUnfinishedWork(files, checkpoint.runFolder)) {
         if (inRun || work.target == checkpoint.tagFolder.filename().string())
             all.push_back(std::move(work));
     }

@@ -10,6 +10,8 @@
 
 namespace shardscope {
 
+struct RunListing;
+
 /// What an unfinished job left behind: its work folder `.TAG.partial-ID` (core/engine/write/work_folder.h),
 /// or the unfinished file `.NAME.partial-PID-N` of a report (core/io/published_file.h).
 struct UnfinishedWork {
@@ -33,7 +35,8 @@ bool isWorkFolderEntry(const io::DirectoryEntry& entry);
 std::vector<UnfinishedWork> findUnfinishedWork(io::FileSystem& files, const io::Path& folder);
 
 /// One finding for each unfinished work in the checkpoint's folders. It is an error if the target is neither
-/// the old export nor the new one, else an info.
-std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpoint& checkpoint);
+/// the old export nor the new one, else an info. `listing`, if not null, is of the run folder.
+std::vector<Finding> unfinishedWorkFindings(
+    io::FileSystem& files, const Checkpoint& checkpoint, const RunListing* listing);
 
 } // namespace shardscope

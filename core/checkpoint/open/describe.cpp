@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open/describe.h"
 
+#include "core/base/finding_codes.h"
+#include "core/base/tested_releases.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/work_folders.h"
 #include "core/checkpoint/units/shard_group.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -40,6 +44,24 @@ void describeEvidence(Reading& reading, const OptimizerFiles& optimizers)
         out.evidence.push_back("`zero_stage` is " + std::to_string(out.zeroStage));
     if (reading.modelRoot != kNoNode && !shardGroupRanks(reading, optimizers.guide))
         out.evidence.push_back("`dp_world_size` is " + std::to_string(reading.worldSize));
+}
+
+void noteNewerRelease(Checkpoint& out)
+{
+    if (isNewerThanTested(out.deepspeedVersion))
+        out.findings.push_back({code::kNewerRelease, Severity::Warning,
+            "saved by DeepSpeed " + toValidUtf8(out.deepspeedVersion) + ", which is newer than "
+                + std::string(kTestedReleases.back())
+                + ", the newest release that this version was tested with",
+            {}, {}});
+}
+
+void addUnfinishedWork(io::FileSystem& files, const RunListing* listing, Checkpoint& out)
+{
+    for (Finding& finding : unfinishedWorkFindings(files, out, listing)) {
+        out.complete = out.complete && finding.severity != Severity::Error;
+        out.findings.push_back(std::move(finding));
+    }
 }
 
 } // namespace shardscope

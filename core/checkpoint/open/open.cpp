@@ -2,7 +2,6 @@
 #include "core/checkpoint/open/open.h"
 
 #include "core/base/finding_codes.h"
-#include "core/base/tested_releases.h"
 #include "core/base/text.h"
 #include "core/checkpoint/experts/expert_files.h"
 #include "core/checkpoint/folder/discover.h"
@@ -12,11 +11,11 @@
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/folder/swap_table.h"
-#include "core/checkpoint/folder/work_folders.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/folder/zero_stage.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/open/describe.h"
+#include "core/checkpoint/open/open_listed.h"
 #include "core/checkpoint/open/single_file.h"
 #include "core/checkpoint/slices/parts.h"
 #include "core/checkpoint/stage0/stage0_groups.h"
@@ -434,29 +433,10 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
-/// No error: scripts that ask for a healthy checkpoint must not stop at each release of DeepSpeed.
-void noteNewerRelease(Checkpoint& out)
+/// `listing`: of the run folder, or null.
+Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Discovery& found, const RunListing* listing,
+    const OpenOptions& options, JobContext& job)
 {
-    if (isNewerThanTested(out.deepspeedVersion))
-        out.findings.push_back({code::kNewerRelease, Severity::Warning,
-            "saved by DeepSpeed " + toValidUtf8(out.deepspeedVersion) + ", which is newer than "
-                + std::string(kTestedReleases.back())
-                + ", the newest release that this version was tested with",
-            {}, {}});
-}
-
-void addUnfinishedWork(io::FileSystem& files, Checkpoint& out)
-{
-    for (Finding& finding : unfinishedWorkFindings(files, out)) {
-        out.complete = out.complete && finding.severity != Severity::Error;
-        out.findings.push_back(std::move(finding));
-    }
-}
-
-Result<OpenedCheckpoint> openAsRead(
-    io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
-{
-    SHARDSCOPE_TRY(Discovery found, discover(files, path, options.tag, job));
     auto out = std::make_shared<Checkpoint>();
     out->runFolder = found.runFolder;
     out->tagFolder = found.tagFolder;
@@ -476,7 +456,7 @@ Result<OpenedCheckpoint> openAsRead(
             found.runFolder.string(), why.evidence.empty() ? std::string() : why.evidence.front()};
         out->whyNot = why.message;
         out->fullyRead = true;
-        addUnfinishedWork(files, *out);
+        addUnfinishedWork(files, listing, *out);
         return OpenedCheckpoint{out, {}};
     }
     Opening opening(files, options, job, *out);
@@ -484,7 +464,7 @@ Result<OpenedCheckpoint> openAsRead(
     SHARDSCOPE_CHECK(job.poll()); // after a stop, files may look unreadable
     opening.finish();
     noteNewerRelease(*out);
-    addUnfinishedWork(files, *out);
+    addUnfinishedWork(files, listing, *out);
     return OpenedCheckpoint{out, found.selectedFile};
 }
 
@@ -494,7 +474,22 @@ Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
 {
     const io::OutageWatch watch;
-    return watch.judged(openAsRead(files, path, options, job));
+    const auto open = [&]() -> Result<OpenedCheckpoint> {
+        SHARDSCOPE_TRY(const Discovery found, discover(files, path, options.tag, job));
+        return openFound(files, found, nullptr, options, job);
+    };
+    return watch.judged(open());
+}
+
+Result<OpenedCheckpoint> openListed(
+    io::FileSystem& files, const RunListing& listing, const OpenOptions& options, JobContext& job)
+{
+    const io::OutageWatch watch;
+    const auto open = [&]() -> Result<OpenedCheckpoint> {
+        SHARDSCOPE_TRY(const Discovery found, discoverIn(files, listing, options.tag, job));
+        return openFound(files, found, &listing, options, job);
+    };
+    return watch.judged(open());
 }
 
 } // namespace shardscope

@@ -5,11 +5,13 @@
 #include "core/base/text.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/open/open_listed.h"
 #include "core/engine/stream/manifest_reader.h"
 #include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 namespace shardscope {
 
@@ -28,11 +30,9 @@ void keepThoseOfTag(std::vector<DoctorFinding>& findings)
     std::erase_if(findings, [](const DoctorFinding& made) { return isOfPointer(made.finding); });
 }
 
-bool isKnown(const std::vector<DoctorFinding>& findings, const Finding& finding)
+std::string keyOf(const Finding& finding)
 {
-    return std::any_of(findings.begin(), findings.end(), [&](const DoctorFinding& made) {
-        return made.finding.code == finding.code && made.finding.where == finding.where;
-    });
+    return std::string(finding.code) + '\0' + finding.where.text();
 }
 
 } // namespace
@@ -84,13 +84,26 @@ TagReader::TagReader(io::FileSystem& files, RunTags run, unsigned jobs, JobConte
 
 Result<CheckResult> TagReader::examined(const std::string& tag, CheckDepth depth)
 {
+    SHARDSCOPE_CHECK(list());
     CheckOptions options;
     options.open.tag = tag;
+    options.listing = m_listing;
+    options.runEntries = m_entries;
     options.depth = depth;
     options.jobs = m_jobs;
     auto out = examine(m_files, m_run.base, options, m_job);
     SHARDSCOPE_CHECK(m_job.poll());
     return out;
+}
+
+Status TagReader::list()
+{
+    if (m_listing)
+        return {};
+    SHARDSCOPE_TRY(auto entries, folderEntries(m_files, m_run.base));
+    m_entries = std::make_shared<const std::vector<FolderEntry>>(std::move(entries));
+    SHARDSCOPE_TRY(m_listing, listRun(m_files, m_run.base, m_run.numbered, m_job));
+    return {};
 }
 
 Result<TagSummary> TagReader::summarize(const std::string& tag)
@@ -123,7 +136,7 @@ void TagReader::describe(TagSummary& out)
     OpenOptions options;
     options.tag = out.tag;
     options.depth = OpenDepth::Structure;
-    auto opened = openCheckpoint(m_files, m_run.base, options, m_job);
+    auto opened = openListed(m_files, *m_listing, options, m_job); // examined() has listed it
     if (!opened) {
         out.error = std::move(opened).error();
         return;
@@ -138,8 +151,11 @@ void TagReader::describe(TagSummary& out)
         out.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - out.bytes);
         out.modifiedNs = std::max(out.modifiedNs, file.identity.modifiedNs);
     }
+    std::unordered_set<std::string> known;
+    for (const DoctorFinding& made : out.findings)
+        known.insert(keyOf(made.finding));
     for (const Finding& finding : checkpoint.findings) {
-        if (!isKnown(out.findings, finding))
+        if (known.insert(keyOf(finding)).second)
             out.findings.push_back(
                 {finding, &diagnosisOf(finding.code), std::string(), CheckDepth::Metadata});
     }

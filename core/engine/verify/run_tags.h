@@ -5,11 +5,14 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/examine.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace shardscope {
+
+struct RunListing;
 
 /// One tag of a run, as far as names, sizes and headers of its files and rank 0's metadata show. No value is
 /// read.
@@ -70,11 +73,15 @@ private:
     /// What the first model file and the names of all files say.
     void describe(TagSummary& out);
     [[nodiscard]] Result<CheckResult> examined(const std::string& tag, CheckDepth depth);
+    /// Lists the run once, for all of its tags.
+    Status list();
 
     io::FileSystem& m_files;
     RunTags m_run;
     unsigned m_jobs;
     JobContext& m_job;
+    std::shared_ptr<const RunListing> m_listing;
+    std::shared_ptr<const std::vector<FolderEntry>> m_entries;
 };
 
 } // namespace shardscope
