@@ -25,12 +25,13 @@ namespace code {
 std::span<const std::string_view> all()
 {
     static constexpr std::array kAll{kLatestMissing, kLatestDangling, kRankMissing, kRankForeign,
-        kModelStatesMissing, kStaleFile, kForeignFile, kMixedPrefix, kFileUnreadable, kFileTorn, kFileHostile,
-        kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
-        kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
-        kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kClientStatePerRank,
-        kSubGroupSize, kStockLoaderTrap, kNewerRelease, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
-        kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton, kWorkFolder};
+        kModelStatesMissing, kStaleFile, kForeignFile, kMixedPrefix, kSequenceNames, kFileUnreadable,
+        kFileTorn, kFileHostile, kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused,
+        kTrailingData, kUnalignedPayload, kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder,
+        kStateLength, kStepMismatch, kOptionMismatch, kOptionMissing, kStateMissing, kOptimizerMissing,
+        kAliasUnrecorded, kNotSupported, kClientStatePerRank, kSubGroupSize, kStockLoaderTrap, kNewerRelease,
+        kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy, kUniversalOverlong, kUniversalSource,
+        kUniversalRoundRobin, kMarked, kSkeleton, kWorkFolder};
     return kAll;
 }
 

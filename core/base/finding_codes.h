@@ -16,6 +16,7 @@ inline constexpr std::string_view kModelStatesMissing = "model-states-missing";
 inline constexpr std::string_view kStaleFile = "stale-file"; ///< left by a larger or earlier save
 inline constexpr std::string_view kForeignFile = "foreign-file"; ///< not part of a checkpoint
 inline constexpr std::string_view kMixedPrefix = "precision-prefix"; ///< bf16_zero_* next to zero_*
+inline constexpr std::string_view kSequenceNames = "sequence-names"; ///< sequence ranks in names of files
 // one file
 inline constexpr std::string_view kFileUnreadable = "file-unreadable";
 inline constexpr std::string_view kFileTorn = "file-torn"; ///< truncated, directory lost
@@ -40,6 +41,8 @@ inline constexpr std::string_view kOptionMismatch = "option-mismatch"; ///< rank
 inline constexpr std::string_view kOptionMissing
     = "option-missing"; ///< group options that the checkpoint does not hold, and where they come from
 inline constexpr std::string_view kStateMissing = "state-missing"; ///< no optimizer state for a group
+inline constexpr std::string_view kOptimizerMissing
+    = "optimizer-missing"; ///< weights without masters and optimizer states
 inline constexpr std::string_view kAliasUnrecorded = "alias-unrecorded";
 inline constexpr std::string_view kNotSupported = "not-supported";
 inline constexpr std::string_view kClientStatePerRank = "client-state-per-rank";

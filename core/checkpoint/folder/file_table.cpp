@@ -154,7 +154,7 @@ std::map<std::pair<FileRole, uint32_t>, FileId> filesByRank(const Reading& readi
     std::map<std::pair<FileRole, uint32_t>, FileId> out;
     for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
         const CheckpointFile& file = reading.out.files[i];
-        const auto parsed = parseCheckpointFileName(file.name);
+        const auto parsed = reading.nameOf(file);
         if (!parsed || parsed->mp != reading.out.modelRank || parsed->fastWriterPart)
             continue;
         if (parsed->role == FileRole::ModelStates && parsed->zero3Model != zero3)
@@ -181,7 +181,7 @@ FileId addMissing(const Reading& reading, std::string name, FileRole role, uint3
 void markStale(const Reading& reading, bool zero3)
 {
     for (CheckpointFile& file : reading.out.files) {
-        const auto parsed = parseCheckpointFileName(file.name);
+        const auto parsed = reading.nameOf(file);
         if (!parsed || parsed->mp != reading.out.modelRank)
             continue;
         if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix != reading.bf16Prefix) {
@@ -219,6 +219,29 @@ FileId expectFile(
     return addMissing(reading, name, role, dp);
 }
 
+/// Reports that the names contain sequence-parallel ranks.
+void reportSequenceNames(const Reading& reading)
+{
+    if (reading.sequenceRanks < 2)
+        return;
+    size_t others = 0;
+    std::string first;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (!parsed || parsed->mp == 0 || file.status == FileStatus::Missing)
+            continue;
+        ++others;
+        if (first.empty())
+            first = file.name;
+    }
+    reading.add(code::kSequenceNames, Severity::Info,
+        "the number after `mp_rank_` in file names is that of a sequence-parallel rank: all files belong to "
+        "one model slice",
+        first,
+        {std::to_string(reading.sequenceRanks) + " sequence-parallel ranks; " + std::to_string(others)
+            + " files do not have `mp_rank_00` in their names"});
+}
+
 } // namespace
 
 void markExpectedFiles(Reading& reading, bool zero3)
@@ -228,16 +251,18 @@ void markExpectedFiles(Reading& reading, bool zero3)
     out.optimFiles.clear();
     out.modelFiles.clear();
     for (uint32_t dp = 0; dp < reading.worldSize; ++dp) {
-        const std::string name = optimFileName(dp, out.modelRank, reading.bf16Prefix);
+        const uint32_t mp = reading.modelRankInName(dp);
+        const std::string name = optimFileName(dp, mp, reading.bf16Prefix);
         out.optimFiles.push_back(expectFile(reading, byRank, FileRole::OptimStates, dp, name));
         if (zero3)
-            out.modelFiles.push_back(expectFile(
-                reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, out.modelRank)));
+            out.modelFiles.push_back(
+                expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, mp)));
     }
     if (!zero3)
         out.modelFiles.push_back(
             expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(out.modelRank)));
     markStale(reading, zero3);
+    reportSequenceNames(reading);
 }
 
 void markExpectedModelFiles(Reading& reading)

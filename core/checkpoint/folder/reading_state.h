@@ -7,6 +7,7 @@
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/open_depth.h"
 
 #include <map>
@@ -61,6 +62,7 @@ struct Reading {
     };
     SharedFiles shared{};
     std::vector<Loaded> prefetched{}; ///< by file: read ahead, and not yet part of the checkpoint
+    uint32_t sequenceRanks = 1; ///< the number of them that file names contain (sequence_names.h)
 
     void add(std::string_view code, Severity severity, std::string message, Place where,
         std::vector<std::string> evidence = {}) const
@@ -75,6 +77,20 @@ struct Reading {
     void noModel(Error error) const;
     /// Calls refuse() for Unsupported, noModel() for all other errors.
     void stop(Error error) const;
+
+    /// The parts of a file's name. Sequence-parallel ranks in it are ranks of model slice 0.
+    [[nodiscard]] std::optional<CheckpointFileName> nameOf(const CheckpointFile& file) const
+    {
+        auto name = parseCheckpointFileName(file.name);
+        if (name && sequenceRanks > 1)
+            name->mp = 0;
+        return name;
+    }
+    /// The number after `mp_rank_` in the name of a rank's file.
+    [[nodiscard]] uint32_t modelRankInName(uint32_t dp) const
+    {
+        return sequenceRanks > 1 ? dp % sequenceRanks : out.modelRank;
+    }
 
     [[nodiscard]] const TorchFile* content(FileId id) const
     {

@@ -2,6 +2,8 @@
 
 #include "core/checkpoint/model/require.h"
 
+#include "core/base/finding_codes.h"
+
 #include <algorithm>
 
 namespace shardscope {
@@ -52,6 +54,20 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string(),
         damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint
                                                         : "`inspect` shows the findings with their evidence");
+}
+
+bool lacksOptimizer(const Checkpoint& checkpoint)
+{
+    return !checkpoint.modelError
+        && std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(),
+            [](const Finding& finding) { return finding.code == code::kOptimizerMissing; });
+}
+
+const io::Path& ownFolderOf(const Checkpoint& checkpoint)
+{
+    const bool alone = !checkpoint.latest && checkpoint.tags.size() < 2 && checkpoint.wrapper.empty()
+        && !checkpoint.tagFolder.empty();
+    return hasNoRunFolder(checkpoint.kind) || alone ? checkpoint.tagFolder : checkpoint.runFolder;
 }
 
 } // namespace shardscope

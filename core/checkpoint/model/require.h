@@ -14,4 +14,10 @@ Status requireModel(const Checkpoint& checkpoint);
 /// findings of severity error that `allow` does not list.
 Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow = {});
 
+/// Whether it has weights without masters and optimizer states: they were not saved, or left out of a copy.
+bool lacksOptimizer(const Checkpoint& checkpoint);
+
+/// The folder that outputs must not be in: the run folder, or the tag folder if it is no part of a run.
+const io::Path& ownFolderOf(const Checkpoint& checkpoint);
+
 } // namespace shardscope

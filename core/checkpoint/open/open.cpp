@@ -10,6 +10,7 @@
 #include "core/checkpoint/folder/marks.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/folder/sequence_names.h"
 #include "core/checkpoint/folder/swap_table.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/folder/zero_stage.h"
@@ -77,8 +78,11 @@ public:
         if (isUniversal(foreignKind))
             return readConverted();
         const size_t findings = m_out.findings.size();
+        m_reading.sequenceRanks = sequenceRanksInNames(m_out.files);
         SHARDSCOPE_TRY(const bool zero3, meet());
         const uint32_t modelRanks = countModelRanks(m_reading);
+        if (modelRanks > 1)
+            m_reading.sequenceRanks = 1; // recorded slices or stages, with missing files
         if (modelRanks < 2) {
             markBeyondModelRanks(m_reading, modelRanks);
             const auto stages = findStage0Stages(m_reading, {});
@@ -167,7 +171,7 @@ private:
     Status readPart()
     {
         for (CheckpointFile& file : m_out.files) {
-            const auto parsed = parseCheckpointFileName(file.name);
+            const auto parsed = m_reading.nameOf(file);
             if (parsed && parsed->mp == m_out.modelRank && file.rank)
                 file.rank = RankCoordinate{file.rank->dp, m_out.place.tp, m_out.place.pp};
         }
@@ -201,7 +205,7 @@ private:
         int64_t newest[2] = {-1, -1};
         size_t count[2] = {0, 0};
         for (const CheckpointFile& file : m_out.files) {
-            const auto parsed = parseCheckpointFileName(file.name);
+            const auto parsed = m_reading.nameOf(file);
             if (!parsed || parsed->role != FileRole::OptimStates || parsed->mp != m_out.modelRank)
                 continue;
             ++count[parsed->bf16Prefix];
@@ -217,7 +221,7 @@ private:
     {
         std::vector<FileId> wanted;
         for (uint32_t i = 0; i < m_out.files.size(); ++i) {
-            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            const auto parsed = m_reading.nameOf(m_out.files[i]);
             if (!parsed || parsed->mp != m_out.modelRank || parsed->fastWriterPart)
                 continue;
             if (parsed->role == FileRole::ModelStates && parsed->dp == 0)
@@ -233,7 +237,7 @@ private:
     {
         std::vector<std::pair<uint32_t, FileId>> found;
         for (uint32_t i = 0; i < m_out.files.size(); ++i) {
-            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            const auto parsed = m_reading.nameOf(m_out.files[i]);
             if (parsed && parsed->mp == m_out.modelRank && !parsed->fastWriterPart && wanted(*parsed))
                 found.emplace_back(parsed->dp, FileId{i});
         }
@@ -256,8 +260,8 @@ private:
             setKind(graph, wrapper);
         }
         const bool anyZero3
-            = std::any_of(m_out.files.begin(), m_out.files.end(), [](const CheckpointFile& file) {
-                  const auto parsed = parseCheckpointFileName(file.name);
+            = std::any_of(m_out.files.begin(), m_out.files.end(), [&](const CheckpointFile& file) {
+                  const auto parsed = m_reading.nameOf(file);
                   return parsed && parsed->zero3Model;
               });
         const bool zero3 = partitionsParameters(m_out.kind) || (isUnknown(m_out.kind) && anyZero3);
@@ -283,7 +287,7 @@ private:
     tl::unexpected<Error> failNothingReadable()
     {
         for (const CheckpointFile& file : m_out.files) {
-            if (!parseCheckpointFileName(file.name))
+            if (!m_reading.nameOf(file))
                 continue;
             const auto opened
                 = TorchFile::open(m_reading.files, file.path, ReadMode::Tolerant, m_reading.job);
@@ -327,11 +331,13 @@ private:
         if (world && *world > 0 && *world <= 1'000'000)
             m_out.parallel.dp = static_cast<uint32_t>(*world);
         m_reading.worldSize = 1;
-        m_out.evidence.emplace_back("no optimizer files, so it was saved without ZeRO (stage 0)");
         markRenamed(m_reading, m_out.templateModel);
         refuseUnsupported(m_reading);
         if (!m_out.modelError)
             SHARDSCOPE_CHECK(readStage0(m_reading));
+        m_out.evidence.emplace_back(isStage0(m_out.kind)
+                ? "no optimizer files, so it was saved without ZeRO (stage 0)"
+                : "no optimizer files; the configuration says how the run was partitioned");
         describeOptimizer(m_reading);
         return {};
     }

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/fused_adam.h"
 #include "core/checkpoint/naming/group_search.h"
@@ -15,6 +16,7 @@
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 namespace shardscope {
@@ -82,26 +84,75 @@ private:
             {ErrorCode::Damaged, std::move(what), m_out.file(m_out.templateModel).path.string(), {}});
     }
 
-    /// Only weights are present. DeepSpeed 0.17.6 to 0.18.4 treats bf16 as ZeRO when it saves
-    /// (runtime/engine.py, _save_checkpoint) and leaves the optimizer out.
+    /// The kind of a run whose optimizer is in other files, from its configuration.
+    [[nodiscard]] CheckpointKind configuredKind() const
+    {
+        const NodeId node = configValue(m_reading, {"zero_optimization", "stage"});
+        const int64_t stage = node == kNoNode ? 0 : asInteger(m_graph, node).value_or(0);
+        if (stage == 0) // in bf16 some releases use BF16_Optimizer then
+            return m_out.precision == "bf16" ? CheckpointKind::Bf16 : CheckpointKind::Unknown;
+        return stage == 1 || stage == 2 ? kindOfStage(static_cast<int>(stage)) : CheckpointKind::Unknown;
+    }
+
+    /// Whether DeepSpeed did not save the optimizer: these releases treat bf16 at stage 0 as ZeRO when they
+    /// save, and leave it out (runtime/engine.py, _save_checkpoint).
+    [[nodiscard]] bool wasNeverSaved() const
+    {
+        static constexpr std::array<std::string_view, 6> kReleases{
+            "0.17.6", "0.18.0", "0.18.1", "0.18.2", "0.18.3", "0.18.4"};
+        const NodeId node = configValue(m_reading, {"zero_optimization", "stage"});
+        const std::string_view version = m_out.deepspeedVersion;
+        return m_out.precision == "bf16" && (node == kNoNode || asInteger(m_graph, node) == 0)
+            && std::find(kReleases.begin(), kReleases.end(), version.substr(0, version.find('+')))
+            != kReleases.end();
+    }
+
+    /// Only weights are present: the optimizer's files are not here, or it was not saved.
     void readWithoutOptimizer()
     {
-        if (wasSavedWithZero(m_reading)) {
-            m_out.kind = CheckpointKind::Unknown;
+        const bool lost = wasNeverSaved();
+        const bool inFiles = wasSavedWithZero(m_reading) && !lost;
+        m_out.kind = inFiles ? configuredKind() : CheckpointKind::Torch;
+        if (isUnknown(m_out.kind)) {
             m_reading.add(code::kRankMissing, Severity::Error,
                 "the optimizer files are missing: the model file was saved with ZeRO",
                 m_out.file(m_out.templateModel).name);
             return damaged("the optimizer files are missing");
         }
-        m_out.kind = CheckpointKind::Torch;
+        m_out.zeroStage = traitsOf(m_out.kind).stage.value_or(m_out.zeroStage);
+        for (const auto& group : readParamShapes(m_reading).value_or(ShapeLists())) {
+            for (const NamedShape& entry : group)
+                addParameter(m_reading, std::string(entry.name), entry.shape, ParamRole::Trainable);
+        }
         readModule(m_reading, true);
-        const bool lost = m_out.precision == "bf16"
-            && (m_out.deepspeedVersion.starts_with("0.17.") || m_out.deepspeedVersion.starts_with("0.18."));
-        m_reading.add(code::kStateMissing, lost ? Severity::Error : Severity::Warning,
-            lost ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 "
-                   "at stage 0, and nothing brings masters and moments back"
-                 : "the file holds no optimizer state, only weights",
-            m_out.file(m_out.templateModel).name);
+        const std::string lacks = inFiles
+            ? "no optimizer file is here: masters and optimizer states are missing"
+            : lost
+            ? "DeepSpeed did not save masters and optimizer states: 0.17.6 to 0.18.4 leave them out in "
+              "bf16 at stage 0"
+            : "the file holds no optimizer state, only weights";
+        std::vector<std::string> evidence{weightsText()};
+        if (inFiles)
+            evidence.push_back("the model file was saved with ZeRO, and `dp_world_size` is "
+                + std::to_string(m_out.parallel.dp));
+        m_reading.add(code::kOptimizerMissing, lost || inFiles ? Severity::Error : Severity::Warning, lacks,
+            m_out.file(m_out.templateModel).name, std::move(evidence));
+    }
+
+    /// Which weights the file holds.
+    [[nodiscard]] std::string weightsText() const
+    {
+        size_t all = 0;
+        size_t here = 0;
+        for (uint32_t i = 0; i < m_out.params.size(); ++i) {
+            if (m_out.params[i].role == ParamRole::Buffer || m_out.params[i].sharedWith != kNoParam)
+                continue;
+            ++all;
+            here += m_out.wholeOf(ParamId{i}) != nullptr ? 1 : 0;
+        }
+        return (here == all ? "all weights are here, in " + m_out.precision
+                            : std::to_string(here) + " of " + std::to_string(all) + " weights are here, in "
+                    + m_out.precision);
     }
 
     void readGroups()

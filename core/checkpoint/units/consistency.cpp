@@ -139,6 +139,19 @@ std::string majority(const Reading& reading, const Ranks& ranks, std::string Ran
     return best == nullptr ? std::string() : best->*field;
 }
 
+/// Whether a file of this name belongs to the model slice that is read. Without slices and stages the number
+/// may be that of a sequence-parallel rank, in a file that was renamed for another release.
+bool isOfSlice(const Reading& reading, const CheckpointFileName& name)
+{
+    if (reading.modelRanks > 1 || name.mp == 0)
+        return name.mp == reading.out.modelRank;
+    for (uint32_t ranks = name.mp + 1; ranks <= reading.worldSize; ++ranks) {
+        if (reading.worldSize % ranks == 0 && name.dp % ranks == name.mp)
+            return true;
+    }
+    return false;
+}
+
 } // namespace
 
 bool markRenamed(const Reading& reading, FileId id)
@@ -146,7 +159,9 @@ bool markRenamed(const Reading& reading, FileId id)
     CheckpointFile& file = reading.out.files[index(id)];
     const auto named = parseCheckpointFileName(file.name);
     const auto saved = parseCheckpointFileName(file.content->zip().prefix() + ".pt");
-    if (!named || !saved || (named->role == saved->role && named->dp == saved->dp && named->mp == saved->mp))
+    if (!named || !saved
+        || (named->role == saved->role && named->dp == saved->dp
+            && (named->mp == saved->mp || isOfSlice(reading, *saved))))
         return false;
     file.status = FileStatus::Foreign;
     reading.add(code::kRankForeign, Severity::Error, "the file was saved under another name and renamed",

@@ -28,7 +28,7 @@ uint32_t countModelRanks(const Reading& reading)
 {
     uint32_t count = 1;
     for (const CheckpointFile& file : reading.out.files) {
-        const auto parsed = parseCheckpointFileName(file.name);
+        const auto parsed = reading.nameOf(file);
         if (parsed && parsed->mp < kMaxModelRanks
             && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
             count = std::max(count, parsed->mp + 1);
@@ -44,7 +44,7 @@ uint32_t countModelRanks(const Reading& reading)
 void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks)
 {
     for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
-        const auto parsed = parseCheckpointFileName(reading.out.files[i].name);
+        const auto parsed = reading.nameOf(reading.out.files[i]);
         if (parsed && parsed->mp >= modelRanks)
             markUnneeded(reading, FileId{i},
                 "the file is of a model-parallel rank beyond the " + std::to_string(modelRanks)
@@ -69,7 +69,7 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
     }
     uint32_t slices = 0;
     for (const CheckpointFile& file : reading.out.files) {
-        const auto parsed = parseCheckpointFileName(file.name);
+        const auto parsed = reading.nameOf(file);
         if (parsed && parsed->role == FileRole::LayerStates)
             slices = std::max(slices, parsed->tp.value_or(0) + 1);
     }
@@ -116,8 +116,8 @@ bool refuseWithoutShards(Reading& reading)
     }
     out.kind = CheckpointKind::Unknown;
     readModelHeader(reading);
-    const bool bf16 = std::any_of(out.files.begin(), out.files.end(), [](const CheckpointFile& file) {
-        const auto parsed = parseCheckpointFileName(file.name);
+    const bool bf16 = std::any_of(out.files.begin(), out.files.end(), [&](const CheckpointFile& file) {
+        const auto parsed = reading.nameOf(file);
         return parsed && parsed->role == FileRole::OptimStates && parsed->bf16Prefix;
     });
     const std::string what = "the optimizer files of model-parallel rank " + std::to_string(out.modelRank)

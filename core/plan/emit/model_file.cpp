@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/sequence_names.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/slices/merged_slices.h"
@@ -101,13 +103,40 @@ void setAllStages(ModelFile& file, const Checkpoint& source)
     file.set("shared_params", file.parts().sharedParams());
 }
 
+NodeId degreesOf(PickleBuilder& builder, const ParallelDegrees& parallel)
+{
+    const NodeId degrees = builder.dict();
+    builder.setItem(degrees, builder.string("pp_degree"), builder.integer(parallel.pp));
+    builder.setItem(degrees, builder.string("tp_degree"), builder.integer(parallel.tp));
+    return degrees;
+}
+
+/// The numbers of slices and stages, if the files of ranks record others than there are.
+void setSlices(ModelFile& file, const ReshardContext& context)
+{
+    if (context.source->merged || !hasRankFiles(context.source->kind))
+        return;
+    const ParallelDegrees& parallel = context.source->parallel;
+    const PickleGraph& graph = file.composer().graph();
+    PickleBuilder& builder = file.composer().builder();
+    const auto slices = static_cast<int64_t>(parallel.tp) * parallel.pp;
+    if (file.old().mpWorldSize != kNoNode && asInteger(graph, file.old().mpWorldSize) != slices)
+        file.set("mp_world_size", builder.integer(slices));
+    const auto tp = asInteger(graph, file.old().tpDegree);
+    const auto pp = asInteger(graph, file.old().ppDegree);
+    const auto degrees = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
+    if (file.old().parallelDimensions != kNoNode && degrees != slices
+        && !(degrees && countsSequenceRanks(*degrees, slices, context.target.ranks)))
+        file.set("checkpoint_parallel_dimensions", degreesOf(builder, parallel));
+}
+
 /// Merged slices and stages are not mentioned any more; for split ones, what the source
 /// says of its own.
 void setDegrees(ModelFile& file, const ReshardContext& context)
 {
     const Checkpoint& source = *context.source;
     if (!source.merged)
-        return;
+        return setSlices(file, context);
     if (source.merged->of->parallel.pp > 1 || source.merged->isStage)
         setAllStages(file, source);
     PickleBuilder& builder = file.composer().builder();
@@ -119,10 +148,7 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
         file.set("universal_checkpoint_info", record);
     if (file.old().parallelDimensions == kNoNode)
         return;
-    const NodeId degrees = builder.dict();
-    builder.setItem(degrees, builder.string("pp_degree"), builder.integer(source.parallel.pp));
-    builder.setItem(degrees, builder.string("tp_degree"), builder.integer(source.parallel.tp));
-    file.set("checkpoint_parallel_dimensions", degrees);
+    file.set("checkpoint_parallel_dimensions", degreesOf(builder, source.parallel));
 }
 
 /// ZeRO-3 before 0.9.1 leaves frozen parameters out. Stock looks for every one of them where it finds any
@@ -228,6 +254,7 @@ Result<OutputFile> composeSameModel(
     const bool zero3 = partitionsParameters(context->target.kind);
     if (old.dpWorldSize != kNoNode)
         file.set("dp_world_size", file.composer().builder().integer(context->target.ranks));
+    setSlices(file, *context);
     if (isStage0(context->target.kind)) {
         markStage0Tensors(file.composer(), context, context->source->templateModel);
         return file.finish(name);

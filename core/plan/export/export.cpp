@@ -268,6 +268,9 @@ void addExportWarnings(
             "AutoEP replaced the experts of the model: they are written one by one under the names that "
             "DeepSpeed gives them (…experts.w1.X), which the model before AutoEP does not have",
             {}, {}});
+    if (lacksOptimizer(source))
+        out.push_back({code::kOptimizerMissing, Severity::Warning,
+            "the checkpoint has no masters: the export holds its weights in " + source.precision, {}, {}});
     if (hasZenFlow(source))
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
             "ZenFlow changes the model's 16-bit weights between the updates of their masters: the export "
@@ -294,7 +297,10 @@ void addExportWarnings(
 Result<std::shared_ptr<const ExportPlan>> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
 {
-    SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    std::vector<std::string> allow = options.allow;
+    if (options.format != ExportFormat::Dcp) // weights need no optimizer
+        allow.emplace_back(code::kOptimizerMissing);
+    SHARDSCOPE_CHECK(requireComplete(*source, allow));
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     if (options.folderName.empty())
         return fail(ErrorCode::Usage, "no target folder was given");

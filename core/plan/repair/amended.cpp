@@ -71,6 +71,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{kSplitShards, mergeFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
         RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
+        RepairFix{code::kSequenceNames, takeStockNames, false, Reach::Whole},
         RepairFix{code::kTrailingData, rewriteFiles, false, Reach::Whole},
         RepairFix{code::kUnalignedPayload, rewriteFiles, false, Reach::Whole},
         RepairFix{code::kRecordUnused, rewriteFiles, false, Reach::Whole},
@@ -123,6 +124,13 @@ Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings)
         amended.repair(*finding, "omitted from the copy: " + finding->message);
+    return {};
+}
+
+Status takeStockNames(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings)
+        amended.repair(*finding, "renamed, with all others of its kind: `mp_rank_00` in the name");
     return {};
 }
 

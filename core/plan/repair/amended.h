@@ -103,6 +103,8 @@ std::span<const RepairFix> repairFixes();
 Status mergeFolders(Amended& amended, const std::vector<const Finding*>& findings);
 /// Omits files from the copy that do not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
+/// Writes files under the names of one model slice. The planner chooses names for every copy.
+Status takeStockNames(Amended& amended, const std::vector<const Finding*>& findings);
 /// For content that is removed by rewriting every file.
 Status rewriteFiles(Amended& amended, const std::vector<const Finding*>& findings);
 /// If one rank's steps, options or scaler differ, uses the values of most ranks. A rank with masters of

@@ -356,6 +356,12 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         return fail(ErrorCode::Unsupported,
             "weights alone have no masters and no optimizer state, and a run cannot resume without them",
             source->tagFolder.string(), "give the checkpoint of the run that they were exported from");
+    if (lacksOptimizer(*source)) {
+        SHARDSCOPE_CHECK(requireComplete(*source)); // names what is missing
+        return fail(ErrorCode::Refused,
+            "the checkpoint has no masters and no optimizer states, and a run cannot resume without them",
+            source->tagFolder.string(), "`export` writes its weights");
+    }
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;

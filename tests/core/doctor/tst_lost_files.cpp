@@ -34,7 +34,7 @@ bool isMissed(const CheckResult& result, const std::string& name)
 /// Without ZeRO everything is in one file, and without that there is no checkpoint.
 bool isOneFile(const std::string& sample)
 {
-    return sample.starts_with("stage0-");
+    return sample.find("stage0-") != std::string::npos;
 }
 
 } // namespace

@@ -96,6 +96,23 @@ constexpr std::array kDiagnoses{
         .repairs = true,
         .threads = "DS#1793",
     },
+    // Names of Ulysses runs: core/checkpoint/folder/sequence_names.h.
+    Diagnosis{
+        .code = code::kSequenceNames,
+        .letter = "L10",
+        .name = "Sequence-parallel ranks in file names",
+        .depth = CheckDepth::Metadata,
+        .worst = Severity::Info,
+        .means = {.loading = "DeepSpeed 0.18.4, which writes such names, loads it with the same number of "
+                             "sequence-parallel ranks. Releases that look for `mp_rank_00` (0.19.8 does) and "
+                             "runs with another number do not find the optimizer files.",
+            .resuming = "Nothing is lost: every rank's file is there.",
+            .exporting = "Export does not depend on the names."},
+        .remedy = "write a copy in which the names of all files contain `mp_rank_00`",
+        .repairs = true,
+        .repairsFrom = Severity::Info,
+        .threads = "DS#7732",
+    },
     // bf16_zero_* and zero_* optimizer files side by side.
     Diagnosis{
         .code = code::kMixedPrefix,

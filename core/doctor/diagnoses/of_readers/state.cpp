@@ -210,6 +210,20 @@ constexpr std::array kDiagnoses{
         .remedy = "fill them with zeros or from a neighbouring tag, marked",
         .repairs = true,
     },
+    // Weights alone: the optimizer was not saved, or its files were left out of a copy.
+    Diagnosis{
+        .code = code::kOptimizerMissing,
+        .name = "Weights without an optimizer",
+        .depth = CheckDepth::Metadata,
+        .worst = Severity::Error,
+        .means = {.loading = "Stock DeepSpeed stops at the missing files, or loads the weights and starts "
+                             "masters and moments again.",
+            .resuming = "Training cannot continue from it: masters and moments start again.",
+            .exporting = "The 16-bit weights can be exported."},
+        .noRemedy = "nothing here has the masters and moments; resume from another tag, fetch the optimizer "
+                    "files from where the folder comes from, or use the weights (`shardscope export`)",
+        .threads = "DS#7571, DS#7586, DS#7786",
+    },
     // Correct data on disk that stock DeepSpeed drops or misreads.
     Diagnosis{
         .code = code::kStockLoaderTrap,

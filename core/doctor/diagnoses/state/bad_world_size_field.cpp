@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/checked.h"
+#include "core/checkpoint/folder/sequence_names.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
@@ -36,6 +37,15 @@ std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
     return counted && *counted == there ? counted : std::nullopt;
 }
 
+/// Whether there is a model file of a slice or stage beyond `slices`.
+bool hasModelFilesBeyond(const Checkpoint& checkpoint, int64_t slices)
+{
+    return std::any_of(checkpoint.files.begin(), checkpoint.files.end(), [&](const CheckpointFile& file) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        return parsed && parsed->role == FileRole::ModelStates && parsed->mp >= slices;
+    });
+}
+
 Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.checkpoint || !hasRankFiles(context.checkpoint->kind))
@@ -58,7 +68,9 @@ Status look(const CheckContext& context, FindingSink& sink)
     const auto tp = asInteger(*model.graph, model.tpDegree);
     const auto pp = asInteger(*model.graph, model.ppDegree);
     const auto parts = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
-    if (sliced && tp && pp && parts != *sliced)
+    const bool areSequences = sliced && parts && countsSequenceRanks(*parts, *sliced, data.value_or(1))
+        && !hasModelFilesBeyond(checkpoint, *sliced);
+    if (sliced && tp && pp && parts != *sliced && !areSequences)
         sink.add(Severity::Error,
             "`mp_world_size` is " + std::to_string(*sliced) + ", but the model was saved in "
                 + (parts ? std::to_string(*parts) : std::string("too many"))
