@@ -12,6 +12,8 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
+#include "core/base/shell_quote.h"
+#include "core/checkpoint/folder/discover.h"
 #include "core/io/limited_file_system.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
@@ -35,16 +37,25 @@ bool asksForJson(const std::vector<std::string>& words)
     return std::find(words.begin(), end, "--json") != end;
 }
 
-/// Reports the error in the chosen output form, with the command to run next, and returns the exit code.
-int report(Output& output, const Error& error, const std::string& next)
+std::vector<std::string> checkpointsInstead(const Error& error)
 {
+    JobContext job;
+    return runsInstead(io::realFileSystem(), error, job);
+}
+
+/// Reports the error in the chosen output form, with the command to run next, and returns the exit code.
+int report(Output& output, const Error& error, std::string next)
+{
+    const std::vector<std::string> runs = checkpointsInstead(error);
+    if (!runs.empty())
+        next = "shardscope inspect " + shellQuoted(runs.front());
     const auto asText = [&] {
         writeErrorText(
             [&](std::string_view text) { output.message(text); }, output.messageStyle(), error, next);
     };
     output.progressLine("");
     if (output.json())
-        writeErrorJson(output.answer(), error, next);
+        writeErrorJson(output.answer(), error, next, runs);
     else
         asText();
     // An error object that does not reach standard output must still be visible somewhere.

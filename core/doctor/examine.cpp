@@ -128,7 +128,14 @@ private:
         workers.shared = m_options.shared;
         SHARDSCOPE_TRY(
             m_context.bytes, readByteFacts(m_context.files, m_context.checkpoint, workers, m_context.job));
-        take(findingsOf(*m_context.checkpoint, m_context.bytes->scan));
+        std::vector<Finding> found = findingsOf(*m_context.checkpoint, m_context.bytes->scan);
+        std::erase_if(found, [&](const Finding& finding) { // a file that did not open cannot be read either
+            return finding.code == code::kFileUnreadable
+                && std::any_of(m_out.findings.begin(), m_out.findings.end(), [&](const DoctorFinding& made) {
+                       return made.finding.severity == Severity::Error && made.finding.where == finding.where;
+                   });
+        });
+        take(found);
         return {};
     }
 

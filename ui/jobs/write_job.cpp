@@ -2,6 +2,7 @@
 #include "ui/jobs/write_job.h"
 
 #include "core/base/parallel.h"
+#include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
 #include "core/engine/write/export_place.h"
 #include "core/report/answers/repair_report.h"
@@ -167,7 +168,7 @@ Result<PlannedAgain> repairAgain(io::FileSystem& files, const SavedPlan& saved, 
 {
     SHARDSCOPE_TRY(const auto plan, planSavedRepair(files, saved, context));
     PlannedAgain out{plan, {}, checkAgain(files, plan)};
-    out.options.sourceRunFolder = plan->source()->runFolder;
+    out.options.sourceRunFolder = ownFolderOf(*plan->source());
     return out;
 }
 
@@ -179,7 +180,7 @@ Result<PlannedAgain> planAgain(io::FileSystem& files, const SavedPlan& saved, Jo
         const OpenedCheckpoint opened, openCheckpoint(files, saved.source, openOptionsOf(saved), context));
     const CheckpointPtr& source = opened.checkpoint;
     PlannedAgain out;
-    out.options.sourceRunFolder = source->runFolder;
+    out.options.sourceRunFolder = ownFolderOf(*source);
     if (const auto* exported = std::get_if<ExportOptions>(&saved.options)) {
         SHARDSCOPE_TRY(const ExportPlace place, exportPlace(files, saved.destination));
         ExportOptions wanted = *exported;
@@ -232,7 +233,7 @@ Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const Execu
         [&files, repairedTag, options](JobContext& context) -> Result<JobOutcome> {
             SHARDSCOPE_TRY(const UndoPlan undo, planUndo(files, repairedTag, {}, {}, true, context));
             ExecuteOptions how = options;
-            how.sourceRunFolder = undo.source->runFolder;
+            how.sourceRunFolder = ownFolderOf(*undo.source);
             const WritePlan& plan = undo.repair ? static_cast<const WritePlan&>(*undo.repair) : *undo.copy;
             return runPlan(files, plan, how, {}, context);
         });

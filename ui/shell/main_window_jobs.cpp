@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dialogs that start jobs, jobs that an earlier process left, and what the cards of jobs offer.
+#include "core/checkpoint/model/require.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/export_form.h"
 #include "ui/dialogs/reshard_dialog.h"
@@ -29,7 +30,7 @@ ExecuteOptions executeOptions(const Checkpoint& source, const io::Path& folder, 
 {
     ExecuteOptions options;
     options.destination = folder;
-    options.sourceRunFolder = source.runFolder;
+    options.sourceRunFolder = ownFolderOf(source);
     options.verify = wish.verify;
     options.force = wish.force;
     return options;
@@ -203,7 +204,7 @@ void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, cons
 {
     ExecuteOptions options;
     options.destination = toPath(folder);
-    options.sourceRunFolder = plan->source()->runFolder;
+    options.sourceRunFolder = ownFolderOf(*plan->source());
     const auto store = storeOf([plan, to = options.destination] { return savePlan(*plan, to); });
     startWriting(
         makeRepairJob(m_session.files(), plan, options, store), *plan->source(), options.destination);

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/base/text_cursor.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/require.h"
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/engine/write/clean.h"
 #include "core/engine/write/execute.h"
@@ -106,8 +107,7 @@ Result<ExecuteOptions> executeOptions(const Session& session, const WriteJob& jo
     const Arguments& arguments = session.arguments();
     ExecuteOptions out;
     out.destination = job.folder;
-    const bool alone = hasNoRunFolder(job.source->kind);
-    out.sourceRunFolder = alone ? job.source->tagFolder : job.source->runFolder;
+    out.sourceRunFolder = ownFolderOf(*job.source);
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);
     out.verify = !arguments.has("--no-verify");

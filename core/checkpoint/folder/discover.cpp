@@ -5,6 +5,8 @@
 #include "core/base/text.h"
 #include "core/checkpoint/folder/distributed_folders.h"
 #include "core/checkpoint/folder/run_listing.h"
+#include "core/checkpoint/folder/folder_content.h"
+#include "core/checkpoint/folder/run_search.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/torchfile/formats/npy_folder.h"
 
@@ -18,56 +20,15 @@ namespace {
 constexpr uint64_t kPointerLimitBytes = 4096;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-constexpr std::string_view kUniversalPointer = "latest_universal";
+/// MMEngine writes the path of its newest checkpoint into this file, and no `latest`
+/// (hooks/checkpoint_hook.py).
+constexpr std::string_view kMmenginePointer = "last_checkpoint";
 
 /// Files that identify folders of other tools; the first one that exists decides. These are weights of
 /// transformers, an adapter of PEFT, and NumPy files with their index. A distributed checkpoint of PyTorch
 /// comes after them (distributed_folders.h).
 constexpr std::array<std::string_view, 6> kMarkerFiles{"model.safetensors.index.json", "model.safetensors",
     "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName};
-
-struct Folder {
-    io::Path path;
-    std::vector<io::DirectoryEntry> entries;
-
-    [[nodiscard]] bool has(std::string_view name) const
-    {
-        return std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
-    }
-    [[nodiscard]] bool isTagFolder() const
-    {
-        return std::any_of(entries.begin(), entries.end(), [](const io::DirectoryEntry& e) {
-            return e.type != io::FileType::Directory && parseCheckpointFileName(e.name).has_value();
-        });
-    }
-    [[nodiscard]] bool hasFolder(std::string_view name) const
-    {
-        return std::any_of(entries.begin(), entries.end(), [&](const io::DirectoryEntry& e) {
-            return e.name == name && (e.type == io::FileType::Directory || e.type == io::FileType::Symlink);
-        });
-    }
-};
-
-Result<Folder> listFolder(io::FileSystem& files, const io::Path& path)
-{
-    SHARDSCOPE_TRY(auto entries, files.list(path));
-    return Folder{path, std::move(entries)};
-}
-
-/// No file system has longer names.
-constexpr size_t kMaxNameBytes = 255;
-
-/// Whether the path exists but cannot be read: no permission, an I/O error, or a loop of links.
-bool isUnreadable(const Error& error)
-{
-    return error.code == ErrorCode::Unreadable
-        && io::Path(error.path).filename().native().size() <= kMaxNameBytes;
-}
-
-bool isFolderOrLink(const io::DirectoryEntry& entry)
-{
-    return entry.type == io::FileType::Directory || entry.type == io::FileType::Symlink;
-}
 
 bool holdsNpyFiles(const Folder& folder)
 {
@@ -92,88 +53,10 @@ std::string_view strip(std::string_view text)
     return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// What ds_to_universal.py writes. A native tag may be named "zero", too.
-bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
-{
-    if (!folder.hasFolder(kUniversalFolder) || folder.has("latest"))
-        return false;
-    const auto inside = listFolder(files, folder.path / kUniversalFolder);
-    if (!inside)
-        return isUnreadable(inside.error()); // its reader reports the error
-    return !inside->isTagFolder();
-}
-
 Finding unreadableFinding(const std::string& what, const std::string& where, const Error& error)
 {
     return {code::kFileUnreadable, Severity::Error, what + " cannot be read: " + error.message, where,
         error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
-}
-
-/// Sub-folders that hold DeepSpeed's files. The error of one that exists and cannot be listed, so that it may
-/// be a tag, is added to `unreadable` instead. `lost+found` belongs to the file system.
-std::vector<std::string> tagsIn(
-    io::FileSystem& files, const Folder& run, std::vector<Error>* unreadable = nullptr)
-{
-    std::vector<std::string> tags;
-    for (const io::DirectoryEntry& entry : run.entries) {
-        if (!isFolderOrLink(entry))
-            continue;
-        if (entry.name.starts_with(".")) // work folders of an unfinished job
-            continue;
-        const auto folder = listFolder(files, run.path / entry.name);
-        if (folder && (folder->isTagFolder() || isUniversalFolder(files, *folder)))
-            tags.push_back(entry.name);
-        else if (!folder && unreadable != nullptr && isUnreadable(folder.error())
-            && entry.name != "lost+found")
-            unreadable->push_back(folder.error());
-    }
-    std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
-    return tags;
-}
-
-std::string wrapperOf(const Folder& run, const std::string& tag)
-{
-    if (run.has("trainer_state.json") || run.has("training_args.bin"))
-        return "transformers";
-    if (run.has("random_states_0.pkl") || tag.starts_with("pytorch_model"))
-        return "accelerate";
-    if (run.path.filename().string().ends_with(".ckpt") && tag == "checkpoint")
-        return "lightning";
-    if (run.has("latest_checkpointed_iteration.txt"))
-        return "megatron";
-    return {};
-}
-
-/// How Trainer, and Accelerate with automatic naming, name their checkpoints.
-bool isNumberedCheckpoint(std::string_view name)
-{
-    return name.starts_with("checkpoint-") || name.starts_with("checkpoint_");
-}
-
-/// The checkpoints of a framework's output folder that contain a folder of DeepSpeed, oldest first.
-std::vector<std::string> numberedCheckpoints(io::FileSystem& files, const Folder& output)
-{
-    std::vector<std::string> names;
-    for (const io::DirectoryEntry& entry : output.entries) {
-        if (!isNumberedCheckpoint(entry.name) || entry.type == io::FileType::Regular)
-            continue;
-        const auto folder = listFolder(files, output.path / entry.name);
-        if (folder && (folder->has("latest") || !tagsIn(files, *folder).empty()))
-            names.push_back(entry.name);
-    }
-    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
-    return names;
-}
-
-CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder)
-{
-    if (isUniversalFolder(files, folder))
-        return CheckpointKind::Universal;
-    if (folder.has("zero_stage_3"))
-        return CheckpointKind::Swap;
-    const bool swapFiles = std::any_of(folder.entries.begin(), folder.entries.end(),
-        [](const auto& e) { return e.name.ends_with(".tensor.swp"); });
-    return swapFiles ? CheckpointKind::Swap : CheckpointKind::Unknown;
 }
 
 /// Whether a pointer file exists but cannot be read. A folder or FIFO of that name is not a pointer file.
@@ -225,6 +108,44 @@ std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& ou
         "`latest_universal` does not name a folder next to it", std::string(kUniversalPointer),
         {text ? "it says `" + toValidUtf8(name).substr(0, 200) + "`" : describe(text.error())}});
     return {};
+}
+
+/// The tag that MMEngine's pointer file names. Empty if it names no tag of this folder.
+std::string mmengineTag(io::FileSystem& files, const Folder& run, const Discovery& out)
+{
+    const auto text = run.has(kMmenginePointer)
+        ? files.readSmall(run.path / kMmenginePointer, kPointerLimitBytes)
+        : Result<std::string>(std::string());
+    std::string_view path = text ? strip(*text) : std::string_view();
+    while (path.ends_with('/'))
+        path.remove_suffix(1);
+    const std::string name(path.substr(path.rfind('/') + 1)); // the folder may have been moved since
+    return std::find(out.tags.begin(), out.tags.end(), name) == out.tags.end() ? std::string() : name;
+}
+
+/// The models in one folder of Accelerate, if there are several.
+FoundRuns modelsIn(const io::Path& runFolder, const std::vector<std::string>& tags)
+{
+    FoundRuns models;
+    for (const std::string& tag : tags) {
+        if (isAccelerateModel(tag))
+            models.paths.push_back((runFolder / tag).string());
+    }
+    return models.paths.size() > 1 ? models : FoundRuns();
+}
+
+/// Refuses to choose one of several models: `latest` names the last one that was saved, and the others are no
+/// other steps of it.
+Status requireOneModel(const Discovery& found)
+{
+    const FoundRuns models = modelsIn(found.runFolder, found.tags);
+    if (models.paths.empty())
+        return {};
+    Error error = errorWithRuns(ErrorCode::NotFound,
+        "Accelerate saved " + std::to_string(models.paths.size()) + " models in this folder", found.runFolder,
+        models);
+    error.hint = "choose a model with --tag, or give its folder";
+    return forward(std::move(error));
 }
 
 Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discovery& out)
@@ -315,6 +236,10 @@ Result<Discovery> discoverRun(
     std::string chosen = tag;
     if (chosen.empty() && run.has(kUniversalPointer) && (universal || !run.has("latest")))
         chosen = universalTag(files, run, out);
+    if (chosen.empty() && !run.has("latest"))
+        chosen = mmengineTag(files, run, out);
+    if (chosen.empty())
+        SHARDSCOPE_CHECK(requireOneModel(out));
     SHARDSCOPE_CHECK(chooseTag(files, chosen, out));
     out.wrapper = wrapperOf(run, out.tag);
     return out;
@@ -374,6 +299,31 @@ Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
     if (std::find(out.tags.begin(), out.tags.end(), out.tag) == out.tags.end())
         out.tags.push_back(out.tag);
     return out;
+}
+
+Result<FoundRuns> runsBelow(io::FileSystem& files, const io::Path& folder, JobContext& job)
+{
+    const IsRun isRun = [&](const io::Path& path, const std::vector<io::DirectoryEntry>& entries) {
+        return holdsCheckpoint(files, {path, entries});
+    };
+    return findRunsBelow(files, folder, isRun, job);
+}
+
+/// Why a folder without a checkpoint cannot be opened. Names those below it.
+Result<Discovery> failWithoutCheckpoint(io::FileSystem& files, const io::Path& folder, JobContext& job)
+{
+    SHARDSCOPE_TRY(const FoundRuns runs, runsBelow(files, folder, job));
+    if (!runs.paths.empty())
+        return forward(errorWithRuns(ErrorCode::NotACheckpoint,
+            runs.paths.size() == 1
+                ? std::string("this folder is no run, and one run is below it")
+                : "this folder is no run, and " + std::to_string(runs.paths.size()) + " runs are below it",
+            folder, runs));
+    return fail(ErrorCode::NotACheckpoint,
+        runs.more ? "no checkpoint was found in the first folders below this one"
+                  : "nothing in this folder was written by DeepSpeed",
+        folder.string(),
+        "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
 }
 
 /// The universal folder that contains PATH, where PATH is `zero`, `zero/NAME` or a file in them.
@@ -472,8 +422,20 @@ Result<Discovery> discover(
     (void)tagsIn(files, folder, &unreadable);
     if (!unreadable.empty()) // it is not known whether this folder holds a checkpoint
         return forward(std::move(unreadable.front()));
-    return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
-        "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
+    return failWithoutCheckpoint(files, path, job);
+}
+
+std::vector<std::string> runsInstead(io::FileSystem& files, const Error& error, JobContext& job)
+{
+    if (error.code != ErrorCode::NotACheckpoint && error.code != ErrorCode::NotFound)
+        return {};
+    const auto folder = listFolder(files, error.path);
+    if (!folder)
+        return {};
+    if (error.code == ErrorCode::NotFound)
+        return modelsIn(folder->path, tagsIn(files, *folder)).paths;
+    auto runs = runsBelow(files, folder->path, job);
+    return runs ? std::move(runs->paths) : std::vector<std::string>();
 }
 
 Result<std::shared_ptr<const RunListing>> listRun(

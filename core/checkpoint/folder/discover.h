@@ -35,4 +35,8 @@ struct Discovery {
 Result<Discovery> discover(
     io::FileSystem& files, const io::Path& path, const std::string& tag, JobContext& job);
 
+/// What to open instead, after an error of discover(): the runs below its folder, or the models in it.
+/// Absolute paths.
+std::vector<std::string> runsInstead(io::FileSystem& files, const Error& error, JobContext& job);
+
 } // namespace shardscope

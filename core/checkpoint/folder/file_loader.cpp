@@ -6,6 +6,9 @@
 #include "core/checkpoint/model/zero_paddings.h"
 #include "core/torchfile/torch_files.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 namespace shardscope {
@@ -49,6 +52,25 @@ std::string_view findingCodeOf(ErrorCode error)
     }
 }
 
+/// Reports why a file of the table cannot be read.
+void reportUnreadable(const Reading& reading, const CheckpointFile& file, const Error& error)
+{
+    if (error.code == ErrorCode::NotACheckpoint) {
+        const auto opened = reading.files.openRead(file.path);
+        std::array<uint8_t, kSniffBytes> bytes{};
+        const std::span<uint8_t> head(
+            bytes.data(), opened ? std::min<uint64_t>((*opened)->size(), bytes.size()) : 0);
+        if (opened && (*opened)->readAt(0, head)) {
+            if (auto foreign = foreignFileFinding(file.name, sniffFile(head, (*opened)->size()))) {
+                reading.out.findings.push_back(std::move(*foreign));
+                return;
+            }
+        }
+    }
+    reading.add(
+        findingCodeOf(error.code), Severity::Error, "the file cannot be read", file.name, {describe(error)});
+}
+
 /// Stores the outcome in the file's entry. True if the file is readable.
 bool settle(const Reading& reading, FileId id, Loaded loaded)
 {
@@ -58,8 +80,7 @@ bool settle(const Reading& reading, FileId id, Loaded loaded)
         if (loaded.error->code == ErrorCode::Unsupported)
             reading.refuse(loaded.error->message);
         else
-            reading.add(findingCodeOf(loaded.error->code), Severity::Error, "the file cannot be read",
-                file.name, {describe(*loaded.error)});
+            reportUnreadable(reading, file, *loaded.error);
         return false;
     }
     file.content = std::move(loaded.content);
@@ -86,6 +107,17 @@ Loaded takePrefetched(Reading& reading, FileId id)
 }
 
 } // namespace
+
+std::optional<Finding> foreignFileFinding(const std::string& name, const FileKind& kind)
+{
+    if (kind.torchZip || kind.name.empty() || kind.refusal != ErrorCode::NotACheckpoint)
+        return std::nullopt; // torch's old pickles have no magic bytes
+    std::vector<std::string> evidence;
+    if (!kind.hint.empty())
+        evidence.emplace_back(kind.hint);
+    return Finding{code::kForeignFile, Severity::Error,
+        "the file has the name of a state file but is " + std::string(kind.name), name, std::move(evidence)};
+}
 
 Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids)
 {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/torchfile/torch_file_sniff.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace shardscope {
@@ -14,5 +17,9 @@ Status loadFiles(Reading& reading, const std::vector<FileId>& ids);
 /// Reads files ahead on all cores, in this order. Useful if most of them will be needed. They become part of
 /// the checkpoint when one of the two functions above is called for them.
 Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids);
+
+/// The finding that a file with the name of a state file is of another format, such as a Git LFS pointer.
+/// Nothing if it is torch's, damaged, or of no known format.
+std::optional<Finding> foreignFileFinding(const std::string& name, const FileKind& kind);
 
 } // namespace shardscope

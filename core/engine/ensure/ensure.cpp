@@ -2,6 +2,7 @@
 #include "core/engine/ensure/ensure.h"
 
 #include "core/base/parallel.h"
+#include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
 #include "core/engine/ensure/copies.h"
 #include "core/engine/verify/verify.h"
@@ -130,7 +131,7 @@ private:
         }
         ExecuteOptions how = m_options.execute;
         how.destination = m_out.folder;
-        how.sourceRunFolder = source->runFolder;
+        how.sourceRunFolder = ownFolderOf(*source);
         SHARDSCOPE_TRY(how.sourceRun, identityOfRun(m_files, m_out.run.base));
         SHARDSCOPE_TRY(how.compute, m_options.chooseCompute(plan->writesBytes()));
         const WantedCopy made{*plan, m_out.folder, how.sourceRun};

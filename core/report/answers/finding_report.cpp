@@ -95,13 +95,16 @@ void writeErrorFields(JsonWriter& json, const Error& error)
     json.textOrNull("hint", error.hint);
 }
 
-void writeErrorJson(const TextSink& sink, const Error& error, const std::string& next)
+void writeErrorJson(
+    const TextSink& sink, const Error& error, const std::string& next, const std::vector<std::string>& runs)
 {
     JsonWriter json(sink);
     json.beginObject();
     json.field("schema", "shardscope/error/1");
     writeErrorFields(json, error);
     json.textOrNull("command", next);
+    if (!runs.empty())
+        json.textList("runs", runs);
     json.endObject();
     json.finish();
     sink("\n");

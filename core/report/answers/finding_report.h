@@ -25,7 +25,9 @@ std::string findingCountText(const std::vector<Finding>& findings);
 /// The fields `code`, `message`, `path` and `hint` of an error, in the current object.
 void writeErrorFields(JsonWriter& json, const Error& error);
 /// The error object `shardscope/error/1`. `next` is the command to run next; empty when there is none.
-void writeErrorJson(const TextSink& sink, const Error& error, const std::string& next);
+/// `runs`: checkpoints to open instead (core/checkpoint/folder/discover.h, runsInstead).
+void writeErrorJson(const TextSink& sink, const Error& error, const std::string& next,
+    const std::vector<std::string>& runs = {});
 /// The error as text: what failed, on what, why, what to do, and the command to run next.
 void writeErrorText(
     const TextSink& sink, const TextStyle& style, const Error& error, const std::string& next = {});

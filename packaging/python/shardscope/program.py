@@ -140,6 +140,7 @@ def _answer(output: bytes, status: int, messages: List[str]) -> Tuple[Mapping[st
             answer.get("hint"),
             status,
             answer.get("command"),
+            answer.get("runs", ()),
         )
     return answer, status
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/file_loader.h"
 #include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
 
@@ -11,14 +12,10 @@ namespace {
 Status look(const CheckContext& context, FindingSink& sink)
 {
     for (const FileHeader& header : context.headers) {
-        if (header.unreadable || header.kind.torchZip || header.bytes == 0)
+        if (header.unreadable || header.bytes == 0)
             continue;
-        // torch's legacy pickles have no magic bytes: readers check them.
-        if (!header.kind.name.empty() && header.kind.refusal == ErrorCode::NotACheckpoint)
-            sink.add(Severity::Error,
-                "the file has the name of a state file but is " + std::string(header.kind.name), header.name,
-                header.kind.hint.empty() ? std::vector<std::string>{}
-                                         : std::vector<std::string>{std::string(header.kind.hint)});
+        if (const auto foreign = foreignFileFinding(header.name, header.kind))
+            sink.add(foreign->severity, foreign->message, foreign->where, foreign->evidence);
     }
     return {};
 }
