@@ -169,7 +169,8 @@ private:
         const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
         // Tensors without elements share an address (0), so the file records them as tied.
         const bool isEmpty = real && tensor->elements() == 0;
-        if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer && !isEmpty) {
+        if (const auto alias = m_shared.find(name);
+            alias != m_shared.end() && !isBuffer && !isEmpty && !(real && isLeftOut(alias->second))) {
             addAlias(name, alias->second, real ? &tensor->sizes : nullptr);
             return;
         }
@@ -200,6 +201,14 @@ private:
             addWhole(*known, *tensor);
         else if (param.elements == 0 && param.role == ParamRole::Frozen)
             addWithoutElements(*known, tensor->dtype);
+    }
+
+    /// Whether a tied parameter's owner is in no file. exclude_frozen_parameters leaves frozen ones out by
+    /// the names that torch lists, one of each tied family: the other names keep the tensor.
+    [[nodiscard]] bool isLeftOut(const std::string& owner) const
+    {
+        return !m_reading.out.findParam(owner)
+            && lookup(m_graph, lookup(m_graph, m_reading.modelRoot, "module"), owner) == kNoNode;
     }
 
     /// `shape` is null if the module holds placeholders (ZeRO-3). The owner's shape is used then.

@@ -55,6 +55,16 @@ std::string dotted(const std::vector<std::string_view>& components, size_t begin
     return out;
 }
 
+/// Whether the parameter itself follows, as in `q_proj.lora_A.weight`: in files of PEFT, and in other
+/// implementations of LoRA. A PeftModel has the adapter's name in between.
+bool hasNoAdapterName(AdapterRole role, const std::vector<std::string_view>& components, size_t next)
+{
+    const bool ofModule
+        = role == AdapterRole::LoraA || role == AdapterRole::LoraB || role == AdapterRole::Magnitude;
+    return ofModule && next + 1 == components.size()
+        && (components[next] == "weight" || components[next] == "bias");
+}
+
 } // namespace
 
 std::optional<AdapterPart> adapterPart(std::string_view name)
@@ -65,14 +75,14 @@ std::optional<AdapterPart> adapterPart(std::string_view name)
             [&](const Mark& candidate) { return candidate.component == components[at]; });
         if (mark == kMarks.end())
             continue;
-        const size_t rest = at + 2; // after the adapter's name
         const bool saved = mark->role == AdapterRole::SavedModule;
+        const size_t rest = at + (hasNoAdapterName(mark->role, components, at + 1) ? 1 : 2);
         if (saved ? rest == components.size() : components.size() > rest + 1)
             return std::nullopt; // one of the model's own modules has this name
         AdapterPart out;
         out.role = mark->role;
         out.module = dotted(components, 0, at);
-        out.adapter = components[at + 1];
+        out.adapter = rest == at + 2 ? components[at + 1] : std::string_view();
         out.isBias = !saved && rest < components.size() && components[rest] == "bias";
         out.key = out.module;
         if (!saved)

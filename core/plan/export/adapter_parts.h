@@ -13,7 +13,7 @@ enum class AdapterRole { LoraA, LoraB, EmbeddingA, EmbeddingB, Magnitude, SavedM
 struct AdapterPart {
     AdapterRole role = AdapterRole::LoraA;
     std::string module; ///< of the adapter: "base_model.model.layers.0.q_proj"
-    std::string adapter; ///< its name: "default"
+    std::string adapter; ///< its name: "default"; empty if the parameter's name does not have it
     /// PEFT's spelling, without the adapter's name: "base_model.model.layers.0.q_proj.lora_A.weight".
     std::string key;
     bool isBias = false; ///< of `lora_B` (lora_bias)

@@ -204,6 +204,24 @@ Result<CheckpointPtr> mergedSource(io::FileSystem& files, const CheckpointPtr& s
     return std::move(merged.source);
 }
 
+/// Whether no file holds the weights that the source's LoRA adapter changes.
+bool lacksBaseOfAdapter(const Checkpoint& source)
+{
+    bool hasAdapter = false;
+    for (const Parameter& param : source.params) {
+        const auto part = adapterPart(param.name);
+        if (!part || part->role == AdapterRole::SavedModule)
+            continue;
+        hasAdapter = true;
+        for (const char* base : {".base_layer.weight", ".weight"}) { // in front of PEFT 0.6: the second
+            const auto id = source.findParam(part->module + base);
+            if (id && (source.params[index(*id)].unit != kNoUnit || source.wholeOf(*id) != nullptr))
+                return false;
+        }
+    }
+    return hasAdapter;
+}
+
 /// Checks for tensors that the model lists and no file holds. An export without them would be incomplete.
 Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
 {
@@ -215,14 +233,25 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
     });
     if (options.format == ExportFormat::Adapter)
         std::erase_if(names, [](const std::string& name) { return !adapterPart(name); });
+    const bool adapterOnly = options.format != ExportFormat::Adapter && lacksBaseOfAdapter(source);
+    if (adapterOnly)
+        warnings.push_back({code::kStateMissing, Severity::Warning,
+            "the model that the LoRA adapter belongs to was not saved (exclude_frozen_parameters): the "
+            "export holds only what was trained; `--format adapter` writes what PEFT loads",
+            {}, {}});
     if (names.empty())
         return {};
-    const std::string what = "the model lists tensors that no file holds, probably ties that were not "
-                             "recorded or frozen parameters: "
-        + nameList(names);
+    const std::string what = adapterOnly
+        ? "the frozen parameters of the model were not saved (exclude_frozen_parameters), and no file holds "
+            + nameList(names)
+        : "the model lists tensors that no file holds, probably ties that were not recorded or frozen "
+          "parameters: "
+            + nameList(names);
     if (std::find(options.allow.begin(), options.allow.end(), code::kStateMissing) == options.allow.end())
         return fail(ErrorCode::Refused, what, source.tagFolder.string(),
-            "name the owner of a tie with --tie NAME=OWNER; --allow " + std::string(code::kStateMissing)
+            (adapterOnly ? "export the LoRA adapter with --format adapter"
+                         : "name the owner of a tie with --tie NAME=OWNER")
+                + std::string("; --allow ") + std::string(code::kStateMissing)
                 + " exports the model without them");
     warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are omitted", {}, {}});
     return {};

@@ -40,11 +40,16 @@ public:
     {
         for (const ExportName& entry : m_names) {
             m_parts.push_back(adapterPart(entry.name));
-            if (const auto& part = m_parts.back()) {
-                m_adapters.insert(part->adapter);
-                if (part->role != AdapterRole::SavedModule)
-                    m_targets.insert(part->module);
-            }
+            if (m_parts.back())
+                m_adapters.insert(m_parts.back()->adapter);
+        }
+        // Where PEFT names its adapters, a LoRA without a name belongs to the model.
+        const bool withNames = m_adapters.size() > 1 && m_adapters.erase(std::string()) > 0;
+        for (auto& part : m_parts) {
+            if (part && withNames && part->adapter.empty())
+                part.reset();
+            if (part && part->role != AdapterRole::SavedModule)
+                m_targets.insert(part->module);
         }
     }
 

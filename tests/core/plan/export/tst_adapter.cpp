@@ -4,6 +4,7 @@
 
 #include "core/plan/export/adapter_parts.h"
 #include "core/plan/export/export.h"
+#include "tests/support/damages.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
 
@@ -114,6 +115,13 @@ TEST_CASE("an adapter's name is removed from its parameters, as PEFT does")
         == "base_model.model.score.dense.weight|base_model.model.score|default");
     CHECK(keyOf("base_model.model.default.lora_A.default.weight")
         == "base_model.model.default.lora_A.weight|base_model.model.default|default");
+    // A LoRA's name may have no adapter's name, as in PEFT's own files.
+    CHECK(keyOf("base_model.model.a.q.lora_A.weight")
+        == "base_model.model.a.q.lora_A.weight|base_model.model.a.q|");
+    CHECK(keyOf("base_model.model.a.q.lora_B.bias")
+        == "base_model.model.a.q.lora_B.bias|base_model.model.a.q|");
+    CHECK(keyOf("base_model.model.e.lora_embedding_A.weight")
+        == "base_model.model.e.lora_embedding_A|base_model.model.e|weight"); // that is an adapter's name
     CHECK(keyOf("base_model.model.q.base_layer.weight").empty());
     CHECK(keyOf("base_model.model.score.original_module.weight").empty());
     CHECK(keyOf("lora_A.default.weight").empty());
@@ -242,4 +250,77 @@ TEST_CASE("other adapters and configurations of another adapter are refused by n
     CHECK(several.refusal({"lora_alpha=1"}).message.find("`two`") != std::string::npos);
     const Model wrapped({{"layers.0.attention.wq.weight", "net." + kLayer + "q_proj.lora_A.default.weight"}});
     CHECK(wrapped.refusal({"lora_alpha=1"}).hint.find("--strip-prefix") != std::string::npos);
+}
+
+TEST_CASE("`weight` is no adapter's name")
+{
+    const Model unnamed({{"layers.0.attention.wq.weight", kLayer + "q_proj.lora_A.weight"},
+        {"layers.0.attention.wk.weight", kLayer + "q_proj.lora_B.weight"}});
+    for (const char* name : {"q_proj.lora_A.weight", "q_proj.lora_B.weight"})
+        CHECK(unnamed.names({"lora_alpha=1"}).contains(kLayer + name));
+    // Next to an adapter with a name, such parameters are the model's own.
+    const Model both({{"layers.0.attention.wq.weight", kLayer + "q_proj.lora_A.default.weight"},
+        {"layers.0.attention.wk.weight", kLayer + "q_proj.lora_B.default.weight"},
+        {"layers.0.mlp.up.weight", kLayer + "own.lora_A.weight"}});
+    const std::set<std::string> names = both.names({"lora_alpha=1"});
+    CHECK(names.contains(kLayer + "q_proj.lora_A.weight"));
+    CHECK(!names.contains(kLayer + "own.lora_A.weight"));
+}
+
+TEST_CASE("an adapter that was saved without the model is named as such")
+{
+    for (const char* sample : {"zero3-w4", "zero2-w2"}) {
+        CAPTURE(std::string(sample));
+        const Patchable copy(sample);
+        const bool zero3 = std::string(sample) == "zero3-w4";
+        const auto edit = [&](const std::function<void(Surgery&)>& change) {
+            copy.operateOnAll("model_states.pt", change);
+        };
+        for (const auto& [from, to] :
+            {std::pair("layers.0.attention.wq.weight", "q_proj.lora_A.default.weight"),
+                std::pair("layers.0.attention.wk.weight", "q_proj.lora_B.default.weight")}) {
+            edit([&](Surgery& surgery) { surgery.rename({"param_shapes", 0}, from, kLayer + to); });
+            edit([&](Surgery& surgery) { surgery.rename({"module"}, from, kLayer + to); });
+        }
+        if (!zero3) // a tensor of its own
+            edit([](Surgery& surgery) {
+                surgery.editTensor({"module", "lm_head.weight"}, [](std::string&) {});
+            });
+        // exclude_frozen_parameters leaves out the owner of a tie, and not the other name.
+        edit([](Surgery& surgery) { surgery.remove({"module"}, "positions.weight"); });
+        edit([](Surgery& surgery) {
+            surgery.set({"frozen_param_shapes"}, surgery.builder().none());
+            surgery.set({"frozen_param_fragments"}, surgery.builder().none());
+            if (lookup(surgery.graph(), surgery.at({"shared_params"}), "lm_head.weight") != kNoNode) // rank 0
+                surgery.set(
+                    {"shared_params", "lm_head.weight"}, surgery.builder().string("positions.weight"));
+        });
+        JobContext job;
+        ExportOptions options{.folderName = "out"};
+        const auto plain = planExport(io::realFileSystem(), openForPlan(copy.run()), options, job);
+        if (zero3) {
+            REQUIRE(!plain.has_value());
+            CHECK(plain.error().code == ErrorCode::Refused);
+            CHECK(plain.error().message.find("were not saved (exclude_frozen_parameters)")
+                != std::string::npos);
+            CHECK(plain.error().message.find("`lm_head.weight`") != std::string::npos);
+            CHECK(plain.error().hint.find("--format adapter") != std::string::npos);
+            CHECK(plain.error().hint.find("--tie") == std::string::npos);
+            options.allow = {"state-missing", "alias-unrecorded"};
+        }
+        const auto partial = planExport(io::realFileSystem(), openForPlan(copy.run()), options, job);
+        REQUIRE_MESSAGE(partial.has_value(), (partial ? "" : describe(partial.error())));
+        CHECK(std::ranges::any_of((*partial)->warnings(), [](const Finding& warning) {
+            return warning.message.find("`--format adapter`") != std::string::npos;
+        }));
+        CHECK(std::ranges::any_of((*partial)->exported(), [](const ExportTensor& tensor) {
+            return tensor.name == "lm_head.weight";
+        }) == !zero3); // ZeRO-2 keeps it under the other name
+        options.format = ExportFormat::Adapter;
+        options.adapterOptions = {"lora_alpha=1"};
+        const auto adapter = planExport(io::realFileSystem(), openForPlan(copy.run()), options, job);
+        REQUIRE_MESSAGE(adapter.has_value(), (adapter ? "" : describe(adapter.error())));
+        CHECK(std::ranges::any_of((*adapter)->exported(),
+            [](const ExportTensor& tensor) { return tensor.name == kLayer + "q_proj.lora_B.weight"; }));
+    }
 }
