@@ -24,9 +24,10 @@ std::string firstOf(const Arguments& arguments, std::initializer_list<std::strin
     return {};
 }
 
+/// The checkpoint that the verb reads; empty for `run`, which reads a plan.
 std::string sourceOf(const Arguments& arguments)
 {
-    return firstOf(arguments, {"SRC", "PATH", "RUN", "FILE"});
+    return firstOf(arguments, {"SRC", "PATH", "RUN"});
 }
 
 std::string targetOf(const Arguments& arguments)
@@ -117,7 +118,11 @@ std::string withOption(const Parsed& parsed, std::string_view hint, std::span<co
         const std::string_view name = optionName(hint.substr(at));
         at += name.size();
         const Option* const option = findOption(*parsed.command, name);
-        const bool isAsked = name != "--force" && !before.ends_with("without ") && !before.ends_with("omit ");
+        const bool isAsked = name != "--force" && !before.ends_with("without ") && !before.ends_with("omit ")
+            && !hint.substr(at).starts_with(" first"); // of another command
+        const bool isOfParts = parsed.arguments.has("--part") || parsed.arguments.has("--finish");
+        if (isAsked && name == "--restart" && isOfParts)
+            return {}; // it is refused there
         if (option != nullptr && isAsked && option->kind == ValueKind::Flag && !parsed.arguments.has(name))
             return asTyped(words) + " " + std::string(name);
     }
@@ -134,28 +139,67 @@ std::string existingFolder(const std::string& path)
     return shellQuoted(place.empty() ? "." : place.string());
 }
 
-std::string onCheckpoint(std::string_view verb, const std::string& path)
+/// Whether `path` is `folder` or below it, as they are spelled or after following links.
+bool isBelow(const fs::path& path, const fs::path& folder)
 {
-    return asTyped(std::vector<std::string>{std::string(verb), path});
+    std::error_code unknown;
+    for (const fs::path& base : {folder, fs::weakly_canonical(folder, unknown)}) {
+        const fs::path rest = path.lexically_relative(base);
+        if (!base.empty() && !rest.empty() && *rest.begin() != "..")
+            return true;
+    }
+    return false;
+}
+
+/// The checkpoint that the error is about: the source, or another one that was named.
+std::string meant(const Error& error, const Parsed& parsed)
+{
+    const Arguments& arguments = parsed.arguments;
+    std::vector<std::string> named = arguments.allOf("PATH");
+    for (const std::string& other :
+        {arguments.positional("OTHER"), arguments.text("--against"), arguments.text("--from")})
+        named.push_back(other);
+    const std::string source = sourceOf(arguments);
+    if (error.path.empty() || (!source.empty() && isBelow(error.path, source)))
+        return source;
+    for (const std::string& path : named) {
+        if (!path.empty() && isBelow(error.path, path))
+            return path;
+    }
+    return source;
+}
+
+/// `shardscope VERB PATH`, with the tag and the further folders that were named for this path.
+std::string onCheckpoint(std::string_view verb, const std::string& path, const Parsed& parsed)
+{
+    const bool isDashed = path.starts_with('-'); // no option
+    std::vector<std::string> words{std::string(verb), isDashed ? "./" + path : path};
+    if (verb == "tags" || path != sourceOf(parsed.arguments))
+        return asTyped(words);
+    for (const char* option : {"--tag", "--root"}) {
+        for (const std::string& value : parsed.arguments.all(option))
+            words.insert(words.end(), {option, value});
+    }
+    return asTyped(words);
 }
 
 std::string afterNotFound(const Error& error, const Parsed& parsed)
 {
-    const std::string source = sourceOf(parsed.arguments);
+    const std::string source = meant(error, parsed);
     std::error_code ignored;
     if (source.empty() || !fs::exists(source, ignored))
         return "ls -la " + existingFolder(source.empty() ? error.path : source);
     if (parsed.arguments.has("--tag"))
-        return onCheckpoint("tags", source);
-    return onCheckpoint(parsed.command->name == "inspect" ? "files" : "inspect", source);
+        return onCheckpoint("tags", source, parsed);
+    return onCheckpoint(parsed.command->name == "inspect" ? "files" : "inspect", source, parsed);
 }
 
-std::string afterDamage(const Parsed& parsed)
+std::string afterDamage(const Error& error, const Parsed& parsed)
 {
-    const std::string source = sourceOf(parsed.arguments);
+    const std::string source = meant(error, parsed);
     if (source.empty())
         return "shardscope help troubleshooting";
-    return onCheckpoint(parsed.command->name == "check" ? "files" : "check", source);
+    return onCheckpoint(parsed.command->name == "check" ? "files" : "check", source, parsed);
 }
 
 std::string helpOf(const Parsed& parsed)
@@ -181,9 +225,10 @@ bool needsOnlyPath(const Command& verb)
 
 /// The verb in backquotes, as in "`shardscope params` lists them", with the path that was asked: empty where
 /// the hint has its arguments, too, or names none.
-std::string verbInHint(const Parsed& parsed, const std::string& hint)
+std::string verbInHint(const Parsed& parsed, const Error& error)
 {
-    const std::string source = sourceOf(parsed.arguments);
+    const std::string& hint = error.hint;
+    const std::string source = meant(error, parsed);
     if (source.empty() || parsed.path.empty())
         return {};
     for (size_t at = hint.find('`'); at != std::string::npos;) {
@@ -192,7 +237,7 @@ std::string verbInHint(const Parsed& parsed, const std::string& hint)
             quoted.remove_prefix(kProgram.size() + 1);
         for (const Command& verb : parsed.path.front()->children) {
             if (verb.name == quoted && needsOnlyPath(verb))
-                return onCheckpoint(verb.name, source);
+                return onCheckpoint(verb.name, source, parsed);
         }
         const size_t end = hint.find('`', at + 1);
         at = end == std::string::npos ? end : hint.find('`', end + 1);
@@ -210,14 +255,14 @@ std::string corrected(const Error& error, std::span<const std::string> words)
     const std::string_view right = quotedAfter(error.hint, question);
     const std::string_view wrong = quotedAfter(error.message, 0);
     std::vector<std::string> changed(words.begin(), words.end());
-    for (std::string& word : changed) {
-        const size_t place = wrong.empty() ? std::string::npos : word.find(wrong);
-        if (place != std::string::npos && !right.empty()) {
-            word.replace(place, wrong.size(), right);
-            return asTyped(changed);
-        }
-    }
-    return {};
+    auto word = std::ranges::find(changed, wrong); // else a part of a word, such as an address
+    if (word == changed.end())
+        word = std::ranges::find_if(
+            changed, [&](const std::string& each) { return each.find(wrong) != std::string::npos; });
+    if (wrong.empty() || right.empty() || word == changed.end())
+        return {};
+    word->replace(word->find(wrong), wrong.size(), right);
+    return asTyped(changed);
 }
 
 std::string byCode(const Error& error, const Parsed& parsed, std::span<const std::string> words)
@@ -230,8 +275,9 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
     case ErrorCode::NoPermission:
     case ErrorCode::WriteFailed:
         return "ls -ld " + existingFolder(targetOf(parsed.arguments));
+    case ErrorCode::SourceChanged: // of a saved plan, it stays changed
+        return parsed.command->name == "run" ? "shardscope plan --help" : asTyped(words);
     case ErrorCode::Busy:
-    case ErrorCode::SourceChanged:
     case ErrorCode::Cancelled:
         return asTyped(words);
     case ErrorCode::NotFound:
@@ -241,7 +287,7 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
     case ErrorCode::Hostile:
     case ErrorCode::LimitExceeded:
     case ErrorCode::Refused:
-        return afterDamage(parsed);
+        return afterDamage(error, parsed);
     case ErrorCode::NotACheckpoint:
     case ErrorCode::Unsupported:
         return "shardscope help support";
@@ -268,7 +314,7 @@ std::string asTyped(std::span<const std::string> words)
 std::string nextCommand(const Error& error, const Parsed* parsed, std::span<const std::string> words)
 {
     if (parsed != nullptr && parsed->command != nullptr) {
-        if (std::string line = verbInHint(*parsed, error.hint); !line.empty())
+        if (std::string line = verbInHint(*parsed, error); !line.empty())
             return line;
     }
     if (error.hint.find(std::string(kProgram) + " ") != std::string::npos)

@@ -151,6 +151,116 @@ TEST_CASE("an interrupted job with another plan leads to --restart")
     CHECK(fs::exists(target / "latest"));
 }
 
+namespace {
+
+/// Checkpoints with something wrong.
+void makeBroken(const TemporaryFolder& folder)
+{
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path other = folder / "other";
+    fs::copy(samplePath("zero3-w4"), other, fs::copy_options::recursive);
+    const std::string plan = folder / "plan.json";
+    const std::string stale = folder / "stale.json";
+    REQUIRE(runShardscope({"plan", "reshard", other, folder / "p", "-w", "2", "-o", plan}).exitCode == 0);
+    REQUIRE(runShardscope({"plan", "reshard", run, folder / "q", "-w", "3", "-o", stale}).exitCode == 0);
+    const fs::path model = run / "global_step6/mp_rank_00_model_states.pt";
+    fs::last_write_time(model, fs::last_write_time(model) + std::chrono::seconds(9));
+    fs::remove(run / "global_step3/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    fs::rename(other / "global_step5", other / "-dashed");
+    spill(other / "latest", "-dashed");
+    fs::copy(samplePath("zero2-w2"), folder / "-run", fs::copy_options::recursive);
+    fs::create_directory(folder / "empty");
+    spill(folder / "text", "no checkpoint");
+    REQUIRE(runShardscope({"reshard", run, folder / "parts", "-w", "3", "--part", "0/2"}).exitCode == 0);
+}
+
+std::vector<Words> failingCalls(const TemporaryFolder& folder)
+{
+    const fs::path run = folder / "zero2-w2";
+    const std::string plan = folder / "plan.json";
+    const std::string stale = folder / "stale.json";
+    const std::string out = folder / "out";
+    return {
+        {"params", run, "--tag", "global_step3"},
+        {"params", run, "--tag", "global_step4"},
+        {"reshard", run, out, "-w", "3", "--tag", "global_step3"},
+        {"reshard", run, run / "in", "-w", "3"},
+        {"export", run, out, "--tag", "global_step3"},
+        {"verify", run, "--against", folder / "empty"},
+        {"diff", samplePath("zero2-w2"), run, "--tag", "global_step9"},
+        {"diff", samplePath("zero2-w2"), folder / "empty"},
+        {"diff", run, folder / "text"},
+        {"run", plan},
+        {"run", stale},
+        {"run", folder / "text"},
+        {"run", folder / "absent"},
+        {"check", folder / "empty"},
+        {"check", folder / "text"},
+        {"tags", folder / "empty"},
+        {"clean", folder / "absent"},
+        {"ensure", folder / "empty", "-w", "2"},
+        {"ensure", run, "-w", "0"},
+        {"inspect", folder / "absent"},
+        {"show", run, "nothing"},
+        {"show", run, "dp9.tp0.pp0/group0+1"},
+        {"layout", run, "--rank", "dp9"},
+        {"layout", run, "--param", "nothing"},
+        {"stats", run, "nothing"},
+        {"reshard", run, folder / "parts", "-w", "3", "--finish", "--restart"},
+        {"reshard", run, folder / "parts", "-w", "3", "--part", "1/2", "--restart"},
+        {"reshard", run, folder / "parts", "-w", "3", "--part", "1/2", "--finish"},
+        {"reshard", run, folder / "parts", "-w", "3", "--part", "1/3"},
+        {"reshard", run, folder / "parts", "-w", "3", "--finish"},
+        {"reshard", run, out, "-w", "3", "--sha256", "--part", "0/2"},
+        {"reshard", samplePath("zenflow-w2"), out, "-w", "2", "--tp", "2"},
+        {"reshard", run, out, "-w", "3", "--patterns", folder / "text"},
+        {"reshard", run, out, "-w", "3", "--tp", "2"},
+        {"reshard", run, out, "-w", "3", "--ep", "2"},
+        {"reshard", run, out, "-w", "7", "--pp", "2"},
+        {"reshard", run, out, "-w", "3", "--stage", "9"},
+        {"reshard", run, out, "-w", "3", "--sub-group-size", "8"},
+        {"convert", run, out, "--to", "universal", "--tag", "global_step3"},
+        {"export", run, out, "--format", "adapter"},
+        {"export", run, out, "--states", "nothing"},
+        {"repair", run, out, "--fix", "rank-missing"},
+        {"repair", run, out, "--from", folder / "empty"},
+        {"skeleton", run, out},
+        {"skeleton", run, run / "s.zip"},
+        {"fingerprint", run, "--tag", "global_step3"},
+        {"plan", "reshard", run, out, "-w", "3", "--tag", "global_step3", "-o", folder / "x.json"},
+        {"inspect", run, "--log-file", run / "log"},
+    };
+}
+
+} // namespace
+
+TEST_CASE("no error names a command that the program refuses as misuse")
+{
+    const TemporaryFolder folder;
+    makeBroken(folder);
+    for (Words words : failingCalls(folder)) {
+        words.insert(words.begin(), "--json");
+        const ProcessResult result = runShardscope(words);
+        const Json error = Json::parse(result.out, nullptr, false);
+        if (!error.is_object() || !error.contains("command") || !error.at("command").is_string())
+            continue; // an answer, or a hint that has the command
+        std::string asked;
+        for (const std::string& word : words)
+            asked += word + " ";
+        const std::string line = error.at("command").get<std::string>();
+        CAPTURE(asked);
+        CAPTURE(error.dump());
+        const ProcessResult next = pasted("cd " + folder.path().string() + " && " + line);
+        CHECK_MESSAGE((next.exitCode != 2 && next.exitCode != 4 && next.exitCode != 127), next.err);
+        // And it leads on: it does not fail in the same way.
+        CHECK(next.err.find(error.at("message").get<std::string>()) == std::string::npos);
+    }
+    // A path that looks like an option stays a path.
+    const ProcessResult dashed
+        = pasted("cd " + folder.path().string() + " && shardscope --json params --tag x -- -run");
+    CHECK(Json::parse(dashed.out).at("command") == "shardscope tags ./-run");
+}
+
 TEST_CASE("the text form has the same line")
 {
     const ProcessResult result = runShardscope({"inspekt", samplePath("zero3-w4").string()});
