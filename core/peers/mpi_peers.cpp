@@ -159,6 +159,9 @@ std::vector<std::string> moduleNames()
 
 Result<const ShardscopeMpi*> begin(const io::Path& file)
 {
+    if (const std::string why = whyNotTrusted(file); !why.empty())
+        return fail(ErrorCode::Unsupported, "the module for MPI was not loaded: " + why, file.string(),
+            "install Shardscope where only you or root can write");
     // Never closed: MPI libraries cannot be unloaded.
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)

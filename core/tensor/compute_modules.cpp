@@ -6,11 +6,13 @@
 #ifndef SHARDSCOPE_STATIC_PROGRAM
 #include <dlfcn.h>
 #endif
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <climits>
 #include <cstdlib>
+#include <utility>
 
 namespace shardscope {
 
@@ -25,6 +27,44 @@ std::vector<io::Path> computeModuleFolders()
     const io::Path folder
         = io::Path(std::string_view(program.data(), static_cast<size_t>(length))).parent_path();
     return {folder.parent_path() / "lib/shardscope", folder.parent_path().parent_path() / "lib/shardscope"};
+}
+
+namespace {
+
+/// Whether somebody else than the owner and the user's own group may write. In a sticky folder nobody can
+/// replace what belongs to others, and who owns the next folder is checked, too.
+bool isWritableByOthers(const struct stat& status)
+{
+    if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0)
+        return false;
+    const bool isOwnGroup = status.st_gid == 0 || status.st_gid == ::getegid();
+    return (status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && !isOwnGroup);
+}
+
+} // namespace
+
+std::string whyNotTrusted(const io::Path& module)
+{
+    constexpr int kLevels = 4; // the file, "shardscope", "lib", the root of the installation
+    std::error_code error;
+    io::Path at = std::filesystem::canonical(module, error);
+    struct stat program {
+    };
+    const bool hasProgram = ::stat("/proc/self/exe", &program) == 0;
+    for (int level = 0; level < kLevels && !error && at.has_relative_path(); ++level) {
+        struct stat status {
+        };
+        if (::lstat(at.c_str(), &status) != 0)
+            return at.string() + " cannot be looked at";
+        const uid_t owner = status.st_uid;
+        if (owner != 0 && owner != ::geteuid() && !(hasProgram && owner == program.st_uid))
+            return at.string() + " belongs to user " + std::to_string(owner)
+                + ", who could have written the module";
+        if (isWritableByOthers(status))
+            return at.string() + " can be written by other users, who could have written the module";
+        at = at.parent_path();
+    }
+    return error ? module.string() + " cannot be looked at" : std::string();
 }
 
 namespace {
@@ -59,6 +99,10 @@ Module open(const std::string& fileName)
         const io::Path file = folder / fileName;
         if (::access(file.c_str(), F_OK) != 0)
             continue;
+        if (std::string why = whyNotTrusted(file); !why.empty()) {
+            out.why = "it was not loaded: " + std::move(why);
+            return out;
+        }
         // Never closed: LibTorch cannot be unloaded.
         void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) {

@@ -31,6 +31,10 @@ inline constexpr const char* kTorchModule = "shardscope_torch.so";
 inline constexpr const char* kCudaModule = "shardscope_cuda.so";
 /// Where modules are looked for, the first place first.
 std::vector<io::Path> computeModuleFolders();
+/// Why this module must not be loaded, because somebody else could have written it: the file, its folder or
+/// one of the two above (the root of the installation) belongs to neither root, nor this user, nor the owner
+/// of the program, or can be written by others. Empty if it may be loaded.
+std::string whyNotTrusted(const io::Path& module);
 /// Whether the program can load modules. The static program cannot: it has no dynamic linker.
 bool canLoadModules();
 Result<std::shared_ptr<const ComputeBackend>> loadTorchBackend();
