@@ -71,11 +71,13 @@ void noteDifference(Comparison& out, const Sides& bits, double left, double righ
     const double apart = std::abs(left - right);
     if (!std::isfinite(left) || !std::isfinite(right)) {
         ++out.notFinite;
-        out.beyond += left == right || (std::isnan(left) && std::isnan(right)) ? 0 : 1;
+        const bool same = left == right || (std::isnan(left) && std::isnan(right));
+        out.beyond += same && !tolerance.isExact() ? 0 : 1;
         return;
     }
     out.maxAbsolute = std::max(out.maxAbsolute, apart);
-    out.beyond += apart <= tolerance.absolute + tolerance.relative * std::abs(right) ? 0 : 1;
+    const bool close = apart <= tolerance.absolute + tolerance.relative * std::abs(right);
+    out.beyond += close && !tolerance.isExact() ? 0 : 1;
     out.lastBit += areNeighbours(bits.dtype, bits.left, bits.right) ? 1 : 0;
 }
 
@@ -155,7 +157,8 @@ Comparison ofTwoTypes(
     out.elements = count;
     const DType narrower = itemSize(left.dtype) < itemSize(right.dtype) ? left.dtype : right.dtype;
     for (size_t i = 0; i < count; ++i) {
-        if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+        const bool same = a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i]);
+        if (same || (std::isnan(a[i]) && std::isnan(b[i])))
             continue;
         out.firstDifferent = std::min(out.firstDifferent, firstElement + i);
         const auto asNarrow = [&](double value) { return elementOf(narrower, value); };

@@ -11,10 +11,14 @@
 namespace shardscope {
 
 /// The max. difference at which two elements count as close: |left − right| <= absolute + relative · |right|,
-/// as torch.isclose has it.
+/// as torch.isclose with equal_nan has it: with a tolerance values are compared, so that NaN is close to NaN
+/// whatever its payload, and +0 to −0. Without one (both 0) bits are compared, as a digest does: only equal
+/// bits are close.
 struct Tolerance {
     double relative = 0;
     double absolute = 0;
+
+    [[nodiscard]] bool isExact() const { return relative == 0 && absolute == 0; }
 };
 
 /// What one pass over two tensors of one size finds. Sums are in double, of elements that are finite on both
@@ -23,10 +27,9 @@ struct Comparison {
     static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 
     uint64_t elements = 0;
-    /// Other bits, or where the dtypes differ, another value; NaN is NaN's equal there. +0 and −0 are
-    /// different bits.
+    /// Other bits, or where the dtypes differ, another value: NaN is NaN's equal there, and +0 is not −0's.
     uint64_t different = 0;
-    uint64_t beyond = 0; ///< of the different ones: not close by the tolerance
+    uint64_t beyond = 0; ///< of the different ones: not close by the tolerance; all of them without one
     uint64_t lastBit
         = 0; ///< of the different ones: neighbours among the values of the narrower dtype, or zeros
     uint64_t notFinite = 0; ///< of the different ones: where a side is NaN or infinite

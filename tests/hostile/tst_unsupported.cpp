@@ -93,27 +93,12 @@ void addOddState(const fs::path& file, const char* name)
     });
 }
 
-void addOddStates(const fs::path& run, const char* name)
-{
-    for (const char rank : {'0', '1'})
-        addOddState(
-            run / kTag2 / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt"), name);
-}
-
 const Case kForms[] = {
     {"experts of all layers in one file", "zero2-w2",
         [](const fs::path& run) {
             copyFile(run / kTag2 / kModel, run / kTag2 / "expert_0_mp_rank_00_model_states.pt");
         },
         "0.6.0"},
-    {"scales of an 8-bit optimizer", "zero2-w2", [](const fs::path& run) { addOddStates(run, "absmax1"); },
-        "8-bit optimizer (bitsandbytes)"},
-    {"factors", "zero2-w2", [](const fs::path& run) { addOddStates(run, "exp_avg_sq_row"); },
-        "sums over rows and columns"},
-    {"error feedback of a 1-bit optimizer", "zero2-w2",
-        [](const fs::path& run) { addOddStates(run, "worker_error"); }, "1-bit optimizers"},
-    {"a state of no known kind", "zero2-w2", [](const fs::path& run) { addOddStates(run, "preconditioner"); },
-        "`preconditioner` of group0"},
     {"AutoEP with ZeRO-3", "zero3-w4",
         [](const fs::path& run) {
             for (const char rank : {'0', '1', '2', '3'})

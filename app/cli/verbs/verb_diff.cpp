@@ -56,6 +56,7 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(options.tolerance.absolute, toleranceAsked(arguments, "--atol"));
     SHARDSCOPE_TRY(options.workers.jobs, jobsAsked(arguments));
     options.states = arguments.all("--state");
+    SHARDSCOPE_TRY(const std::vector<std::string> allowed, allowedCodes(arguments));
     SHARDSCOPE_TRY(const OpenedCheckpoint left, session.openModel());
     SHARDSCOPE_TRY(const OpenedCheckpoint right,
         session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
@@ -77,7 +78,46 @@ Result<int> runDiff(Session& session)
         writeDiffJson(output.answer(), answer);
     else
         writeDiffText(output.answer(), output.answerStyle(), answer);
-    return judged.diff.areEqual() ? kExitDone : kExitNo;
+    for (const std::string& why : judged.diff.notCompared.codes()) {
+        if (std::ranges::find(allowed, why) == allowed.end())
+            return exitCode(ErrorCode::Refused);
+    }
+    return judged.diff.matches() ? kExitDone : kExitNo;
+}
+
+std::vector<Option> ownOptions()
+{
+    return {{.name = "--rtol",
+                .kind = ValueKind::Text,
+                .valueName = "R",
+                .help = "Values count as equal up to ATOL + R × |right|. Default: 0."},
+        {.name = "--atol", .kind = ValueKind::Text, .valueName = "A", .help = "See --rtol. Default: 0."},
+        {.name = "--state",
+            .kind = ValueKind::Text,
+            .valueName = "STATE",
+            .help = "Compare only this state, such as fp32 or exp_avg. Can be repeated.",
+            .repeats = true},
+        {.name = "--allow",
+            .kind = ValueKind::Text,
+            .valueName = "CODE",
+            .help = "Accept that something was not compared for this reason, instead of exit "
+                    "status 6. Can be repeated.",
+            .repeats = true},
+        {.name = "--other-tag",
+            .kind = ValueKind::Text,
+            .valueName = "TAG",
+            .help = "The tag of OTHER. Default: the tag that its `latest` names."},
+        {.name = "--patterns",
+            .kind = ValueKind::File,
+            .valueName = "FILE",
+            .help = "How to merge tensor slices when the two differ in them and the checkpoints "
+                    "do not record it."},
+        {.name = "--limit",
+            .letter = 'l',
+            .kind = ValueKind::Count,
+            .valueName = "N",
+            .help = "List at most N differences; --json lists all. Default: 40."},
+        mpiOption()};
 }
 
 } // namespace
@@ -96,41 +136,16 @@ Command diffCommand()
             "and says what the difference means for further training. It names known causes: zeroed moments, "
             "a step that was reset, swapped tensors or ranks, flat groups read in another order than "
             "round_robin_gradients distributed them, one stale rank, masters refilled from 16-bit weights "
-            "and others. The exit status is 1 when anything differs by more than the tolerance."},
+            "and others. The exit status is 1 when anything differs by more than the tolerance, and 6 when "
+            "something could not be compared: neither side has it, or a side has it in a form that is not "
+            "understood. The answer then says what and why.",
+            "Without a tolerance bits decide, as in a fingerprint: NaN of another payload and zeros of "
+            "another sign are different. With one, values are compared, and NaN is equal to NaN."},
         .positionals = {pathArgument(),
             {.name = "OTHER",
                 .kind = ValueKind::Path,
                 .help = "The checkpoint to compare it with: a run, tag or universal folder, or weights."}},
-        .options
-        = joined({{.name = "--rtol",
-                      .kind = ValueKind::Text,
-                      .valueName = "R",
-                      .help = "Values count as equal up to ATOL + R × |right|. Default: 0."},
-                     {.name = "--atol",
-                         .kind = ValueKind::Text,
-                         .valueName = "A",
-                         .help = "See --rtol. Default: 0."},
-                     {.name = "--state",
-                         .kind = ValueKind::Text,
-                         .valueName = "STATE",
-                         .help = "Compare only this state, such as fp32 or exp_avg. Can be repeated.",
-                         .repeats = true},
-                     {.name = "--other-tag",
-                         .kind = ValueKind::Text,
-                         .valueName = "TAG",
-                         .help = "The tag of OTHER. Default: the tag that its `latest` names."},
-                     {.name = "--patterns",
-                         .kind = ValueKind::File,
-                         .valueName = "FILE",
-                         .help = "How to merge tensor slices when the two differ in them and the checkpoints "
-                                 "do not record it."},
-                     {.name = "--limit",
-                         .letter = 'l',
-                         .kind = ValueKind::Count,
-                         .valueName = "N",
-                         .help = "List at most N differences; --json lists all. Default: 40."},
-                     mpiOption()},
-            joined(computeOptions(), checkpointOptions())),
+        .options = joined(ownOptions(), joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope diff runs/llama runs/llama-16", "Is the resharded one the same?"},
             {"shardscope diff runs/llama runs/llama --other-tag global_step900",

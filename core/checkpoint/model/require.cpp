@@ -70,4 +70,33 @@ const io::Path& ownFolderOf(const Checkpoint& checkpoint)
     return hasNoRunFolder(checkpoint.kind) || alone ? checkpoint.tagFolder : checkpoint.runFolder;
 }
 
+std::vector<const Finding*> findUnreadStates(const Checkpoint& checkpoint)
+{
+    std::vector<const Finding*> out;
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.code == code::kNotSupported
+            || (finding.code == code::kOptionMismatch && finding.severity != Severity::Error))
+            out.push_back(&finding);
+    }
+    return out;
+}
+
+Status requireAllStates(const Checkpoint& checkpoint, const std::vector<std::string>& allow)
+{
+    for (const Finding* finding : findUnreadStates(checkpoint)) {
+        const std::string folder
+            = (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string();
+        if (finding->code == code::kNotSupported)
+            return fail(ErrorCode::Unsupported, finding->message, folder,
+                "`export` writes the weights alone; `inspect` shows the findings");
+        if (std::find(allow.begin(), allow.end(), finding->code) == allow.end())
+            return fail(ErrorCode::Refused,
+                finding->message
+                    + (finding->evidence.empty() ? std::string() : " (" + finding->evidence.front() + ")"),
+                folder,
+                "--allow option-mismatch takes the first rank's for all; `export` does not need them");
+    }
+    return {};
+}
+
 } // namespace shardscope

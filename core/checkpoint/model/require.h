@@ -13,6 +13,12 @@ Status requireModel(const Checkpoint& checkpoint);
 /// Success if every value can be trusted, so that output may be written from it. Else Refused, with the
 /// findings of severity error that `allow` does not list.
 Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow = {});
+/// What the optimizers keep and the logical model does not have: states that no reader understands
+/// (not-supported), and options that every rank has its own value of (option-mismatch, below an error).
+std::vector<const Finding*> findUnreadStates(const Checkpoint& checkpoint);
+/// Success if there is nothing of that kind. Else Unsupported, naming it; Refused for options per rank.
+/// `allow` as in requireComplete(): the options of the first rank then count for all.
+Status requireAllStates(const Checkpoint& checkpoint, const std::vector<std::string>& allow = {});
 
 /// Whether it has weights without masters and optimizer states: they were not saved, or left out of a copy.
 bool lacksOptimizer(const Checkpoint& checkpoint);

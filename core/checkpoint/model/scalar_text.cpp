@@ -2,6 +2,7 @@
 #include "core/checkpoint/model/scalar_text.h"
 
 #include "core/base/text.h"
+#include "core/tensor/statistics.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -17,11 +18,37 @@ constexpr int kMaxDepth = 16;
 /// Values with shared parts can be far larger than their pickles.
 constexpr size_t kMaxNodes = 1'000'000;
 
+/// The numbers of a small tensor of at most one dimension. Nothing for others.
+std::optional<std::vector<double>> numbersIn(const TorchFile& file, const TensorView& tensor)
+{
+    const auto count = tensor.elements();
+    if (!count || *count > TorchFile::kSmallRecord || tensor.sizes.size() > 1 || !tensor.isContiguous()
+        || !(hasStatistics(tensor.dtype) || tensor.dtype == DType::Bool))
+        return std::nullopt;
+    std::span<const uint8_t> bytes;
+    uint64_t offset = 0;
+    if (const std::string* held = file.heldStorage(tensor.storage.key)) {
+        bytes = {reinterpret_cast<const uint8_t*>(held->data()), held->size()};
+        offset = tensor.storageOffset * itemSize(tensor.dtype);
+    } else if (const auto extent = file.extentOf(tensor)) {
+        bytes = file.smallRecord(extent->record);
+        offset = extent->recordOffset;
+    }
+    const uint64_t length = *count * itemSize(tensor.dtype);
+    if (offset > bytes.size() || length > bytes.size() - offset)
+        return std::nullopt;
+    std::vector<double> out;
+    for (uint64_t i = 0; i < *count; ++i)
+        out.push_back(elementAsDouble(tensor.dtype, bytes.data() + offset + i * itemSize(tensor.dtype)));
+    return out;
+}
+
 class Speller
 {
 public:
-    explicit Speller(const PickleGraph& graph)
+    explicit Speller(const PickleGraph& graph, const TorchFile* file = nullptr)
         : m_graph(graph)
+        , m_file(file)
     {
     }
 
@@ -41,7 +68,7 @@ public:
         case NodeKind::BigInt:
             return "<int " + toHex(m_graph.text(node)) + ">";
         case NodeKind::Float:
-            return number(m_graph.real(node));
+            return realText(m_graph.real(node));
         case NodeKind::String:
             return quoted(m_graph.text(node));
         case NodeKind::Bytes:
@@ -67,13 +94,6 @@ private:
     {
         m_lacks = what;
         return text;
-    }
-
-    static std::string number(double value)
-    {
-        std::array<char, 40> text{};
-        std::snprintf(text.data(), text.size(), "%.17g", value);
-        return text.data();
     }
 
     static std::string quoted(std::string_view text)
@@ -120,12 +140,27 @@ private:
         return sorted(std::move(out));
     }
 
+    std::string tensor(NodeId node)
+    {
+        const auto view = m_file == nullptr ? Result<TensorView>(fail(ErrorCode::NotFound, "no file"))
+                                            : asTensor(m_graph, node);
+        const auto numbers = view ? numbersIn(*m_file, *view) : std::nullopt;
+        if (!numbers)
+            return lacking("the values of a tensor", '<' + nodeText(m_graph, node) + '>');
+        if (view->sizes.empty())
+            return realText(numbers->front());
+        std::vector<std::string> out;
+        for (const double number : *numbers)
+            out.push_back(realText(number));
+        return '[' + joined(out) + ']';
+    }
+
     std::string call(NodeId node, int depth)
     {
         if (isMapping(m_graph, node))
             return '{' + entries(mappingItems(m_graph, node), depth) + '}';
         if (looksLikeTensor(m_graph, node))
-            return lacking("the values of a tensor", '<' + nodeText(m_graph, node) + '>');
+            return tensor(node);
         const NodeId callable = m_graph.callable(node);
         if (m_graph.kind(callable) != NodeKind::Global)
             return lacking("a value without a text form", '<' + nodeText(m_graph, node) + '>');
@@ -150,6 +185,7 @@ private:
     }
 
     const PickleGraph& m_graph;
+    const TorchFile* m_file;
     size_t m_nodes = 0;
     std::string_view m_lacks;
 };
@@ -166,6 +202,38 @@ ScalarSpelling spellScalar(const PickleGraph& graph, NodeId node)
     Speller speller(graph);
     std::string text = speller.of(node, 0);
     return {std::move(text), speller.lacks()};
+}
+
+std::string scalarText(const TorchFile& file, NodeId node)
+{
+    return spellScalar(file, node).text;
+}
+
+ScalarSpelling spellScalar(const TorchFile& file, NodeId node)
+{
+    Speller speller(file.pickle(), &file);
+    std::string text = speller.of(node, 0);
+    return {std::move(text), speller.lacks()};
+}
+
+std::optional<double> numberOf(const TorchFile& file, NodeId node)
+{
+    if (node == kNoNode)
+        return std::nullopt;
+    if (const auto number = asNumber(file.pickle(), node))
+        return number;
+    if (!looksLikeTensor(file.pickle(), node))
+        return std::nullopt;
+    const auto tensor = asTensor(file.pickle(), node);
+    const auto numbers = tensor ? numbersIn(file, *tensor) : std::nullopt;
+    return numbers && numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
+}
+
+std::string realText(double value)
+{
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", value);
+    return text.data();
 }
 
 } // namespace shardscope

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/pickle/pickle_graph.h"
+#include "core/torchfile/torch_file.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,15 @@ struct ScalarSpelling {
     std::string_view lacks; ///< "the values of a tensor", …
 };
 ScalarSpelling spellScalar(const PickleGraph& graph, NodeId node);
+
+/// The same for a value of an opened file, with the numbers of small tensors: one without dimensions is
+/// spelled like its number, one with a single dimension like a list. The text lacks those of larger ones, and
+/// of those that were not at hand when the file was opened (TorchFile::smallRecord).
+std::string scalarText(const TorchFile& file, NodeId node);
+ScalarSpelling spellScalar(const TorchFile& file, NodeId node);
+/// A number, or that of a small tensor of one element.
+std::optional<double> numberOf(const TorchFile& file, NodeId node);
+/// "%.17g".
+std::string realText(double value);
 
 } // namespace shardscope

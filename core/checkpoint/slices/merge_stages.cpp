@@ -17,13 +17,14 @@ std::string optionsOf(const Checkpoint& of, size_t group)
     const NodeId node = of.groups[group].options;
     if (node == kNoNode || !of.isReadable(of.templateOptim))
         return {};
-    const PickleGraph& graph = of.file(of.templateOptim).content->pickle();
+    const TorchFile& file = *of.file(of.templateOptim).content;
+    const PickleGraph& graph = file.pickle();
     const auto items = mappingItems(graph, node);
     std::string out;
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
         if (key && *key != "params")
-            out += std::string(*key) + "=" + scalarText(graph, items[i + 1]) + "\n";
+            out += std::string(*key) + "=" + scalarText(file, items[i + 1]) + "\n";
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/stage0/stage0_groups.h"
 
+#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/odd_states.h"
 #include "core/checkpoint/units/unit_states.h"
 
@@ -112,11 +113,10 @@ private:
         if (out)
             return out;
         uint64_t most = 0;
-        const auto items = mappingItems(m_graph, entry);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (asString(m_graph, items[i]) == "step" || !looksLikeTensor(m_graph, items[i + 1]))
+        for (const StateValue& value : stateValues(m_graph, entry)) {
+            if (value.name == "step" || !looksLikeTensor(m_graph, value.node))
                 continue;
-            const auto tensor = asTensor(m_graph, items[i + 1]);
+            const auto tensor = asTensor(m_graph, value.node);
             if (tensor && (!out || tensor->elements().value_or(0) > most)) {
                 out = tensor->sizes;
                 most = tensor->elements().value_or(0);

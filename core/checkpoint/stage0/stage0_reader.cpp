@@ -12,7 +12,7 @@
 #include "core/checkpoint/stage0/stage0_states.h"
 #include "core/checkpoint/units/layer_files.h"
 #include "core/checkpoint/units/module_reader.h"
-#include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/other_values.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>
@@ -70,6 +70,10 @@ public:
             });
         for (uint32_t g = 0; g < m_groups.size() && !m_out.modelError; ++g)
             fillStates(g);
+        if (!m_out.modelError)
+            checkOptimizerKeys(m_reading, m_out.templateModel,
+                hasTorchOptimizer(m_out.kind) ? m_optimizer
+                                              : lookup(m_graph, m_optimizer, "optimizer_state_dict"));
         return {};
     }
 

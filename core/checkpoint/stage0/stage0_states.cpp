@@ -3,10 +3,13 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/other_values.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>
+#include <set>
 
 namespace shardscope {
 
@@ -39,17 +42,20 @@ public:
         const auto last = std::find_if(m_sources.entries.rbegin(), m_sources.entries.rend(),
             [](NodeId entry) { return entry != kNoNode; });
         m_unit.stateNode = m_sources.stepOfLast ? *last : *first;
-        const auto items = mappingItems(m_graph, *first);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(m_graph, items[i]);
-            if (!name || m_reading.out.modelError)
-                continue;
-            if (*name != "step" && isElementwise(*name))
-                collect(std::string(*name));
-            else if (*name == "step")
-                takeSteps(group);
-            else
-                setTensorAside(*name, items[i + 1]);
+        std::set<std::string> inFirst;
+        for (const StateValue& value : stateValues(m_graph, *first)) {
+            if (!inFirst.insert(value.name).second)
+                setStateAside(
+                    m_reading, value.name, "of " + group + " is there twice", "its names are not unique");
+            else if (!m_reading.out.modelError)
+                add(value, group);
+        }
+        for (const NodeId entry : m_sources.entries) {
+            for (const StateValue& value : stateValues(m_graph, entry)) {
+                if (!inFirst.contains(value.name))
+                    setStateAside(m_reading, value.name, "of " + group + " is kept for some parameters only",
+                        "the others have none");
+            }
         }
         noteUntouched(group);
     }
@@ -75,16 +81,47 @@ private:
         m_unit.states.push_back(std::move(state));
     }
 
+    void add(const StateValue& value, const std::string& group)
+    {
+        if (value.name == "step")
+            takeSteps(group);
+        else if (!isElementwise(value.name))
+            checkOther(value);
+        else if (isQuantised(value.name))
+            setStateAside(m_reading, value.name, "of " + group + " has bytes for some of its parameters");
+        else
+            collect(value.name);
+    }
+
+    [[nodiscard]] NodeId valueOf(size_t at, std::string_view name) const
+    {
+        return m_sources.entries[at] == kNoNode ? kNoNode : stateValue(m_graph, m_sources.entries[at], name);
+    }
+
+    /// Whether some parameters have codes of one byte, and others have numbers (bitsandbytes, min_8bit_size).
+    [[nodiscard]] bool isQuantised(std::string_view name) const
+    {
+        bool codes = false;
+        bool numbers = false;
+        for (size_t at = 0; at < m_sources.entries.size(); ++at) {
+            const auto tensor = asTensor(m_graph, valueOf(at, name));
+            codes = codes || (tensor && tensor->dtype == DType::UInt8);
+            numbers = numbers || (tensor && tensor->dtype != DType::UInt8);
+        }
+        return codes && numbers;
+    }
+
     /// Whether the state has one element per element of its parameter. A scalar cannot always be
     /// distinguished.
     [[nodiscard]] bool isElementwise(std::string_view name) const
     {
         bool seen = false;
         for (size_t at = 0; at < m_sources.entries.size(); ++at) {
-            const NodeId value
-                = m_sources.entries[at] == kNoNode ? kNoNode : lookup(m_graph, m_sources.entries[at], name);
+            const NodeId value = valueOf(at, name);
             if (value == kNoNode || !looksLikeTensor(m_graph, value))
                 continue;
+            if (isTensorSubclass(m_graph, value))
+                return false;
             const auto tensor = asTensor(m_graph, value);
             if (!tensor)
                 return true; // collecting it reports the error
@@ -101,7 +138,7 @@ private:
         DType dtype = DType::Unknown;
         for (size_t at = 0; at < runs.size(); ++at) {
             const NodeId entry = m_sources.entries[at];
-            const NodeId node = entry == kNoNode ? kNoNode : lookup(m_graph, entry, name);
+            const NodeId node = valueOf(at, name);
             if (entry == kNoNode)
                 continue;
             const auto complain = [&](std::string_view code, const std::string& what,
@@ -136,16 +173,29 @@ private:
         addState(std::move(name), dtype == DType::Unknown ? DType::Float32 : dtype, std::move(runs));
     }
 
-    /// Factored and quantised states have tensors of other shapes. Their elements belong to no single element
-    /// of the parameter.
-    void setTensorAside(std::string_view name, NodeId value) const
+    /// Factored and quantised states have tensors of other shapes: their elements belong to no single element
+    /// of the parameter. Plain values that are equal for all parameters are carried like steps.
+    void checkOther(const StateValue& value) const
     {
-        const auto tensor
-            = looksLikeTensor(m_graph, value) ? std::optional(asTensor(m_graph, value)) : std::nullopt;
-        if (tensor && (!*tensor || (*tensor)->elements() != 1))
-            setStateAside(m_reading, name,
-                "of group " + std::to_string(m_unit.group) + " has the shape "
-                    + (*tensor ? shapeText((*tensor)->sizes) : std::string("?")) + " unlike its parameter");
+        const std::string group = "of group " + std::to_string(m_unit.group);
+        const bool isTensor = looksLikeTensor(m_graph, value.node) && !isTensorSubclass(m_graph, value.node);
+        const auto tensor = isTensor ? asTensor(m_graph, value.node) : tl::unexpected(Error{});
+        if (isTensor && (!tensor || tensor->elements() != 1))
+            return setStateAside(m_reading, value.name,
+                group + " has the shape " + (tensor ? shapeText(tensor->sizes) : std::string("?"))
+                    + " unlike its parameter");
+        const auto expected = plainValue(m_reading, m_reading.out.templateModel, value.node);
+        if (!expected)
+            return setStateAside(m_reading, value.name, group + " is " + classText(m_graph, value.node),
+                "this build does not read it");
+        for (size_t at = 0; at < m_sources.entries.size() && m_reading.depth != OpenDepth::Structure; ++at) {
+            const NodeId other = valueOf(at, value.name);
+            if (m_sources.entries[at] != kNoNode && other != value.node
+                && (other == kNoNode
+                    || plainValue(m_reading, m_reading.out.templateModel, other) != expected))
+                return setStateAside(m_reading, value.name, group + " is not the same for all parameters",
+                    "every parameter has its own");
+        }
     }
 
     void takeSteps(const std::string& group)

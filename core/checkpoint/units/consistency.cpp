@@ -7,9 +7,11 @@
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/checkpoint/units/unit_states.h"
+#include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/other_values.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -50,9 +52,29 @@ NodeId torchStateOf(const PickleGraph& graph)
 /// only there.
 struct RankFacts {
     std::string steps;
-    std::string options;
+    std::string options; ///< that all ranks of a run have in common
     std::string scaler;
+    std::map<std::string, std::string> others; ///< further options, by "NAME of group G"
 };
+
+/// Options that a run sets for all ranks: those of the optimizers of torch, Apex, DeepSpeed and bitsandbytes,
+/// and of schedulers.
+constexpr std::array<std::string_view, 42> kCommonOptions{"lr", "initial_lr", "betas", "eps", "weight_decay",
+    "momentum", "dampening", "nesterov", "maximize", "foreach", "capturable", "differentiable", "fused",
+    "bias_correction", "amsgrad", "adam_w_mode", "lr_decay", "initial_accumulator_value", "alpha", "centered",
+    "decoupled_weight_decay", "step", "max_lr", "min_lr", "max_momentum", "base_momentum", "max_coeff",
+    "min_coeff", "use_muon", "name", "params", "param_names", "lambd", "t0", "etas", "step_sizes", "rho",
+    "momentum_decay", "max_grad_norm", "grad_averaging", "ns_steps", "moe"};
+/// Estimates that Prodigy and D-Adaptation make from the gradients of a rank's own partition (prodigyopt,
+/// prodigy.py; dadaptation).
+constexpr std::array<std::string_view, 14> kEstimates{"d", "d0", "d_max", "d_numerator", "d_denom", "d_prev",
+    "d_hat", "dlr", "k", "numerator_weighted", "gsq_weighted", "sksq_weighted", "sk_l1", "g0_norm"};
+
+template <size_t Count>
+bool contains(const std::array<std::string_view, Count>& names, std::string_view name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 constexpr char kUnread = '?'; ///< a step that cannot be read; other findings report why
 
@@ -72,6 +94,28 @@ std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
                          : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
 }
 
+void addOptions(const Reading& reading, FileId id, NodeId options, const std::string& group, RankFacts& facts)
+{
+    const TorchFile& file = *reading.content(id);
+    const auto items = mappingItems(file.pickle(), options);
+    std::map<std::string, std::string> common; // in one order on all ranks
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(file.pickle(), items[i]);
+        const std::string name(key ? *key : std::string_view("?"));
+        const NodeId value = items[i + 1];
+        const auto plain = plainValue(reading, id, value);
+        const ScalarSpelling spelling = plain ? ScalarSpelling{*plain, {}} : spellScalar(file, value);
+        if (!spelling.lacks.empty() && reading.out.optimFiles.size() > 1)
+            setStateAside(reading, name, "of " + group + " is an option with " + std::string(spelling.lacks),
+                "ranks may differ in it");
+        (contains(kCommonOptions, name) ? common[name] : facts.others["`" + name + "` of " + group])
+            = spelling.text;
+    }
+    for (const auto& [name, text] : common)
+        facts.options += '"' + name + "\":" + text + ",";
+    facts.options += "\n";
+}
+
 RankFacts factsOf(const Reading& reading, FileId id)
 {
     const TorchFile& file = *reading.content(id);
@@ -88,11 +132,12 @@ RankFacts factsOf(const Reading& reading, FileId id)
         if (const NodeId step = lookup(graph, entry, "step"); step != kNoNode)
             facts.steps += stepText(reading, file, step) + " ";
     }
+    size_t number = 0;
     for (const GroupEntry& group : readParamGroups(graph, torchState))
-        facts.options += scalarText(graph, group.options) + "\n";
+        addOptions(reading, id, group.options, "group" + std::to_string(number++), facts);
     const NodeId scaler = lookup(graph, wrapperOf(graph), "loss_scaler");
     if (scaler != kNoNode)
-        facts.scaler = scalarText(graph, scaler);
+        facts.scaler = scalarText(file, scaler);
     return facts;
 }
 
@@ -150,6 +195,39 @@ bool isOfSlice(const Reading& reading, const CheckpointFileName& name)
             return true;
     }
     return false;
+}
+
+/// Options of which every rank has its own value: not damage, but a rewrite gives all ranks those of the
+/// first.
+void checkOtherOptions(const Reading& reading, const Ranks& ranks)
+{
+    std::vector<std::string> names;
+    std::vector<std::string> evidence;
+    bool estimates = true;
+    for (const auto& [name, value] :
+        ranks.empty() ? std::map<std::string, std::string>() : ranks.front().second.others) {
+        for (const auto& [id, facts] : ranks) {
+            const auto other = facts.others.find(name);
+            const std::string text = other == facts.others.end() ? "missing" : other->second;
+            if (text == value)
+                continue;
+            estimates = estimates && contains(kEstimates, name.substr(1, name.find('`', 1) - 1));
+            names.push_back(name);
+            evidence.push_back(name + ": " + value.substr(0, 60) + " in `"
+                + reading.out.file(ranks.front().first).name + "`, " + text.substr(0, 60) + " in `"
+                + reading.out.file(id).name + "`");
+            break;
+        }
+    }
+    if (names.empty())
+        return;
+    std::string text;
+    for (const std::string& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    reading.add(code::kOptionMismatch, estimates ? Severity::Info : Severity::Warning,
+        estimates ? "every rank has its own estimates of the optimizer: " + text
+                  : "every rank has its own value of " + text,
+        {}, std::move(evidence));
 }
 
 } // namespace
@@ -212,6 +290,7 @@ void checkRanksAgree(const Reading& reading)
         if (isUnread(rank) && !read.empty())
             takeUnread(rank.second.steps, usualSteps);
     }
+    checkOtherOptions(reading, ranks);
     struct Check {
         std::string RankFacts::*field;
         std::string_view code;

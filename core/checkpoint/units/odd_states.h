@@ -5,14 +5,16 @@
 
 namespace shardscope {
 
-/// Reports an optimizer state that does not have one element per parameter element: scales of quantised
-/// states, factors, buffers sized for the run's number of ranks. `facts`: owner and sizes as text ("of group
-/// 0 has 3 elements on a rank whose partition has 600").
+/// Reports something that an optimizer keeps and this program does not understand: scales of quantised
+/// states, factors, tensors of classes of their own, values that differ between ranks. `facts`: owner and
+/// sizes as text
+/// ("of group 0 has 3 elements on a rank whose partition has 600"). `why`: empty for what is known of the
+/// name.
 ///
-/// With ZeRO such a state cannot be moved to other ranks. The checkpoint is then refused, naming the state.
-/// Without ZeRO nothing is partitioned: the state stays in the file as it is, and a finding (not-supported)
-/// informs planners of other forms.
-void setStateAside(const Reading& reading, std::string_view state, const std::string& facts);
+/// The finding (not-supported) names the state, once. requireAllStates() refuses for it to rewrite, to
+/// compare and to digest. Without ZeRO nothing is partitioned: the state stays in the file as it is.
+void setStateAside(
+    const Reading& reading, std::string_view state, const std::string& facts, std::string_view why = {});
 
 /// The shape of a parameter with a factored state, from its sums over rows and columns. Nothing for other
 /// entries.

@@ -5,12 +5,15 @@
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/muon.h"
+#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/elastic_zero3.h"
 #include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/other_values.h"
 #include "core/partition/held_whole.h"
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 namespace shardscope {
 
@@ -65,7 +68,7 @@ public:
             }
             const NodeId node = source.state == kNoNode
                 ? kNoNode
-                : lookup(m_reading.content(source.file)->pickle(), source.state, name);
+                : stateValue(m_reading.content(source.file)->pickle(), source.state, name);
             if (node == kNoNode) {
                 complain(code::kStateMissing, rank, "state `" + state.name + "` is missing on this rank",
                     state.name);
@@ -156,11 +159,11 @@ private:
     const FlatUnit& m_unit;
 };
 
-/// Whether a state's value is a tensor that follows the partition: 1-D. Scalars (`step`) are 0-dim tensors or
+/// Whether a state's value is a tensor that may follow the partition. Scalars (`step`) are 0-dim tensors or
 /// plain numbers. In older torch a 1-D `step` of one element is a scalar, too.
 bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
 {
-    if (!looksLikeTensor(graph, value))
+    if (!looksLikeTensor(graph, value) || isTensorSubclass(graph, value))
         return false;
     const auto tensor = asTensor(graph, value);
     if (!tensor)
@@ -168,6 +171,12 @@ bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
     if (tensor->sizes.empty())
         return false;
     return !(name == "step" && tensor->sizes == Shape{1});
+}
+
+bool isOneElement(const PickleGraph& graph, NodeId value)
+{
+    const auto tensor = asTensor(graph, value);
+    return tensor && tensor->elements() == 1;
 }
 
 /// Whether the state has a partition's length on any rank. If on none, the optimizer uses another layout. A
@@ -182,7 +191,7 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
         if (source.findSwapped(name) != nullptr)
             return true;
         const PickleGraph& graph = reading.content(source.file)->pickle();
-        const auto tensor = asTensor(graph, lookup(graph, source.state, name));
+        const auto tensor = asTensor(graph, stateValue(graph, source.state, name));
         if (!tensor)
             continue;
         const auto rank = static_cast<uint32_t>(&source - perRank.data());
@@ -392,6 +401,50 @@ void setStep(const Reading& reading, FlatUnit& unit, const std::vector<RankState
     setStepForm(reading.content(guide.file)->pickle(), step, unit);
 }
 
+/// The ranks' entries of one unit.
+struct Entries {
+    const std::vector<RankStates>& perRank;
+    const RankStates& guide;
+    StateCollector& collector;
+};
+
+/// Adds a value of the guide's entry to the unit's states, or checks it if it is none.
+void addState(const Reading& reading, FlatUnit& unit, const Entries& entries, const StateValue& value)
+{
+    const PickleGraph& graph = reading.content(entries.guide.file)->pickle();
+    const std::vector<RankStates>& perRank = entries.perRank;
+    if (keepsSlices(reading, unit, perRank, value.name)) {
+        unit.states.push_back(collectSlices(reading, unit, perRank, value.name));
+        return;
+    }
+    if (!isFlatState(graph, value.name, value.node)) {
+        if (value.name == "step")
+            setStep(reading, unit, perRank, entries.guide, value.node);
+        if (value.name != "step" || !(unit.step || looksLikeTensor(graph, value.node)))
+            checkOtherValue(reading, unit, perRank, entries.guide, value.name);
+        return;
+    }
+    if (isHeldWhole(reading, unit, perRank, value.name)) {
+        unit.states.push_back(entries.collector.collectHeldWhole(value.name, perRank));
+        return;
+    }
+    if (!followsPartition(reading, unit, perRank, value.name)) {
+        if (isOneElement(graph, value.node))
+            return checkOtherValue(reading, unit, perRank, entries.guide, value.name);
+        const auto tensor = asTensor(graph, value.node);
+        return setStateAside(reading, value.name,
+            "of " + unitText(unit) + " has the shape "
+                + (tensor ? shapeText(tensor->sizes) : std::string("?")) + " on a rank whose partition has "
+                + std::to_string(unit.partition.partitionElements()) + " elements");
+    }
+    unit.states.push_back(
+        entries.collector.collect(value.name, entries.guide.lean, perRank, [&](const RankStates& source) {
+            return source.state == kNoNode
+                ? kNoNode
+                : stateValue(reading.content(source.file)->pickle(), source.state, value.name);
+        }));
+}
+
 } // namespace
 
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank)
@@ -410,40 +463,16 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
     const PickleGraph& graph = reading.content(guide->file)->pickle();
     if (guide->file == reading.out.templateOptim)
         unit.stateNode = guide->state;
-    const auto items = mappingItems(graph, guide->state);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto name = asString(graph, items[i]);
-        if (!name)
-            continue;
-        if (keepsSlices(reading, unit, perRank, *name)) {
-            unit.states.push_back(collectSlices(reading, unit, perRank, *name));
+    std::set<std::string> names;
+    for (const StateValue& value : stateValues(graph, guide->state)) {
+        if (!names.insert(value.name).second) {
+            setStateAside(
+                reading, value.name, "of " + unitText(unit) + " is there twice", "its names are not unique");
             continue;
         }
-        if (!isFlatState(graph, *name, items[i + 1])) {
-            if (*name == "step")
-                setStep(reading, unit, perRank, *guide, items[i + 1]);
-            continue;
-        }
-        if (isHeldWhole(reading, unit, perRank, *name)) {
-            unit.states.push_back(collector.collectHeldWhole(*name, perRank));
-            continue;
-        }
-        if (!followsPartition(reading, unit, perRank, *name)) {
-            const auto tensor = asTensor(graph, items[i + 1]);
-            setStateAside(reading, *name,
-                "of " + unitText(unit) + " has the shape "
-                    + (tensor ? shapeText(tensor->sizes) : std::string("?"))
-                    + " on a rank whose partition has " + std::to_string(unit.partition.partitionElements())
-                    + " elements");
-            continue;
-        }
-        unit.states.push_back(
-            collector.collect(std::string(*name), guide->lean, perRank, [&](const RankStates& source) {
-                return source.state == kNoNode
-                    ? kNoNode
-                    : lookup(reading.content(source.file)->pickle(), source.state, *name);
-            }));
+        addState(reading, unit, {perRank, *guide, collector}, value);
     }
+    checkFurtherValues(reading, unit, perRank, names);
 }
 
 } // namespace shardscope

@@ -9,6 +9,8 @@
 #include "core/checkpoint/model/muon.h"
 #include "core/checkpoint/naming/old_shapes.h"
 #include "core/checkpoint/units/module_reader.h"
+#include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/other_values.h"
 #include "core/checkpoint/units/unit_states.h"
 #include "core/checkpoint/zero/param_alignment.h"
 #include "core/checkpoint/zero/round_robin.h"
@@ -263,6 +265,18 @@ private:
     {
         for (FlatUnit& unit : m_out.units)
             fillUnitStates(m_reading, unit, sourcesOf(unit));
+        checkValuesOfGroups(m_reading);
+        for (const FileId file : m_out.optimFiles) {
+            if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign)
+                checkOptimizerKeys(m_reading, file,
+                    lookup(m_reading.content(file)->pickle(), wrapper(file), "base_optimizer_state"));
+        }
+        for (size_t g = 0; g < m_groups.size(); ++g) {
+            if (m_groups[g].stateKeys.size() > 1)
+                setStateAside(m_reading, "group" + std::to_string(g),
+                    "has " + std::to_string(m_groups[g].stateKeys.size()) + " entries",
+                    "ZeRO-1 and ZeRO-2 keep one for all parameters of a group");
+        }
     }
 
     [[nodiscard]] std::vector<RankStates> sourcesOf(const FlatUnit& unit) const
@@ -288,7 +302,7 @@ private:
         const NodeId base = lookup(graph, node, "base_optimizer_state");
         source.lean = isElastic(file);
         if (const auto entries = sequenceItems(graph, base); source.lean && g < entries.size())
-            source.state = isMapping(graph, entries[g]) ? entries[g] : kNoNode;
+            source.state = entries[g];
         const auto groups = readParamGroups(graph, base);
         if (g < groups.size() && groups[g].stateKeys.size() == 1)
             source.state = lookup(graph, lookup(graph, base, "state"), groups[g].stateKeys.front());

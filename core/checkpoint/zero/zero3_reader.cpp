@@ -8,6 +8,7 @@
 #include "core/checkpoint/naming/old_shapes.h"
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/units/elastic_zero3.h"
+#include "core/checkpoint/units/other_values.h"
 #include "core/checkpoint/units/rank_model_files.h"
 
 #include <algorithm>
@@ -250,6 +251,12 @@ private:
             if (!requireShapesFit(m_reading, unit, perRank))
                 return;
             fillUnitStates(m_reading, unit, perRank);
+        }
+        checkValuesOfGroups(m_reading);
+        for (const FileId file : m_out.optimFiles) {
+            if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign)
+                checkOptimizerKeys(m_reading, file,
+                    lookup(m_reading.content(file)->pickle(), wrapper(file), "optimizer_state_dict"));
         }
     }
 

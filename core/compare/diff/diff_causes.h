@@ -8,13 +8,10 @@
 
 namespace shardscope {
 
-/// Which of two checkpoints has the cause, if it can be determined.
-enum class DiffSide { Both, Left, Right };
-
 /// Why two training states differ, with evidence.
 struct DiffCause {
     std::string code; ///< "moments-zeroed", "rank-swapped", …
-    DiffSide side = DiffSide::Both;
+    DiffSide side = DiffSide::Both; ///< which of the two has the cause, if it can be determined
     std::string message; ///< one sentence
     std::vector<std::string> evidence;
 };
@@ -22,6 +19,7 @@ struct DiffCause {
 /// The effect of all differences on further training.
 enum class DiffVerdict {
     Same, ///< the same training state
+    SameInPart, ///< no difference, but not everything was compared
     Padding, ///< the same; only unused padding bytes differ
     Bookkeeping, ///< only counters or client state
     LastBit, ///< values differ by no more than their last bit

@@ -54,6 +54,8 @@ std::string_view verdictName(DiffVerdict verdict)
     switch (verdict) {
     case DiffVerdict::Same:
         return "same-training-state";
+    case DiffVerdict::SameInPart:
+        return "same-in-part";
     case DiffVerdict::Padding:
         return "different-in-padding";
     case DiffVerdict::Bookkeeping:
@@ -82,6 +84,8 @@ DiffVerdict verdictOf(const StateDiff& diff, bool paddingDiffers)
     if (structural > 0 || lacking || !onlyBookkeeping)
         return DiffVerdict::Different;
     if (allStates(diff, [](const Comparison& values) { return values.areEqual(); })) {
+        if (!diff.notCompared.isEmpty())
+            return DiffVerdict::SameInPart;
         if (!diff.scalarDifferences.empty())
             return DiffVerdict::Bookkeeping;
         return paddingDiffers ? DiffVerdict::Padding : DiffVerdict::Same;
@@ -92,11 +96,15 @@ DiffVerdict verdictOf(const StateDiff& diff, bool paddingDiffers)
                                                                         : DiffVerdict::Different;
 }
 
-std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
+namespace {
+
+std::string textOf(DiffVerdict verdict, const StateDiff& diff)
 {
     switch (verdict) {
     case DiffVerdict::Same:
         return "the same training state";
+    case DiffVerdict::SameInPart:
+        return "what was compared is the same";
     case DiffVerdict::Padding:
         return "the same training state; only padding bytes in the buffers differ, which are never read";
     case DiffVerdict::Bookkeeping:
@@ -120,6 +128,24 @@ std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
                                   "{:.2g} of its length",
                most)
                     : "will train differently";
+}
+
+} // namespace
+
+std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
+{
+    const bool exact = verdict == DiffVerdict::Same || verdict == DiffVerdict::SameInPart
+        || verdict == DiffVerdict::Padding;
+    std::string out = diff.matches() && !exact ? "the same within the tolerance" : textOf(verdict, diff);
+    const NotCompared& left = diff.notCompared;
+    if (left.isEmpty())
+        return out;
+    if (left.tensors > 0)
+        return out
+            + fmt::format("; {} {}{} were not compared", left.tensors,
+                left.tensors == 1 ? "tensor" : "tensors",
+                left.elements > 0 ? fmt::format(" with {} elements", left.elements) : std::string());
+    return out + "; not all of the state was compared";
 }
 
 } // namespace shardscope

@@ -4,12 +4,14 @@
 #include "core/base/ordered_results.h"
 #include "core/base/shared_results.h"
 #include "core/compare/diff/diff_piece.h"
+#include "core/compare/diff/not_compared.h"
 #include "core/compare/diff/shared_pieces.h"
 #include "core/io/outage_watch.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace shardscope {
@@ -64,6 +66,13 @@ std::vector<ScalarDifference> differencesOf(
     return out;
 }
 
+/// Whether both sides list a parameter without any of its values.
+bool isUnheld(const PairedParam& param)
+{
+    return param.isPaired() && param.sameShape && param.elements > 0 && param.states.empty()
+        && param.onlyLeft.empty() && param.onlyRight.empty();
+}
+
 /// First parameters that could not be compared, then those that change the next step most.
 std::tuple<int, double, double> weightOf(const ParamDifference& difference)
 {
@@ -114,20 +123,27 @@ public:
     {
         ParamDifference difference;
         difference.param = m_param;
+        bool lost = false;
         for (size_t i = 0; m_any && i < m_param.states.size(); ++i) {
             const Comparison& values = m_sum.states[i];
             const PairedState& state = m_param.states[i];
-            if (m_sum.missing[i][0] || m_sum.missing[i][1]) {
-                if (m_sum.missing[i][0] != m_sum.missing[i][1] && !state.isCopy)
-                    (m_sum.missing[i][0] ? difference.param.onlyRight : difference.param.onlyLeft)
-                        .push_back(m_sum.missing[i][0] ? state.right : state.left);
-                continue;
+            const auto [left, right] = m_sum.missing[i];
+            if (left != right && !state.isCopy)
+                (left ? difference.param.onlyRight : difference.param.onlyLeft)
+                    .push_back(left ? state.right : state.left);
+            if (left && right && !state.isCopy) {
+                ++m_out.notCompared.tensors;
+                m_out.notCompared.elements += m_param.elements - values.elements;
+                lost = true;
             }
+            if (left != right || values.elements == 0)
+                continue;
             ++m_out.tensors;
             m_out.elements += values.elements;
             if (!values.areEqual())
                 difference.states.push_back({state, values});
         }
+        m_out.notCompared.parameters += lost ? 1 : 0;
         const bool paired = m_param.isPaired() && m_param.sameShape;
         m_out.parameters += paired ? 1 : 0;
         difference.staleLeft = m_sum.stale[0];
@@ -189,7 +205,15 @@ Status inOrder(const Workers& workers, size_t count, JobContext& job, const Read
 
 } // namespace
 
-bool StateDiff::areEqual() const
+std::vector<std::string> NotCompared::codes() const
+{
+    std::set<std::string> out;
+    for (const NotComparedWhy& one : why)
+        out.insert(one.code);
+    return {out.begin(), out.end()};
+}
+
+bool StateDiff::matches() const
 {
     return tensors > 0 && scalarDifferences.empty()
         && std::all_of(params.begin(), params.end(), [](const ParamDifference& one) {
@@ -207,8 +231,10 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     std::erase_if(params, [&](const PairedParam& param) { return !isAsked(options, param.left); });
     std::vector<Item> items;
     uint64_t bytes = 0;
+    uint64_t unheld = 0;
     for (size_t i = 0; i < params.size(); ++i) {
         PairedParam& param = params[i];
+        unheld += isUnheld(param) ? 1 : 0;
         std::erase_if(param.states, [&](const PairedState& state) { return !isAsked(options, state); });
         const auto notAsked = [&](const std::string& state) { return !isAsked(options, {state, state}); };
         std::erase_if(param.onlyLeft, notAsked);
@@ -245,7 +271,10 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
         out.params.begin(), out.params.end(), [](const ParamDifference& one, const ParamDifference& other) {
             return weightOf(one) > weightOf(other);
         });
-    out.scalarDifferences = differencesOf(stateScalars(left), stateScalars(right), out.scalars);
+    const std::vector<StateScalar> scalars[] = {stateScalars(left), stateScalars(right)};
+    out.scalarDifferences = differencesOf(scalars[0], scalars[1], out.scalars);
+    out.notCompared.parameters += unheld;
+    explainNotCompared({left, right, scalars[0], scalars[1]}, options.states, out.notCompared);
     return out;
 }
 

@@ -6,6 +6,7 @@
 // StateDiff; judgeDiff() adds causes and the verdict of the verb `diff`.
 
 #include "core/base/job_context.h"
+#include "core/base/place.h"
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/state_scalars.h"
 #include "core/tensor/workers.h"
@@ -56,25 +57,54 @@ struct ScalarDifference {
     StateScalar right;
 };
 
+enum class DiffSide { Both, Left, Right };
+
+/// A reason why something was not compared.
+struct NotComparedWhy {
+    std::string code; ///< of a finding: `--allow` accepts it
+    DiffSide side = DiffSide::Both; ///< the side that has the finding
+    std::string message;
+    Place where; ///< of the finding
+};
+
+/// What was asked for and not compared: neither side has it, or a side has it in a form that is not
+/// understood.
+struct NotCompared {
+    uint64_t parameters = 0; ///< that have such tensors
+    uint64_t tensors
+        = 0; ///< a state of a parameter counts as one, and so does a state that is not understood
+    uint64_t elements = 0; ///< as far as they are known
+    std::vector<NotComparedWhy> why; ///< each code and message once
+
+    [[nodiscard]] bool isEmpty() const { return why.empty(); }
+    /// The codes in `why`, in ascending order, each once.
+    [[nodiscard]] std::vector<std::string> codes() const;
+};
+
 /// The comparison of two training states.
 struct StateDiff {
     uint64_t parameters = 0; ///< compared: on both sides, with the same shape
     uint64_t tensors = 0;
     uint64_t elements = 0;
     uint64_t scalars = 0;
+    NotCompared notCompared;
     std::vector<ParamDifference> params; ///< with differences, most important first
     std::vector<ScalarDifference> scalarDifferences;
     /// Parameters with rounded masters that are not their 16-bit copies, equal on both sides or not.
     std::vector<std::string> staleCopiesLeft;
     std::vector<std::string> staleCopiesRight;
 
-    /// Whether tensors were compared and all are within the tolerance. Copies of masters are ignored.
-    [[nodiscard]] bool areEqual() const;
+    /// Whether tensors were compared, and those and all scalars are equal or within the tolerance. Copies of
+    /// masters are ignored.
+    [[nodiscard]] bool matches() const;
+    /// The same, and everything was compared.
+    [[nodiscard]] bool areEqual() const { return matches() && notCompared.isEmpty(); }
 };
 
 /// Reads both checkpoints once, piece by piece. Both have the same parallel degrees (inSameDegrees()) and a
-/// logical model. A state with a missing part, for example of a missing rank, is treated as missing. Memory:
-/// 2 MiB per state and job, and the differences. Unreadable, Cancelled.
+/// logical model. A state with a missing part on one side, for example of a missing rank, is a difference; on
+/// both sides it is in `notCompared`. Memory: 2 MiB per state and job, and the differences. Unreadable,
+/// Cancelled.
 Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
     const DiffOptions& options, JobContext& job);
 

@@ -20,10 +20,10 @@ void addGroups(std::vector<StateScalar>& out, const Checkpoint& checkpoint)
     for (DigestedScalar& scalar : groupScalars(checkpoint)) {
         const int32_t group = std::stoi(scalar.name.substr(kGroup.size()));
         if (scalar.state.starts_with(kOption))
-            out.push_back(
-                {ScalarKind::Option, group, scalar.state.substr(kOption.size()), std::move(scalar.text)});
+            out.push_back({ScalarKind::Option, group, scalar.state.substr(kOption.size()),
+                std::move(scalar.text), scalar.lacks});
         else
-            out.push_back({ScalarKind::Step, group, scalar.state, std::move(scalar.text)});
+            out.push_back({ScalarKind::Step, group, scalar.state, std::move(scalar.text), scalar.lacks});
     }
 }
 
@@ -67,9 +67,11 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
         const PickleGraph& graph = *model.graph;
         const auto items = mappingItems(graph, model.scheduler);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (const auto key = asString(graph, items[i]))
+            if (const auto key = asString(graph, items[i])) {
+                ScalarSpelling spelling = spellScalar(*model.file->content, items[i + 1]);
                 out.push_back(
-                    {ScalarKind::Scheduler, -1, std::string(*key), scalarText(graph, items[i + 1])});
+                    {ScalarKind::Scheduler, -1, std::string(*key), std::move(spelling.text), spelling.lacks});
+            }
         }
     }
     addCounter(out, "global_steps", checkpoint.steps.globalSteps);
@@ -89,7 +91,7 @@ UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group)
     const PickleGraph& graph = *optimizer.graph;
     const FlatUnit& unit = checkpoint.units[index(group.units.front())];
     const GroupOptions options = readGroupOptions(graph, group.options);
-    const auto number = [&](NodeId node) { return asNumber(graph, node).value_or(0); };
+    const auto number = [&](NodeId node) { return numberOf(*optimizer.file->content, node).value_or(0); };
     const auto betas = sequenceItems(graph, options.betas);
     rule.kind = kindOf(unit, graph, options);
     rule.learningRate = number(options.lr);

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
@@ -26,6 +27,7 @@ struct StateScalar {
     int32_t group = -1; ///< of steps and options; equal expert groups count as one
     std::string name;
     std::string value;
+    std::string_view lacks = {}; ///< part of the value that is not in `value`; empty: none
 };
 
 /// All values of a training state besides tensors, in the order above, in the format of digested_scalars.h.

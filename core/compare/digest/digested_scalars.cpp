@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/digested_scalars.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/scalar_text.h"
+#include "core/checkpoint/model/state_values.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
-#include <array>
-#include <cstdio>
+#include <algorithm>
 #include <optional>
 
 namespace shardscope {
 
 namespace {
-
-std::string numberText(double value)
-{
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", value);
-    return text.data();
-}
 
 /// Whether the group's name only says the expert-parallel degree.
 bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
@@ -27,29 +21,50 @@ bool namesExpertDegree(std::string_view key, std::optional<std::string_view> val
     return key == "name" && value && value->starts_with(kExpertGroupPrefix);
 }
 
-DigestedScalar spelled(std::string state, const PickleGraph& graph, NodeId value)
+DigestedScalar spelled(std::string state, const TorchFile& file, NodeId value)
 {
-    ScalarSpelling spelling = spellScalar(graph, value);
+    ScalarSpelling spelling = spellScalar(file, value);
     return {{}, std::move(state), std::move(spelling.text), {}, spelling.lacks};
+}
+
+/// What an optimizer keeps per group or parameter besides tensors with its elements and the step. The readers
+/// checked that it is the same for all of them (units/other_values.h).
+void addValues(const Checkpoint& checkpoint, const FlatUnit& unit, const TorchFile& file,
+    std::vector<DigestedScalar>& out)
+{
+    for (const StateValue& value : stateValues(file.pickle(), unit.stateNode)) {
+        const bool isState = std::any_of(unit.states.begin(), unit.states.end(),
+            [&](const UnitState& state) { return state.name == value.name; });
+        const bool isAside = std::any_of(
+            checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
+                return finding.code == code::kNotSupported
+                    && finding.message.find("`" + value.name + "`") != std::string::npos;
+            });
+        if (!isState && !isAside && value.name != "step")
+            out.push_back(spelled("state/" + value.name, file, value.node));
+    }
 }
 
 /// Scalars without name (the group's number) and digest.
 std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     std::vector<DigestedScalar> out;
+    const TorchFile& file = *checkpoint.file(checkpoint.templateOptim).content;
+    const PickleGraph& graph = file.pickle();
     if (!group.units.empty()) {
-        if (const auto step = checkpoint.units[index(group.units.front())].step)
-            out.push_back({{}, "step", numberText(*step), {}, {}});
+        const FlatUnit& unit = checkpoint.units[index(group.units.front())];
+        if (unit.step)
+            out.push_back({{}, "step", realText(*unit.step), {}, {}});
+        addValues(checkpoint, unit, file, out);
     }
     if (group.options == kNoNode)
         return out;
-    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     const auto items = mappingItems(graph, group.options);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
         if (key && *key != "params" && *key != "step"
             && !namesExpertDegree(*key, asString(graph, items[i + 1])))
-            out.push_back(spelled("option/" + std::string(*key), graph, items[i + 1]));
+            out.push_back(spelled("option/" + std::string(*key), file, items[i + 1]));
     }
     return out;
 }
@@ -102,8 +117,12 @@ std::vector<DigestedScalar> digestedScalars(
     if (checkpoint.isReadable(checkpoint.templateModel)) {
         const ModelStates model = modelStates(checkpoint);
         if (model.scheduler != kNoNode && model.graph->kind(model.scheduler) != NodeKind::None)
-            out.emplace_back(spelled("", *model.graph, model.scheduler)).name = "lr_scheduler";
+            out.emplace_back(spelled("", *checkpoint.file(checkpoint.templateModel).content, model.scheduler))
+                .name
+                = "lr_scheduler";
     }
+    if (version == DigestVersion::One) // did not have them
+        std::erase_if(out, [](const DigestedScalar& scalar) { return scalar.state.starts_with("state/"); });
     for (DigestedScalar& scalar : out)
         scalar.digest = digestText(scalar.name, scalar.state, scalar.text, version);
     return out;

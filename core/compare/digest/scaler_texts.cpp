@@ -18,15 +18,16 @@ constexpr std::array<std::string_view, 6> kWithoutZero{
 ScalerTexts fromKeys(const OptimStates& optim)
 {
     const PickleGraph& graph = *optim.graph;
+    const TorchFile& file = *optim.file->content;
     const bool dynamic = asBool(graph, optim.dynamicLossScale).value_or(false);
     const LossScaler scaler = lossScaler(optim);
     if (scaler.scale == kNoNode || (!dynamic && asNumber(graph, scaler.scale) == 1.0))
         return {};
-    ScalerTexts out{{"cur_scale", scalarText(graph, scaler.scale)}, {"dynamic", dynamic ? "true" : "false"}};
+    ScalerTexts out{{"cur_scale", scalarText(file, scaler.scale)}, {"dynamic", dynamic ? "true" : "false"}};
     if (!dynamic)
         return out;
     for (const auto& [key, value] : dynamicValues(scaler))
-        out.emplace_back(key, scalarText(graph, value));
+        out.emplace_back(key, scalarText(file, value));
     return out;
 }
 
@@ -54,7 +55,7 @@ ScalerTexts scalerTexts(const Checkpoint& checkpoint)
     const auto items = mappingItems(graph, scaler.values);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         if (const auto key = asString(graph, items[i]))
-            out.emplace_back(*key, scalarText(graph, items[i + 1]));
+            out.emplace_back(*key, scalarText(*optim.file->content, items[i + 1]));
     }
     for (const ScalerAttribute& attribute : lackingScalerAttributes(graph, scaler.className, scaler.values)) {
         PickleBuilder builder;

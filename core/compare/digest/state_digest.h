@@ -82,6 +82,8 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
 /// row. Tied parameters count once, with the name under which they are trained; 16-bit copies of
 /// masters, padding and tensors without elements are not included. For the rest, digestText() of
 ///   ("group/g", "step", S) with S the step of group g's first parameter as %.17g, if stored;
+///   ("group/g", "state/NAME", V) for other values that the optimizer keeps for its first parameter and that
+///     are no tensors with its elements (torch's NAdam: `mu_product`);
 ///   ("group/g", "option/NAME", V) for every option but `params` and `step` (a constant of FusedAdam's), and
 ///     except a `name` with the degree of experts (ep_size_N): another degree is the same state;
 ///   ("scaler", NAME, V) for every attribute of the loss scaler as in scaler_texts.h, except for a static
@@ -91,8 +93,9 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
 /// experts with the same step and options have one g and count once, because their number also depends on the
 /// degree.
 ///
-/// Some states are not included: states that were set aside (odd_states.h), values of tensors in options,
-/// frozen parameters and buffers with strides. fingerprintState() refuses checkpoints with them.
+/// Some states are not included: states that were set aside (odd_states.h), values of larger tensors in
+/// options, options of which every rank has its own, frozen parameters and buffers with strides.
+/// fingerprintState() refuses checkpoints with them.
 ///
 /// Tensor slices and pipeline stages are digested with their own names ("norm.weight:tp1"): the digest of the
 /// checkpoint as stored. Digests of different numbers of slices are equal only if merged

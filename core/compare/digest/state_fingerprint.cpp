@@ -61,14 +61,9 @@ Status requireAllOfState(const Checkpoint& checkpoint)
             return undigested(
                 checkpoint, "`" + percentEncode(param.name) + "` is stored with strides, not row by row");
     }
-    if (!isStage0(checkpoint.kind) && !isDistributed(checkpoint.kind))
-        return {};
-    const auto aside = std::ranges::find_if(checkpoint.findings, [](const Finding& finding) {
-        return finding.code == code::kNotSupported && finding.severity == Severity::Info;
-    });
-    if (aside == checkpoint.findings.end())
-        return {};
-    return undigested(checkpoint, aside->message);
+    if (const auto unread = findUnreadStates(checkpoint); !unread.empty())
+        return undigested(checkpoint, unread.front()->message);
+    return {};
 }
 
 /// Slices that should be equal but differ: merging them would keep the first one's values.

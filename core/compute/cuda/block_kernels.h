@@ -128,6 +128,7 @@ SHARDSCOPE_ON_GPU void comparisonTile(Block& block, PerThread<TileComparison>& p
     const GpuElements& right, uint64_t tile, const GpuTolerance& tolerance, TileComparison& out)
 {
     constexpr uint32_t kNone = 0xFFFFFFFFu;
+    const bool exact = tolerance.relative == 0 && tolerance.absolute == 0; // Tolerance::isExact
     const uint64_t begin = tile * kTileElements;
     const uint64_t rest = left.count - begin;
     const auto count = static_cast<uint32_t>(rest < kTileElements ? rest : kTileElements);
@@ -150,12 +151,13 @@ SHARDSCOPE_ON_GPU void comparisonTile(Block& block, PerThread<TileComparison>& p
             mine.firstDifferent = i < mine.firstDifferent ? i : mine.firstDifferent;
             if (!finite) {
                 ++mine.notFinite;
-                mine.beyond += a == b || (isNan(a) && isNan(b)) ? 0 : 1;
+                mine.beyond += !exact && (a == b || (isNan(a) && isNan(b))) ? 0 : 1;
                 continue;
             }
             const double apart = magnitudeOf(a - b);
             mine.maxAbsolute = apart > mine.maxAbsolute ? apart : mine.maxAbsolute;
-            mine.beyond += apart <= tolerance.absolute + tolerance.relative * magnitudeOf(b) ? 0 : 1;
+            mine.beyond
+                += !exact && apart <= tolerance.absolute + tolerance.relative * magnitudeOf(b) ? 0 : 1;
             const int64_t here = ordered(left.type, left.bytes, begin + i);
             const int64_t there = ordered(right.type, right.bytes, begin + i);
             const bool neighbours = here == there || (here < there ? here + 1 == there : there + 1 == here);

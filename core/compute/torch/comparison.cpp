@@ -46,7 +46,8 @@ at::Tensor differing(
     if (left.dtype == right.dtype)
         return over(left.bytes, left.dtype, bitsOf(left.dtype))
             != over(right.bytes, right.dtype, bitsOf(right.dtype));
-    return (a != b).logical_and(at::isnan(a).logical_and(at::isnan(b)).logical_not());
+    const at::Tensor zeros = (a == b).logical_and(at::signbit(a) != at::signbit(b));
+    return (a != b).logical_and(at::isnan(a).logical_and(at::isnan(b)).logical_not()).logical_or(zeros);
 }
 
 Comparison ofBlock(

@@ -261,6 +261,16 @@ Status compareReplicas(const VerifyRun& run, const CheckpointPtr& checkpoint)
     return {};
 }
 
+/// States that are not understood would not be compared.
+Status requireComparable(const Checkpoint& checkpoint)
+{
+    const auto unread = findUnreadStates(checkpoint);
+    if (unread.empty())
+        return {};
+    return fail(ErrorCode::Unsupported, "not all of the state can be compared: " + unread.front()->message,
+        checkpoint.tagFolder.string(), "without --against the files are compared with their manifest");
+}
+
 struct Scanned {
     CheckpointPtr checkpoint;
     const CheckpointScan& scan;
@@ -286,6 +296,8 @@ Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkp
     std::pair<CheckpointPtr, CheckpointPtr> compared;
     if (source) {
         SHARDSCOPE_CHECK(requireModel(*source));
+        SHARDSCOPE_CHECK(requireComparable(*checkpoint));
+        SHARDSCOPE_CHECK(requireComparable(*source));
         SHARDSCOPE_TRY(compared, inSameDegrees(checkpoint, source, against.rules));
     }
     VerifyReport report;
@@ -304,6 +316,8 @@ Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkp
         = checkpoint->modelError || !holdsState(*checkpoint) ? std::string() : fingerprint.text();
     if (manifest)
         SHARDSCOPE_CHECK(compareWithManifest(run, *checkpoint, scan, *manifest));
+    if (!findUnreadStates(*checkpoint).empty())
+        report.fingerprint.clear(); // it would also be that of other states
     SHARDSCOPE_CHECK(compareReplicas(run, checkpoint));
     if (source) {
         const ScanOptions plain{.digest = io::DigestKind::None, .version = version};

@@ -5,6 +5,7 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/optim_states.h"
+#include "core/checkpoint/model/state_values.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -140,19 +141,15 @@ NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const Reshard
     const PickleGraph& graph = composer.graph();
     PickleBuilder& builder = composer.builder();
     const FlatUnit& of = *context->target.units[unit];
-    const NodeId entry = builder.dict();
-    const auto items = mappingItems(graph, old);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto name = asString(graph, items[i]);
+    const auto valueOf = [&](const std::string& name, NodeId value) {
         const auto state = std::find_if(of.states.begin() + 1, of.states.end(),
-            [&](const UnitState& s) { return name && s.name == *name; });
-        const NodeId value = state != of.states.end() ? flatTensor(composer, context, unit,
-                                 static_cast<uint32_t>(state - of.states.begin()), rank, false)
-            : of.stepSet && name == "step"            ? stepValue(composer, of)
-                                                      : scalarCopy(composer, *context, items[i + 1]);
-        builder.setItem(entry, composer.import(items[i]), value);
-    }
-    return entry;
+            [&](const UnitState& candidate) { return candidate.name == name; });
+        return state != of.states.end() ? flatTensor(
+                   composer, context, unit, static_cast<uint32_t>(state - of.states.begin()), rank, false)
+            : of.stepSet && name == "step" ? stepValue(composer, of)
+                                           : scalarCopy(composer, *context, value);
+    };
+    return copyEntry(graph, old, {builder, [&](NodeId key) { return composer.import(key); }, valueOf});
 }
 
 NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, uint32_t rank)

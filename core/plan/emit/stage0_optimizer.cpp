@@ -4,6 +4,7 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
+#include "core/checkpoint/model/state_values.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/reshard_options.h"
@@ -173,26 +174,23 @@ private:
         const bool fromModel = isConverted(m_source.kind);
         if (fromModel ? of.states.size() < 2 && of.stepForm == StepForm::Absent : old == kNoNode)
             return kNoNode;
-        const NodeId entry = m_builder.dict();
         if (fromModel) {
+            const NodeId entry = m_builder.dict();
             if (const NodeId step = stepValue(m_composer, of); step != kNoNode)
                 set(entry, "step", step);
             for (uint32_t state = 1; state < of.states.size(); ++state)
                 set(entry, of.states[state].name, tensor(u, at, state, false));
             return entry;
         }
-        const PickleGraph& graph = m_parts.graph();
-        const auto items = mappingItems(graph, old);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(graph, items[i]);
+        const auto valueOf = [&](const std::string& name, NodeId value) {
             const auto state = std::find_if(of.states.begin() + 1, of.states.end(),
-                [&](const UnitState& one) { return name && one.name == *name; });
-            m_builder.setItem(entry, m_parts.import(items[i]),
-                state == of.states.end()
-                    ? m_parts.scalar(items[i + 1])
-                    : tensor(u, at, static_cast<uint32_t>(state - of.states.begin()), false));
-        }
-        return entry;
+                [&](const UnitState& one) { return one.name == name; });
+            return state == of.states.end()
+                ? m_parts.scalar(value)
+                : tensor(u, at, static_cast<uint32_t>(state - of.states.begin()), false);
+        };
+        return copyEntry(
+            m_parts.graph(), old, {m_builder, [&](NodeId key) { return m_parts.import(key); }, valueOf});
     }
 
     NodeId tensor(uint32_t u, uint32_t at, uint32_t state, bool requiresGrad)

@@ -330,6 +330,9 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     if (options.format != ExportFormat::Dcp) // weights need no optimizer
         allow.emplace_back(code::kOptimizerMissing);
     SHARDSCOPE_CHECK(requireComplete(*source, allow));
+    if (std::any_of(options.states.begin(), options.states.end(),
+            [](const std::string& state) { return state != "fp32"; }))
+        SHARDSCOPE_CHECK(requireAllStates(*source, {std::string(code::kOptionMismatch)}));
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     if (options.folderName.empty())
         return fail(ErrorCode::Usage, "no target folder was given");

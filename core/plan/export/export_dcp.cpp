@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/export/export_dcp.h"
 
-#include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/require.h"
 #include "core/checkpoint/model/wrapped_names.h"
 #include "core/layout/fragments.h"
 #include "core/plan/compose/archive_composer.h"
@@ -10,6 +10,7 @@
 #include "core/plan/export/dcp_objects.h"
 #include "core/plan/model/literal_archive.h"
 #include "core/plan/model/output_bytes.h"
+#include "core/plan/target/stage0_form.h"
 #include "core/torchfile/formats/dcp_metadata.h"
 
 #include <algorithm>
@@ -197,10 +198,9 @@ ExportTensor tensorOf(
 
 Result<std::vector<ExportTensor>> dcpTensors(const Checkpoint& source, const std::vector<ExportName>& names)
 {
-    for (const Finding& finding : source.findings) {
-        if (finding.code == code::kNotSupported)
-            return fail(ErrorCode::Unsupported, finding.message, source.tagFolder.string());
-    }
+    SHARDSCOPE_CHECK(requireAllStates(source));
+    if (source.isReadable(source.templateOptim))
+        SHARDSCOPE_CHECK(requireNoFurtherValues(source));
     std::vector<ExportTensor> out;
     for (const ExportName& entry : names) {
         const std::string read(presentState(source, entry.param, kMaster) ? kMaster : kWeight);

@@ -20,7 +20,7 @@ std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::st
     size_t count = 0;
     for (const Finding& finding : source.findings) {
         const bool mark = finding.code == code::kMarked;
-        const bool allowed = finding.severity == Severity::Error
+        const bool allowed = (finding.severity == Severity::Error || finding.code == code::kOptionMismatch)
             && std::find(allow.begin(), allow.end(), finding.code) != allow.end();
         if ((!mark && !allowed) || ++count > kMaxMarks)
             continue;

@@ -7,6 +7,7 @@
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
+#include "core/checkpoint/model/scalar_text.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
@@ -122,7 +123,7 @@ public:
         std::vector<NodeId> made;
         for (const ParamGroup& group : m_source.groups) {
             const auto value
-                = asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr);
+                = numberOf(*optimizer.file->content, readGroupOptions(*optimizer.graph, group.options).lr);
             if (!value)
                 return;
             made.push_back(m_edit.builder().real(*value));

@@ -3,6 +3,7 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
+#include "core/checkpoint/model/scalar_text.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
@@ -202,9 +203,10 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
         const auto rate
             = optimizer && group.index < set.size() ? asNumber(*model.graph, set[group.index]) : std::nullopt;
         const auto kept = rate
-            ? asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr)
+            ? numberOf(*optimizer.file->content, readGroupOptions(*optimizer.graph, group.options).lr)
             : std::nullopt;
-        if (kept && *kept != *rate)
+        // A tensor has the rate in float32.
+        if (kept && *kept != *rate && static_cast<float>(*kept) != static_cast<float>(*rate))
             SHARDSCOPE_CHECK(
                 put(amended, {source.templateOptim, group.options, "lr", std::to_string(group.index) + ":lr"},
                     numberText(*rate), code));

@@ -362,6 +362,8 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
             "the checkpoint has no masters and no optimizer states, and a run cannot resume without them",
             source->tagFolder.string(), "`export` writes its weights");
     }
+    if (!isStage0(source->kind)) // stays as it is in the one file: requireStage0Facts()
+        SHARDSCOPE_CHECK(requireAllStates(*source, options.allow));
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;

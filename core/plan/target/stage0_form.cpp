@@ -6,7 +6,9 @@
 #include "core/checkpoint/model/fused_adam.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
+#include "core/checkpoint/model/require.h"
 #include "core/checkpoint/naming/group_search.h"
+#include "core/compare/digest/digested_scalars.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/target/scaler_forms.h"
 
@@ -144,6 +146,18 @@ Status requireKnownGroups(const Checkpoint& source)
         source.tagFolder.string(), "write stage 1, which every number of ranks loads");
 }
 
+Status requireNoFurtherValues(const Checkpoint& source)
+{
+    for (const DigestedScalar& scalar : groupScalars(source)) {
+        if (scalar.state.starts_with("state/"))
+            return fail(ErrorCode::Unsupported,
+                "the optimizer keeps a value `" + toValidUtf8(scalar.state.substr(6)) + "` of " + scalar.name
+                    + ", which this form has no place for",
+                source.tagFolder.string(), "keep the form of the source");
+    }
+    return {};
+}
+
 Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
 {
     const auto refuse = [&](std::string what, std::string hint = {}) {
@@ -151,13 +165,13 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
     };
     const auto steps = std::find_if(source.findings.begin(), source.findings.end(),
         [](const Finding& finding) { return finding.code == code::kStepMismatch; });
-    const auto odd = std::find_if(source.findings.begin(), source.findings.end(), [](const Finding& finding) {
-        return finding.code == code::kNotSupported && finding.severity == Severity::Info;
-    });
-    if (isStage0(source.kind) && odd != source.findings.end())
-        return refuse(odd->message, "keep stage 0 and its form");
+    const auto odd = findUnreadStates(source);
+    if (isStage0(source.kind) && !odd.empty())
+        return refuse(odd.front()->message, "keep stage 0 and its form");
     if (isStage0(source.kind) && steps != source.findings.end())
         return refuse(steps->message + ", and the target keeps one step for all", "keep stage 0");
+    if (isUniversal(target) && !isConverted(source.kind))
+        SHARDSCOPE_CHECK(requireNoFurtherValues(source));
     if (!isStage0(target))
         return {};
     for (const FlatUnit& unit : source.units) {

@@ -23,6 +23,10 @@ bool hasOptimizerInModel(const Checkpoint& source);
 Status requireKnownGroups(const Checkpoint& source);
 /// Refused where states of the source cannot be those of a run without ZeRO, or the other way round.
 Status requireStage0Facts(const Checkpoint& source, CheckpointKind target);
+
+/// Refuses a source whose optimizer keeps values besides the step and tensors with the elements of
+/// parameters: forms with a tensor per parameter have no place for them.
+Status requireNoFurtherValues(const Checkpoint& source);
 /// What the user of the result should know.
 void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out);
 

@@ -97,6 +97,26 @@ void writeUpdates(JsonWriter& json, const StateDiff& diff)
     json.endArray();
 }
 
+void writeNotCompared(JsonWriter& json, const NotCompared& left)
+{
+    json.objectField("not_compared");
+    json.field("parameters", left.parameters);
+    json.field("tensors", left.tensors);
+    json.field("elements", left.elements);
+    json.textList("why", left.codes());
+    json.arrayField("reasons");
+    for (const NotComparedWhy& why : left.why) {
+        json.beginObject();
+        json.field("code", why.code);
+        json.field("side", sideName(why.side));
+        json.field("message", why.message);
+        json.textOrNull("where", why.where.text());
+        json.endObject();
+    }
+    json.endArray();
+    json.endObject();
+}
+
 void writeSide(JsonWriter& json, std::string_view field, const AnswerContext& side)
 {
     json.objectField(field);
@@ -156,6 +176,7 @@ void writeDiffJson(const TextSink& sink, const DiffAnswer& answer)
     json.field("elements", diff.elements);
     json.field("scalars", diff.scalars);
     json.endObject();
+    writeNotCompared(json, diff.notCompared);
     json.field("verdict", verdictName(answer.verdict));
     json.field("verdict_text", verdictText(answer.verdict, diff));
     json.arrayField("causes");
@@ -192,6 +213,11 @@ void writeDiffText(const TextSink& sink, const TextStyle& style, const DiffAnswe
         fmt::format("{} parameters, {} tensors, {} elements, {} scalars", formatCount(diff.parameters),
             formatCount(diff.tensors), formatCount(diff.elements), formatCount(diff.scalars)));
     fields.write(sink, style, "  ");
+    for (const NotComparedWhy& why : diff.notCompared.why)
+        sink(style.yellow(fmt::format("not compared: {}{}", printable(why.message),
+                 why.side == DiffSide::Both ? std::string(", on both sides")
+                                            : fmt::format(", on the {}", sideName(why.side))))
+            + style.dim(" [" + why.code + "]") + "\n");
     for (const DiffCause& cause : answer.causes) {
         sink(style.yellow(printable(cause.message)) + style.dim(" [" + cause.code + "]") + "\n");
         for (const std::string& line : cause.evidence)

@@ -108,7 +108,10 @@ def stats(
 def diff(
     left: PathLike, right: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
 ) -> DiffAnswer:
-    """Whether two checkpoints hold the same training state (`equal`), and probable causes if not."""
+    """Whether two checkpoints hold the same training state (`equal`), and probable causes if not.
+
+    `not_compared` says what could not be compared; `equal` is then false.
+    """
     return _call(DiffAnswer, "diff", [left, right], progress, options)
 
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 using namespace shardscope;
@@ -53,9 +54,8 @@ void checkStatistics(const ComputeBackend& backend, DType dtype, const std::vect
 }
 
 void checkComparison(const ComputeBackend& backend, DType left, const std::vector<uint8_t>& a, DType right,
-    const std::vector<uint8_t>& b)
+    const std::vector<uint8_t>& b, const Tolerance& tolerance)
 {
-    const Tolerance tolerance{1e-3, 1e-4};
     const Comparison meant = plainComparison({left, a}, {right, b}, 1000, tolerance);
     const Comparison found = backend.comparison({left, a}, {right, b}, 1000, tolerance);
     CHECK(meant.elements == found.elements);
@@ -70,6 +70,14 @@ void checkComparison(const ComputeBackend& backend, DType left, const std::vecto
     CHECK(near(meant.squaredLeft, found.squaredLeft, meant.squaredLeft));
     CHECK(near(meant.squaredRight, found.squaredRight, meant.squaredRight));
     CHECK(near(meant.product, found.product, scale));
+}
+
+/// Bits decide without a tolerance, values with one.
+void checkComparison(const ComputeBackend& backend, DType left, const std::vector<uint8_t>& a, DType right,
+    const std::vector<uint8_t>& b)
+{
+    checkComparison(backend, left, a, right, b, {1e-3, 1e-4});
+    checkComparison(backend, left, a, right, b, {});
 }
 
 /// Random bits make sums infinite in float64; those are not compared.
@@ -109,6 +117,25 @@ TEST_CASE("a tensor of one value, of zeros, of NaN")
                 const auto bytes = bytesOf(values);
                 return std::vector<uint8_t>(bytes.begin(), bytes.end());
             }());
+    }
+}
+
+TEST_CASE("NaN of other payloads and zeros of other signs")
+{
+    const std::vector<uint32_t> left{0x7FC00000, 0x00000000, 0xFFC00000, 0x7F800000, 0x3F800000};
+    const std::vector<uint32_t> right{0x7FC10000, 0x80000000, 0x7FC00000, 0x7F800000, 0x3F800000};
+    std::vector<uint8_t> a(20);
+    std::vector<uint8_t> b(20);
+    std::memcpy(a.data(), left.data(), 20);
+    std::memcpy(b.data(), right.data(), 20);
+    std::vector<uint8_t> narrow(10); // the upper halves: bfloat16
+    for (size_t i = 0; i < 5; ++i)
+        std::memcpy(narrow.data() + 2 * i, b.data() + 4 * i + 2, 2);
+    for (const BackendPtr& backend : moduleBackends()) {
+        CAPTURE(backend->name());
+        checkComparison(*backend, DType::Float32, a, DType::Float32, b);
+        checkComparison(*backend, DType::Float32, a, DType::BFloat16, narrow);
+        CHECK(backend->comparison({DType::Float32, a}, {DType::Float32, b}, 0, {}).beyond == 3);
     }
 }
 

@@ -101,7 +101,8 @@ TEST_CASE("zeros of two signs are neighbours, NaN and infinity are not finite")
     CHECK(zeros.different == 1);
     CHECK(zeros.lastBit == 1);
     CHECK(zeros.maxAbsolute == 0);
-    CHECK(zeros.beyond == 0);
+    CHECK(zeros.beyond == 1); // without a tolerance bits decide, as in a digest
+    CHECK(compared({0.0F}, {-0.0F}, {.absolute = 1e-9}).beyond == 0);
     const Comparison odd = compared({kNan, kInf, 1, kInf}, {1, 1, kInf, -kInf});
     CHECK(odd.different == 4);
     CHECK(odd.notFinite == 4);
@@ -109,7 +110,10 @@ TEST_CASE("zeros of two signs are neighbours, NaN and infinity are not finite")
     const float otherNan = std::bit_cast<float>(0x7FC00001u);
     const Comparison payload = compared({kNan}, {otherNan});
     CHECK(payload.different == 1);
-    CHECK(payload.beyond == 0); // NaN still
+    CHECK(payload.beyond == 1);
+    const Comparison tolerant = compared({kNan, kInf}, {otherNan, -kInf}, {.relative = 1e-9});
+    CHECK(tolerant.different == 2);
+    CHECK(tolerant.beyond == 1); // NaN is still NaN
     CHECK(!compared({0.0F}, {1.0F}).cosine());
 }
 
@@ -142,6 +146,9 @@ TEST_CASE("two dtypes by their values")
     CHECK(found.different > 2900);
     CHECK(found.lastBit == found.different); // they differ by rounding only
     CHECK(found.maxAbsolute < 0.02);
+    const std::vector<uint8_t> zero(4, 0);
+    const std::vector<uint8_t> negative{0, 0x80};
+    CHECK(plainComparison({DType::Float32, zero}, {DType::BFloat16, negative}, 0, {}).beyond == 1);
     CHECK(canCompare(DType::Float32, DType::Float16));
     CHECK(canCompare(DType::Complex64, DType::Complex64));
     CHECK(!canCompare(DType::Complex64, DType::Float32));

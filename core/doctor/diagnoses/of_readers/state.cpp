@@ -185,8 +185,10 @@ constexpr std::array kDiagnoses{
         .silent = true,
         .means = {.loading = "Stock DeepSpeed uses each rank's own.",
             .resuming = "Ranks train with different learning rates or scales and drift apart."},
-        .remedy = "set the options that most ranks have",
+        .remedy = "set the options that most ranks have; values that an optimizer estimates on every rank "
+                  "are left as they are",
         .repairs = true,
+        .repairsFrom = Severity::Error,
     },
     // Param group options that this form does not store.
     Diagnosis{

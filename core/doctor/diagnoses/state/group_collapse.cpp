@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/scalar_text.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
@@ -24,7 +25,10 @@ Status look(const CheckContext& context, FindingSink& sink)
     std::vector<std::string> evidence;
     const auto textOf = [&](const ParamGroup& group, NodeId GroupOptions::*option) {
         const NodeId node = readGroupOptions(graph, group.options).*option;
-        return node == kNoNode ? std::string() : nodeText(graph, node);
+        if (node == kNoNode)
+            return std::string();
+        const bool isNumber = looksLikeTensor(graph, node) && numberOf(*optimizer.file->content, node);
+        return isNumber ? scalarText(*optimizer.file->content, node) : nodeText(graph, node);
     };
     for (size_t i = 1; i < checkpoint.groups.size(); ++i) {
         for (const auto& [key, option] : kOptions) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/scalar_text.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
@@ -13,11 +14,11 @@ namespace {
 
 constexpr double kRelative = 1e-6;
 
-std::vector<double> numbersOf(const PickleGraph& graph, NodeId list)
+std::vector<double> numbersOf(const TorchFile& file, NodeId list)
 {
     std::vector<double> out;
-    for (const NodeId item : sequenceItems(graph, list)) {
-        const auto number = asNumber(graph, item);
+    for (const NodeId item : sequenceItems(file.pickle(), list)) {
+        const auto number = numberOf(file, item);
         if (!number)
             return {};
         out.push_back(*number);
@@ -33,7 +34,8 @@ std::vector<double> ratesOf(const Checkpoint& checkpoint)
         return {};
     std::vector<double> out;
     for (const ParamGroup& group : checkpoint.groups) {
-        const auto rate = asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr);
+        const auto rate
+            = numberOf(*optimizer.file->content, readGroupOptions(*optimizer.graph, group.options).lr);
         if (!rate)
             return {};
         out.push_back(*rate);
@@ -44,7 +46,7 @@ std::vector<double> ratesOf(const Checkpoint& checkpoint)
 /// torch's schedulers keep the rates that they set last. These must be the rates of the groups.
 void compareRates(const Checkpoint& checkpoint, const ModelStates& model, FindingSink& sink)
 {
-    const std::vector<double> set = numbersOf(*model.graph, schedulerState(model).lastRates);
+    const std::vector<double> set = numbersOf(*model.file->content, schedulerState(model).lastRates);
     const std::vector<double> kept = ratesOf(checkpoint);
     if (set.empty() || set.size() != kept.size())
         return; // a scheduler of other groups

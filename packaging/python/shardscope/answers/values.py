@@ -92,6 +92,27 @@ class Compared(Answer):
 
 
 @dataclass(frozen=True)
+class NotComparedReason(Answer):
+    """A reason why something was not compared."""
+
+    code: str
+    side: str
+    message: str
+    where: Optional[str]
+
+
+@dataclass(frozen=True)
+class NotCompared(Answer):
+    """What was not compared: neither side has it, or a side has it in a form that is not understood."""
+
+    parameters: int
+    tensors: int
+    elements: int  #: as far as they are known
+    why: List[str]  #: codes that `allow` accepts; empty if everything was compared
+    reasons: List[NotComparedReason]
+
+
+@dataclass(frozen=True)
 class Cause(Answer):
     """A probable cause of differences."""
 
@@ -140,8 +161,9 @@ class DiffAnswer(Answer):
 
     left: DiffSide
     right: DiffSide
-    equal: bool  #: no differences above the tolerance
+    equal: bool  #: everything was compared, without differences above the tolerance
     compared: Compared
+    not_compared: NotCompared
     verdict: str
     verdict_text: str
     causes: List[Cause]
