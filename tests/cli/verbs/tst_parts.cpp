@@ -78,6 +78,37 @@ TEST_CASE("every verb that writes gives the same bytes in parts")
     }
 }
 
+TEST_CASE("what others did to files between parts is never published, by any verb")
+{
+    for (size_t i = 0; i < kWriting.size(); ++i) {
+        const Writing& writing = kWriting[i];
+        CAPTURE(std::string(writing.sample));
+        CAPTURE(writing.verb.front());
+        const TemporaryFolder folder;
+        const fs::path source = sourceOf(writing, folder);
+        requireDone(runShardscope(commandOf(writing, source, folder / "whole")));
+        Words command = commandOf(writing, source, folder / "parts");
+        if (i % 2 == 1)
+            command.emplace_back("--no-verify");
+        for (const char* part : {"0/2", "1/2"})
+            requireDone(runShardscope(with(command, {"--part", part})));
+        std::vector<fs::path> written;
+        for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+            const bool isOutput = entry.path().string().find("/files/") != std::string::npos;
+            if (isOutput && entry.is_regular_file() && entry.file_size() > 0)
+                written.push_back(entry.path());
+        }
+        REQUIRE_FALSE(written.empty());
+        std::string bytes = slurp(written.front());
+        bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 4);
+        spill(written.front(), bytes);
+        if (written.size() > 1)
+            fs::remove(written.back());
+        requireDone(runShardscope(with(command, {"--finish"})));
+        CHECK(contentOf(folder / "parts") == contentOf(folder / "whole"));
+    }
+}
+
 TEST_CASE("a part answers with what it wrote, and a missing one is named")
 {
     const TemporaryFolder folder;
