@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/hostile/hostile_files.h"
 
-#include "tests/hostile/bounded_memory.h"
+#include "tests/hostile/run_here.h"
 
 #include <doctest/doctest.h>
 

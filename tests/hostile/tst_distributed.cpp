@@ -4,8 +4,8 @@
 #include "core/plan/model/literal_archive.h"
 #include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/pickle/pickle_emitter.h"
-#include "tests/hostile/bounded_memory.h"
 #include "tests/hostile/hostile_fixture.h"
+#include "tests/hostile/run_here.h"
 
 #include <doctest/doctest.h>
 

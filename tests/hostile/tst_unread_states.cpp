@@ -2,7 +2,7 @@
 // What an optimizer keeps and no reader understands: it is named, and nothing rewrites, compares or digests
 // it as if it were not there. Weights can still be exported.
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/model/state_values.h"
+#include "core/checkpoint/units/state_values.h"
 #include "tests/hostile/hostile_fixture.h"
 
 #include <doctest/doctest.h>

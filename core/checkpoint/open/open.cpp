@@ -440,9 +440,12 @@ private:
 };
 
 /// `listing`: of the run folder, or null.
-Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Discovery& found, const RunListing* listing,
-    const OpenOptions& options, JobContext& job)
+Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery>& discovery,
+    const RunListing* listing, const OpenOptions& options, JobContext& job)
 {
+    if (!discovery)
+        return forward(discovery.error());
+    const Discovery& found = *discovery;
     auto out = std::make_shared<Checkpoint>();
     out->runFolder = found.runFolder;
     out->tagFolder = found.tagFolder;
@@ -480,22 +483,15 @@ Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
 {
     const io::OutageWatch watch;
-    const auto open = [&]() -> Result<OpenedCheckpoint> {
-        SHARDSCOPE_TRY(const Discovery found, discover(files, path, options.tag, job));
-        return openFound(files, found, nullptr, options, job);
-    };
-    return watch.judged(open());
+    return watch.judged(openFound(files, discover(files, path, options.tag, job), nullptr, options, job));
 }
 
 Result<OpenedCheckpoint> openListed(
     io::FileSystem& files, const RunListing& listing, const OpenOptions& options, JobContext& job)
 {
     const io::OutageWatch watch;
-    const auto open = [&]() -> Result<OpenedCheckpoint> {
-        SHARDSCOPE_TRY(const Discovery found, discoverIn(files, listing, options.tag, job));
-        return openFound(files, found, &listing, options, job);
-    };
-    return watch.judged(open());
+    const auto found = discoverIn(files, listing, options.tag, job);
+    return watch.judged(openFound(files, found, &listing, options, job));
 }
 
 } // namespace shardscope

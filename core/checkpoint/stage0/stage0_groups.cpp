@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/stage0/stage0_groups.h"
 
-#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/state_values.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <unordered_map>

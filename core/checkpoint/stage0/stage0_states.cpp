@@ -3,9 +3,9 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/odd_states.h"
 #include "core/checkpoint/units/other_values.h"
+#include "core/checkpoint/units/state_values.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/state_values.h"
 
 #include <algorithm>
 

@@ -5,10 +5,10 @@
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/model/state_values.h"
 #include "core/checkpoint/units/elastic_zero3.h"
 #include "core/checkpoint/units/odd_states.h"
 #include "core/checkpoint/units/other_values.h"
+#include "core/checkpoint/units/state_values.h"
 #include "core/partition/held_whole.h"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/checkpoint/model/state_values.h"
+#include "core/checkpoint/units/state_values.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>

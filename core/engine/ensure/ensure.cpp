@@ -178,11 +178,14 @@ private:
         }
     }
 
-    /// What stateOf() says twice: another process may have replaced the copy between two of its looks.
+    /// What stateOf() says twice before anything is refused or replaced: another process may have been
+    /// publishing the copy at the first look.
     Result<CopyState> stateOfCopy(const WantedCopy& copy)
     {
         auto state = stateOf(m_files, copy, m_job);
-        if (state || state.error().code != ErrorCode::TargetExists)
+        const bool isCertain
+            = state ? *state != CopyState::Outdated : state.error().code != ErrorCode::TargetExists;
+        if (isCertain)
             return state;
         SHARDSCOPE_CHECK(pause());
         return stateOf(m_files, copy, m_job);

@@ -5,7 +5,7 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/model/state_values.h"
+#include "core/checkpoint/units/state_values.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

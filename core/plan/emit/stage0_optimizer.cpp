@@ -4,7 +4,7 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/model/state_values.h"
+#include "core/checkpoint/units/state_values.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/reshard_options.h"

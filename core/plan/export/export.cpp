@@ -283,8 +283,8 @@ Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpo
     return out;
 }
 
-void addExportWarnings(
-    const Checkpoint& source, const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
+void addExportWarnings(const Checkpoint& source, ExportFormat format,
+    const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
 {
     const bool fused = !FusedExperts::of(source).isEmpty();
     if (fused && partitionsParameters(source.kind))
@@ -304,6 +304,13 @@ void addExportWarnings(
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
             "ZenFlow changes the model's 16-bit weights between the updates of their masters: the export "
             "holds the masters, from which DeepSpeed also resumes",
+            {}, {}});
+    if (const std::string raw = npyRawNote(tensors); format == ExportFormat::Npy && !raw.empty())
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "NumPy has no type for " + raw
+                + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
+                  "index.json records their types; use `.view(ml_dtypes.bfloat16)` or similar to convert "
+                  "them, or --dtype fp32",
             {}, {}});
     std::set<std::string_view> written;
     for (const ExportTensor& tensor : tensors)
@@ -367,19 +374,11 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     SHARDSCOPE_TRY(
         std::vector<CarriedFile> carried, filesAlong(files, *whole, options.format, adapter, sources, texts));
     SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings));
-    addExportWarnings(*source, context->tensors, warnings);
+    addExportWarnings(*source, options.format, context->tensors, warnings);
     if (adapter && !adapter->left.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
             "these parameters were also trained, but PEFT does not keep them with an adapter: "
                 + nameList(adapter->left) + "; export the model to get them",
-            {}, {}});
-    if (const std::string raw = npyRawNote(context->tensors);
-        options.format == ExportFormat::Npy && !raw.empty())
-        warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "NumPy has no type for " + raw
-                + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
-                  "index.json records their types; use `.view(ml_dtypes.bfloat16)` or similar to convert "
-                  "them, or --dtype fp32",
             {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(
         whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));

@@ -98,11 +98,13 @@ void checkAnswersAlike(const std::string& source, const std::string& skeleton)
 {
     for (const char* verb : {"inspect", "params", "layout", "files", "check"}) {
         CAPTURE(verb);
-        const Words more = verb == std::string("check") ? Words{"--depth", "metadata"} : Words();
+        const bool checks = verb == std::string("check");
+        const Words more = checks ? Words{"--depth", "metadata"} : Words();
+        const bool hasError = source.ends_with("ds0184-stage0-bf16"); // which has no optimizer
         const auto ask = [&](const std::string& path) {
             Words words{verb, path};
             words.insert(words.end(), more.begin(), more.end());
-            return answerOf(words);
+            return answerOf(words, checks && hasError ? 1 : 0);
         };
         const Json before = ask(source);
         const Json after = ask(skeleton);

@@ -2,6 +2,7 @@
 // Plans from and to checkpoints without ZeRO, on checkpoints that stock DeepSpeed wrote.
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/engine/verify/verify.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
@@ -199,7 +200,13 @@ TEST_CASE("factored states stay in a file without ZeRO, and are not converted to
                   && finding.message.find("rows and columns") != std::string::npos;
           });
     CHECK(odd >= 1);
-    checkSameState(rewrite(source, {.worldSize = 3}, folder.path() / "three"), source);
+    const CheckpointPtr three = rewrite(source, {.worldSize = 3}, folder.path() / "three");
+    JobContext job;
+    CHECK(verifyCheckpoint(io::realFileSystem(), three, {}, 2, job)->ok);
+    const auto compared = verifyCheckpoint(io::realFileSystem(), three, {source}, 2, job);
+    REQUIRE(!compared); // nobody compared the factored states
+    CHECK(compared.error().code == ErrorCode::Unsupported);
+    CHECK(compared.error().message.find("`row_var`") != std::string::npos);
     for (const ReshardOptions& options : {ReshardOptions{.worldSize = 2, .stage = 1},
              ReshardOptions{.worldSize = 2, .stage = 3}, ReshardOptions{.form = TargetForm::Universal}}) {
         const Error error = planError(source, options);

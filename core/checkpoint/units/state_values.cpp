@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/model/state_values.h"
+#include "core/checkpoint/units/state_values.h"
 
 #include <algorithm>
 
