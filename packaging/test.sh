@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything on a bare Debian 12.
-#   packaging/test.sh                  all tests; those of the core, and of hostile input to the commands, under
-#                                      AddressSanitizer too, threads under ThreadSanitizer
+#   packaging/test.sh                  all tests; those of what reads and writes files, and of hostile input to the commands,
+#                                      under AddressSanitizer too, threads under ThreadSanitizer
 #   packaging/test.sh --interop        also jobs under Slurm, and a part of the matrix against stock DeepSpeed
 #   packaging/test.sh --interop full   also all of that matrix
 #   packaging/test.sh --full           also everything under AddressSanitizer, and every other build variant
@@ -56,9 +56,8 @@ if [ -n "$full" ]; then
     build build/dev-asan
     test_all build/dev-asan
 else
-    # What works on files from strangers, in process.
-    build build/dev-asan in_process_tests
-    test_all build/dev-asan -R '^(core|hostile)\.'
+    build build/dev-asan tests_of_files
+    test_all build/dev-asan -R '^(core\.(base|checkpoint|engine|io|torchfile)$|hostile\.)'
 fi
 
 # What works on several threads, under ThreadSanitizer; a planted race proves that it looks.
