@@ -42,8 +42,8 @@ test_all() {
     ctest --test-dir "$root/$folder" --output-on-failure -j "$jobs" --no-tests=error "$@"
 }
 
-# in_time MINUTES WHAT: whether WHAT can begin, where a run has a limit (CI in the environment): 90 minutes, which a slow
-# machine with an empty compiler cache needs for less. What is left out is named here and in the last line.
+# in_time MINUTES WHAT: whether WHAT can begin, where a run has a limit (CI in the environment) of 90 minutes. From an empty
+# compiler cache, on a slow machine, each sanitizer takes up to 70. What is left out is named here and in the last line.
 began=$(date +%s)
 in_time() {
     [ -n "${CI:-}" ] || return 0
@@ -73,14 +73,14 @@ if [ -n "$full" ]; then
     configure dev-asan build/dev-asan -DSHARDSCOPE_BUILD_GUI=ON
     build build/dev-asan
     test_all build/dev-asan
-elif in_time 40 AddressSanitizer; then
+elif in_time 20 AddressSanitizer; then
     configure dev-asan build/dev-asan -DSHARDSCOPE_BUILD_GUI=OFF
     build build/dev-asan tests_of_files
     test_all build/dev-asan -R '^(core\.(base|checkpoint|engine|io|torchfile)$|hostile\.)'
 fi
 
 # What works on several threads, under ThreadSanitizer; a planted race proves that it looks.
-if [ -n "$full" ] || in_time 45 ThreadSanitizer; then
+if [ -n "$full" ] || in_time 20 ThreadSanitizer; then
     configure dev-tsan build/dev-tsan -DSHARDSCOPE_BUILD_GUI=OFF
     build build/dev-tsan test_core_base test_core_io test_core_engine planted_race
     test_all build/dev-tsan -R '^(core\.(base|io|engine)|sanitizer\..*)$'
