@@ -37,7 +37,10 @@ void PlanSaver::save(const QString& path, const Make& make)
 {
     m_writer.run<QString>(
         [path, make](const std::stop_token&, const std::function<void(QString)>& deliver) {
-            deliver(savePlanText(path, make()));
+            const SavedPlan plan = make();
+            SaveTarget target{path, plan.roots};
+            target.read.push_back(plan.source);
+            deliver(savePlanText(target, plan));
         },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,

@@ -5,7 +5,6 @@
 #include "core/report/documents/html_report.h"
 #include "core/report/documents/sarif_report.h"
 #include "ui/jobs/free_later.h"
-#include "ui/jobs/save_text.h"
 
 #include <chrono>
 
@@ -113,9 +112,20 @@ void CheckRun::clear()
     Q_EMIT changed();
 }
 
-QString writeCheckReport(const CheckResult& result, CheckDepth depth, CheckReport form, const QString& path)
+std::vector<io::Path> readAt(const CheckPlace& place)
 {
-    return saveText(path, [&](const TextSink& write) {
+    std::vector<io::Path> out = place.open.roots;
+    for (const io::Path& path : {place.path, place.tagFolder}) {
+        if (!path.empty())
+            out.push_back(path);
+    }
+    return out;
+}
+
+QString writeCheckReport(
+    const CheckResult& result, CheckDepth depth, CheckReport form, const SaveTarget& target)
+{
+    return saveText(target, [&](const TextSink& write) {
         switch (form) {
         case CheckReport::Html:
             return write(htmlReport({result}, depth));

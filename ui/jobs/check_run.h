@@ -3,6 +3,7 @@
 
 #include "core/doctor/examine.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/jobs/save_file.h"
 
 #include <QObject>
 #include <QTime>
@@ -19,6 +20,9 @@ struct CheckPlace {
     OpenOptions open;
     io::Path tagFolder = {}; ///< of the checkpoint that was opened there; empty if none was
 };
+
+/// What is read there: the checkpoint and further folders with ranks of it.
+std::vector<io::Path> readAt(const CheckPlace& place);
 
 struct PlacedCheckpoint {
     CheckpointPtr checkpoint;
@@ -93,6 +97,7 @@ private:
 
 /// The report into a file, as `shardscope check` writes it. Empty when that went well, else why not. For a
 /// worker.
-QString writeCheckReport(const CheckResult& result, CheckDepth depth, CheckReport form, const QString& path);
+QString writeCheckReport(
+    const CheckResult& result, CheckDepth depth, CheckReport form, const SaveTarget& target);
 
 } // namespace shardscope::ui

@@ -8,7 +8,6 @@
 #include "core/report/answers/diff_report.h"
 #include "core/report/documents/diff_csv.h"
 #include "core/tensor/compute_choice.h"
-#include "ui/jobs/save_text.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/text/text.h"
 
@@ -137,9 +136,9 @@ QString compareCommand(const SourceWords& left, const CompareWish& wish)
         .text();
 }
 
-QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path)
+QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const SaveTarget& target)
 {
-    return saveText(path, [&](const TextSink& sink) {
+    return saveText(target, [&](const TextSink& sink) {
         writeDiffJson(sink,
             {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
                 outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
@@ -147,9 +146,9 @@ QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, 
 }
 
 QString writeDifferenceRows(
-    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const QString& path)
+    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const SaveTarget& target)
 {
-    return saveText(path, [&](const TextSink& sink) {
+    return saveText(target, [&](const TextSink& sink) {
         const DifferenceList& list = *outcome.differences;
         DiffCsv csv(sink);
         for (const uint32_t row : rows) {

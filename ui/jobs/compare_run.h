@@ -5,6 +5,7 @@
 #include "ui/jobs/difference_list.h"
 #include "ui/jobs/difference_marks.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/jobs/save_file.h"
 #include "ui/jobs/shell_words.h"
 
 #include <QObject>
@@ -79,10 +80,10 @@ private:
 QString compareCommand(const SourceWords& left, const CompareWish& wish);
 /// Writes the whole comparison to a file, as `shardscope diff --json` prints it. Returns an empty text on
 /// success, else the error. For a worker.
-QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path);
+QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const SaveTarget& target);
 /// These rows of outcome.differences, in this order, as CSV (core/report/documents/diff_csv.h). Result as
 /// above.
 QString writeDifferenceRows(
-    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const QString& path);
+    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const SaveTarget& target);
 
 } // namespace shardscope::ui

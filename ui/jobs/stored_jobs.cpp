@@ -2,7 +2,6 @@
 #include "ui/jobs/stored_jobs.h"
 
 #include "core/engine/write/work_folder.h"
-#include "ui/jobs/save_text.h"
 #include "ui/text/text.h"
 
 #include <QCryptographicHash>
@@ -51,9 +50,9 @@ SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, co
     return saved(plan, source, destination);
 }
 
-QString savePlanText(const QString& path, const SavedPlan& plan)
+QString savePlanText(const SaveTarget& target, const SavedPlan& plan)
 {
-    return saveText(path, [&](const TextSink& write) { write(savedPlanText(plan)); });
+    return saveText(target, [&](const TextSink& write) { write(savedPlanText(plan)); });
 }
 
 QString StoredJobs::recordOf(const WritePlan& plan, const io::Path& destination)
@@ -100,7 +99,7 @@ QString StoredJobs::store(const StoredJob& job, const SavedPlan& plan) const
 {
     if (!QDir().mkpath(m_folder))
         return m_folder;
-    const QString problem = savePlanText(planFile(job.record), plan);
+    const QString problem = savePlanText({planFile(job.record), {}}, plan);
     if (!problem.isEmpty())
         return problem;
     QJsonArray folders;
@@ -108,7 +107,7 @@ QString StoredJobs::store(const StoredJob& job, const SavedPlan& plan) const
         folders.append(encoded(folder));
     const QJsonObject facts{{u"title"_s, job.title}, {u"target"_s, job.target}, {u"work_folders"_s, folders},
         {u"verify"_s, job.verify}, {u"force"_s, job.force}};
-    return saveText(QDir(m_folder).filePath(job.record % kJobEnding),
+    return saveText({QDir(m_folder).filePath(job.record % kJobEnding), {}},
         [&](const TextSink& write) { write(QJsonDocument(facts).toJson().toStdString()); });
 }
 

@@ -19,7 +19,7 @@ SavedPlan savedPlanOf(const ReshardPlan& plan, const PlacedCheckpoint& source, c
 SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
 
 /// Writes its text to a file. Returns why it could not be written; empty if it was.
-QString savePlanText(const QString& path, const SavedPlan& plan);
+QString savePlanText(const SaveTarget& target, const SavedPlan& plan);
 
 /// A job that began and is not known to have ended well: its plan is kept in a file, so that it can be
 /// continued after the window was closed or the machine stopped.

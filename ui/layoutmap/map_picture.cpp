@@ -12,7 +12,6 @@
 #include <QCoreApplication>
 #include <QFontMetrics>
 #include <QPainter>
-#include <QSaveFile>
 #include <QSvgGenerator>
 
 #include <algorithm>
@@ -66,11 +65,6 @@ void paint(const MapPicture& picture, QPainter& painter, bool shapes)
     painter.restore();
 }
 
-QString notWritten(const QString& path, const QString& why)
-{
-    return Words::tr("The picture could not be written to %1: %2").arg(path, why);
-}
-
 } // namespace
 
 MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
@@ -121,13 +115,11 @@ QImage imageOf(const MapPicture& picture)
     return image;
 }
 
-QString saveMapPicture(const MapPicture& picture, const QString& path)
+QString saveMapPicture(const MapPicture& picture, const SaveTarget& target)
 {
-    QSaveFile file(path); // an existing file is kept until the new one is complete
-    if (!file.open(QIODevice::WriteOnly)) {
-        return notWritten(path, file.errorString());
-    }
-    if (path.endsWith(u".svg"_s, Qt::CaseInsensitive)) {
+    const QString problem = saveFile(target, [&](QIODevice& file) {
+        if (!target.path.endsWith(u".svg"_s, Qt::CaseInsensitive))
+            return imageOf(picture).save(&file, "PNG");
         QSvgGenerator generator;
         generator.setOutputDevice(&file);
         generator.setSize(picture.size);
@@ -136,12 +128,11 @@ QString saveMapPicture(const MapPicture& picture, const QString& path)
         generator.setTitle(picture.caption.toHtmlEscaped()); // Qt does not escape it
         QPainter painter(&generator);
         paint(picture, painter, true);
-    } else {
-        if (!imageOf(picture).save(&file, "PNG")) {
-            return notWritten(path, file.errorString());
-        }
-    }
-    return file.commit() ? QString() : notWritten(path, file.errorString());
+        return true;
+    });
+    return problem.isEmpty()
+        ? QString()
+        : Words::tr("The picture could not be written to %1: %2").arg(target.path, problem);
 }
 
 } // namespace shardscope::ui

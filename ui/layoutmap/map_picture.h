@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/save_file.h"
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
 
 #include <QImage>
@@ -35,6 +36,6 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption);
 QImage imageOf(const MapPicture& picture);
 
 /// Writes *.svg as SVG, all else as PNG. Returns the error text, or an empty text. Slow: for a worker.
-QString saveMapPicture(const MapPicture& picture, const QString& path);
+QString saveMapPicture(const MapPicture& picture, const SaveTarget& target);
 
 } // namespace shardscope::ui

@@ -345,23 +345,25 @@ void ComparePage::askWhere(
 void ComparePage::saveReport(const QString& path)
 {
     if (m_run.outcome())
-        write(path, [outcome = m_run.outcome(), wish = *m_run.wish(), path] {
-            return writeComparison(*outcome, wish, path);
+        write(path, [outcome = m_run.outcome(), wish = *m_run.wish()](const SaveTarget& target) {
+            return writeComparison(*outcome, wish, target);
         });
 }
 
 void ComparePage::saveRows(const QString& path)
 {
     if (m_run.outcome())
-        write(path, [outcome = m_run.outcome(), rows = m_model->rows(), path] {
-            return writeDifferenceRows(*outcome, rows, path);
+        write(path, [outcome = m_run.outcome(), rows = m_model->rows()](const SaveTarget& target) {
+            return writeDifferenceRows(*outcome, rows, target);
         });
 }
 
-void ComparePage::write(const QString& path, std::function<QString()> work)
+void ComparePage::write(const QString& path, std::function<QString(const SaveTarget&)> work)
 {
-    m_writer.run<QString>([work = std::move(work)](const std::stop_token&,
-                              const std::function<void(QString)>& deliver) { deliver(work()); },
+    SaveTarget target{path, readAt(m_place)};
+    target.read.push_back(m_run.wish()->other);
+    m_writer.run<QString>([work = std::move(work), target = std::move(target)](const std::stop_token&,
+                              const std::function<void(QString)>& deliver) { deliver(work(target)); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
                 problem.isEmpty() ? tr("Saved the comparison to %1.").arg(path) : problem);

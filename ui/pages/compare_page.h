@@ -68,7 +68,7 @@ private:
     void updateEmpty();
     QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);
     void askWhere(const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&));
-    void write(const QString& path, std::function<QString()> work);
+    void write(const QString& path, std::function<QString(const SaveTarget&)> work);
 
     CompareRun& m_run;
     Theme& m_theme;

@@ -360,9 +360,10 @@ void FindingsPage::saveReport(CheckReport form, const QString& path)
     if (!m_run.result())
         return;
     m_writer.run<QString>(
-        [result = m_run.result(), depth = m_run.depth(), form, path](
+        [result = m_run.result(), depth = m_run.depth(), form,
+            target = SaveTarget{path, readAt(m_run.place())}](
             const std::stop_token&, const std::function<void(QString)>& deliver) {
-            deliver(writeCheckReport(*result, depth, form, path));
+            deliver(writeCheckReport(*result, depth, form, target));
         },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,

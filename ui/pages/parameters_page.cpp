@@ -34,6 +34,7 @@ PageEntry ParametersPage::entry()
 void ParametersPage::showSession(const Session& session)
 {
     m_path = session.path();
+    m_read = readAt(session.place());
     setCheckpoint(session.checkpoint());
 }
 
@@ -297,8 +298,9 @@ void ParametersPage::saveRows(const QString& path)
     if (!m_index)
         return;
     m_saver.run<QString>(
-        [table = ParameterTable{m_index, m_model->rows(), m_filter, m_path}, path](const std::stop_token&,
-            const std::function<void(QString)>& deliver) { deliver(writeParameterTable(table, path)); },
+        [table = ParameterTable{m_index, m_model->rows(), m_filter, m_path},
+            target = SaveTarget{path, m_read}](const std::stop_token&,
+            const std::function<void(QString)>& deliver) { deliver(writeParameterTable(table, target)); },
         [this, path](const QString& problem) { Q_EMIT saved(path, problem); });
 }
 

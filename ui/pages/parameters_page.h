@@ -66,6 +66,7 @@ private:
     QLabel* m_empty;
     CheckpointPtr m_checkpoint;
     io::Path m_path; ///< as it was opened
+    std::vector<io::Path> m_read; ///< readAt()
     ParameterIndexPtr m_index;
     QString m_filter;
     std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user

@@ -154,9 +154,8 @@ void MainWindow::saveMapPicture(const QString& path)
     if (!picture)
         return;
     m_pictureWriter.run<QString>(
-        [picture = *picture, path](const std::stop_token&, const std::function<void(QString)>& deliver) {
-            deliver(ui::saveMapPicture(picture, path));
-        },
+        [picture = *picture, target = SaveTarget{path, readAt(m_session.place())}](const std::stop_token&,
+            const std::function<void(QString)>& deliver) { deliver(ui::saveMapPicture(picture, target)); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
                 problem.isEmpty() ? tr("Saved the picture to %1.").arg(path) : problem);

@@ -282,7 +282,7 @@ Result<OutputRecord> ArchiveComposer::copiedRecord(
 Result<OutputFile> ArchiveComposer::finish(
     NodeId root, const std::string& outputName, const std::vector<OutputRecord>& smallRecords)
 {
-    const PickleGraph draft = m_builder.finish(root);
+    PickleGraph draft = m_builder.finish(root);
 
     // Number the storages in the order of their first mention.
     PickleBuilder builder;
@@ -308,6 +308,7 @@ Result<OutputFile> ArchiveComposer::finish(
         importer.substitute(draft.target(id), builder.tuple(renumbered));
     }
     const PickleGraph graph = builder.finish(importer.import(draft.root()));
+    draft = {}; // as large as the graph itself
     SHARDSCOPE_TRY(std::string pickle, emitPickle(graph));
 
     OutputFile out;

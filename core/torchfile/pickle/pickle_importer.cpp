@@ -12,6 +12,10 @@ PickleImporter::PickleImporter(PickleBuilder& builder, const PickleGraph& source
     , m_pages((source.nodeCount() + kPageNodes - 1) / kPageNodes)
     , m_textMap(source.m_texts.size(), 0)
 {
+    // Growing holds the old and the new nodes. Unused room costs only addresses.
+    std::vector<PickleGraph::Node>& nodes = m_builder.m_graph.m_nodes;
+    if (texts == Texts::Share && nodes.capacity() < m_source.nodeCount())
+        nodes.reserve(nodes.size() + m_source.nodeCount());
 }
 
 NodeId PickleImporter::mapped(NodeId sourceNode) const

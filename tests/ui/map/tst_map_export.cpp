@@ -86,7 +86,7 @@ private Q_SLOTS:
         QVERIFY(QTest::qWaitForWindowExposed(&map));
         const MapPicture picture = takeMapPicture(map, u"run/tag <of> & caption"_s);
         const QString path = folder.filePath(u"map."_s + suffix);
-        QCOMPARE(saveMapPicture(picture, path), QString());
+        QCOMPARE(saveMapPicture(picture, {path, {}}), QString());
         QDir().mkpath(QCoreApplication::applicationDirPath() + u"/screenshots"_s);
         QImage image(picture.size, QImage::Format_RGB32);
         if (suffix == u"svg"_s) {
@@ -132,7 +132,7 @@ private Q_SLOTS:
         QVERIFY(QTest::qWaitForWindowExposed(&map));
         const MapPicture picture = takeMapPicture(map, u"caption"_s);
         for (const QString& name : {u"map.svg"_s, u"map.png"_s})
-            QCOMPARE(saveMapPicture(picture, folder.filePath(name)), QString());
+            QCOMPARE(saveMapPicture(picture, {folder.filePath(name), {}}), QString());
         QImage image(picture.size, QImage::Format_RGB32);
         QSvgRenderer renderer(folder.filePath(u"map.svg"_s));
         QPainter painter(&image);
@@ -154,7 +154,7 @@ private Q_SLOTS:
         map.show();
         QVERIFY(QTest::qWaitForWindowExposed(&map));
         const QString path = folder.filePath(u"map.svg"_s);
-        QCOMPARE(saveMapPicture(takeMapPicture(map, u"many"_s), path), QString());
+        QCOMPARE(saveMapPicture(takeMapPicture(map, u"many"_s), {path, {}}), QString());
         QFile file(path);
         QVERIFY(file.open(QIODevice::ReadOnly));
         QVERIFY(file.readAll().contains("<image"));

@@ -3,7 +3,6 @@
 
 #include "core/report/answers/params_report.h"
 #include "core/report/text/csv_row.h"
-#include "ui/jobs/save_text.h"
 #include "ui/text/rank_list.h"
 
 #include <array>
@@ -45,10 +44,10 @@ void putRow(const TextSink& sink, const ParameterIndex& table, ParamId id)
 
 } // namespace
 
-QString writeParameterTable(const ParameterTable& table, const QString& path)
+QString writeParameterTable(const ParameterTable& table, const SaveTarget& target)
 {
-    return saveText(path, [&](const TextSink& sink) {
-        if (path.endsWith(u".json"_s, Qt::CaseInsensitive)) {
+    return saveText(target, [&](const TextSink& sink) {
+        if (target.path.endsWith(u".json"_s, Qt::CaseInsensitive)) {
             const AnswerContext context{*table.index->checkpoint(), table.path.native(), {}};
             return writeParamsJson(sink, context, table.rows, table.filter.toStdString());
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/save_file.h"
 #include "ui/models/parameters/parameter_index.h"
 
 #include <QString>
@@ -18,6 +19,6 @@ struct ParameterTable {
 /// Writes *.json as the answer of `shardscope params --json` with these parameters, all else as CSV
 /// (core/report/text/csv_row.h): a line for each row, numbers exact, fields that do not apply empty. Returns
 /// why it could not be written; empty if it was. Slow: for a worker.
-QString writeParameterTable(const ParameterTable& table, const QString& path);
+QString writeParameterTable(const ParameterTable& table, const SaveTarget& target);
 
 } // namespace shardscope::ui
