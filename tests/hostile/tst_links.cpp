@@ -73,7 +73,8 @@ std::map<std::string, std::string> published(const fs::path& folder)
     return out;
 }
 
-/// A verb that writes: `words` with SRC and OUT in place of the checkpoint and the target.
+/// A verb that writes: `words` with SRC (or DAMAGED, a rank of it is missing) and OUT in place of the
+/// checkpoint and the target; PLAN is a saved plan.
 struct Verb {
     Words words;
     bool hasTarget = false; ///< the target exists before
@@ -86,17 +87,25 @@ public:
     explicit Stage(std::optional<uid_t> user = {})
         : m_user(user)
         , m_run(copySample("zero2-w2", m_folder))
+        , m_damaged(copySample("zero2-w2", m_home))
     {
-        fs::permissions(m_folder.path(), fs::perms::all);
+        fs::remove(m_damaged / kTag / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+        for (const TemporaryFolder* folder : {&m_folder, &m_home})
+            fs::permissions(folder->path(), fs::perms::all);
         fs::create_directories(m_folder / "victim/sub");
         for (const char* const name : {"thesis", "lock", "journal", "plan", "sub/deep", "files/x", "lease/1"})
             spill(victim() / name, "precious");
         if (m_user) {
             m_program = m_folder / "shardscope";
             fs::copy(programPath(), m_program);
-            for (const auto& entry : fs::recursive_directory_iterator(m_folder.path()))
-                REQUIRE(::lchown(entry.path().c_str(), *m_user, *m_user) == 0);
+            for (const TemporaryFolder* folder : {&m_folder, &m_home}) {
+                REQUIRE(::lchown(folder->path().c_str(), *m_user, *m_user) == 0);
+                for (const auto& entry : fs::recursive_directory_iterator(folder->path()))
+                    REQUIRE(::lchown(entry.path().c_str(), *m_user, *m_user) == 0);
+            }
         }
+        reset();
+        REQUIRE(start({"plan", "reshard", "SRC", "OUT", "-w", "3", "-o", "PLAN"}).exitCode == 0);
     }
 
     [[nodiscard]] fs::path victim() const { return m_folder / "victim"; }
@@ -136,7 +145,7 @@ public:
             all.emplace_back(programPath());
         }
         for (const std::string& word : words)
-            all.push_back(word == "SRC" ? m_run.string() : word == "OUT" ? out().string() : word);
+            all.push_back(placeOf(word));
         all.emplace_back("--json");
         return runProcess(all);
     }
@@ -179,9 +188,19 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string placeOf(const std::string& word) const
+    {
+        const std::map<std::string, fs::path> places{
+            {"SRC", m_run}, {"DAMAGED", m_damaged}, {"OUT", out()}, {"PLAN", m_folder / "plan.json"}};
+        const auto found = places.find(word);
+        return found == places.end() ? word : found->second.string();
+    }
+
     TemporaryFolder m_folder;
+    TemporaryFolder m_home;
     std::optional<uid_t> m_user;
     fs::path m_run;
+    fs::path m_damaged;
     fs::path m_program;
 };
 
@@ -237,7 +256,8 @@ std::vector<Verb> verbs()
         {{"export", "SRC", "OUT", "--shard-size", "2000"}},
         {{"export", "SRC", "OUT", "--shard-size", "2000", "--force", "--restart"}, true},
         {{"convert", "SRC", "OUT", "--to", "universal"}}, {{"convert", "SRC", "OUT", "--to", "dcp"}},
-        {{"ensure", "SRC", "-w", "3", "--into", "OUT"}}};
+        {{"ensure", "SRC", "-w", "3", "--into", "OUT"}}, {{"run", "PLAN"}},
+        {{"repair", "DAMAGED", "OUT", "--fix", "rank-missing", "--moments", "zeros"}}};
 }
 
 /// What a run without others publishes.
