@@ -206,6 +206,7 @@ int reportNoMemory(const std::vector<std::string>& words)
 
 int run(int argc, char** argv)
 {
+    endWithParent();
     occupyStandardStreams();
     // A closed pipe is then a write error, which is reported.
     (void)std::signal(SIGPIPE, SIG_IGN);

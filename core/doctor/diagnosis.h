@@ -16,7 +16,7 @@ struct CheckContext;
 
 /// The depth of a check. Each tier includes those before it.
 enum class CheckDepth {
-    Names, ///< folders, names and sizes of files
+    Names, ///< folders, names and sizes of files, and the file that records how many ranks saved
     Headers, ///< the first bytes and the end record of every file
     Metadata, ///< every file's directory and pickle, and samples of a few elements
     Bytes, ///< every byte
@@ -41,6 +41,9 @@ struct Diagnosis {
     std::string_view letter = {}; ///< an alias in common use, "L6"; several codes may share one
     std::string_view name = {}; ///< for users, "Files of a rank are missing"
     CheckDepth depth = CheckDepth::Metadata; ///< the minimum depth that detects it
+    /// Compares the files with what the first of them says of ranks and experts. A check of the metadata does
+    /// so when it has opened all of the checkpoint, a check of names opens only that file.
+    bool countsFiles = false;
     Severity worst = Severity::Error; ///< of its findings
     bool silent = false; ///< stock DeepSpeed loads it silently
     bool needsTarget = false; ///< only detected with a CheckTarget

@@ -152,6 +152,7 @@ private:
             SHARDSCOPE_TRY(m_context.tag, folderEntries(m_context.files, found.tagFolder));
         }
         take(found.findings);
+        SHARDSCOPE_CHECK(openForCounting());
         if (found.runFolder.empty())
             return {};
         auto run = m_options.runEntries && listing->folder == found.runFolder
@@ -163,6 +164,50 @@ private:
             take({{kFallback, Severity::Warning,
                 "files next to the tag cannot be listed: " + run.error().message, run.error().path, {}}});
         return {};
+    }
+
+    /// Opens what says which files there should be, unless all of the checkpoint will be opened.
+    Status openForCounting()
+    {
+        const bool isAsked = std::any_of(diagnoses().begin(), diagnoses().end(),
+            [&](const Diagnosis* diagnosis) { return diagnosis->countsFiles && isWanted(*diagnosis); });
+        if (m_out.depth >= CheckDepth::Metadata || m_context.found.tagFolder.empty() || !isAsked)
+            return {};
+        // Which layers and experts have files of their own, only the metadata of all ranks say.
+        const bool needsAll
+            = std::any_of(m_context.tag.begin(), m_context.tag.end(), [](const FolderEntry& entry) {
+                  return entry.parsed
+                      && (entry.parsed->role == FileRole::LayerStates
+                          || entry.parsed->role == FileRole::ExpertStates);
+              });
+        const auto opened = open(needsAll ? OpenDepth::Full : OpenDepth::Structure);
+        if (!opened && opened.error().code == ErrorCode::Cancelled)
+            return forward(opened.error());
+        if (!opened) {
+            take({{kFallback, Severity::Warning, "the files were not counted: " + opened.error().message,
+                relativeToTag(opened.error().path), {}}});
+            return {};
+        }
+        m_context.checkpoint = opened->checkpoint;
+        std::vector<Finding> found = opened->checkpoint->findings;
+        std::erase_if(found, [](const Finding& finding) { return !diagnosisOf(finding.code).countsFiles; });
+        take(found);
+        return {};
+    }
+
+    Result<OpenedCheckpoint> open(OpenDepth depth)
+    {
+        OpenOptions options = m_options.open;
+        options.depth = depth;
+        return m_options.listing ? openListed(m_context.files, *m_options.listing, options, m_context.job)
+                                 : openCheckpoint(m_context.files, m_context.asked, options, m_context.job);
+    }
+
+    /// Empty for the tag itself.
+    [[nodiscard]] std::string relativeToTag(const std::string& path) const
+    {
+        const io::Path at = io::Path(path).lexically_relative(m_context.found.tagFolder);
+        return at == "." ? std::string() : at.string();
     }
 
     void setCheckpoint(const CheckpointPtr& opened)
@@ -178,11 +223,7 @@ private:
             setCheckpoint(m_options.opened);
             return {};
         }
-        OpenOptions open = m_options.open;
-        open.depth = OpenDepth::Full;
-        auto opened = m_options.listing
-            ? openListed(m_context.files, *m_options.listing, open, m_context.job)
-            : openCheckpoint(m_context.files, m_context.asked, open, m_context.job);
+        auto opened = open(OpenDepth::Full);
         if (opened) {
             setCheckpoint(opened->checkpoint);
             return {};
@@ -192,9 +233,8 @@ private:
         if (opened.error().code == ErrorCode::Cancelled || !named)
             return forward(std::move(opened).error());
         const Error& error = opened.error();
-        const io::Path at = io::Path(error.path).lexically_relative(m_context.found.tagFolder);
         take({{error.code == ErrorCode::Hostile ? "file-hostile" : "file-unreadable", Severity::Error,
-            error.message, at.empty() || at == "." ? std::string() : at.string(), {}}});
+            error.message, relativeToTag(error.path), {}}});
         return {};
     }
 
@@ -202,7 +242,10 @@ private:
     {
         std::vector<const Diagnosis*> wanted;
         for (const Diagnosis* diagnosis : diagnoses()) {
-            if (diagnosis->look != nullptr && diagnosis->depth == depth && isWanted(*diagnosis))
+            const CheckDepth at = diagnosis->countsFiles && m_out.depth >= CheckDepth::Metadata
+                ? CheckDepth::Metadata
+                : diagnosis->depth;
+            if (diagnosis->look != nullptr && at == depth && isWanted(*diagnosis))
                 wanted.push_back(diagnosis);
         }
         return parallelFor(wanted.size(), jobs(), m_context.job, [&](size_t i) -> Status {

@@ -18,11 +18,17 @@ namespace {
 
 constexpr int kErrors[] = {EIO, ENOSPC, EMFILE, ESTALE};
 
-/// Each call has one of the errors, in turn; with SHARDSCOPE_FAULTS=all each has every one.
-bool wantsAll()
+/// Each call has one of the errors, in turn; with SHARDSCOPE_FAULTS=JOB each call of that job has every one.
+std::string_view jobWithAll()
 {
     const char* const wanted = std::getenv("SHARDSCOPE_FAULTS");
-    return wanted != nullptr && std::string_view(wanted) == "all";
+    return wanted != nullptr ? std::string_view(wanted) : std::string_view();
+}
+
+/// A universal checkpoint has a file for each state of each parameter: its calls take an hour.
+bool isWanted(const FaultJob& job)
+{
+    return jobWithAll().empty() ? job.name != "convert to universal" : jobWithAll() == job.name;
 }
 
 void failOnce(const FaultJob& job, const FaultOutcome& clean, const LibcFault& fault)
@@ -58,7 +64,7 @@ uint64_t failEveryCall(const FaultJob& job)
     uint64_t made = 0;
     for (uint64_t call = 1; call <= calls; ++call) {
         for (size_t i = 0; i < std::size(kErrors); ++i) {
-            if (!wantsAll() && call % std::size(kErrors) != i)
+            if (jobWithAll().empty() && call % std::size(kErrors) != i)
                 continue;
             failOnce(job, clean, {call, kErrors[i]});
             ++made;
@@ -127,16 +133,20 @@ void failEveryAllocation(const FaultJob& job)
 TEST_CASE("a call that fails once is no verdict: commands that read")
 {
     const FaultBench bench;
-    for (const FaultJob& job : bench.readers("1"))
-        CHECK(failEveryCall(job) > 10);
+    for (const FaultJob& job : bench.readers("1")) {
+        if (isWanted(job))
+            CHECK(failEveryCall(job) > 10);
+    }
     CHECK(bench.sourcesAreUnchanged());
 }
 
 TEST_CASE("a call that fails once keeps the promise: commands that write")
 {
     const FaultBench bench;
-    for (const FaultJob& job : bench.writers("1"))
-        CHECK(failEveryCall(job) > 100);
+    for (const FaultJob& job : bench.writers("1")) {
+        if (isWanted(job))
+            CHECK(failEveryCall(job) > 100);
+    }
     CHECK(bench.sourcesAreUnchanged());
 }
 

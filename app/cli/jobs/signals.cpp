@@ -4,9 +4,12 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -48,6 +51,16 @@ void watch(int signalFile, int endFile, std::stop_source stop, const std::functi
 }
 
 } // namespace
+
+void endWithParent()
+{
+    const char* const named = std::getenv("SHARDSCOPE_PARENT");
+    if (named == nullptr)
+        return;
+    (void)prctl(PR_SET_PDEATHSIG, SIGINT);
+    if (std::to_string(getppid()) != named)
+        (void)std::raise(SIGINT); // it has ended before
+}
 
 SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> onSignal)
 {

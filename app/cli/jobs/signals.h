@@ -29,4 +29,8 @@ private:
     Thread m_thread;
 };
 
+/// Ends as by SIGINT when the process ends that SHARDSCOPE_PARENT names, its parent: a caller that was killed
+/// cannot say so. Call it first. Has no effect without that variable.
+void endWithParent();
+
 } // namespace shardscope::cli

@@ -41,7 +41,7 @@ void writeNewest(Output& output, const TagsAnswer& answer)
     if (newest != nullptr)
         output.answer()(newest->folder.string() + "\n");
     else
-        output.message("no tag of " + printable(answer.run.base.string()) + " is complete\n");
+        output.message(noTagText(answer.run) + "\n");
 }
 
 Result<int> runTags(Session& session)
@@ -49,9 +49,10 @@ Result<int> runTags(Session& session)
     SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
     TagsAnswer answer;
     answer.path = session.arguments().positional("RUN");
-    SHARDSCOPE_TRY(answer.run, tagsOf(session.files(), answer.path, session.job()));
-    TagReader reader(session.files(), answer.run, jobs, session.job());
     const bool newestOnly = session.arguments().has("--newest-complete");
+    SHARDSCOPE_TRY(
+        answer.run, (newestOnly ? tagsSoFar : tagsOf)(session.files(), answer.path, session.job()));
+    TagReader reader(session.files(), answer.run, jobs, session.job());
     SHARDSCOPE_TRY(answer.tags, newestOnly ? reader.downToNewestComplete() : allTags(reader, answer.run));
     Output& output = session.output();
     if (output.json())
@@ -77,7 +78,8 @@ Command tagsCommand()
            "reads them.",
             "In the output folder of Trainer or Accelerate, each `checkpoint-N` is a tag.",
             "With --newest-complete the answer is one line: the folder of the newest complete tag. Tags that "
-            "are not complete are reported on standard error. Without a complete tag the exit status is 1."},
+            "are not complete are reported on standard error. Without a complete tag, and before the first "
+            "save, the exit status is 1."},
         .positionals = {{.name = "RUN",
             .kind = ValueKind::Folder,
             .help = "Run folder, one of its tags, or a framework's output folder."}},

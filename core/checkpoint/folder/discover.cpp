@@ -425,6 +425,15 @@ Result<Discovery> discover(
     return failWithoutCheckpoint(files, path, job);
 }
 
+Result<bool> holdsNoCheckpoint(io::FileSystem& files, const io::Path& folder, JobContext& job)
+{
+    SHARDSCOPE_TRY(const Folder listed, listFolder(files, folder));
+    if (holdsCheckpoint(files, listed))
+        return false;
+    SHARDSCOPE_TRY(const FoundRuns runs, runsBelow(files, folder, job));
+    return runs.paths.empty() && !runs.more;
+}
+
 std::vector<std::string> runsInstead(io::FileSystem& files, const Error& error, JobContext& job)
 {
     if (error.code != ErrorCode::NotACheckpoint && error.code != ErrorCode::NotFound)

@@ -39,4 +39,8 @@ Result<Discovery> discover(
 /// Absolute paths.
 std::vector<std::string> runsInstead(io::FileSystem& files, const Error& error, JobContext& job);
 
+/// Whether a folder was searched, and holds no checkpoint, tag or run: a run that has not saved yet. False if
+/// there are too many folders below to search all of them.
+Result<bool> holdsNoCheckpoint(io::FileSystem& files, const io::Path& folder, JobContext& job);
+
 } // namespace shardscope

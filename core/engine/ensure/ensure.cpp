@@ -51,7 +51,7 @@ public:
 
     Result<EnsureResult> run(const io::Path& path)
     {
-        SHARDSCOPE_TRY(m_out.run, tagsOf(m_files, path, m_job));
+        SHARDSCOPE_TRY(m_out.run, tagsSoFar(m_files, path, m_job));
         RunTags left = m_out.run;
         std::optional<Error> first; ///< of the newest tag whose values are damaged
         while (!left.names.empty()) {

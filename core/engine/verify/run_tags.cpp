@@ -74,6 +74,23 @@ Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& 
     return out;
 }
 
+Result<RunTags> tagsSoFar(io::FileSystem& files, const io::Path& path, JobContext& job)
+{
+    auto out = tagsOf(files, path, job);
+    if (out || out.error().code != ErrorCode::NotACheckpoint)
+        return out;
+    const io::OutageWatch watch;
+    SHARDSCOPE_TRY(const io::Path folder, files.canonical(path));
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(folder));
+    if (info.type != io::FileType::Directory)
+        return out;
+    SHARDSCOPE_TRY(const bool isEmpty, holdsNoCheckpoint(files, folder, job));
+    SHARDSCOPE_CHECK(watch.status());
+    if (isEmpty)
+        return RunTags{folder, {}, {}, false};
+    return out;
+}
+
 TagReader::TagReader(io::FileSystem& files, RunTags run, unsigned jobs, JobContext& job)
     : m_files(files)
     , m_run(std::move(run))
@@ -91,6 +108,12 @@ Result<CheckResult> TagReader::examined(const std::string& tag, CheckDepth depth
     options.runEntries = m_entries;
     options.depth = depth;
     options.jobs = m_jobs;
+    if (depth < CheckDepth::Metadata) { // describe() opens it, and reports these
+        for (const Diagnosis* diagnosis : diagnoses()) {
+            if (diagnosis->countsFiles)
+                options.skip.emplace_back(diagnosis->code);
+        }
+    }
     auto out = examine(m_files, m_run.base, options, m_job);
     SHARDSCOPE_CHECK(m_job.poll());
     return out;

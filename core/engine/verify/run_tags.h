@@ -53,6 +53,9 @@ struct RunTags {
 /// tag cannot be listed.
 Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& job);
 
+/// The same for a run that is to be resumed: no names if nothing has been saved in the folder yet.
+Result<RunTags> tagsSoFar(io::FileSystem& files, const io::Path& path, JobContext& job);
+
 /// Reads tags of a run. `jobs` threads. The functions fail only if cancelled or after an outage
 /// (outage_watch.h): a tag that cannot be read for another reason has `error` set.
 class TagReader

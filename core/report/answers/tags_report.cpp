@@ -47,6 +47,7 @@ void writeTag(JsonWriter& json, const TagSummary& tag)
     json.field("fingerprint_version",
         tag.fingerprint.empty() ? std::nullopt : std::optional(tag.fingerprintVersion));
     writeCounts(json, tag);
+    json.textOrNull("why", toValidUtf8(whyIncomplete(tag)));
     if (tag.error) {
         json.objectField("error");
         writeErrorFields(json, *tag.error);
@@ -189,13 +190,20 @@ void writeEnsureJson(
     sink("\n");
 }
 
+std::string noTagText(const RunTags& run)
+{
+    const std::string folder = printable(run.base.string());
+    return run.names.empty() ? "nothing has been saved in " + folder + " yet"
+                             : "no tag of " + folder + " is complete";
+}
+
 std::string ensureNotes(const EnsureResult& result)
 {
     std::string out;
     for (const TagSummary& tag : result.passedOver)
         out += "passed over " + printable(tag.folder.string()) + ": " + printable(whyIncomplete(tag)) + "\n";
     if (!result.tag)
-        return out + "no tag of " + printable(result.run.base.string()) + " is complete\n";
+        return out + noTagText(result.run) + "\n";
     const std::string tag = printable(result.tag->tag);
     switch (result.how) {
     case EnsureHow::Fits:

@@ -30,6 +30,8 @@ std::string whyIncomplete(const TagSummary& tag);
 /// The answer of `ensure`. `path`: PATH as it was given.
 void writeEnsureJson(
     const TextSink& sink, const std::string& path, uint32_t worldSize, const EnsureResult& result);
+/// Why there is no folder to resume from, without a final point.
+std::string noTagText(const RunTags& run);
 /// What a person wants to know besides the folder: tags that were passed over, what was made and removed.
 std::string ensureNotes(const EnsureResult& result);
 

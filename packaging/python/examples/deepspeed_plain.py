@@ -29,7 +29,8 @@ def main(run: str) -> None:
     }
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
-    found = shardscope.ensure(run, world_size=world_size)  # on every rank: one makes a copy, the others wait
+    # On every rank: one makes a copy, the others wait. There is no folder before the first start.
+    found = shardscope.ensure(run, world_size=world_size, missing_ok=True)
     if found:
         engine.load_checkpoint(found)
     for _ in range(STEPS):

@@ -31,7 +31,8 @@ def main(output: str, config: str) -> None:
         LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2)
     )
     trainer = Trainer(model, arguments, train_dataset=samples, callbacks=[CheckpointCallback(fingerprint=True)])
-    found = shardscope.ensure(output, world_size=arguments.world_size)  # on every rank: one makes a copy
+    # On every rank: one makes a copy. There is no folder before the first start.
+    found = shardscope.ensure(output, world_size=arguments.world_size, missing_ok=True)
     trainer.train(resume_from_checkpoint=found)
 
 

@@ -13,6 +13,8 @@ file and never changes its input. They return what `--json` prints, as typed obj
 from . import answers
 from .answers import Answer, Progress
 from .commands import (
+    FallbackWarning,
+    ResumeFolder,
     check,
     convert,
     diff,
@@ -35,7 +37,9 @@ from .program import find_program
 
 __all__ = [
     "Answer",
+    "FallbackWarning",
     "Progress",
+    "ResumeFolder",
     "ShardscopeError",
     "answers",
     "check",

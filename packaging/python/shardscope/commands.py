@@ -12,7 +12,8 @@ Every function also takes `progress`, a function that is called with a `Progress
 """
 
 import os
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+import warnings
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from .answers import (
     Answer,
@@ -24,6 +25,7 @@ from .answers import (
     InspectAnswer,
     LayoutAnswer,
     ParamsAnswer,
+    PassedOver,
     StatsAnswer,
     TagsAnswer,
     VerifyAnswer,
@@ -51,33 +53,54 @@ def tags(run_folder: PathLike, progress: Optional[ProgressFunction] = None, **op
     return _call(TagsAnswer, "tags", [run_folder], progress, options)
 
 
-def newest_complete(run_folder: PathLike, **options: Option) -> Optional[str]:
+class FallbackWarning(UserWarning):
+    """A newer tag was passed over, because it is damaged or not complete."""
+
+
+class ResumeFolder(str):
+    """A folder to resume from, as text. `tag` is the tag in it; `passed_over` are newer tags that cannot be used, the
+    newest first."""
+
+    tag: Optional[str]
+    passed_over: List[PassedOver]
+
+    def __reduce__(self) -> Tuple[Type[str], Tuple[str]]:
+        """Saved as plain text, so that a checkpoint in which it is saved needs no package to load."""
+        return str, (str(self),)
+
+
+def newest_complete(run_folder: PathLike, missing_ok: bool = False, **options: Option) -> Optional[ResumeFolder]:
     """The folder that a restart can use: the newest tag whose files are all there and contradict nothing.
 
-    None if the run has no such tag, also if the folder does not exist or is empty. Older tags are not read.
+    None if the folder has no such tag, as before the first save. A folder that does not exist raises ShardscopeError
+    ("not-found"), unless `missing_ok`. Warns with FallbackWarning if it is not the newest tag. Older tags are not read.
     """
-    try:
-        answer = _call(TagsAnswer, "tags", [run_folder], None, {"newest_complete": True, **options})
-    except ShardscopeError as error:
-        if error.code in ("not-found", "not-a-checkpoint"):
-            return None
-        raise
-    return answer.newest_complete
+    answer = _of_run(TagsAnswer, "tags", run_folder, missing_ok, None, {"newest_complete": True, **options})
+    if answer is None:
+        return None
+    names = {one.folder: one.tag for one in answer.tags}
+    passed_over = [
+        PassedOver.from_json({"tag": one.tag, "why": one.why or ""})
+        for one in reversed(answer.tags)
+        if one.folder != answer.newest_complete
+    ]
+    return _resume_folder(answer.newest_complete, names.get(answer.newest_complete), passed_over)
 
 
-def ensure(run_folder: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> Optional[str]:
+def ensure(
+    run_folder: PathLike,
+    progress: Optional[ProgressFunction] = None,
+    missing_ok: bool = False,
+    **options: Option,
+) -> Optional[ResumeFolder]:
     """The folder that `world_size` ranks can load: the run, or a verified copy of its newest complete tag.
 
-    The copy is made once; all processes may call this at once. None if the run has no complete tag, also if the
-    folder does not exist or is empty.
+    The copy is made once; all processes may call this at once. None if the folder has no complete tag, as before the
+    first save. A folder that does not exist raises ShardscopeError ("not-found"), unless `missing_ok`: a wrong path
+    must not start a training from nothing. Warns with FallbackWarning if it is not the newest tag.
     """
-    try:
-        answer = _call(EnsureAnswer, "ensure", [run_folder], progress, options)
-    except ShardscopeError as error:
-        if error.code in ("not-found", "not-a-checkpoint"):
-            return None
-        raise
-    return answer.folder
+    answer = _of_run(EnsureAnswer, "ensure", run_folder, missing_ok, progress, options)
+    return None if answer is None else _resume_folder(answer.folder, answer.tag, answer.passed_over)
 
 
 def params(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> ParamsAnswer:
@@ -169,6 +192,41 @@ def repair(
 ) -> WriteAnswer:
     """Writes a repaired copy: `fix="rank-missing"`, or several codes in a list, or `set={"step": 100}`."""
     return _call(WriteAnswer, "repair", [source, destination], progress, options)
+
+
+def _of_run(
+    answer: Type[T],
+    command: str,
+    run_folder: PathLike,
+    missing_ok: bool,
+    progress: Optional[ProgressFunction],
+    options: Mapping[str, Option],
+) -> Optional[T]:
+    try:
+        return _call(answer, command, [run_folder], progress, options)
+    except ShardscopeError as error:
+        if missing_ok and error.code == "not-found" and not os.path.lexists(run_folder):
+            return None
+        raise
+
+
+def _resume_folder(
+    folder: Optional[str], tag: Optional[str], passed_over: Sequence[PassedOver]
+) -> Optional[ResumeFolder]:
+    if passed_over:
+        newest = passed_over[0]
+        warnings.warn(
+            f"passed over the tag {newest.tag}: {newest.why}; "
+            + (f"{folder} is older" if folder else "no tag is complete"),
+            FallbackWarning,
+            stacklevel=3,
+        )
+    if folder is None:
+        return None
+    out = ResumeFolder(folder)
+    out.tag = tag
+    out.passed_over = list(passed_over)
+    return out
 
 
 def _call(

@@ -6,9 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .answers import Progress
 from .errors import ShardscopeError
@@ -61,7 +62,8 @@ def run(
 
     `progress` is called in the calling thread. `low_priority`: other processes come first. Raises ShardscopeError if the command fails. A
     KeyboardInterrupt stops the command as Ctrl+C does: it finishes running writes, so that the same call
-    continues later; then the exception is raised again.
+    continues later; then the exception is raised again. The command also stops in this way when this process
+    ends, however that happens, and in another thread when Ctrl+C ends the main thread.
     """
     command = [*(_low_priority() if low_priority else []), find_program(), *words]
     command += ["--json", "--progress", "json" if progress else "none", "--", *paths]
@@ -72,6 +74,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
     )
     assert child.stdout is not None and child.stderr is not None
     output: List[bytes] = []
@@ -79,6 +82,7 @@ def run(
     reader.start()
     messages: List[str] = []
     try:
+        _running.add(child)
         for line in child.stderr:
             _take_line(line.decode("utf-8", "replace").rstrip("\n"), progress, messages)
         child.wait()
@@ -86,10 +90,48 @@ def run(
         _stop(child)
         raise
     finally:
+        _running.discard(child)
         child.stderr.close()
         reader.join()
         child.stdout.close()
     return _answer(b"".join(output), child.returncode, messages)
+
+
+class _Running:
+    """The commands of other threads than the main one, which alone gets the KeyboardInterrupt.
+
+    Python then waits for these threads, and they for their commands. So a thread of our own waits for the end of
+    the main thread, and stops the commands if that was the reason.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._children: Set["subprocess.Popen[bytes]"] = set()
+        self._watcher: Optional[threading.Thread] = None
+
+    def add(self, child: "subprocess.Popen[bytes]") -> None:
+        if threading.current_thread() is threading.main_thread():
+            return
+        with self._lock:
+            self._children.add(child)
+            if self._watcher is None or not self._watcher.is_alive():  # a fork has no threads but its own
+                self._watcher = threading.Thread(target=self._watch, name="shardscope-watch", daemon=True)
+                self._watcher.start()
+
+    def discard(self, child: "subprocess.Popen[bytes]") -> None:
+        with self._lock:
+            self._children.discard(child)
+
+    def _watch(self) -> None:
+        threading.main_thread().join()
+        if not isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
+            return
+        with self._lock:
+            for child in self._children:
+                child.send_signal(signal.SIGINT)
+
+
+_running = _Running()
 
 
 def _low_priority() -> List[str]:
@@ -147,8 +189,6 @@ def _answer(output: bytes, status: int, messages: List[str]) -> Tuple[Mapping[st
 
 def main() -> None:
     """The console script: becomes the program."""
-    import sys
-
     try:
         program = find_program()
     except ShardscopeError as error:

@@ -4,11 +4,13 @@
 import dataclasses
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import typing
 import unittest
@@ -61,11 +63,27 @@ class Reading(InFolder):
         run = self.copy("zero2-w2")
         self.assertEqual([tag.tag for tag in shardscope.tags(run).tags], ["global_step3", "global_step6"])
         self.assertEqual(shardscope.newest_complete(run), str(run / "global_step6"))
+        self.assertEqual(shardscope.newest_complete(run).passed_over, [])
         next((run / "global_step6").glob("*_rank_1_*")).unlink()
-        self.assertEqual(shardscope.newest_complete(run), str(run / "global_step3"))
-        self.assertIsNone(shardscope.newest_complete(self.folder / "absent"))
-        (self.folder / "empty").mkdir()
-        self.assertIsNone(shardscope.newest_complete(self.folder / "empty"))
+        with self.assertWarnsRegex(shardscope.FallbackWarning, "global_step6: the file of rank 1 is missing"):
+            found = shardscope.newest_complete(run)
+        self.assertEqual((found, found.tag), (str(run / "global_step3"), "global_step3"))
+        self.assertEqual([one.tag for one in found.passed_over], ["global_step6"])
+        self.check_first_start(shardscope.newest_complete)
+
+    def check_first_start(self, function):
+        """Only a folder in which nothing was saved yet is no error: a wrong path must not start from nothing."""
+        for wrong in (self.folder / "absent", self.folder):
+            with self.assertRaises(shardscope.ShardscopeError) as caught:
+                function(wrong)
+            self.assertIn(caught.exception.code, ("not-found", "not-a-checkpoint"))
+        self.assertIsNone(function(self.folder / "absent", missing_ok=True))
+        with self.assertRaises(shardscope.ShardscopeError):
+            function(self.folder, missing_ok=True)  # a folder of runs
+        (self.folder / "new").mkdir()
+        self.assertIsNone(function(self.folder / "new"))
+        (self.folder / "new/config.yaml").write_text("lr: 1")
+        self.assertIsNone(function(self.folder / "new"))
 
     def test_ensure(self):
         run = self.copy("zero2-w2")
@@ -74,10 +92,16 @@ class Reading(InFolder):
         self.assertEqual(made, str(run) + "-w3")
         self.assertEqual(shardscope.inspect(made).parallel.dp, 3)
         self.assertEqual(shardscope.ensure(run, world_size=3), made)
-        for tag in run.glob("global_step*"):
-            next(tag.glob("*_rank_1_*")).unlink()
-        self.assertIsNone(shardscope.ensure(run, world_size=3))
-        self.assertIsNone(shardscope.ensure(self.folder / "absent", world_size=3))
+        self.assertEqual((made.tag, made.passed_over), ("global_step6", []))
+        self.assertIs(type(pickle.loads(pickle.dumps(made))), str)
+        next((run / "global_step6").glob("*_rank_1_*")).unlink()
+        with self.assertWarnsRegex(shardscope.FallbackWarning, "global_step6: .*is older"):
+            older = shardscope.ensure(run, world_size=3, into=self.folder / "copies")
+        self.assertEqual((older.tag, [one.tag for one in older.passed_over]), ("global_step3", ["global_step6"]))
+        next((run / "global_step3").glob("*_rank_1_*")).unlink()
+        with self.assertWarnsRegex(shardscope.FallbackWarning, "no tag is complete"):
+            self.assertIsNone(shardscope.ensure(run, world_size=3))
+        self.check_first_start(lambda path, **options: shardscope.ensure(path, world_size=3, **options))
 
     def test_unknown_fields_are_kept(self):
         rank = answers.Rank.from_json({"dp": 1, "tp": 0, "pp": 0, "later": 7})
@@ -196,6 +220,70 @@ class Interruption(InFolder):
         )
         self.assertEqual(ended.stdout, "interrupted\n", ended.stderr)
         self.assertEqual((self.folder / "signals").read_text(), "1")
+
+    def reshard_in(self, rest, rate="20K"):
+        """A process that starts a job and then does `rest`. Waits until the job writes; returns the process."""
+        run = self.copy("zero2-w2")
+        caller = (
+            "import os, signal, sys, threading, time; sys.path.insert(0, sys.argv[1]); import shardscope\n"
+            "begun = threading.Event()\n"
+            "def job():\n"
+            f"    shardscope.reshard(sys.argv[2], sys.argv[3], 3, bwlimit='{rate}', jobs=1,\n"
+            "                       progress=lambda step: begun.set())\n" + rest
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", caller, str(SOURCE / "packaging/python"), str(run), str(self.folder / "out")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def running(self):
+        """The processes of the program that work for this test."""
+        out = []
+        for command in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = command.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0] == str(PROGRAM).encode() and str(self.folder / "out").encode() in words:
+                out.append(command.parent.name)
+        return out
+
+    def wait_for(self, condition):
+        end = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), end, "it takes too long")
+            time.sleep(0.02)
+
+    def check_ends(self, rest, signals):
+        caller = self.reshard_in(rest)
+        self.addCleanup(caller.stderr.close)
+        self.addCleanup(caller.wait)
+        self.addCleanup(caller.kill)
+        self.wait_for(lambda: list((self.folder / "out").glob(".*.partial-*/files/*")))
+        self.assertEqual(len(self.running()), 1)
+        for number in signals:
+            caller.send_signal(number)
+        caller.wait(timeout=30)
+        self.wait_for(lambda: not self.running())
+        again = shardscope.reshard(self.folder / "zero2-w2", self.folder / "out", 3)
+        self.assertTrue(again.result.verified)
+        shutil.rmtree(self.folder / "out")
+        shutil.rmtree(self.folder / "zero2-w2")
+
+    def test_the_program_ends_with_its_caller(self):
+        self.check_ends("job()\n", [signal.SIGTERM])
+        self.check_ends("job()\n", [signal.SIGKILL])
+        self.check_ends("job()\n", [signal.SIGINT])
+        in_thread = "threading.Thread(target=job).start(); begun.wait(); time.sleep(1000)\n"
+        self.check_ends(in_thread, [signal.SIGINT])
+        self.check_ends(in_thread, [signal.SIGTERM])
+        self.check_ends("threading.Thread(target=job, daemon=True).start(); begun.wait(); time.sleep(0.5)\n", [])
+
+    def test_a_thread_is_waited_for(self):
+        caller = self.reshard_in("threading.Thread(target=job).start()\n", "1G")
+        self.addCleanup(caller.stderr.close)
+        self.assertEqual(caller.wait(timeout=60), 0)
+        self.assertTrue((self.folder / "out" / "latest").exists())
 
     def test_an_exception_of_the_progress_function_stops_the_program(self):
         def stop(_):

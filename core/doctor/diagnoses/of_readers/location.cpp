@@ -69,7 +69,8 @@ constexpr std::array kDiagnoses{
         .code = code::kRankMissing,
         .letter = "L6",
         .name = "Files of a rank are missing",
-        .depth = CheckDepth::Metadata,
+        .depth = CheckDepth::Names,
+        .countsFiles = true,
         .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops on the ranks without files.",
             .resuming

@@ -105,7 +105,8 @@ const Diagnosis kMoeIncomplete{
     .code = "moe-incomplete",
     .letter = "S15",
     .name = "Expert files do not match the model",
-    .depth = CheckDepth::Metadata,
+    .depth = CheckDepth::Names,
+    .countsFiles = true,
     .worst = Severity::Error,
     .means = {.loading
         = "Stock DeepSpeed opens a file for every local expert and stops at the first that is missing, "

@@ -135,6 +135,7 @@ class Tag(Answer):
     fingerprint_version: Optional[int]  #: of its definition; fingerprints of two versions are not comparable
     findings: FindingCounts  #: counts, from names and headers
     error: Optional[Dict[str, Any]] = None  #: why the tag cannot be read
+    why: Optional[str] = None  #: why it is not complete
 
 
 @dataclass(frozen=True)
