@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One function for each command of the program.
+"""Functions for the commands of the program that answer with data or write.
 
 Each function takes the command's long options as keywords, with `_` in place of `-`:
 `sub_group_size=500_000_000`, `dry_run=True`, `allow=["state-missing"]`. Options that begin with `no-` are
