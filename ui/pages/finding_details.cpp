@@ -141,10 +141,12 @@ QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint*
     if (!finding.where.isEmpty())
         addPlace(finding.where);
     for (const std::string& fact : finding.evidence) {
+        if (fact == finding.where.text())
+            continue;
         if (checkpoint != nullptr && !waysTo(*checkpoint, fact).empty())
             addPlace(fact);
         else
-            html += u"<br>"_s % sentence(fact);
+            html += u"<br>"_s % factText(fact).toHtmlEscaped();
     }
     return html % u"</li>"_s;
 }

@@ -98,7 +98,8 @@ void FindingsList::addRow(const FindingGroup& group)
         places.append(tr("and %1 more places").arg(alike.size() - kMaxPlaces));
     if (alike.size() == 1)
         for (size_t i = 0; i < finding.evidence.size() && i < kMaxPlaces; ++i)
-            places.append(sentenceText(finding.evidence[i]));
+            if (const QString fact = factText(finding.evidence[i]); !places.contains(fact))
+                places.append(fact);
     places.append(toText(finding.code));
     QLabel* text = addLabel(u"finding"_s, group.message);
     QLabel* place = addLabel(u"findingPlace"_s, places.join(u'\n'));

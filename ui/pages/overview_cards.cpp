@@ -2,6 +2,7 @@
 #include "ui/pages/overview_cards.h"
 
 #include "core/checkpoint/model/scalar_text.h"
+#include "core/report/answers/inspect_report.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/text.h"
@@ -129,9 +130,9 @@ void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
     bar->setObjectName(u"roleSizes"_s);
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    card.addText(checkpoint.files.size() == 1 ? Words::tr("1 file")
-                                              : Words::tr("%1 files").arg(countText(checkpoint.files.size())),
-        true);
+    const uint64_t count = countFiles(checkpoint).count;
+    card.addText(count == 1 ? Words::tr("1 file") : Words::tr("%1 files").arg(countText(count)), true)
+        ->setObjectName(u"fileCount"_s);
 }
 
 void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
@@ -257,7 +258,7 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
 void fillEvidence(Card& card, const Checkpoint& checkpoint)
 {
     for (const std::string& line : checkpoint.evidence)
-        card.addText(sentenceText(line), true);
+        card.addText(factText(line), true);
     card.addText(Words::tr("Files are only read. Code that a pickle names is never run."), true);
 }
 

@@ -260,11 +260,14 @@ void ParametersPage::showEmptyState()
     const bool empty = m_model->rowCount() == 0;
     m_table->setVisible(!empty);
     m_empty->setVisible(empty);
-    m_summary->setVisible(m_checkpoint != nullptr);
+    const QString problem = ParameterFilter::parse(m_filter).error();
+    m_summary->setVisible(m_checkpoint != nullptr && problem.isEmpty()); // it counts what matches
     if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to see its parameters."));
     else if (!m_index)
         m_empty->setText(tr("Reading names…"));
+    else if (!problem.isEmpty())
+        m_empty->setText(tr("The filter cannot be applied.\n%1\nEsc removes the last term.").arg(problem));
     else if (m_index->size() > 0)
         m_empty->setText(tr("No parameter matches the filter. Esc removes the last term."));
     else

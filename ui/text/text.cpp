@@ -252,9 +252,9 @@ QString errorText(const Error& error)
     return text;
 }
 
-QString sentenceText(std::string_view sentence)
+QString factText(std::string_view fact)
 {
-    QString text = toText(sentence);
+    QString text = toText(fact);
     for (qsizetype open = text.indexOf(u'`'); open >= 0; open = text.indexOf(u'`', open + 1)) {
         const qsizetype close = text.indexOf(u'`', open + 1);
         if (close < 0)
@@ -262,6 +262,12 @@ QString sentenceText(std::string_view sentence)
         text[open] = u'\u201C';
         text[close] = u'\u201D';
     }
+    return text;
+}
+
+QString sentenceText(std::string_view sentence)
+{
+    QString text = factText(sentence);
     // Only plain words: "the file…" becomes "The file…", "argparse.Namespace…" stays what it is.
     const QString word = text.section(u' ', 0, 0);
     if (!word.isEmpty()

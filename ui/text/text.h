@@ -49,6 +49,8 @@ QString errorText(const Error& error);
 /// A sentence of core for the window: begins with a capital; `back quotes` for a terminal become “quotation
 /// marks”.
 QString sentenceText(std::string_view sentence);
+/// A line of evidence, which may be a name: with typographic quotes, and not capitalised.
+QString factText(std::string_view fact);
 QString durationText(double seconds); ///< "3 min 20 s"
 
 } // namespace shardscope::ui

@@ -63,8 +63,7 @@ Command ensureCommand()
         = {"For launch scripts of runs that are stopped and started again with another number of GPUs. Finds "
            "the newest complete tag and prints the run folder to load: RUN itself where that fits, else a "
            "verified copy for so many GPUs, which is made once and found again. Everything else goes to "
-           "standard error. Without a complete tag, and before the first save, the exit status is 1, and "
-           "nothing is printed.",
+           "standard error. Without a complete tag, as before the first save, the exit status is 1.",
             "In the output folder of Trainer or Accelerate the answer is one of the `checkpoint-N`, or its "
             "copy together with the framework's files.",
             "All nodes of a job may call it at once: one makes the copy, the others wait and use it. It does "

@@ -213,6 +213,8 @@ TEST_CASE("a caller that is killed is succeeded by the one that waits, or by the
         const ProcessResult succeeded = second.wait();
         CHECK_MESSAGE(succeeded.exitCode == 0, succeeded.err);
         CHECK(lineOf({"ensure", run, "-w", "3", "--into", into}) == into);
+        // One that is killed between publishing and removing its work folder leaves that folder.
+        answerOf({"clean", into, "--remove"});
         const auto found = asResharded(into);
         std::string names;
         for (const auto& [name, bytes] : found)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overview, Files and Parameters by mouse and keyboard, and their texts for files that cannot be read.
 #include "core/io/faulting_file_system.h"
+#include "core/report/answers/inspect_report.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/pages/compare_fixture.h"
 #include "tests/ui/pages/tensor_fixture.h"
@@ -11,8 +12,10 @@
 #include "ui/models/findings/check_text.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/parameters_page.h"
+#include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/filter_field.h"
 
 #include <QComboBox>
 #include <QHeaderView>
@@ -88,6 +91,48 @@ private Q_SLOTS:
             qPrintable(ui.find<QLabel>("findingsCount")->text()));
         // Below 2 GiB every byte is read.
         QVERIFY(ui.find<QLabel>("findingsState")->text().startsWith(u"Read every byte at "_s));
+    }
+
+    void overviewCountsTheFilesThatAreThere()
+    {
+        WindowFixture ui;
+        const QString run = brokenSample(ui);
+        QVERIFY(ui.open(run));
+        QCOMPARE(ui.find<QLabel>("fileCount")->text(), u"%1 files"_s.arg(countFiles(*ui.checkpoint()).count));
+        QCOMPARE(ui.find<QLabel>("fileCount")->text(),
+            u"%1 files"_s.arg(QDir(run + u"/global_step6"_s).entryList(QDir::Files).size()));
+    }
+
+    void factsAreNotSentences()
+    {
+        QCOMPARE(factText("lm head.bias"), u"lm head.bias"_s);
+        QCOMPARE(factText("`lm head.bias` is tied"), u"\u201Clm head.bias\u201D is tied"_s);
+        QCOMPARE(sentenceText("lm head"), u"Lm head"_s);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QStringList lines;
+        for (const QLabel* label : ui.window().findChildren<QLabel*>(u"cardText"_s))
+            lines += label->text();
+        for (const std::string& fact : ui.checkpoint()->evidence)
+            QVERIFY2(lines.contains(factText(fact)), fact.c_str());
+    }
+
+    void aFilterThatIsNotUnderstoodSaysSo()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        auto* field = ui.find<FilterField>("filterField");
+        auto* empty = ui.find<QLabel>("parametersEmpty");
+        field->setText(u"has:nan"_s);
+        QVERIFY(ui.settle());
+        QVERIFY2(empty->text().contains(u"cannot be applied"_s) && empty->text().contains(u"has:nan"_s),
+            qPrintable(empty->text()));
+        QVERIFY(!ui.find<QWidget>("parameterSummary")->isVisible());
+        field->setText(u"nowhere"_s);
+        QVERIFY(ui.settle());
+        QVERIFY2(empty->text().contains(u"No parameter matches"_s), qPrintable(empty->text()));
+        QVERIFY(ui.find<QWidget>("parameterSummary")->isVisible());
     }
 
     void overviewLeadsToAFile()

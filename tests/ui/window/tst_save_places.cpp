@@ -32,6 +32,16 @@ std::map<QString, QByteArray> contentOf(const QString& folder)
     return out;
 }
 
+/// Whether what `save` asks for is refused in the bar.
+bool refuses(MessageBar* bar, const std::function<void()>& save)
+{
+    bar->hide();
+    save();
+    return QTest::qWaitFor([bar] { return bar->isVisible(); }, 10'000)
+        && (bar->text().contains(u"inside the checkpoint or run"_s)
+            || bar->text().contains(u"a file of the checkpoint that is read"_s));
+}
+
 } // namespace
 
 /// What the window saves is never written into what it reads (core/engine/write/output_place.h).
@@ -39,71 +49,83 @@ class TestSavePlaces : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
-    void nothingIsWrittenIntoACheckpoint()
+    void init()
     {
-        WindowFixture ui;
-        const QString run = copiedSample("zero2-w2", ui.folder(u"run"_s));
-        const QString other = copiedSample("zero1-w2", ui.folder(u"other"_s));
-        QVERIFY(QFile::link(run + u"/global_step6"_s, ui.folder(u"link"_s)));
-        const auto before = std::pair(contentOf(run), contentOf(other));
-        QVERIFY(before.first.size() > 3 && before.second.size() > 3);
-        QVERIFY(ui.open(run));
-        QVERIFY(compareWith(ui, other));
-        auto* compare = ui.find<ComparePage>("comparePage");
-        auto* findings = ui.find<FindingsPage>("findingsPage");
-        auto* parameters = ui.find<ParametersPage>("parametersPage");
-        QSignalSpy rowsSaved(parameters, &Page::saved);
-        ReshardDialog* dialog = ui.window().showReshardDialog();
+        m_ui = std::make_unique<WindowFixture>();
+        m_run = copiedSample("zero2-w2", m_ui->folder(u"run"_s));
+        QVERIFY(QFile::link(m_run + u"/global_step6"_s, m_ui->folder(u"link"_s)));
+        m_before = contentOf(m_run);
+        QVERIFY(m_before.size() > 3);
+        QVERIFY(m_ui->open(m_run));
+    }
+
+    void cleanup()
+    {
+        QVERIFY(contentOf(m_run) == m_before);
+        m_ui.reset();
+    }
+
+    void pagesSaveElsewhere()
+    {
+        auto* findings = m_ui->find<FindingsPage>("findingsPage");
+        auto* parameters = m_ui->find<ParametersPage>("parametersPage");
+        auto* bar = m_ui->find<MessageBar>("windowMessages");
+        for (const QString& path : placesOfTheRun()) {
+            QVERIFY2(refuses(bar, [&] { m_ui->window().saveMapPicture(path); }), qPrintable(path));
+            QVERIFY2(refuses(bar, [&] { parameters->saveRows(path); }), qPrintable(path));
+            m_ui->window().showPage(u"findings"_s);
+            QVERIFY2(refuses(m_ui->find<MessageBar>("findingsMessages"),
+                         [&] { findings->saveReport(CheckReport::Json, path); }),
+                qPrintable(path));
+        }
+        parameters->saveRows(m_ui->folder(u"beside.csv"_s));
+        QTRY_VERIFY(QFile::exists(m_ui->folder(u"beside.csv"_s)));
+    }
+
+    void plansAreSavedElsewhere()
+    {
+        ReshardDialog* dialog = m_ui->window().showReshardDialog();
         QSignalSpy planned(dialog, &ReshardDialog::previewShown);
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setDestination(m_ui->folder(u"out"_s));
         dialog->form()->setWorldSize(3);
         QVERIFY(planned.wait(30'000));
-
-        const auto refused = [&](const MessageBar* bar) {
-            const bool said = QTest::qWaitFor([bar] { return bar->isVisible(); }, 10'000);
-            return said
-                && (bar->text().contains(u"inside the checkpoint or run"_s)
-                    || bar->text().contains(u"a file of the checkpoint that is read"_s));
-        };
-        const QString rank = run + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s;
-        QVERIFY(QFile::exists(rank));
-        for (const QString& path : QStringList{run + u"/new"_s, run + u"/latest"_s,
-                 run + u"/global_step6/new"_s, rank, ui.folder(u"link/new"_s)}) {
-            auto* windowBar = ui.find<MessageBar>("windowMessages");
-            windowBar->hide();
-            ui.window().saveMapPicture(path);
-            QVERIFY2(refused(windowBar), qPrintable(path));
-            windowBar->hide();
-            parameters->saveRows(path);
-            QVERIFY2(refused(windowBar), qPrintable(path));
-            auto* findingsBar = ui.find<MessageBar>("findingsMessages");
-            ui.window().showPage(u"findings"_s);
-            findingsBar->hide();
-            findings->saveReport(CheckReport::Json, path);
-            QVERIFY2(refused(findingsBar), qPrintable(path));
-            auto* dialogBar = dialog->findChild<MessageBar*>();
-            dialogBar->hide();
-            dialog->findChild<QPushButton*>(u"reshardSave"_s)->click();
-            auto* ask = dialog->findChild<QFileDialog*>(u"planFileDialog"_s);
-            Q_EMIT ask->fileSelected(path);
-            delete ask;
-            QVERIFY2(refused(dialogBar), qPrintable(path));
+        for (const QString& path : placesOfTheRun()) {
+            const auto save = [&] {
+                dialog->findChild<QPushButton*>(u"reshardSave"_s)->click();
+                auto* ask = dialog->findChild<QFileDialog*>(u"planFileDialog"_s);
+                Q_EMIT ask->fileSelected(path);
+                delete ask;
+            };
+            QVERIFY2(refuses(dialog->findChild<MessageBar*>(), save), qPrintable(path));
         }
-        ui.window().showPage(u"compare"_s);
-        auto* compareBar = ui.find<MessageBar>("compareMessages");
-        for (const QString& folder : {run, other}) {
-            compareBar->hide();
-            compare->saveReport(folder + u"/new"_s);
-            QVERIFY2(refused(compareBar), qPrintable(folder));
-            compareBar->hide();
-            compare->saveRows(folder + u"/new"_s);
-            QVERIFY2(refused(compareBar), qPrintable(folder));
-        }
-        QVERIFY(std::pair(contentOf(run), contentOf(other)) == before);
-
-        parameters->saveRows(ui.folder(u"beside.csv"_s));
-        QTRY_VERIFY(QFile::exists(ui.folder(u"beside.csv"_s)));
     }
+
+    void comparisonsAreSavedOutsideOfBoth()
+    {
+        const QString other = copiedSample("zero1-w2", m_ui->folder(u"other"_s));
+        const auto before = contentOf(other);
+        QVERIFY(compareWith(*m_ui, other));
+        auto* page = m_ui->find<ComparePage>("comparePage");
+        auto* bar = m_ui->find<MessageBar>("compareMessages");
+        for (const QString& folder : {m_run, other}) {
+            QVERIFY2(refuses(bar, [&] { page->saveReport(folder + u"/new"_s); }), qPrintable(folder));
+            QVERIFY2(refuses(bar, [&] { page->saveRows(folder + u"/new"_s); }), qPrintable(folder));
+        }
+        QVERIFY(contentOf(other) == before);
+    }
+
+private:
+    /// New files, the pointer and a rank file, also through a link.
+    [[nodiscard]] QStringList placesOfTheRun() const
+    {
+        return {m_run + u"/new"_s, m_run + u"/latest"_s, m_run + u"/global_step6/new"_s,
+            m_run + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s,
+            m_ui->folder(u"link/new"_s)};
+    }
+
+    std::unique_ptr<WindowFixture> m_ui;
+    QString m_run;
+    std::map<QString, QByteArray> m_before;
 };
 
 SHARDSCOPE_UI_TEST(TestSavePlaces, WithDisplay)
