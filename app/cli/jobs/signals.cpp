@@ -2,6 +2,7 @@
 #include "app/cli/jobs/signals.h"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -58,8 +59,9 @@ void endWithParent()
     if (named == nullptr)
         return;
     (void)prctl(PR_SET_PDEATHSIG, SIGINT);
-    if (std::to_string(getppid()) != named)
-        (void)std::raise(SIGINT); // it has ended before
+    // It may have ended before. Through a script it is alive, and not the parent.
+    if (std::to_string(getppid()) != named && kill(std::atoi(named), 0) != 0 && errno == ESRCH)
+        (void)std::raise(SIGINT);
 }
 
 SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> onSignal)

@@ -29,8 +29,8 @@ private:
     Thread m_thread;
 };
 
-/// Ends as by SIGINT when the process ends that SHARDSCOPE_PARENT names, its parent: a caller that was killed
-/// cannot say so. Call it first. Has no effect without that variable.
+/// Ends as by SIGINT when its parent ends, if SHARDSCOPE_PARENT names a caller: one that was killed cannot
+/// say so. Where a script is between them, that is when the script ends. Call it first.
 void endWithParent();
 
 } // namespace shardscope::cli

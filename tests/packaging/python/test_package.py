@@ -14,6 +14,7 @@ import time
 import types
 import typing
 import unittest
+import unittest.mock
 from pathlib import Path
 
 PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
@@ -278,6 +279,13 @@ class Interruption(InFolder):
         self.check_ends(in_thread, [signal.SIGINT])
         self.check_ends(in_thread, [signal.SIGTERM])
         self.check_ends("threading.Thread(target=job, daemon=True).start(); begun.wait(); time.sleep(0.5)\n", [])
+
+    def test_a_script_may_be_between(self):
+        script = self.folder / "script"
+        script.write_text(f'#!/bin/sh\n"{PROGRAM}" "$@"\nexit $?\n')
+        script.chmod(0o755)
+        with unittest.mock.patch.dict(os.environ, SHARDSCOPE_PROGRAM=str(script)):
+            self.assertEqual(shardscope.inspect(SAMPLES / "zero2-w2").kind, "zero2")
 
     def test_a_thread_is_waited_for(self):
         caller = self.reshard_in("threading.Thread(target=job).start()\n", "1G")
