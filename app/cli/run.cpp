@@ -59,7 +59,8 @@ int report(Output& output, const Error& error, std::string next)
     else
         asText();
     // An error object that does not reach standard output must still be visible somewhere.
-    if (const Status written = output.finishAnswer(); output.json() && !written)
+    (void)output.finishAnswer();
+    if (output.json() && output.isAnswerLost())
         asText();
     return exitCode(error.code);
 }
@@ -170,7 +171,7 @@ int runWords(const std::vector<std::string>& words)
         return *code;
     if (isPeer)
         return exitCode(code.error().code); // and what went wrong
-    const Error error = withWayOn(code.error(), *parsed->command, words);
+    const Error error = withNearPath(withWayOn(code.error(), *parsed->command, words), words);
     return report(output, error, nextCommand(error, &*parsed, words));
 }
 
@@ -208,7 +209,7 @@ int run(int argc, char** argv)
 {
     endWithParent();
     occupyStandardStreams();
-    // A closed pipe is then a write error, which is reported.
+    // A closed pipe is then a write error, and ends no job.
     (void)std::signal(SIGPIPE, SIG_IGN);
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {

@@ -36,7 +36,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     if (word.empty() || word.size() > kLongestWord)
         return {};
     std::string best;
-    size_t bestDistance = std::max<size_t>(1, word.size() / 3) + 1;
+    const size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+    size_t bestDistance = std::max<size_t>(1, letters / 3) + 1;
     for (const std::string& candidate : candidates) {
         const size_t difference
             = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());

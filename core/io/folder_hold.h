@@ -49,4 +49,8 @@ public:
 /// may write to it and the umask lets the group write. WriteFailed if it does not exist.
 Result<std::unique_ptr<FolderHold>> holdFolder(const Path& folder, HoldKind kind);
 
+/// Whether this process may create entries in a folder, as far as the kernel tells without trying.
+/// WriteFailed and others as for a write that fails.
+Status checkWritable(const Path& folder);
+
 } // namespace shardscope::io

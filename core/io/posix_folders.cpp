@@ -462,4 +462,11 @@ Result<std::unique_ptr<FolderHold>> holdFolder(const Path& folder, HoldKind kind
     return heldFolders().hold(folder, kind);
 }
 
+Status checkWritable(const Path& folder)
+{
+    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0)
+        return {};
+    return tl::unexpected(errorFromErrno(errno, true, "cannot write to the folder", folder));
+}
+
 } // namespace shardscope::io

@@ -109,6 +109,25 @@ Result<Location> locateInUnit(
     return location;
 }
 
+/// A param group may be stored in another way than as one flat buffer on each rank.
+Error noSuchGroup(const Checkpoint& checkpoint, const FlatAddress& address)
+{
+    const auto of = std::find_if(checkpoint.units.begin(), checkpoint.units.end(), [&](const FlatUnit& unit) {
+        return !address.subgroup && unit.group >= 0 && static_cast<uint32_t>(unit.group) == address.group;
+    });
+    Error error{ErrorCode::NotFound,
+        fmt::format("there is no {} {}", address.subgroup ? "sub-group" : "flat group", address.group),
+        checkpoint.tagFolder.string(), "`shardscope layout` lists them"};
+    if (of == checkpoint.units.end())
+        return error;
+    error.message
+        = fmt::format("param group {} is not stored as one flat buffer on each rank", address.group);
+    error.hint = of->kind == UnitKind::SubGroup
+        ? fmt::format("it has sub-groups; the first is addressed as subgroup{}", of->subgroup.value_or(0))
+        : "give the name of a parameter";
+    return error;
+}
+
 Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& address)
 {
     const auto isMeant = [&](const FlatUnit& candidate) {
@@ -117,9 +136,7 @@ Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& add
                 && static_cast<uint32_t>(candidate.group) == address.group;
     };
     if (std::none_of(checkpoint.units.begin(), checkpoint.units.end(), isMeant))
-        return fail(ErrorCode::NotFound,
-            fmt::format("there is no {} {}", address.subgroup ? "sub-group" : "flat group", address.group),
-            checkpoint.tagFolder.string(), "`shardscope layout` lists them");
+        return forward(noSuchGroup(checkpoint, address));
     const auto unit
         = std::find_if(checkpoint.units.begin(), checkpoint.units.end(), [&](const FlatUnit& candidate) {
               return isMeant(candidate) && checkpoint.shareOf(candidate, address.rank);

@@ -35,8 +35,11 @@ std::vector<MapSectionContent> sectionsOf(const Checkpoint& checkpoint)
     const std::vector<const WholeTensor*> outside = tensorsOutsideUnits(checkpoint);
     for (const ParamRole role : {ParamRole::Trainable, ParamRole::Frozen, ParamRole::Buffer}) {
         std::vector<const WholeTensor*> tensors;
-        std::copy_if(outside.begin(), outside.end(), std::back_inserter(tensors),
-            [&](const WholeTensor* tensor) { return checkpoint.params[index(tensor->param)].role == role; });
+        std::copy_if(
+            outside.begin(), outside.end(), std::back_inserter(tensors), [&](const WholeTensor* tensor) {
+                const Parameter& param = checkpoint.params[index(tensor->param)];
+                return param.role == role && param.elements > 0; // nothing else can be drawn
+            });
         if (!tensors.empty())
             sections.push_back({.units = {}, .tensors = std::move(tensors)});
     }

@@ -30,7 +30,8 @@ Status refuseOtherKinds(const io::ReadFile& file, const std::vector<uint8_t>& he
     if (head.size() < 4)
         return fail(ErrorCode::Damaged,
             head.empty() ? std::string("the file is empty")
-                         : "the file has only " + std::to_string(head.size()) + " bytes",
+                         : "the file has only " + std::to_string(head.size())
+                    + (head.size() == 1 ? " byte" : " bytes"),
             file.path().string());
     const FileKind kind = sniffFile(head, file.size());
     if (kind.torchZip)

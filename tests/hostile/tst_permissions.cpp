@@ -198,10 +198,15 @@ TEST_CASE("no permission to write the target")
         const AsNobody nobody;
         for (const char* const target : {"locked", "locked/out", "locked/a/b", "dark", "dark/out"}) {
             CAPTURE(std::string(target));
-            const Json error = runVerb({"reshard", bench.run, bench.folder / target, "-w", "3"}, 5);
-            CAPTURE(error.dump());
-            CHECK(error.at("message").get<std::string>().find("Permission denied") != std::string::npos);
-            CHECK(error.at("path").get<std::string>().find(bench.folder / "") == 0);
+            for (const bool isDry : {false, true}) {
+                std::vector<std::string> words{"reshard", bench.run, bench.folder / target, "-w", "3"};
+                if (isDry)
+                    words.emplace_back("--dry-run");
+                const Json error = runVerb(words, 5);
+                CAPTURE(error.dump());
+                CHECK(error.at("message").get<std::string>().find("Permission denied") != std::string::npos);
+                CHECK(error.at("path").get<std::string>().find(bench.folder / "") == 0);
+            }
         }
         const Json plan = runVerb({"plan", "reshard", bench.run, bench.folder / "out", "-w", "3", "-o",
                                       bench.folder / "locked/plan"},

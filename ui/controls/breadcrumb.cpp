@@ -47,6 +47,7 @@ protected:
         if (const int lacking = QToolButton::sizeHint().width() - width(); lacking > 0)
             option.text = fontMetrics().elidedText(
                 text(), Qt::ElideMiddle, fontMetrics().horizontalAdvance(text()) - lacking);
+        option.text.replace(u'&', u"&&"_s); // it marks no key in a name
         painter.drawComplexControl(QStyle::CC_ToolButton, option);
     }
 
@@ -123,8 +124,8 @@ void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)
     m_tag->setToolTip(tr("Other tags of this run"));
     for (auto tag = checkpoint->tags.rbegin(); tag != checkpoint->tags.rend(); ++tag) {
         const bool latest = checkpoint->latest && *checkpoint->latest == *tag;
-        QAction* action
-            = m_tag->menu()->addAction(latest ? tr("%1 (latest)").arg(toText(*tag)) : toText(*tag));
+        QAction* action = m_tag->menu()->addAction(
+            (latest ? tr("%1 (latest)").arg(toText(*tag)) : toText(*tag)).replace(u'&', u"&&"_s)); // no key
         action->setData(QString::fromStdString(*tag));
         action->setCheckable(true);
         action->setChecked(*tag == checkpoint->tag);

@@ -45,6 +45,7 @@ JobCard::JobCard(Theme& theme, JobList& jobs, Job* job, QWidget* parent)
     setObjectName(u"jobCard"_s);
     setAccessibleName(job->title());
     m_status->setObjectName(u"jobStatus"_s);
+    m_status->setIsSentence(true);
     m_bar->setObjectName(u"jobProgress"_s);
     m_bar->setTextVisible(false);
     m_bar->setFixedHeight(6);
@@ -122,8 +123,11 @@ void JobCard::connectWidgets()
     connect(m_job, &Job::logAdded, m_log, &QPlainTextEdit::appendPlainText);
     connect(m_logButton, &QToolButton::toggled, m_log, &QWidget::setVisible);
     connect(m_cancel, &QPushButton::clicked, m_job, &Job::cancel);
-    connect(m_open, &QPushButton::clicked, this,
-        [this] { Q_EMIT openRequested(QString::fromStdString(m_job->outcome().output.native())); });
+    connect(m_open, &QPushButton::clicked, this, [this] {
+        const JobOutcome& outcome = m_job->outcome();
+        Q_EMIT openRequested(
+            QString::fromStdString(outcome.place.native()), QString::fromStdString(outcome.tag));
+    });
     connect(m_compare, &QPushButton::clicked, this, [this] {
         Q_EMIT compareRequested(QString::fromStdString(m_job->facts().source.native()),
             QString::fromStdString(m_job->outcome().output.native()));

@@ -27,7 +27,7 @@ public:
     [[nodiscard]] Job* job() const { return m_job; }
 
 Q_SIGNALS:
-    void openRequested(const QString& path);
+    void openRequested(const QString& path, const QString& tag);
     void compareRequested(const QString& source, const QString& result);
     /// What the job has finished is to be removed.
     void discardRequested(shardscope::ui::Job* job);

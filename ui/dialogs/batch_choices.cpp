@@ -35,10 +35,10 @@ BatchChoices::BatchChoices(QWidget* parent)
     rows->addWidget(m_copy, 0, Qt::AlignLeft);
     connect(m_copy, &QPushButton::clicked, this, &BatchChoices::copy);
     connect(m_pairs, &QListWidget::itemActivated, this, &BatchChoices::copy);
-    setPlan(nullptr, 1);
+    setPlan(nullptr, 1, {});
 }
 
-void BatchChoices::setPlan(const ReshardPlan* plan, uint32_t dataRanks)
+void BatchChoices::setPlan(const ReshardPlan* plan, uint32_t dataRanks, std::optional<uint64_t> recorded)
 {
     const bool isAny = plan != nullptr && isUniversal(plan->targetKind());
     m_values = plan != nullptr && !isAny ? plan->batch() : std::vector<BatchPair>{};
@@ -58,6 +58,9 @@ void BatchChoices::setPlan(const ReshardPlan* plan, uint32_t dataRanks)
             ? tr("These keep the global batch of %1 on %2 data-parallel ranks:")
                   .arg(countText(m_values.front().microBatch * m_values.front().accumulation * dataRanks),
                       countText(dataRanks))
+            : recorded
+            ? tr("The global batch of %1 cannot be kept: it is no multiple of %2 data-parallel ranks.")
+                  .arg(countText(*recorded), countText(dataRanks))
             : tr("The checkpoint does not record its batch sizes."));
 }
 

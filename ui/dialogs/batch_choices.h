@@ -19,8 +19,9 @@ class BatchChoices : public QWidget
 public:
     explicit BatchChoices(QWidget* parent = nullptr);
 
-    /// `dataRanks`: data-parallel ranks of the target. Null empties it.
-    void setPlan(const ReshardPlan* plan, uint32_t dataRanks);
+    /// `dataRanks`: data-parallel ranks of the target. `recorded`: the global batch of the source run. A null
+    /// plan empties it.
+    void setPlan(const ReshardPlan* plan, uint32_t dataRanks, std::optional<uint64_t> recorded);
     /// The lines for the selected pair; empty if there is none.
     [[nodiscard]] QString configLines() const;
 

@@ -38,8 +38,12 @@ GoToDialog::GoToDialog(CheckpointPtr checkpoint, Selection& selection, QWidget* 
     m_go = buttons->addButton(tr("Go"), QDialogButtonBox::AcceptRole);
     m_go->setObjectName(u"goToGo"_s);
     auto* rows = new QVBoxLayout(this);
-    rows->addWidget(new QLabel(
-        tr("A parameter, an element, a place in a rank's flat buffer, or a byte of a file:"), this));
+    auto* what = new QLabel(
+        tr("A parameter, an element, a place in a rank's flat buffer, or a byte of a file; also “rank 3”, "
+           "“layer 19”, “name[5, 7]” or a file:"),
+        this);
+    what->setWordWrap(true);
+    rows->addWidget(what);
     rows->addWidget(m_address);
     rows->addWidget(m_answer);
     rows->addWidget(buttons);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_dialog.h"
 
+#include "core/plan/reshard/reshard_advice.h"
 #include "ui/controls/plan_foot.h"
 #include "ui/controls/planned_files.h"
 #include "ui/dialogs/batch_choices.h"
@@ -265,7 +266,8 @@ void ReshardDialog::showFacts()
 {
     m_fileList->setPlan(m_preview.plan);
     m_warnings->clear();
-    m_batch->setPlan(m_preview.plan.get(), m_preview.target ? m_preview.target->parallel.dp : 1);
+    m_batch->setPlan(
+        m_preview.plan.get(), m_preview.target ? m_preview.target->parallel.dp : 1, globalBatch(*m_source));
     m_equal->clear();
     if (!m_preview.plan) {
         m_facts->setTabText(0, tr("Files"));

@@ -61,10 +61,9 @@ QString loadText(const RankLoad& load)
     if (load.padding == 1)
         return text % ReshardMaps::tr("padding 1 element");
     const double share
-        = 100.0 * static_cast<double>(load.padding) / static_cast<double>(load.elements + load.padding);
-    const QString padding = text
-        % ReshardMaps::tr("padding %1 elements (%2 %)")
-              .arg(countText(load.padding), QString::number(share, 'g', 2));
+        = static_cast<double>(load.padding) / static_cast<double>(load.elements + load.padding);
+    const QString padding
+        = text % ReshardMaps::tr("padding %1 elements (%2)").arg(countText(load.padding), percentText(share));
     return load.mostPadding == load.padding
         ? padding
         : QString(

@@ -19,14 +19,6 @@ namespace shardscope::ui {
 
 namespace {
 
-uint64_t bytesOf(const Checkpoint& checkpoint)
-{
-    uint64_t bytes = 0;
-    for (const CheckpointFile& file : checkpoint.files)
-        bytes += file.identity.bytes;
-    return bytes;
-}
-
 Result<CompareOutcomePtr> compare(
     io::FileSystem& files, const CheckpointPtr& left, const CompareWish& wish, JobContext& job)
 {
@@ -38,7 +30,8 @@ Result<CompareOutcomePtr> compare(
         SHARDSCOPE_TRY(const std::string text, files.readSmall(wish.patternsFile, kPatternsLimitBytes));
         SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, wish.patternsFile.native()));
     }
-    const ComputeNeed need{ComputeTask::Comparison, bytesOf(*left) + bytesOf(*other.checkpoint),
+    const ComputeNeed need{ComputeTask::Comparison,
+        countFiles(*left).bytes + countFiles(*other.checkpoint).bytes,
         wish.options.workers.jobs == 0 ? defaultJobs() : wish.options.workers.jobs};
     SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
     DiffOptions options = wish.options;

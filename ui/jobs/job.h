@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 namespace shardscope::ui {
@@ -19,9 +20,11 @@ enum class JobState : uint8_t { Queued, Running, Cancelling, Succeeded, Failed, 
 /// The result of a job that did not fail.
 struct JobOutcome {
     QString summary; ///< one sentence
-    io::Path output; ///< the path to open; empty if there is none
+    io::Path output = {}; ///< what was written, if it can be opened; else empty
     bool needsAttention = false; ///< the summary reports a problem
     uint64_t bytesPerSecond = 0; ///< that were written; 0 if too few to measure
+    io::Path place = {}; ///< where to open the output: the run folder of a tag
+    std::string tag = {}; ///< in that run folder
 };
 
 /// What a job that writes needs besides its work.

@@ -45,6 +45,8 @@ QString ratesOf(const ExecuteReport& report)
 
 QString summaryOf(const ExecuteReport& report)
 {
+    if (report.wasDone)
+        return Words::tr("An earlier job had written it") % u" · "_s % pathText(report.output);
     QString text = report.verified ? Words::tr("Written and verified: %1 in %2")
                                    : Words::tr("Written, not verified: %1 in %2");
     text = text.arg(bytesText(report.bytesWritten + report.bytesReused), durationText(report.seconds));
@@ -71,18 +73,32 @@ struct OutputCheck {
 };
 using Afterwards = std::function<Result<OutputCheck>(const ExecuteReport& report, JobContext& context)>;
 
+/// Where the result is opened: a tag by its run folder, as training opens it. Not every export format can be
+/// opened here. A cancellation comes too late for what is written.
+void findResult(io::FileSystem& files, const io::Path& output, JobOutcome& outcome)
+{
+    OpenOptions look;
+    look.depth = OpenDepth::Structure;
+    JobContext own;
+    const auto opened = openCheckpoint(files, output, look, own);
+    if (!opened)
+        return;
+    outcome.output = output;
+    const Checkpoint& made = *opened->checkpoint;
+    const bool isTag = !made.tag.empty() && !hasNoRunFolder(made.kind);
+    outcome.place = isTag ? made.runFolder : output;
+    outcome.tag = isTag ? made.tag : std::string();
+}
+
 /// Runs a plan and describes the result.
 Result<JobOutcome> runPlan(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
     const Afterwards& afterwards, JobContext& context)
 {
     SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, plan, options, context));
     SHARDSCOPE_TRY(const ExecuteReport report, execute(files, plan, how, context));
-    // Not every export format can be opened here.
-    OpenOptions look;
-    look.depth = OpenDepth::Structure;
-    const bool opens = openCheckpoint(files, report.output, look, context).has_value();
-    JobOutcome outcome{summaryOf(report), opens ? report.output : io::Path()};
-    if (afterwards) {
+    JobOutcome outcome{.summary = summaryOf(report)};
+    findResult(files, report.output, outcome);
+    if (afterwards && !report.wasDone) {
         SHARDSCOPE_TRY(const OutputCheck seen, afterwards(report, context));
         outcome.summary += u" · "_s % seen.text;
         outcome.needsAttention = seen.needsAttention;

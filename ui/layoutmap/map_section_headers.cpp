@@ -61,7 +61,8 @@ void MapSectionHeaders::paintTitles(QPainter& painter, const QFont& font, int wi
         fillStrip(painter, strip);
         const MapSource& source = m_stack->source(section);
         if (m_facts[section].isEmpty())
-            m_facts[section] = MapText::sectionFacts(source);
+            m_facts[section] = MapText::sectionFacts(source)
+                + MapText::wideningFact(m_viewport->layout().widening(section));
         const QString title
             = titleMetrics.elidedText(MapText::sectionName(source), Qt::ElideMiddle, width - 2 * gap);
         painter.setFont(bold);

@@ -2,7 +2,12 @@
 #include "ui/models/address_selection.h"
 
 #include "core/layout/address.h"
+#include "core/layout/fragments.h"
 #include "ui/text/rank_list.h"
+
+#include <QRegularExpression>
+
+using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
@@ -68,12 +73,98 @@ FileId fileAt(const Checkpoint& checkpoint, const std::string& path)
     return kNoFile;
 }
 
+/// The number in the first dotted part of a name that is one: its layer.
+std::optional<uint32_t> layerIn(const QString& name)
+{
+    for (const QString& part : name.split(u'.')) {
+        bool isNumber = false;
+        if (const uint32_t layer = part.toUInt(&isNumber); isNumber)
+            return layer;
+    }
+    return std::nullopt;
+}
+
+std::optional<SelectedThing> rankNamed(const Checkpoint& checkpoint, const QString& text)
+{
+    static const QRegularExpression kNumber(u"^rank\\s*(\\d+)$"_s, QRegularExpression::CaseInsensitiveOption);
+    static const QRegularExpression kPlace(u"^dp\\s*(\\d+)(?:[. ·]+tp\\s*(\\d+))?(?:[. ·]+pp\\s*(\\d+))?$"_s,
+        QRegularExpression::CaseInsensitiveOption);
+    SelectedThing thing;
+    if (const auto match = kNumber.match(text); match.hasMatch()) {
+        thing.rank = match.captured(1).toUInt();
+    } else if (const auto place = kPlace.match(text); place.hasMatch()) {
+        const RankCoordinate rank{
+            place.captured(1).toUInt(), place.captured(2).toUInt(), place.captured(3).toUInt()};
+        const ParallelDegrees& degrees = checkpoint.parallel;
+        if (rank.dp >= degrees.dp || rank.tp >= degrees.tp || rank.pp >= degrees.pp)
+            return std::nullopt;
+        thing.rank = rankNumber(checkpoint, rank);
+    }
+    return thing.rank && *thing.rank < rankCount(checkpoint) ? std::optional(thing) : std::nullopt;
+}
+
+std::optional<SelectedThing> layerNamed(const Checkpoint& checkpoint, const QString& text)
+{
+    static const QRegularExpression kLayer(u"^layer\\s*(\\d+)$"_s, QRegularExpression::CaseInsensitiveOption);
+    const auto match = kLayer.match(text);
+    if (!match.hasMatch())
+        return std::nullopt;
+    const uint32_t wanted = match.captured(1).toUInt();
+    for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
+        if (layerIn(QString::fromStdString(checkpoint.params[i].name)) != wanted)
+            continue;
+        SelectedThing thing;
+        thing.param = ParamId{i};
+        return thing;
+    }
+    return std::nullopt;
+}
+
+/// "name#exp_avg[5, 7]" as an address: the element by its place in the flattened parameter.
+std::optional<QString> flattened(const Checkpoint& checkpoint, const QString& text)
+{
+    static const QRegularExpression kIndices(u"^(.+)\\[\\s*(\\d+(?:\\s*,\\s*\\d+)*)\\s*\\]$"_s);
+    const auto match = kIndices.match(text);
+    if (!match.hasMatch())
+        return std::nullopt;
+    QString name = match.captured(1);
+    const auto param = checkpoint.findParam(name.section(u'#', 0, 0).toStdString());
+    const std::vector<std::string> states = param ? statesOf(checkpoint, *param) : std::vector<std::string>();
+    if (states.empty())
+        return std::nullopt;
+    if (!name.contains(u'#'))
+        name += u'#' % QString::fromStdString(states.front());
+    const Shape& shape = checkpoint.params[index(*param)].shape;
+    const QStringList indices = match.captured(2).split(u',');
+    if (static_cast<size_t>(indices.size()) != shape.size())
+        return std::nullopt;
+    uint64_t element = 0;
+    for (size_t i = 0; i < shape.size(); ++i) {
+        const uint64_t at = indices[static_cast<qsizetype>(i)].trimmed().toULongLong();
+        if (at >= shape[i])
+            return std::nullopt;
+        element = element * shape[i] + at;
+    }
+    return u"%1[%2:%3]"_s.arg(name).arg(element).arg(element + 1);
+}
+
 } // namespace
 
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)
 {
-    SHARDSCOPE_TRY(const Address parsed, parseAddress(address.trimmed().toStdString(), checkpoint));
-    return selectionAt(checkpoint, parsed);
+    const QString text = address.trimmed();
+    const QString plain = flattened(checkpoint, text).value_or(text);
+    auto parsed = parseAddress(plain.toStdString(), checkpoint);
+    auto found = parsed ? selectionAt(checkpoint, *parsed) : forward(std::move(parsed).error());
+    if (found)
+        return found;
+    for (const auto& other : {rankNamed(checkpoint, text), layerNamed(checkpoint, text)}) {
+        if (other)
+            return *other;
+    }
+    SelectedThing file;
+    file.file = fileAt(checkpoint, text.toStdString());
+    return file.file == kNoFile ? found : Result<SelectedThing>(file);
 }
 
 std::optional<SelectedThing> selectionOf(const Checkpoint& checkpoint, const Place& place)

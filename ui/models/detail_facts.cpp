@@ -218,8 +218,7 @@ Details paddingDetails(const Checkpoint& checkpoint, const SelectedThing& thing,
     details.sections.append(section);
     DetailSection sums{heldUnitText(checkpoint, run.unit), {}};
     sums.facts.append({Words::tr("On this rank"), countText(partition.paddingOn(run.share)), false});
-    sums.facts.append({Words::tr("On all ranks"),
-        countText(partition.partitionElements() * partition.ranks() - partition.payloadElements()), false});
+    sums.facts.append({Words::tr("On all ranks"), countText(paddingElements(partition)), false});
     details.sections.append(sums);
     return details;
 }
@@ -250,8 +249,7 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     section.facts.append({Words::tr("Elements"), countText(partition.payloadElements()), false});
     section.facts.append({Words::tr("Per rank"), countText(partition.partitionElements()), false});
     section.facts.append({Words::tr("Alignment"), countText(partition.alignment()), false});
-    section.facts.append({Words::tr("Padding"),
-        countText(partition.partitionElements() * partition.ranks() - partition.payloadElements()), false});
+    section.facts.append({Words::tr("Padding"), countText(paddingElements(partition)), false});
     for (const UnitState& state : unit.states)
         section.facts.append({toText(state.name),
             toText(dtypeName(state.dtype)) % (state.lean ? Words::tr(", stored without padding") : QString()),

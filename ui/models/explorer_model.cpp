@@ -142,7 +142,7 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
         text = labelOf(node);
     }
     if (node.params > 0)
-        text += u'\n' % tr("%1 parameters").arg(countText(node.params));
+        text += u'\n' % parametersText(node.params);
     if (const ExplorerMarks::Mark* mark = m_marks ? m_marks->of(number) : nullptr) {
         if (mark->here > 0)
             text += u'\n' % toText(mark->first);

@@ -99,12 +99,12 @@ int FileTableModel::rowOf(FileId file) const
     return found == m_rows.end() ? -1 : static_cast<int>(found - m_rows.begin());
 }
 
-uint64_t FileTableModel::shownBytes() const
+FileCounts FileTableModel::shown() const
 {
-    uint64_t bytes = 0;
+    FileCounts counts;
     for (const FileId file : m_rows)
-        bytes += m_checkpoint->file(file).identity.bytes;
-    return bytes;
+        counts.add(m_checkpoint->file(file));
+    return counts;
 }
 
 int FileTableModel::rowCount(const QModelIndex& parent) const

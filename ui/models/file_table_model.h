@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/counts.h"
 
 #include <QAbstractTableModel>
 
@@ -22,7 +22,7 @@ public:
 
     [[nodiscard]] FileId fileAt(int row) const { return m_rows[static_cast<size_t>(row)]; }
     [[nodiscard]] int rowOf(FileId file) const;
-    [[nodiscard]] uint64_t shownBytes() const;
+    [[nodiscard]] FileCounts shown() const; ///< of the rows
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;

@@ -7,10 +7,13 @@
 #include "ui/text/text.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace shardscope::ui {
 
 namespace {
+
+constexpr std::chrono::seconds kPollPause{5};
 
 FileId fileByName(const Checkpoint& checkpoint, const std::string& name)
 {
@@ -59,6 +62,8 @@ Session::Session(io::FileSystem& files, QObject* parent)
     : QObject(parent)
     , m_files(files)
 {
+    m_poll.setInterval(kPollPause);
+    connect(&m_poll, &QTimer::timeout, this, &Session::lookAtFolders);
 }
 
 Session::~Session() = default;
@@ -156,6 +161,8 @@ void Session::show(OpenedCheckpoint opened, bool refined)
     if (!refined)
         Q_EMIT leaving();
     const CheckpointPtr former = std::exchange(m_checkpoint, freedOnWorker(std::move(opened.checkpoint)));
+    m_folderTimes.clear();
+    m_poll.start();
     SelectedThing thing;
     if (refined && former)
         thing = translated(m_selection.current(), *former, *m_checkpoint);
@@ -193,6 +200,8 @@ void Session::close()
     m_selection.clear();
     m_checkpoint.reset();
     m_looks.reset();
+    m_poll.stop();
+    m_folderLook.cancel();
     if (std::exchange(m_opening, false))
         Q_EMIT openingChanged(false);
     Q_EMIT checkpointChanged(nullptr, false);
@@ -206,6 +215,8 @@ void Session::showAgain(const ReadCheckpoint& read, const SelectedThing& thing)
     m_shown = read.place;
     m_looks = read.looks;
     m_checkpoint = read.checkpoint;
+    m_folderTimes.clear();
+    m_poll.start();
     m_selection.clear();
     Q_EMIT checkpointChanged(m_checkpoint, false);
     m_selection.select(thing);
@@ -236,21 +247,53 @@ void Session::checkOnDisk()
 {
     if (!m_checkpoint || m_opening)
         return;
-    m_watcher.run<bool>(
+    m_watcher.run<DiskChanges>(
         [&files = m_files, checkpoint = m_checkpoint](
-            const std::stop_token& token, const std::function<void(bool)>& deliver) {
+            const std::stop_token& token, const std::function<void(DiskChanges)>& deliver) {
+            DiskChanges changes;
             for (const CheckpointFile& file : checkpoint->files) {
                 if (token.stop_requested())
                     return;
                 const auto info = files.stat(file.path);
                 const bool wasThere = file.status != FileStatus::Missing;
-                if (info.has_value() != wasThere || (info && info->identity != file.identity)) {
-                    deliver(true);
-                    return;
-                }
+                if (!info && info.error().code != ErrorCode::NotFound)
+                    continue; // not known
+                changes.deleted += !info && wasThere ? 1 : 0;
+                changes.appeared += info && !wasThere ? 1 : 0;
+                changes.changed += info && wasThere && info->identity != file.identity ? 1 : 0;
             }
+            if (changes.deleted + changes.changed + changes.appeared > 0)
+                deliver(changes);
         },
-        [this](bool) { Q_EMIT changedOnDisk(); });
+        [this](const DiskChanges& changes) {
+            m_poll.stop();
+            Q_EMIT changedOnDisk(changes);
+        });
+}
+
+/// Also on file systems that report no events, and without a call on this thread that one may block.
+void Session::lookAtFolders()
+{
+    if (!m_checkpoint || m_opening || m_folderLook.isRunning() || m_watcher.isRunning())
+        return;
+    m_folderLook.run<std::vector<int64_t>>(
+        [&files = m_files, checkpoint = m_checkpoint](
+            const std::stop_token&, const std::function<void(std::vector<int64_t>)>& deliver) {
+            std::vector<int64_t> times;
+            for (const io::Path& folder : {checkpoint->tagFolder, checkpoint->runFolder}) {
+                const auto info = folder.empty() ? Result<io::FileInfo>(io::FileInfo{}) : files.stat(folder);
+                if (!info && info.error().code != ErrorCode::NotFound)
+                    return;
+                times.push_back(info ? info->identity.modifiedNs : -1);
+            }
+            deliver(std::move(times));
+        },
+        [this](std::vector<int64_t> times) {
+            const bool differs = times != m_folderTimes;
+            m_folderTimes = std::move(times);
+            if (differs)
+                checkOnDisk();
+        });
 }
 
 } // namespace shardscope::ui

@@ -12,6 +12,7 @@
 #include "ui/models/selection.h"
 
 #include <QObject>
+#include <QTimer>
 
 #include <optional>
 
@@ -30,6 +31,13 @@ struct ReadCheckpoint {
     OpenedPlace place;
     CheckpointPtr checkpoint;
     MapLooksPtr looks;
+};
+
+/// What became of a checkpoint's files since they were read.
+struct DiskChanges {
+    uint64_t deleted = 0;
+    uint64_t changed = 0;
+    uint64_t appeared = 0; ///< they were missing
 };
 
 /// The open checkpoint: one at a time, read in two stages on a worker thread.
@@ -68,7 +76,8 @@ public:
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
 
-    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so.
+    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so. This
+    /// is also done, once, some seconds after the checkpoint's folders have changed.
     void checkOnDisk();
 
 Q_SIGNALS:
@@ -79,7 +88,7 @@ Q_SIGNALS:
     void checkpointChanged(const shardscope::CheckpointPtr& checkpoint, bool refined);
     void openFailed(const shardscope::Error& error);
     void progressChanged(const QString& text);
-    void changedOnDisk();
+    void changedOnDisk(const shardscope::ui::DiskChanges& changes);
 
 private:
     struct Stage {
@@ -92,6 +101,7 @@ private:
     void receive(Stage stage, bool refining);
     void show(OpenedCheckpoint opened, bool refined);
     void stopReading();
+    void lookAtFolders();
 
     io::FileSystem& m_files;
     Selection m_selection;
@@ -103,6 +113,9 @@ private:
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
     LatestOnly m_opener{WorkLength::Long};
     LatestOnly m_watcher{WorkLength::Long};
+    QTimer m_poll; ///< runs until changes were seen
+    LatestOnly m_folderLook{WorkLength::Long};
+    std::vector<int64_t> m_folderTimes; ///< of the last look; empty: none yet
 };
 
 /// The same selection in another snapshot of the checkpoint, by names; missing parts are left out.

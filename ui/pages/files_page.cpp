@@ -134,10 +134,17 @@ void FilesPage::updateSummary()
         m_summary->clear();
         return;
     }
-    m_summary->setText(tr("%1 of %2 files · %3")
-                           .arg(countText(static_cast<uint64_t>(m_fileModel->rowCount())),
-                               countText(m_checkpoint->files.size()), bytesText(m_fileModel->shownBytes())));
-    m_summary->setToolTip(exactBytesText(m_fileModel->shownBytes()));
+    const FileCounts all = countFiles(*m_checkpoint);
+    const FileCounts shown = m_fileModel->shown();
+    const bool isWhole = shown.count == all.count;
+    QString text
+        = isWhole ? filesText(all.count) : tr("%1 of %2").arg(countText(shown.count), filesText(all.count));
+    text += u" · "_s % bytesText(shown.bytes);
+    const uint64_t absent = static_cast<uint64_t>(m_fileModel->rowCount()) - shown.count;
+    if (absent > 0)
+        text += u" · "_s % tr("%1 missing or not of this checkpoint").arg(countText(absent));
+    m_summary->setText(text);
+    m_summary->setToolTip(exactBytesText(shown.bytes));
 }
 
 void FilesPage::follow(const SelectedThing& thing)

@@ -157,9 +157,9 @@ void FindingsPage::lookForRepair()
         [this](bool isRepaired) {
             if (isRepaired && !m_run.error())
                 m_messages->showMessage(Severity::Info,
-                    tr("This checkpoint is a repaired copy. Its source can be written again, bit for bit, if "
-                       "it "
-                       "still exists."),
+                    tr("This checkpoint is a repaired copy. While its source exists, the source's files can "
+                       "be "
+                       "written again, bit for bit, with a new manifest (shardscope.json)."),
                     {tr("&Undo Repair…")});
         });
 }

@@ -23,7 +23,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override { return {600, 150}; }
 
 Q_SIGNALS:
-    void openRequested(const QString& path);
+    void openRequested(const QString& path, const QString& tag);
     void compareRequested(const QString& source, const QString& result);
     void discardRequested(shardscope::ui::Job* job);
     void limitChanged(int jobs);

@@ -2,7 +2,7 @@
 #include "ui/pages/overview_cards.h"
 
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/report/answers/inspect_report.h"
+#include "core/layout/counts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/text.h"
@@ -115,24 +115,20 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
 
 void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
 {
-    uint64_t total = 0;
-    std::map<FileRole, uint64_t> byRole;
-    for (const CheckpointFile& file : checkpoint.files) {
-        total += file.identity.bytes;
-        byRole[file.role] += file.identity.bytes;
-    }
+    std::map<FileRole, FileCounts> byRole;
+    for (const CheckpointFile& file : checkpoint.files)
+        byRole[file.role].add(file);
+    const auto [count, total] = countFiles(checkpoint);
     card.addHeadline(bytesText(total))->setToolTip(exactBytesText(total));
     QList<StackedBar::Part> parts;
-    for (const auto& [role, bytes] : byRole)
-        if (bytes > 0)
-            parts.append({roleText(role), bytes, static_cast<size_t>(parts.size())});
+    for (const auto& [role, files] : byRole)
+        if (files.bytes > 0)
+            parts.append({roleText(role), files.bytes, static_cast<size_t>(parts.size())});
     auto* bar = new StackedBar(theme, &card);
     bar->setObjectName(u"roleSizes"_s);
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    const uint64_t count = countFiles(checkpoint).count;
-    card.addText(count == 1 ? Words::tr("1 file") : Words::tr("%1 files").arg(countText(count)), true)
-        ->setObjectName(u"fileCount"_s);
+    card.addText(filesText(count), true)->setObjectName(u"fileCount"_s);
 }
 
 void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
@@ -146,8 +142,7 @@ void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
             byState[whole.state] += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
     uint64_t padding = 0;
     for (const FlatUnit& unit : checkpoint.units)
-        padding
-            += unit.partition.partitionElements() * unit.partition.ranks() - unit.partition.payloadElements();
+        padding += paddingElements(unit.partition);
     QList<StackedBar::Part> parts;
     for (const std::string& name : checkpoint.stateNames())
         if (const auto found = byState.find(name); found != byState.end() && found->second > 0)
@@ -165,41 +160,21 @@ void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
 
 void fillParameters(Card& card, const Checkpoint& checkpoint)
 {
-    uint64_t elements = 0;
-    uint64_t frozenElements = 0;
-    uint64_t trainable = 0;
-    uint64_t frozen = 0;
-    uint64_t buffers = 0;
-    uint64_t shared = 0;
-    for (const Parameter& param : checkpoint.params) {
-        if (param.sharedWith != kNoParam) {
-            ++shared;
-            continue;
-        }
-        switch (param.role) {
-        case ParamRole::Trainable:
-            ++trainable;
-            elements += param.elements;
-            break;
-        case ParamRole::Frozen:
-            ++frozen;
-            elements += param.elements;
-            frozenElements += param.elements;
-            break;
-        case ParamRole::Buffer:
-            ++buffers;
-            break;
-        }
-    }
-    card.addHeadline(Words::tr("%1 elements").arg(shortCountText(elements)))
-        ->setToolTip(Words::tr("%1 elements").arg(countText(elements)));
-    card.addFact(Words::tr("Trainable"), countText(trainable));
+    const ParameterCounts counts = countParameters(checkpoint);
+    const auto elements = [](uint64_t count, bool isShort) {
+        return Words::tr("%1 elements").arg(isShort ? shortCountText(count) : countText(count));
+    };
+    card.addHeadline(elements(counts.elements, true))->setToolTip(elements(counts.elements, false));
+    card.addFact(Words::tr("Trainable"), countText(counts.trainable));
     card.addFact(Words::tr("Frozen"),
-        frozen == 0 ? u"0"_s
-                    : Words::tr("%1 (%2 elements)").arg(countText(frozen), shortCountText(frozenElements)),
-        Words::tr("%1 elements").arg(countText(frozenElements)));
-    card.addFact(Words::tr("Shared"), countText(shared));
-    card.addFact(Words::tr("Buffers"), countText(buffers));
+        counts.frozen == 0
+            ? u"0"_s
+            : Words::tr("%1 (%2)").arg(countText(counts.frozen), elements(counts.frozenElements, true)),
+        elements(counts.frozenElements, false));
+    card.addFact(Words::tr("Shared"), countText(counts.shared));
+    card.addFact(Words::tr("Buffers"), countText(counts.buffers));
+    if (checkpoint.parallel.tp > 1)
+        card.addText(Words::tr("Each of %1 tensor slices counts.").arg(checkpoint.parallel.tp), true);
 }
 
 void fillSteps(Card& card, const Checkpoint& checkpoint)
@@ -215,14 +190,15 @@ void fillSteps(Card& card, const Checkpoint& checkpoint)
     if (steps.skippedSteps)
         card.addFact(Words::tr("Skipped"), text(steps.skippedSteps));
     QStringList own;
-    for (const ParamGroup& group : checkpoint.groups)
-        if (!group.units.empty() && checkpoint.units[index(group.units.front())].step)
-            own.append(numberText(*checkpoint.units[index(group.units.front())].step));
+    for (const auto& step : optimizerSteps(checkpoint))
+        if (const QString number = step ? numberText(*step) : QString(); step && !own.contains(number))
+            own.append(number);
     if (!own.isEmpty())
         card.addFact(Words::tr("Optimizer"),
             own.size() > 8 ? own.mid(0, 8).join(u", "_s) % u", …"_s : own.join(u", "_s),
-            Words::tr("The optimizer's own step, one per param group"));
-    if (checkpoint.lossScale)
+            Words::tr("The optimizer's own step, once where all param groups have the same"));
+    // Without fp16 there is none, and DeepSpeed writes 1.
+    if (checkpoint.lossScale && (checkpoint.precision == "fp16" || *checkpoint.lossScale != 1))
         card.addFact(Words::tr("Loss scale"), numberText(*checkpoint.lossScale));
     if (!checkpoint.clientStateKeys.empty()) {
         QStringList keys;
@@ -241,9 +217,7 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
         QString units;
         if (const size_t subGroups = subGroupsOf(checkpoint, group); subGroups > 1)
             units = u" · "_s % Words::tr("%1 sub-groups").arg(subGroups);
-        card.addText(Words::tr("Group %1").arg(group.index) % u" · "_s
-            % (group.parameters == 1 ? Words::tr("1 parameter")
-                                     : Words::tr("%1 parameters").arg(countText(group.parameters)))
+        card.addText(Words::tr("Group %1").arg(group.index) % u" · "_s % parametersText(group.parameters)
             % u" · "_s % Words::tr("%1 elements").arg(shortCountText(group.elements)) % units);
         const QString options = optionsText(checkpoint, group);
         if (!options.isEmpty())

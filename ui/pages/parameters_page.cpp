@@ -65,6 +65,7 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     header->setStretchLastSection(false);
     m_summary->setObjectName(u"parameterSummary"_s);
     m_summary->setContentsMargins(12, 6, 12, 6);
+    m_summary->setWordWrap(true); // it must not set the width of the window
     m_empty->setObjectName(u"parametersEmpty"_s);
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
@@ -166,11 +167,11 @@ void ParametersPage::showRows(ParameterRows result)
     m_model->setRows(std::move(result.rows));
     m_following = false;
     m_summary->setText(
-        tr("%1 of %2 parameters · %3 elements · %4")
-            .arg(countText(shown), countText(total), shortCountText(result.elements), bytesText(result.bytes))
-        % constantsText());
+        (shown == total ? QString()
+                        : QString(tr("%1 of %2 rows").arg(countText(shown), countText(total)) % u" · "_s))
+        % parametersText(result.counts) % u" · "_s % bytesText(result.bytes) % constantsText());
     m_summary->setToolTip(
-        tr("%1 elements, %2").arg(countText(result.elements), exactBytesText(result.bytes)));
+        tr("%1 elements, %2").arg(countText(result.counts.elements), exactBytesText(result.bytes)));
     showEmptyState();
     follow(m_selection.current());
     Q_EMIT filtered(shown, total, result.error);

@@ -95,9 +95,16 @@ void MainWindow::connectSession()
         else
             updateStatus();
     });
-    connect(&m_session, &Session::changedOnDisk, this, [this] {
-        m_messages->showMessage(
-            Severity::Info, tr("Files of this checkpoint changed on disk."), {tr("Reload")});
+    connect(&m_session, &Session::changedOnDisk, this, [this](const DiskChanges& changes) {
+        QStringList what;
+        if (changes.deleted > 0)
+            what.append(tr("%1 deleted").arg(filesText(changes.deleted)));
+        if (changes.changed > 0)
+            what.append(tr("%1 changed").arg(filesText(changes.changed)));
+        if (changes.appeared > 0)
+            what.append(tr("%1 new").arg(filesText(changes.appeared)));
+        m_messages->showMessage(changes.deleted > 0 ? Severity::Warning : Severity::Info,
+            tr("On disk, since this checkpoint was read: %1.").arg(what.join(u", "_s)), {tr("Reload")});
     });
     connect(m_messages, &MessageBar::actionTriggered, &m_session, &Session::reload);
     Selection& shared = m_session.selection();
@@ -313,8 +320,7 @@ void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& whe
     if (!checkpoint->latest || *checkpoint->latest != checkpoint->tag)
         entry.tag = QString::fromStdString(checkpoint->tag);
     entry.title = titleText(*checkpoint);
-    for (const CheckpointFile& file : checkpoint->files)
-        entry.bytes += file.identity.bytes;
+    entry.bytes = countFiles(*checkpoint).bytes;
     entry.tags = static_cast<int>(checkpoint->tags.size());
     entry.when = when;
     if (checkpoint == m_session.checkpoint() && m_tabs->currentWidget() != nullptr) {
@@ -333,13 +339,10 @@ void MainWindow::updateStatus()
             m_session.isOpening() ? tr("Opening…") : tr("Read-only: nothing here changes files"));
         return;
     }
-    uint64_t bytes = 0;
-    for (const CheckpointFile& file : checkpoint->files)
-        bytes += file.identity.bytes;
     QString text = titleText(*checkpoint);
     if (!checkpoint->params.empty())
-        text += u" · "_s % tr("%1 parameters").arg(countText(checkpoint->params.size()));
-    text += u" · "_s % bytesText(bytes);
+        text += u" · "_s % parametersText(countParameters(*checkpoint).count);
+    text += u" · "_s % bytesText(countFiles(*checkpoint).bytes);
     if (m_session.isOpening())
         text += u" · "_s % tr("still reading…");
     m_statusTitle->setText(text);

@@ -50,7 +50,7 @@ std::shared_ptr<const JobStore> MainWindow::storeOf(std::function<SavedPlan()> p
 
 void MainWindow::connectJobs()
 {
-    connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
+    connect(m_jobsPanel, &JobsPanel::openRequested, this, &MainWindow::openPath);
     connect(m_jobsPanel, &JobsPanel::compareRequested, this,
         [this](const QString& source, const QString& result) {
             const CheckpointPtr& open = m_session.checkpoint();

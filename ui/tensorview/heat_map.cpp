@@ -30,6 +30,7 @@ QRgb kindColour(const MapPalette& palette, HeatKind kind)
     case HeatKind::Missing:
         return palette.mutedText;
     case HeatKind::Value:
+    case HeatKind::Nothing:
         break;
     }
     return palette.background;

@@ -34,9 +34,11 @@ int rankOf(HeatKind kind)
     case HeatKind::Missing:
         return 2;
     case HeatKind::Value:
+        return 1;
+    case HeatKind::Nothing:
         break;
     }
-    return 1;
+    return 0;
 }
 
 class Reader
@@ -93,7 +95,7 @@ private:
         m_out.height = static_cast<int>(std::min(m_slice.rows(), most));
         const size_t count = static_cast<size_t>(m_out.width) * static_cast<size_t>(m_out.height);
         m_out.values.assign(count, 0);
-        m_out.kinds.assign(count, HeatKind::Missing);
+        m_out.kinds.assign(count, HeatKind::Nothing);
         m_out.elements.assign(count, HeatSamples::kNoElement);
     }
 
@@ -116,8 +118,7 @@ private:
         };
         const size_t at = part(cell->row, m_slice.rows(), m_out.height) * static_cast<size_t>(m_out.width)
             + part(cell->column, m_slice.columns(), m_out.width);
-        const bool wins = m_out.elements[at] == HeatSamples::kNoElement
-            || rankOf(kind) > rankOf(m_out.kinds[at])
+        const bool wins = rankOf(kind) > rankOf(m_out.kinds[at])
             || (kind == HeatKind::Value && m_out.kinds[at] == HeatKind::Value
                 && std::abs(value) > std::abs(m_out.values[at]));
         if (wins) {

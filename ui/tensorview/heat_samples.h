@@ -10,7 +10,13 @@
 
 namespace shardscope::ui {
 
-enum class HeatKind : uint8_t { Value, NotANumber, Infinite, Missing };
+enum class HeatKind : uint8_t {
+    Nothing, ///< no element: the last line of a wrapped vector ends before the others
+    Value,
+    NotANumber,
+    Infinite,
+    Missing
+};
 
 /// A slice reduced to the cells of a picture. A cell of several elements shows the one with the largest
 /// magnitude. NaN, then infinities, then missing elements take priority over values, so that none of them is
@@ -22,7 +28,7 @@ struct HeatSamples {
     int height = 0;
     std::vector<double> values; ///< row by row
     std::vector<HeatKind> kinds;
-    std::vector<uint64_t> elements; ///< the element of the value; kNoElement: after the end, or not read
+    std::vector<uint64_t> elements; ///< the element of the value; kNoElement where the kind is Nothing
     bool sampled = false; ///< not every element of the slice was read
     double low = 0; ///< of the finite values
     double high = 0;

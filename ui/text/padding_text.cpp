@@ -77,10 +77,10 @@ QString paddingStorage(const PaddingRun& run)
 
 QString paddingShare(const Checkpoint& checkpoint, const PaddingRun& run)
 {
-    const double share = 100.0 * static_cast<double>(run.elements)
-        / static_cast<double>(run.unit.partition.partitionElements());
-    return Words::tr("%1 % of %2")
-        .arg(QString::number(share, 'g', 2), rankLabel(checkpoint, checkpoint.rankOf(run.unit, run.share)));
+    const double share
+        = static_cast<double>(run.elements) / static_cast<double>(run.unit.partition.partitionElements());
+    return Words::tr("%1 of %2")
+        .arg(percentText(share), rankLabel(checkpoint, checkpoint.rankOf(run.unit, run.share)));
 }
 
 QString paddingText(const Checkpoint& checkpoint, const PaddingRun& run)

@@ -179,7 +179,8 @@ QString titleText(const Checkpoint& checkpoint)
     if (isUnknown(checkpoint.kind))
         return title;
     const uint32_t ranks = checkpoint.parallel.ranks();
-    title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
+    if (!isUniversal(checkpoint.kind)) // of which any number loads it
+        title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
     if (!checkpoint.precision.empty())
         title += u" · "_s % toText(checkpoint.precision);
     return title;
@@ -274,6 +275,30 @@ QString sentenceText(std::string_view sentence)
         && std::all_of(word.begin(), word.end(), [](QChar letter) { return letter.isLower(); }))
         text[0] = text[0].toUpper();
     return text;
+}
+
+QString parametersText(uint64_t count)
+{
+    return count == 1 ? Words::tr("1 parameter") : Words::tr("%1 parameters").arg(countText(count));
+}
+
+QString filesText(uint64_t count)
+{
+    return count == 1 ? Words::tr("1 file") : Words::tr("%1 files").arg(countText(count));
+}
+
+QString parametersText(const ParameterCounts& counts)
+{
+    QStringList parts{
+        Words::tr("%1 with %2 elements").arg(parametersText(counts.count), shortCountText(counts.elements))};
+    if (counts.frozen > 0)
+        parts.append(Words::tr("%1 frozen").arg(countText(counts.frozen)));
+    if (counts.shared > 0)
+        parts.append(Words::tr("%1 shared").arg(countText(counts.shared)));
+    if (counts.buffers > 0)
+        parts.append(counts.buffers == 1 ? Words::tr("1 buffer")
+                                         : Words::tr("%1 buffers").arg(countText(counts.buffers)));
+    return parts.join(u", "_s);
 }
 
 QString durationText(double seconds)

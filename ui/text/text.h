@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/finding.h"
-#include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/counts.h"
 
 #include <QString>
 
@@ -27,6 +27,10 @@ QString bytesText(uint64_t bytes); ///< "12.3 MiB"
 QString exactBytesText(uint64_t bytes); ///< "12,897,484 bytes"
 QString countText(uint64_t count); ///< "1,234,567"
 QString shortCountText(uint64_t count); ///< "1.2 M", "3.4 B"; exact below 10,000
+QString parametersText(uint64_t count); ///< "1 parameter", "1,234 parameters"
+QString filesText(uint64_t count); ///< "1 file", "12 files"
+/// "22 parameters with 3,397 elements, 2 frozen, 3 shared, 1 buffer"
+QString parametersText(const ParameterCounts& counts);
 QString percentText(double share); ///< "12.3 %", "< 0.1 %"
 
 QString kindText(CheckpointKind kind); ///< "ZeRO-3"

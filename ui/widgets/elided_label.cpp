@@ -30,6 +30,12 @@ void ElidedLabel::setAlignment(Qt::Alignment alignment)
     update();
 }
 
+void ElidedLabel::setIsSentence(bool isSentence)
+{
+    m_isSentence = isSentence;
+    update();
+}
+
 QSize ElidedLabel::sizeHint() const
 {
     const QMargins around = contentsMargins();
@@ -43,7 +49,8 @@ void ElidedLabel::paintEvent(QPaintEvent* /*event*/)
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, foregroundRole()));
     const QRect area = contentsRect();
     painter.drawText(area, static_cast<int>(m_alignment) | Qt::TextSingleLine,
-        elidedText(m_text, fontMetrics(), area.width()));
+        m_isSentence ? fontMetrics().elidedText(m_text, Qt::ElideRight, area.width())
+                     : elidedText(m_text, fontMetrics(), area.width()));
 }
 
 } // namespace shardscope::ui

@@ -5,7 +5,8 @@
 
 namespace shardscope::ui {
 
-/// One line of text, elided in the middle if there is no space; the tool tip shows all of it.
+/// One line of text, elided in the middle if there is no space, or a sentence at its end; the tool tip shows
+/// all of it.
 class ElidedLabel : public QFrame
 {
     Q_OBJECT
@@ -15,6 +16,8 @@ public:
     void setText(const QString& text);
     [[nodiscard]] const QString& text() const { return m_text; }
     void setAlignment(Qt::Alignment alignment);
+    /// For sentences, which say at their beginning what matters.
+    void setIsSentence(bool isSentence);
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override { return {24, sizeHint().height()}; }
 
@@ -24,6 +27,7 @@ protected:
 private:
     QString m_text;
     Qt::Alignment m_alignment = Qt::AlignLeft | Qt::AlignVCenter;
+    bool m_isSentence = false;
 };
 
 } // namespace shardscope::ui

@@ -2,6 +2,7 @@
 #include "app/cli/frame/next_command.h"
 
 #include "app/cli/frame/help.h"
+#include "core/base/nearest_word.h"
 #include "core/base/shell_quote.h"
 
 #include <algorithm>
@@ -129,14 +130,37 @@ std::string withOption(const Parsed& parsed, std::string_view hint, std::span<co
     return {};
 }
 
-/// The folder that would hold `path`, as far as it exists; for commands that list a place.
-std::string existingFolder(const std::string& path)
+/// `path` or the nearest folder above it that exists; for commands that list a place.
+std::string existingPlace(const std::string& path, bool isFolder)
 {
     fs::path place = path.empty() ? fs::path(".") : fs::path(path);
     std::error_code error;
-    while (!fs::is_directory(place, error) && place.has_relative_path())
+    while (place.has_relative_path()
+        && !(isFolder ? fs::is_directory(place, error) : fs::exists(fs::symlink_status(place, error))))
         place = place.parent_path();
     return shellQuoted(place.empty() ? "." : place.string());
+}
+
+/// Who may read or write what could not be.
+std::string listPlace(const Error& error, const std::string& otherwise)
+{
+    return "ls -ld " + existingPlace(error.path.empty() ? otherwise : error.path, false);
+}
+
+/// For a hint that quotes an option with its value, as in "name one, such as `--tag global_step6`".
+std::string withQuotedOption(const Parsed& parsed, std::string_view hint, std::span<const std::string> words)
+{
+    const size_t quote = hint.find("`--");
+    const size_t end = quote == std::string_view::npos ? quote : hint.find('`', quote + 1);
+    if (end == std::string_view::npos)
+        return {};
+    const std::string_view option = hint.substr(quote + 1, end - quote - 1);
+    const size_t space = option.find(' ');
+    const std::string name(option.substr(0, space));
+    if (space == std::string_view::npos || findOption(*parsed.command, name) == nullptr
+        || parsed.arguments.has(name))
+        return {};
+    return asTyped(words) + " " + name + " " + shellQuoted(std::string(option.substr(space + 1)));
 }
 
 /// Whether `path` is `folder` or below it, as they are spelled or after following links.
@@ -188,7 +212,7 @@ std::string afterNotFound(const Error& error, const Parsed& parsed)
     const std::string source = meant(error, parsed);
     std::error_code ignored;
     if (source.empty() || !fs::exists(source, ignored))
-        return "ls -la " + existingFolder(source.empty() ? error.path : source);
+        return "ls -la " + existingPlace(source.empty() ? error.path : source, true);
     if (parsed.arguments.has("--tag"))
         return onCheckpoint("tags", source, parsed);
     return onCheckpoint(parsed.command->name == "inspect" ? "files" : "inspect", source, parsed);
@@ -199,6 +223,9 @@ std::string afterDamage(const Error& error, const Parsed& parsed)
     const std::string source = meant(error, parsed);
     if (source.empty())
         return "shardscope help troubleshooting";
+    std::error_code unknown;
+    if (parsed.command->name == "inspect" && fs::is_regular_file(source, unknown))
+        return "ls -l " + shellQuoted(source); // other verbs fail for it, too
     return onCheckpoint(parsed.command->name == "check" ? "files" : "check", source, parsed);
 }
 
@@ -245,6 +272,21 @@ std::string verbInHint(const Parsed& parsed, const Error& error)
     return {};
 }
 
+/// What the message quotes that is most like `right`; without quotes, the path.
+std::string wrongWord(const Error& error, std::string_view right)
+{
+    std::vector<std::string> quoted;
+    for (size_t at = error.message.find('`'); at != std::string::npos;) {
+        quoted.emplace_back(quotedAfter(error.message, at));
+        const size_t end = error.message.find('`', at + 1);
+        at = end == std::string::npos ? end : error.message.find('`', end + 1);
+    }
+    if (quoted.empty())
+        return error.path;
+    const std::string likest = nearest(right, quoted);
+    return likest.empty() ? quoted.front() : likest;
+}
+
 /// For "did you mean `X`?": the words with X in place of what the message quotes. Empty when that is in none.
 std::string corrected(const Error& error, std::span<const std::string> words)
 {
@@ -253,7 +295,7 @@ std::string corrected(const Error& error, std::span<const std::string> words)
     if (question == std::string::npos)
         return {};
     const std::string_view right = quotedAfter(error.hint, question);
-    const std::string_view wrong = quotedAfter(error.message, 0);
+    const std::string wrong = wrongWord(error, right);
     std::vector<std::string> changed(words.begin(), words.end());
     auto word = std::ranges::find(changed, wrong); // else a part of a word, such as an address
     if (word == changed.end())
@@ -261,7 +303,7 @@ std::string corrected(const Error& error, std::span<const std::string> words)
             changed, [&](const std::string& each) { return each.find(wrong) != std::string::npos; });
     if (wrong.empty() || right.empty() || word == changed.end())
         return {};
-    word->replace(word->find(wrong), wrong.size(), right);
+    word->replace(word->rfind(wrong), wrong.size(), right); // a state is at the end of an address
     return asTyped(changed);
 }
 
@@ -271,10 +313,12 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
     case ErrorCode::TargetExists:
         return withOtherTarget(parsed, words, error);
     case ErrorCode::NoSpace:
-        return "df -h " + existingFolder(targetOf(parsed.arguments));
+        return "df -h " + existingPlace(error.path.empty() ? targetOf(parsed.arguments) : error.path, false);
     case ErrorCode::NoPermission:
     case ErrorCode::WriteFailed:
-        return "ls -ld " + existingFolder(targetOf(parsed.arguments));
+        return listPlace(error, targetOf(parsed.arguments));
+    case ErrorCode::Unreadable:
+        return listPlace(error, sourceOf(parsed.arguments));
     case ErrorCode::SourceChanged: // of a saved plan, it stays changed
         return parsed.command->name == "run" ? "shardscope plan --help" : asTyped(words);
     case ErrorCode::Busy:
@@ -282,13 +326,17 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
         return asTyped(words);
     case ErrorCode::NotFound:
         return afterNotFound(error, parsed);
-    case ErrorCode::Unreadable:
     case ErrorCode::Damaged:
     case ErrorCode::Hostile:
     case ErrorCode::LimitExceeded:
     case ErrorCode::Refused:
         return afterDamage(error, parsed);
-    case ErrorCode::NotACheckpoint:
+    case ErrorCode::NotACheckpoint: {
+        std::error_code unknown;
+        if (fs::is_directory(error.path, unknown))
+            return "ls -la " + shellQuoted(error.path);
+        return "shardscope help support";
+    }
     case ErrorCode::Unsupported:
         return "shardscope help support";
     case ErrorCode::VerifyFailed:
@@ -311,6 +359,28 @@ std::string asTyped(std::span<const std::string> words)
     return line;
 }
 
+Error withNearPath(Error error, std::span<const std::string> words)
+{
+    constexpr size_t kMostNames = 10'000;
+    if (error.code != ErrorCode::NotFound || !error.hint.empty() || error.path.empty()
+        || std::ranges::find(words, error.path) == words.end())
+        return error;
+    const fs::path path(error.path);
+    const fs::path place = path.has_filename() ? path : path.parent_path();
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(place, ignored)))
+        return error;
+    std::vector<std::string> names;
+    const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
+    for (auto entry = fs::directory_iterator(folder, ignored);
+         entry != fs::directory_iterator() && names.size() < kMostNames; entry.increment(ignored))
+        names.push_back(entry->path().filename().string());
+    if (const std::string name = nearest(place.filename().string(), names); !name.empty())
+        error.hint
+            = "did you mean `" + (place.has_parent_path() ? folder / name : fs::path(name)).string() + "`?";
+    return error;
+}
+
 std::string nextCommand(const Error& error, const Parsed* parsed, std::span<const std::string> words)
 {
     if (parsed != nullptr && parsed->command != nullptr) {
@@ -326,6 +396,8 @@ std::string nextCommand(const Error& error, const Parsed* parsed, std::span<cons
     if (error.code == ErrorCode::Cancelled)
         return asTyped(words); // the hint names --restart, which discards what was written
     std::string line = withoutOption(*parsed, error.hint, words);
+    if (line.empty())
+        line = withQuotedOption(*parsed, error.hint, words);
     if (line.empty())
         line = withOption(*parsed, error.hint, words);
     if (line.empty())

@@ -8,6 +8,9 @@ namespace shardscope::cli {
 /// `shardscope WORDS`, quoted for a shell.
 std::string asTyped(std::span<const std::string> words);
 
+/// The error, with the nearest name as its hint if one of the words is a path that does not exist.
+Error withNearPath(Error error, std::span<const std::string> words);
+
 /// The command to run after the error, quoted for a shell: the same one with another target or with the
 /// option that the hint names, or one that shows more of what failed. Empty when the hint itself holds a
 /// command.

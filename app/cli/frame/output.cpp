@@ -70,7 +70,7 @@ Status Output::finishAnswer()
         m_answerFailed = true;
         m_answerErrno = errno;
     }
-    if (!m_answerFailed)
+    if (!m_answerFailed || m_answerErrno == EPIPE) // such as `| head`, which has what it wanted
         return {};
     return fail(m_answerErrno == ENOSPC ? ErrorCode::NoSpace : ErrorCode::WriteFailed,
         "the answer could not be written to standard output: " + std::string(std::strerror(m_answerErrno)));

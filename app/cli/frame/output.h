@@ -31,8 +31,10 @@ public:
     /// Writes a report or plan to standard output in place of the answer. From then on the answer goes to
     /// standard error, or is dropped with --quiet.
     Status writeFile(std::string_view text);
-    /// WriteFailed when not all of the answer could be written.
+    /// WriteFailed when not all of the answer could be written. A reader that closed the pipe is no failure.
     Status finishAnswer();
+    /// Whether not all of it arrived, also where the reader closed the pipe. After finishAnswer().
+    [[nodiscard]] bool isAnswerLost() const { return m_answerFailed; }
 
     /// Writes whole lines to standard error and removes the progress line before them.
     void message(std::string_view lines);

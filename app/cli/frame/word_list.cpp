@@ -40,7 +40,7 @@ Result<std::vector<std::string>> findingsAsked(
             = std::any_of(all.begin(), all.end(), [&](const auto* each) { return isNamedBy(*each, word); });
         if (isFinding || (!also.empty() && word == also))
             continue;
-        return fail(ErrorCode::Usage, std::string(option) + " " + word + ": there is no such finding", {},
+        return fail(ErrorCode::Usage, std::string(option) + " `" + word + "`: there is no such finding", {},
             nearestHint(word, known, "`shardscope check --list` shows them"));
     }
     return words;

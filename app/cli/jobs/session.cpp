@@ -93,9 +93,7 @@ Status requireTag(const Checkpoint& checkpoint)
         return {};
     Error error = *why;
     if (!isUnreadable && !checkpoint.tags.empty()) {
-        error.hint = "name a tag with --tag:";
-        for (const std::string& tag : checkpoint.tags)
-            error.hint += " " + tag;
+        error.hint = "name a tag, such as `--tag " + checkpoint.tags.back() + "`";
     }
     return forward(std::move(error));
 }

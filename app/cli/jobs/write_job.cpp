@@ -27,22 +27,6 @@ namespace shardscope::cli {
 
 namespace {
 
-/// Checks the target for --dry-run without changing it. It refuses in the same cases as a real run.
-Status checkDestination(
-    io::FileSystem& files, const ExecuteOptions& options, const WritePlan& plan, JobContext& job)
-{
-    SHARDSCOPE_CHECK(checkPlanNames(plan));
-    SHARDSCOPE_CHECK(checkTargetPlaces(files, plan, options.destination, options.sourceRunFolder));
-    const io::Path target = options.destination / plan.targetName();
-    SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
-    if (there && !options.force)
-        return fail(ErrorCode::TargetExists, "the target already exists", target.string(),
-            "use another folder or tag, or --force to replace it");
-    if (there)
-        SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
-    return options.force ? Status() : checkRunFolderFiles(files, plan, options.destination, {}, job);
-}
-
 Result<ReshardOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
@@ -165,7 +149,7 @@ Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
     for (const std::string& allowed : out) {
         if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
             continue;
-        return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
+        return fail(ErrorCode::Usage, "--allow `" + allowed + "`: there is no such finding", {},
             nearestHint(allowed, codes, "`shardscope inspect` shows the codes of findings"));
     }
     return out;
@@ -308,12 +292,14 @@ public:
             },
             m_job.plan);
     }
-    void dryRun() const
+    void dryRun(bool isDone) const
     {
         if (m_output.json())
             json(m_context, std::nullopt);
         else
-            m_output.answer()("nothing was written: this is a dry run\n");
+            m_output.answer()(isDone
+                    ? "nothing would be written: an earlier run of this command has finished\n"
+                    : "nothing was written: this is a dry run\n");
     }
     void part(const PartReport& report) const
     {
@@ -375,8 +361,13 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     const WritePlan& plan = job.writePlan();
     answers.plan();
     if (session.arguments().has("--dry-run")) {
-        SHARDSCOPE_CHECK(checkDestination(session.files(), options, plan, session.job()));
-        answers.dryRun();
+        RunOutlook outlook;
+        if (part) {
+            SHARDSCOPE_CHECK(examinePart(session.files(), plan, *part, options, session.job()));
+        } else {
+            SHARDSCOPE_TRY(outlook, examineRun(session.files(), plan, options, session.job()));
+        }
+        answers.dryRun(outlook.isDone);
         return kExitDone;
     }
     if (!part)

@@ -35,12 +35,20 @@ Result<EnsureOptions> optionsFrom(const Session& session)
 
 Result<int> runEnsure(Session& session)
 {
-    SHARDSCOPE_TRY(const EnsureOptions options, optionsFrom(session));
+    SHARDSCOPE_TRY(EnsureOptions options, optionsFrom(session));
     const std::string path = session.arguments().positional("RUN");
+    Output& output = session.output();
+    options.onMarked = [&](const TagSummary& tag, const std::vector<Finding>& marks) {
+        if (!output.quiet())
+            output.message(ensureMarksText(tag, marks));
+    };
     const auto result = ensureCheckpoint(session.files(), path, options, session.job());
     if (!result)
         return forward(refusal(result.error()));
-    Output& output = session.output();
+    // It is not the first start: a script must not begin from nothing.
+    if (!result->tag && !result->passedOver.empty())
+        return fail(ErrorCode::Refused, noUsableTagText(result->passedOver), path,
+            "`check --all-tags` explains them, and says what `repair` fixes");
     if (output.json()) {
         writeEnsureJson(output.answer(), path, options.worldSize, *result);
     } else {
@@ -50,6 +58,46 @@ Result<int> runEnsure(Session& session)
             output.answer()(result->folder.string() + "\n");
     }
     return result->tag ? kExitDone : kExitNo;
+}
+
+std::vector<Option> ensureOptions()
+{
+    return joined({{.name = "--world-size",
+                       .letter = 'w',
+                       .kind = ValueKind::Count,
+                       .valueName = "N",
+                       .help = "Number of all GPUs of the new run. Required.",
+                       .required = true},
+                      {.name = "--stage",
+                          .kind = ValueKind::Count,
+                          .valueName = "S",
+                          .help = "ZeRO stage of the new run, 0 to 3. Default: that of the tag."},
+                      {.name = "--into",
+                          .kind = ValueKind::NewFolder,
+                          .valueName = "DIR",
+                          .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to "
+                                  "RUN."},
+                      {.name = "--keep",
+                          .kind = ValueKind::Count,
+                          .valueName = "K",
+                          .help = "Keep at most K copies in DIR: remove those of the oldest tags. "
+                                  "Only copies of RUN are removed, and only without other files in "
+                                  "them. Default: all are kept."},
+                      {.name = "--verify",
+                          .help = "Read every byte of the printed folder. Default: a new copy is "
+                                  "verified, and of a copy that is there already, names, sizes and "
+                                  "times of the files are checked."},
+                      {.name = "--allow",
+                          .kind = ValueKind::Text,
+                          .valueName = "CODE",
+                          .help = "Proceed despite this finding. The copy is marked. Can be "
+                                  "repeated.",
+                          .repeats = true},
+                      {.name = "--memory-limit",
+                          .kind = ValueKind::Size,
+                          .valueName = "SIZE",
+                          .help = "Total size of payload buffers, such as 512M. Default: 256M."}},
+        computeOptions());
 }
 
 } // namespace
@@ -63,49 +111,17 @@ Command ensureCommand()
         = {"For launch scripts of runs that are stopped and started again with another number of GPUs. Finds "
            "the newest complete tag and prints the run folder to load: RUN itself where that fits, else a "
            "verified copy for so many GPUs, which is made once and found again. Everything else goes to "
-           "standard error. Without a complete tag, as before the first save, the exit status is 1.",
+           "standard error, also a warning where the tag is marked: where parts of it were made by a repair "
+           "or written with --allow, and no run saved them. Before the first save the exit status is 1; "
+           "where "
+           "tags are there and none can be used, it is 6.",
             "In the output folder of Trainer or Accelerate the answer is one of the `checkpoint-N`, or its "
             "copy together with the framework's files.",
             "All nodes of a job may call it at once: one makes the copy, the others wait and use it. It does "
             "not join MPI. After an interruption, the next call continues."},
         .positionals
         = {{.name = "RUN", .kind = ValueKind::Folder, .help = "Run folder, or a framework's output folder."}},
-        .options = joined({{.name = "--world-size",
-                               .letter = 'w',
-                               .kind = ValueKind::Count,
-                               .valueName = "N",
-                               .help = "Number of all GPUs of the new run. Required.",
-                               .required = true},
-                              {.name = "--stage",
-                                  .kind = ValueKind::Count,
-                                  .valueName = "S",
-                                  .help = "ZeRO stage of the new run, 0 to 3. Default: that of the tag."},
-                              {.name = "--into",
-                                  .kind = ValueKind::NewFolder,
-                                  .valueName = "DIR",
-                                  .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to "
-                                          "RUN."},
-                              {.name = "--keep",
-                                  .kind = ValueKind::Count,
-                                  .valueName = "K",
-                                  .help = "Keep at most K copies in DIR: remove those of the oldest tags. "
-                                          "Only copies of RUN are removed, and only without other files in "
-                                          "them. Default: all are kept."},
-                              {.name = "--verify",
-                                  .help = "Read every byte of the printed folder. Default: a new copy is "
-                                          "verified, and of a copy that is there already, names, sizes and "
-                                          "times of the files are checked."},
-                              {.name = "--allow",
-                                  .kind = ValueKind::Text,
-                                  .valueName = "CODE",
-                                  .help = "Proceed despite this finding. The copy is marked. Can be "
-                                          "repeated.",
-                                  .repeats = true},
-                              {.name = "--memory-limit",
-                                  .kind = ValueKind::Size,
-                                  .valueName = "SIZE",
-                                  .help = "Total size of payload buffers, such as 512M. Default: 256M."}},
-            computeOptions()),
+        .options = ensureOptions(),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope ensure runs/llama --world-size 16", "What can 16 GPUs load?"},
             {"RUN=$(shardscope ensure runs/llama -w $SLURM_NTASKS) && deepspeed train.py \"$RUN\"",

@@ -2,6 +2,7 @@
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/frame/help.h"
+#include "app/cli/frame/page_text.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/verbs/verbs.h"
@@ -74,8 +75,10 @@ Result<int> runHelp(Session& session)
     if (const ManualPage* page = findManualPage(topic)) {
         if (output.json())
             writePageJson(output.answer(), *page);
+        else if (::isatty(STDOUT_FILENO) != 0)
+            writePage(output.answer(), output.answerStyle(), page->text, textWidth(STDOUT_FILENO));
         else
-            output.answer()(page->text);
+            output.answer()(page->text); // Markdown, for other programs
         return kExitDone;
     }
     const auto& verbs = program().children;

@@ -2,10 +2,11 @@
 #include "core/checkpoint/folder/discover.h"
 
 #include "core/base/finding_codes.h"
+#include "core/base/nearest_word.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/distributed_folders.h"
-#include "core/checkpoint/folder/run_listing.h"
 #include "core/checkpoint/folder/folder_content.h"
+#include "core/checkpoint/folder/run_listing.h"
 #include "core/checkpoint/folder/run_search.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/torchfile/formats/npy_folder.h"
@@ -148,6 +149,18 @@ Status requireOneModel(const Discovery& found)
     return forward(std::move(error));
 }
 
+/// Another number is another step, and no misspelling.
+std::string tagHint(const std::string& wanted, const std::vector<std::string>& tags)
+{
+    const auto digitsOf = [](std::string text) {
+        std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
+        return text;
+    };
+    std::vector<std::string> alike = tags;
+    std::erase_if(alike, [&](const std::string& tag) { return digitsOf(tag) != digitsOf(wanted); });
+    return nearestHint(wanted, alike, "its newest tag is `" + tags.back() + "`");
+}
+
 Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discovery& out)
 {
     if (!wanted.empty()) {
@@ -158,8 +171,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
             return forward(folder.error());
         if (!folder)
             return fail(ErrorCode::NotFound, "there is no tag `" + wanted + "` in this run folder",
-                out.runFolder.string(),
-                out.tags.empty() ? "" : "its newest tag is `" + out.tags.back() + "`");
+                out.runFolder.string(), out.tags.empty() ? "" : tagHint(wanted, out.tags));
         out.tag = wanted;
         out.tagFolder = folder->path;
         out.foreignKind = foreignKindOf(files, *folder);

@@ -52,8 +52,9 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         names += "; and " + std::to_string(problems - kMaxNamed) + " more";
     return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
         (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string(),
-        damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint
-                                                        : "`inspect` shows the findings with their evidence");
+        damaged && !checkpoint.modelError->hint.empty()
+            ? checkpoint.modelError->hint
+            : "`check` explains them, and says which of them `repair` fixes");
 }
 
 bool lacksOptimizer(const Checkpoint& checkpoint)

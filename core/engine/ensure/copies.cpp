@@ -4,16 +4,10 @@
 #include "core/base/text.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/file_names.h"
-#include "core/engine/stream/manifest_reader.h"
-#include "core/engine/verify/verify_others.h"
-#include "core/io/published_file.h"
+#include "core/engine/verify/made_target.h"
 #include "core/io/sha256.h"
-#include "core/torchfile/zip/zip_directory.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -21,66 +15,7 @@ namespace shardscope {
 
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr uint64_t kManifestLimit = uint64_t{1} << 32;
-constexpr uint64_t kPointerLimit = 4096;
 constexpr uint64_t kScriptLimit = uint64_t{4} << 20;
-
-/// A tag with a manifest of this program.
-struct MadeTag {
-    io::Path folder;
-    std::string verb;
-    std::string id; ///< of the plan
-    std::string run; ///< identityOfRun(); empty where a copy was not made by `ensure`
-    Manifest manifest;
-    int64_t writtenNs = 0; ///< the manifest, which is the last file of a tag
-};
-
-std::string textAt(const Json& object, const char* key)
-{
-    const Json value = object.is_object() ? object.value(key, Json()) : Json();
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-/// Whether the manifest's name is that of a file in the tag folder or next to it.
-bool isHarmless(const std::string& name)
-{
-    const std::string plain = isNextToTag(name) ? name.substr(kNextToTag.size()) : name;
-    return !plain.empty() && plain != "." && plain != ".." && plain.find('/') == std::string::npos;
-}
-
-/// Nothing if the folder has no manifest of a plan. A link is no manifest: it may lead anywhere.
-Result<std::optional<MadeTag>> madeTag(io::FileSystem& files, const io::Path& folder)
-{
-    const std::optional<MadeTag> none;
-    const auto type = io::entryType(files, folder / kManifestName);
-    if (!type && type.error().code == ErrorCode::NotFound)
-        return none;
-    SHARDSCOPE_CHECK(type);
-    if (*type != io::FileType::Regular)
-        return none;
-    SHARDSCOPE_TRY(const std::string text, files.readSmall(folder / kManifestName, kManifestLimit));
-    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(folder / kManifestName));
-    const Json json = Json::parse(text, nullptr, false);
-    auto manifest = parseManifest(text);
-    const Json plan = json.is_object() ? json.value("plan", Json()) : Json();
-    if (!manifest || !plan.is_object())
-        return none;
-    for (const auto& [name, file] : manifest->files) {
-        if (!isHarmless(name))
-            return none;
-    }
-    return MadeTag{folder, textAt(plan, "verb"), textAt(plan, "id"),
-        textAt(plan.value("source", Json()), "run"), std::move(*manifest), info.identity.modifiedNs};
-}
-
-/// What became of the files of a tag since its manifest was written.
-struct Changes {
-    bool isWhole = true; ///< no file is missing or truncated
-    std::string changed; ///< a file that somebody else has written; empty if there is none
-};
-enum class Of { Tag, TagAndNextToIt };
 
 tl::unexpected<Error> inTheWay(const std::string& why, const io::Path& tag)
 {
@@ -88,7 +23,7 @@ tl::unexpected<Error> inTheWay(const std::string& why, const io::Path& tag)
         tag.string(), "give this folder as RUN to go on from it, or name another one with --into");
 }
 
-std::string changedText(const Changes& changes)
+std::string changedText(const TargetChanges& changes)
 {
     return "a file was changed after the copy was made: " + toValidUtf8(changes.changed);
 }
@@ -109,35 +44,8 @@ public:
     {
     }
 
-    [[nodiscard]] Result<Changes> changesOf(const MadeTag& tag, Of which) const
-    {
-        Changes out;
-        std::vector<io::Path> paths;
-        std::vector<const std::pair<const std::string, ManifestFile>*> listed;
-        for (const auto& entry : tag.manifest.files) {
-            if (which == Of::Tag && isNextToTag(entry.first))
-                continue;
-            paths.push_back(tag.folder / entry.first);
-            listed.push_back(&entry);
-        }
-        const auto found = m_files.statAll(paths);
-        for (size_t i = 0; i < found.size(); ++i) {
-            if (!found[i] && found[i].error().code != ErrorCode::NotFound)
-                return forward(found[i].error());
-            FileState state = FileState::Lost;
-            if (found[i]) {
-                const bool isLater = found[i]->identity.modifiedNs > tag.writtenNs;
-                SHARDSCOPE_TRY(state, stateOfFile(paths[i], listed[i]->second, *found[i], isLater));
-            }
-            out.isWhole = out.isWhole && state != FileState::Lost;
-            if (state == FileState::Changed && out.changed.empty())
-                out.changed = listed[i]->first;
-        }
-        return out;
-    }
-
     /// Why the tag must stay as it is. Empty if it is nothing but a copy of the run.
-    [[nodiscard]] Result<std::string> whyKept(const MadeTag& tag, Of which) const
+    [[nodiscard]] Result<std::string> whyKept(const MadeTarget& tag, ChangesOf which) const
     {
         if (tag.verb != "reshard" || tag.run.empty())
             return std::string("its manifest does not say of which run it is a copy");
@@ -149,7 +57,7 @@ public:
             if (!isListed || entry.type != io::FileType::Regular)
                 return foreignText(entry.name);
         }
-        SHARDSCOPE_TRY(const Changes changes, changesOf(tag, which));
+        SHARDSCOPE_TRY(const TargetChanges changes, changesOf(m_files, tag, which, m_job));
         return changes.changed.empty() ? std::string() : changedText(changes);
     }
 
@@ -160,84 +68,26 @@ public:
         if (!there && there.error().code == ErrorCode::NotFound)
             return {};
         SHARDSCOPE_CHECK(there);
-        SHARDSCOPE_TRY(const auto made, madeTag(m_files, tag));
+        SHARDSCOPE_TRY(const auto made, madeTarget(m_files, tag));
         if (!made || made->verb != "reshard")
             return inTheWay("it has no manifest of one", tag);
         if (!made->run.empty() && made->run != m_run)
             return inTheWay("it is a copy of another run", tag);
-        SHARDSCOPE_TRY(const Changes changes, changesOf(*made, Of::Tag));
+        SHARDSCOPE_TRY(const TargetChanges changes, changesOf(m_files, *made, ChangesOf::Target, m_job));
         if (!changes.changed.empty())
             return inTheWay(changedText(changes), tag);
         return {};
     }
 
 private:
-    enum class FileState { Intact, Lost, Changed };
-
-    /// Of a file that was found. `isLater`: it was written after the manifest.
-    [[nodiscard]] Result<FileState> stateOfFile(
-        const io::Path& path, const ManifestFile& listed, const io::FileInfo& info, bool isLater) const
-    {
-        const uint64_t bytes = info.identity.bytes;
-        if (info.type != io::FileType::Regular || bytes > listed.bytes)
-            return FileState::Changed;
-        if (bytes == listed.bytes && !isLater)
-            return FileState::Intact;
-        if (bytes == listed.bytes) { // such as by `cp -r`
-            const io::DigestKind kind = io::digestKindOf(listed.digest);
-            SHARDSCOPE_TRY(const ManifestFile found, readManifestFile(m_files, path, kind, m_job));
-            return found.digest == listed.digest ? FileState::Intact : FileState::Changed;
-        }
-        bool isLost = !isLater;
-        if (isLater) {
-            SHARDSCOPE_TRY(isLost, isTruncated(path));
-        }
-        return isLost ? FileState::Lost : FileState::Changed;
-    }
-
-    /// Whether a shorter file than was written is only its beginning: an archive without its end, or nothing.
-    [[nodiscard]] Result<bool> isTruncated(const io::Path& path) const
-    {
-        SHARDSCOPE_TRY(const auto file, m_files.openRead(path));
-        std::array<uint8_t, 2> head{};
-        if (file->size() < head.size())
-            return file->size() == 0;
-        SHARDSCOPE_CHECK(file->readAt(0, head));
-        const auto end = ZipDirectory::readEnd(*file);
-        if (!end && end.error().code == ErrorCode::Unreadable)
-            return forward(end.error());
-        return head[0] == 'P' && head[1] == 'K' && !end;
-    }
-
     io::FileSystem& m_files;
     const std::string& m_run;
     JobContext& m_job;
 };
 
-/// What the pointer file of the destination says; empty without one.
-Result<std::string> pointerIn(io::FileSystem& files, const WantedCopy& copy)
-{
-    if (copy.plan.pointerName().empty())
-        return std::string();
-    auto text = files.readSmall(copy.destination / copy.plan.pointerName(), kPointerLimit);
-    if (!text && text.error().code == ErrorCode::Unreadable)
-        return forward(text.error());
-    return text ? std::move(*text) : std::string();
-}
-
 bool isPlainName(const std::string& name)
 {
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
-}
-
-/// Whether the manifest lists exactly the plan's files.
-bool listsFilesOf(const Manifest& manifest, const WritePlan& plan)
-{
-    return manifest.files.size() == plan.files().size()
-        && std::ranges::all_of(plan.files(), [&](const PlannedFile& file) {
-               const auto found = manifest.files.find(file.path);
-               return found != manifest.files.end() && found->second.bytes == file.bytes;
-           });
 }
 
 /// What removing a copy removes.
@@ -272,10 +122,10 @@ public:
     {
     }
 
-    [[nodiscard]] Result<CopyContent> ofTag(const io::Path& folder, Of which = Of::Tag) const
+    [[nodiscard]] Result<CopyContent> ofTag(const io::Path& folder, ChangesOf which = ChangesOf::Target) const
     {
         CopyContent out;
-        SHARDSCOPE_TRY(const auto tag, madeTag(m_files, folder));
+        SHARDSCOPE_TRY(const auto tag, madeTarget(m_files, folder));
         if (!tag)
             return out;
         out.isReshard = tag->verb == "reshard";
@@ -299,7 +149,7 @@ public:
         for (const io::DirectoryEntry& entry : entries) {
             if (entry.type != io::FileType::Directory)
                 continue;
-            SHARDSCOPE_TRY(CopyContent inside, ofTag(folder / entry.name, Of::TagAndNextToIt));
+            SHARDSCOPE_TRY(CopyContent inside, ofTag(folder / entry.name, ChangesOf::TargetAndNextToIt));
             if (inside.isReshard && tag.empty()) {
                 out = std::move(inside);
                 tag = folder / entry.name;
@@ -337,7 +187,7 @@ private:
     [[nodiscard]] Result<bool> isNextTo(const io::Path& file, const io::Path& tag) const
     {
         const std::string name = file.filename().string();
-        SHARDSCOPE_TRY(const auto made, madeTag(m_files, tag));
+        SHARDSCOPE_TRY(const auto made, madeTarget(m_files, tag));
         if (made && made->manifest.files.contains(std::string(kNextToTag) + name))
             return true; // whyKept() has compared it
         const auto scripts = m_plan.runFolderFiles();
@@ -368,22 +218,18 @@ Result<std::string> identityOfRun(io::FileSystem& files, const io::Path& run)
 
 Result<CopyState> stateOf(io::FileSystem& files, const WantedCopy& copy, JobContext& job)
 {
-    const Copies copies(files, copy.run, job);
     const io::Path target = copy.destination / copy.plan.targetName();
-    SHARDSCOPE_TRY(const std::string pointer, pointerIn(files, copy));
+    SHARDSCOPE_TRY(const std::string pointer, pointerText(files, copy.plan, copy.destination));
     const bool isNamed = copy.plan.pointerName().empty() || pointer == copy.plan.targetName();
     if (!isNamed && isPlainName(pointer))
-        SHARDSCOPE_CHECK(copies.checkPointed(copy.destination / pointer));
+        SHARDSCOPE_CHECK(Copies(files, copy.run, job).checkPointed(copy.destination / pointer));
     const auto there = files.stat(target);
     if (!there && there.error().code == ErrorCode::NotFound)
         return CopyState::Absent;
     SHARDSCOPE_CHECK(there);
-    SHARDSCOPE_TRY(const auto made, madeTag(files, target));
-    if (made && made->id == copy.plan.id() && listsFilesOf(made->manifest, copy.plan) && isNamed) {
-        SHARDSCOPE_TRY(const Changes changes, copies.changesOf(*made, Of::TagAndNextToIt));
-        if (changes.isWhole && changes.changed.empty())
-            return CopyState::Whole;
-    }
+    SHARDSCOPE_TRY(const bool done, isDone(files, copy.plan, copy.destination, job));
+    if (done)
+        return CopyState::Whole;
     SHARDSCOPE_CHECK(checkOwned(files, copy, job));
     return CopyState::Outdated;
 }
@@ -391,12 +237,13 @@ Result<CopyState> stateOf(io::FileSystem& files, const WantedCopy& copy, JobCont
 Status checkOwned(io::FileSystem& files, const WantedCopy& copy, JobContext& job)
 {
     const io::Path target = copy.destination / copy.plan.targetName();
-    SHARDSCOPE_TRY(auto made, madeTag(files, target));
+    SHARDSCOPE_TRY(auto made, madeTarget(files, target));
     if (!made)
         return inTheWay("it has no manifest of one", target);
     if (made->verb == "reshard" && made->id == copy.plan.id())
         made->run = copy.run; // the plan of just these files
-    SHARDSCOPE_TRY(const std::string why, Copies(files, copy.run, job).whyKept(*made, Of::TagAndNextToIt));
+    SHARDSCOPE_TRY(
+        const std::string why, Copies(files, copy.run, job).whyKept(*made, ChangesOf::TargetAndNextToIt));
     if (!why.empty())
         return inTheWay(why, target);
     return {};

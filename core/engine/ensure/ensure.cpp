@@ -10,6 +10,7 @@
 #include "core/engine/write/work_folder.h"
 #include "core/io/folder_hold.h"
 #include "core/io/outage_watch.h"
+#include "core/plan/model/marks.h"
 
 #include <algorithm>
 #include <chrono>
@@ -72,6 +73,7 @@ public:
             m_out.passedOver.push_back(*std::exchange(m_out.tag, std::nullopt));
         }
         m_out.folder.clear();
+        m_out.marks.clear();
         return first ? Result<EnsureResult>(forward(*first)) : std::move(m_out);
     }
 
@@ -97,11 +99,19 @@ private:
         SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(m_files, m_out.run.base, open, m_job));
         if (!fits(*opened.checkpoint))
             return copy(opened.checkpoint);
+        noteMarks(marksOf(*opened.checkpoint, {}));
         if (m_options.verify)
             SHARDSCOPE_CHECK(verify(opened.checkpoint));
         m_out.folder = opened.checkpoint->runFolder;
         m_out.how = EnsureHow::Fits;
         return {};
+    }
+
+    void noteMarks(std::vector<Finding> marks)
+    {
+        m_out.marks = std::move(marks);
+        if (!m_out.marks.empty() && m_options.onMarked)
+            m_options.onMarked(*m_out.tag, m_out.marks);
     }
 
     /// Whether so many ranks load this tag where it is.
@@ -120,6 +130,7 @@ private:
         wanted.stage = m_options.stage;
         wanted.allow = m_options.allow;
         SHARDSCOPE_TRY(const auto plan, planReshard(m_files, source, wanted, m_job));
+        noteMarks(plan->marks());
         const io::Path folder
             = m_options.into.empty() ? copiesFolder(m_out.run.base, m_options) : m_options.into;
         m_out.folder = m_out.run.numbered ? folder / m_out.tag->tag : folder;
@@ -164,6 +175,8 @@ private:
             }
             how.force = state == CopyState::Outdated;
             auto report = execute(m_files, plan, how, m_job);
+            if (report && report->wasDone)
+                continue; // another process made it since the look
             if (report) {
                 m_out.how = EnsureHow::Made;
                 m_out.verified = report->verified;

@@ -28,6 +28,8 @@ struct EnsureOptions {
     bool verify = false;
     std::vector<std::string> allow = {}; ///< ReshardOptions::allow
     ExecuteOptions execute = {}; ///< without destination, sourceRunFolder, force and restart
+    /// Called before a tag is copied, or given as it is, that is marked: parts of it no run saved.
+    std::function<void(const TagSummary& tag, const std::vector<Finding>& marks)> onMarked = {};
     /// Chooses ExecuteOptions::compute for a plan that writes so many bytes.
     std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
 };
@@ -47,6 +49,7 @@ struct EnsureResult {
     io::Path folder; ///< what the ranks load; empty without a tag
     EnsureHow how = EnsureHow::Fits;
     std::optional<ExecuteReport> report; ///< of a copy that was made now
+    std::vector<Finding> marks; ///< of the tag, or of its copy: parts that no run saved
     bool verified = false; ///< every byte of the folder was read and compared by this call
     std::vector<io::Path> removed; ///< older copies
     std::vector<std::pair<io::Path, std::string>> kept; ///< older copies that could not be removed, and why

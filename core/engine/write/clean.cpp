@@ -3,6 +3,7 @@
 
 #include "core/engine/stream/journal.h"
 #include "core/engine/write/lease.h"
+#include "core/engine/write/work_content.h"
 #include "core/io/folder_hold.h"
 #include "core/io/outage_watch.h"
 
@@ -91,9 +92,7 @@ Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntr
         return {};
     }
     SHARDSCOPE_CHECK(watch.status());
-    // The plan first: without it the rest of the folder is ignored.
-    SHARDSCOPE_CHECK(files.removeTree(entry.work.path / "plan"));
-    return files.removeTree(entry.work.path); // by its handle
+    return removeWorkTree(files, entry.work.path); // by its handle
 }
 
 Status removeEntry(

@@ -2,6 +2,7 @@
 #include "core/engine/write/execute.h"
 
 #include "core/engine/verify/verify_export.h"
+#include "core/engine/write/run_checks.h"
 #include "core/engine/write/run_plan.h"
 
 #include <algorithm>
@@ -21,6 +22,12 @@ Result<ExecuteReport> execute(
         break;
     }
     return runPlan(files, plan, options, checkpointHooks(), job);
+}
+
+Result<RunOutlook> examineRun(
+    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
+{
+    return RunChecks(files, plan, options, job).look();
 }
 
 namespace {

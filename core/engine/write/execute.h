@@ -48,6 +48,7 @@ struct ExecuteReport {
     uint64_t bytesWritten = 0; ///< by this run, without files of an interrupted run
     uint64_t bytesReused = 0; ///< from files that an interrupted run finished
     double bytesPerSecond = 0;
+    bool wasDone = false; ///< an earlier run had finished; this one wrote and verified nothing
     bool verified = false;
     /// If verified by this run: all of it was read from the device by direct I/O, not through the page cache.
     bool readDirectly = false;
@@ -73,6 +74,18 @@ struct ExecuteReport {
     [[nodiscard]] const char* limitedBy() const;
 };
 
+/// What execute() would do, as far as one look can tell.
+struct RunOutlook {
+    bool isDone = false; ///< a finished run of this plan wrote the target: nothing would be written
+    uint64_t bytesLeft = 0; ///< to write, without what an interrupted run finished
+};
+
+/// Fails where execute() would fail before it writes payload, with the same errors: also for want of space or
+/// of permission, while the job runs, and where an interrupted job cannot be continued. Creates and changes
+/// nothing.
+Result<RunOutlook> examineRun(
+    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
+
 /// Runs a plan: read → write → verify → commit.
 ///
 /// An export into a folder that exists works in DST/.NAME.partial-ID inside that folder, and moves its files
@@ -88,6 +101,9 @@ struct ExecuteReport {
 /// are written (read_back.h); afterwards the result is opened, and its structure is compared with the plan.
 ///
 /// A job that was begun in parts is completed: what they have not written is written now.
+///
+/// A finished job that is run again, without force, writes nothing (ExecuteReport::wasDone): its target is as
+/// the first run left it, by sizes and times.
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 

@@ -2,6 +2,7 @@
 #include "core/engine/write/part_run.h"
 
 #include "core/base/parallel.h"
+#include "core/engine/verify/made_target.h"
 #include "core/engine/write/parts_builder.h"
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/work_place.h"
@@ -12,8 +13,8 @@ namespace shardscope {
 
 namespace {
 
-/// Refuses in the same cases as a run of the whole plan.
-Status checkPart(
+/// Refuses in the same cases as a run of the whole plan. Whether the whole job is done.
+Result<bool> checkPart(
     io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job)
 {
     if (part.count == 0 || part.index >= part.count)
@@ -27,6 +28,10 @@ Status checkPart(
     SHARDSCOPE_CHECK(checkJob(files, plan, options));
     const io::Path target = options.destination / plan.targetName();
     SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
+    SHARDSCOPE_TRY(const bool done,
+        there && !options.force ? isDone(files, plan, options.destination, job) : Result<bool>(false));
+    if (done)
+        return true;
     if (there && !options.force)
         return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
             "choose another folder or tag, or replace it with --force");
@@ -34,22 +39,44 @@ Status checkPart(
         SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
     if (!options.force)
         SHARDSCOPE_CHECK(checkRunFolderFiles(files, plan, options.destination, {}, job));
-    return checkSourcesAsPlanned(files, plan);
+    SHARDSCOPE_CHECK(checkSourcesAsPlanned(files, plan));
+    return false;
 }
 
 } // namespace
+
+Status examinePart(
+    io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job)
+{
+    SHARDSCOPE_TRY(const bool done, checkPart(files, plan, part, options, job));
+    if (done)
+        return {};
+    SHARDSCOPE_TRY(const io::Path place, workPlaceOf(files, plan, options.destination));
+    SHARDSCOPE_CHECK(checkWritable(files, place));
+    SHARDSCOPE_TRY(const auto ranges, rangesOf(plan, part, options.pieces));
+    return checkSpace(files, place, bytesOf(ranges), ranges.size());
+}
 
 Result<PartReport> executePart(
     io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job)
 {
     const auto start = std::chrono::steady_clock::now();
     SHARDSCOPE_CHECK(job.poll());
-    SHARDSCOPE_CHECK(checkPart(files, plan, part, options, job));
+    SHARDSCOPE_TRY(const bool done, checkPart(files, plan, part, options, job));
+    SHARDSCOPE_TRY(const auto ranges, rangesOf(plan, part, options.pieces));
     SHARDSCOPE_TRY(const io::Path place, workPlaceOf(files, plan, options.destination));
+    if (done) {
+        PartReport before;
+        before.part = part;
+        before.workFolder = WorkFolder::pathFor(plan, place);
+        before.bytes = before.bytesReused = bytesOf(ranges);
+        before.files = ranges.size();
+        before.compute = reportOf(options.compute);
+        return before;
+    }
     SHARDSCOPE_CHECK(makeDurableFolder(files, place));
     SHARDSCOPE_TRY(const auto work, WorkFolder::openPart(files, plan, place, part, options.lease, job));
 
-    SHARDSCOPE_TRY(const auto ranges, rangesOf(plan, part, options.pieces));
     SHARDSCOPE_TRY(PieceJournal known, work->partJournals());
     const auto missing = without(ranges, rangesOf(known.pieces));
     SHARDSCOPE_TRY(const auto pieces, splitRanges(plan, missing, options.pieces));

@@ -18,12 +18,17 @@ struct PartReport {
     ComputeReport compute;
 };
 
+/// Fails where executePart() would fail before it writes. Creates and changes nothing.
+Status examinePart(
+    io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job);
+
 /// Writes one part of a plan's output into the job's work folder: with others, at the same time or later, on
 /// any machine that sees the same files, in any order, again after a failure. execute() with
 /// ExecuteOptions::finish then combines and publishes.
 ///
-/// TargetExists as execute(). Busy while another process has the same part or the whole folder. Unsupported
-/// with ExecuteOptions::sha256, Usage with restart. Cancelled keeps what was written.
+/// Where the whole job is done, nothing is written. TargetExists as execute(). Busy while another process has
+/// the same part or the whole folder. Unsupported with ExecuteOptions::sha256, Usage with restart. Cancelled
+/// keeps what was written.
 Result<PartReport> executePart(
     io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job);
 

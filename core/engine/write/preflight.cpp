@@ -7,6 +7,7 @@
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/write/export_publish.h"
 #include "core/engine/write/replaced_files.h"
+#include "core/io/folder_hold.h"
 #include "core/io/outage_watch.h"
 #include "core/io/published_file.h"
 
@@ -398,6 +399,12 @@ Result<bool> isSameFile(io::FileSystem& files, const io::Path& a, const io::Path
     return left && right && sameFile(*left, *right);
 }
 
+Status checkWritable(io::FileSystem& files, const io::Path& folder)
+{
+    SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));
+    return io::checkWritable(nearest);
+}
+
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count)
 {
     SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));
@@ -406,9 +413,10 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
     const uint64_t needed = bytes + bytes / 100 + (uint64_t{1} << 20);
     if (space.freeBytes < needed)
         return fail(ErrorCode::NoSpace,
-            "not enough free space: " + formatCount(needed) + " bytes (" + formatBytes(needed)
-                + ") are needed, " + formatCount(space.freeBytes) + " (" + formatBytes(space.freeBytes)
-                + ") are free, " + formatCount(needed - space.freeBytes) + " are missing",
+            "not enough free space: for " + formatCount(bytes) + " bytes of output (" + formatBytes(bytes)
+                + "), " + formatCount(needed) + " are needed, " + formatCount(space.freeBytes) + " ("
+                + formatBytes(space.freeBytes) + ") are free, " + formatCount(needed - space.freeBytes)
+                + " are missing",
             folder.string(), "free some space there, or choose another folder");
     if (space.freeFiles < count + 16)
         return fail(ErrorCode::NoSpace,

@@ -43,8 +43,11 @@ Result<bool> isInFolder(io::FileSystem& files, const io::Path& path, const io::P
 Result<bool> isSameFile(io::FileSystem& files, const io::Path& a, const io::Path& b);
 
 /// NoSpace, with the needed, free and missing bytes, if `bytes` and `count` files do not fit below `folder`,
-/// which does not need to exist.
+/// which does not need to exist. A little more than `bytes` is needed: for folders, journal and manifest.
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);
+
+/// Whether files may be created below `folder`, which does not need to exist. WriteFailed.
+Status checkWritable(io::FileSystem& files, const io::Path& folder);
 
 /// Bytes of files of the plan that take no space below `folder`, which does not need to exist, because they
 /// share the bytes of their source. `isDone`: by number in files(), finished files to ignore.

@@ -11,6 +11,7 @@
 #include "core/engine/write/output_builder.h"
 #include "core/engine/write/parts_builder.h"
 #include "core/engine/write/preflight.h"
+#include "core/engine/write/run_checks.h"
 #include "core/engine/write/work_place.h"
 #include "core/io/sha256.h"
 
@@ -42,17 +43,13 @@ double processorSeconds()
 }
 
 /// One run of a plan, from the first check of the target to the removal of the work folder.
-class Execution
+class Execution : private RunChecks
 {
 public:
     Execution(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
         const ExecuteHooks& hooks, JobContext& job)
-        : m_files(files)
-        , m_plan(plan)
-        , m_options(options)
+        : RunChecks(files, plan, options, job)
         , m_hooks(hooks)
-        , m_job(job)
-        , m_target(options.destination / plan.targetName())
     {
     }
 
@@ -60,10 +57,8 @@ public:
 
 private:
     Result<bool> finishedBefore();
-    Result<bool> holdsSealedManifest();
     void reuseSealed(const JournalSeal& seal);
     Status prepareAndBuild();
-    Status refuseExistingTarget();
     Status build();
     Status buildIn(OutputBuild& build);
     Status seal(OutputBuild& build);
@@ -73,23 +68,13 @@ private:
     Status commitTag();
     Status commitExport();
     void removeMadeFolders();
-    Status checkWaiting();
     Status checkSealedFiles();
     Status moveToRunFolder(const std::string& name, bool replace);
     Status movePointer();
     Status publish();
 
-    io::FileSystem& m_files;
-    const WritePlan& m_plan;
-    const ExecuteOptions& m_options;
     const ExecuteHooks& m_hooks;
-    JobContext& m_job;
-    io::Path m_target;
-    io::Path m_workPlace; ///< the parent of the work folder
-    bool m_targetThere = false;
-    bool m_isPublishing = false; ///< an interrupted run began to move files into the target
     std::vector<io::Path> m_madeFolders; ///< created by this run, the deepest first
-    std::unique_ptr<WorkFolder> m_work;
     StageTimes m_times;
     ExecuteReport m_report;
 };
@@ -100,12 +85,14 @@ Result<ExecuteReport> Execution::run()
     const double processorAtStart = processorSeconds();
     const double heldBackAtStart = m_files.secondsHeldBack();
     m_report.output = m_target;
-    SHARDSCOPE_CHECK(m_job.poll());
-    SHARDSCOPE_CHECK(checkJob(m_files, m_plan, m_options));
-    SHARDSCOPE_TRY(m_workPlace, workPlaceOf(m_files, m_plan, m_options.destination));
-    SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
+    SHARDSCOPE_CHECK(begin());
     SHARDSCOPE_TRY(const bool finished, finishedBefore());
     if (!finished) {
+        SHARDSCOPE_TRY(m_report.wasDone, wasDone());
+        if (m_report.wasDone) {
+            m_report.bytesReused = m_plan.writesBytes();
+            return m_report;
+        }
         if (!m_isPublishing)
             SHARDSCOPE_CHECK(prepareAndBuild());
         SHARDSCOPE_CHECK(checkWaiting());
@@ -133,12 +120,11 @@ Status Execution::prepareAndBuild()
 {
     for (const io::Path& place : {m_options.destination, m_workPlace})
         SHARDSCOPE_CHECK(WorkFolder::removeRest(m_files, m_plan, place));
-    if (m_targetThere && !m_options.force)
-        SHARDSCOPE_CHECK(refuseExistingTarget());
-    if (m_targetThere)
-        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
-    if (!m_options.force)
-        SHARDSCOPE_CHECK(checkRunFolderFiles(m_files, m_plan, m_options.destination, {}, m_job));
+    const Status target = checkTarget();
+    // A blank folder is left if its removal after the commit was interrupted.
+    if (!target && m_targetThere && !m_options.force && m_work && m_work->isBlank())
+        SHARDSCOPE_CHECK(m_work->remove());
+    SHARDSCOPE_CHECK(target);
     Status built = build();
     if (!built)
         removeMadeFolders();
@@ -163,39 +149,14 @@ Result<bool> Execution::finishedBefore()
     SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     // Only now no other job can be running; the target may have been created meanwhile.
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
-    const auto& seal = m_work->journal().seal;
-    if (seal && !(m_options.restart && m_options.force)) {
-        SHARDSCOPE_TRY(const bool finished, m_targetThere ? holdsSealedManifest() : Result<bool>(false));
-        SHARDSCOPE_TRY(const bool isThere, exists(m_files, m_target));
-        if (!finished && m_plan.outcome() == OutcomeKind::Export && isThere) {
-            SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target, m_job));
-        }
-        if (finished || m_isPublishing) {
-            reuseSealed(*seal);
-            return finished;
-        }
+    SHARDSCOPE_TRY(const bool finished, isSealedInTarget());
+    if (finished || m_isPublishing) {
+        reuseSealed(*m_work->journal().seal);
+        return finished;
     }
     if (m_options.restart)
         SHARDSCOPE_CHECK(m_work->clear());
     return false;
-}
-
-/// Whether the manifest in the target is the sealed one of the work folder and was moved from there.
-Result<bool> Execution::holdsSealedManifest()
-{
-    const JournalSeal& seal = *m_work->journal().seal;
-    const auto manifest = m_files.readSmall(m_target / kManifestName, kManifestLimit);
-    if (!manifest && manifest.error().code != ErrorCode::NotFound)
-        return forward(manifest.error());
-    if (!manifest || io::sha256Of(*manifest) != seal.manifestSha256)
-        return false;
-    SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
-    if (info.identity.inode == seal.inode)
-        return true; // the whole folder was renamed
-    if (m_plan.outcome() != OutcomeKind::Export)
-        return false;
-    SHARDSCOPE_TRY(const bool waits, exists(m_files, m_work->filesFolder() / kManifestName));
-    return !waits;
 }
 
 void Execution::reuseSealed(const JournalSeal& seal)
@@ -205,30 +166,16 @@ void Execution::reuseSealed(const JournalSeal& seal)
     m_report.fingerprint = seal.fingerprint;
 }
 
-Status Execution::refuseExistingTarget()
-{
-    // A blank folder is left if its removal after the commit was interrupted.
-    if (m_work && m_work->isBlank())
-        SHARDSCOPE_CHECK(m_work->remove());
-    return fail(ErrorCode::TargetExists, "the target exists already", m_target.string(),
-        "choose another folder or tag, or replace it with --force");
-}
-
 Status Execution::build()
 {
     SHARDSCOPE_CHECK(checkSourcesAsPlanned(m_files, m_plan));
+    SHARDSCOPE_CHECK(checkOptions());
     const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
     const MemoryPlan memory
         = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size(), m_options.verify);
     m_report.peakBufferBytes = memory.totalBytes();
     m_report.workers = memory.workers;
     const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
-    if (m_options.sha256 && (isShared || m_options.finish))
-        return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
-            "omit --sha256: xxh3-128 is recorded");
-    if (!m_work && m_options.finish)
-        return fail(ErrorCode::Refused, "no part of this job was written yet", m_target.string(),
-            "omit --finish to write all of it here, or write parts with --part I/N");
     if (!m_work) {
         // Before anything is created: a job without enough space leaves no files.
         const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
@@ -238,11 +185,8 @@ Status Execution::build()
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     }
+    SHARDSCOPE_CHECK(checkContinues());
     SHARDSCOPE_TRY(const auto parts, m_work->parts());
-    if (m_options.sha256 && !parts.empty())
-        return fail(ErrorCode::Unsupported,
-            "this job was begun in parts, and SHA-256 needs each file in order", m_work->path().string(),
-            "omit --sha256: xxh3-128 is recorded; or discard the job with --restart");
     const BuildResources resources{
         memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify};
     Status built;
@@ -382,14 +326,6 @@ Status Execution::commitTag()
             m_target.string(), "choose another folder or tag");
     }
     return m_files.renameNoReplace(m_work->filesFolder(), m_target);
-}
-
-/// Whether the files that will be published next to the target do not conflict with others.
-Status Execution::checkWaiting()
-{
-    if (m_options.force)
-        return {};
-    return checkRunFolderFiles(m_files, m_plan, m_options.destination, m_work->runFilesFolder(), m_job);
 }
 
 /// Files that an earlier run was to publish next to the target: whether they are as it left them.

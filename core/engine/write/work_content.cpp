@@ -165,4 +165,15 @@ Status checkFinishedFiles(const io::FolderHold& hold, const std::vector<io::Path
     return {};
 }
 
+Status removeWorkTree(io::FileSystem& files, const io::Path& workFolder)
+{
+    SHARDSCOPE_CHECK(files.removeTree(workFolder / "plan"));
+    SHARDSCOPE_TRY(const auto entries, files.list(workFolder));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.name != "lock")
+            SHARDSCOPE_CHECK(files.removeTree(workFolder / entry.name));
+    }
+    return files.removeTree(workFolder);
+}
+
 } // namespace shardscope

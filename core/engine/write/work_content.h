@@ -30,4 +30,8 @@ Result<std::vector<io::Path>> workOutputs(
 /// Files that an earlier run finished: of this user, and with no other name, by which they could be changed.
 Status checkFinishedFiles(const io::FolderHold& hold, const std::vector<io::Path>& finished);
 
+/// Removes a work folder: its plan first, without which the rest is ignored, and its lock last, so that what
+/// a killed process leaves of it is still known as one. The caller holds the folder or its parent.
+Status removeWorkTree(io::FileSystem& files, const io::Path& workFolder);
+
 } // namespace shardscope

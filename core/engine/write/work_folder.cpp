@@ -93,7 +93,7 @@ Status removeAside(io::FileSystem& files, const io::Path& aside)
     const auto isRest = [](const io::DirectoryEntry& entry) {
         return isWorkFolderEntry(entry) && (entry.name == "lock" || entry.name == kLeaseFolder);
     };
-    return std::ranges::all_of(entries, isRest) ? files.removeTree(aside) : Status();
+    return std::ranges::all_of(entries, isRest) ? removeWorkTree(files, aside) : Status();
 }
 
 } // namespace
@@ -146,10 +146,29 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::openHeld(io::FileSystem& files, 
         if ((!isGone && !isOther) || tries == kMostTries)
             return forward(held.error());
     }
-    SHARDSCOPE_TRY(folder->m_planText, readIfThere(files, path / "plan", kPlanLimit));
-    SHARDSCOPE_TRY(const std::string journal, readIfThere(files, path / "journal", kJournalLimit));
-    folder->m_journal = parseJournal(journal);
+    SHARDSCOPE_CHECK(folder->readJournal());
     return folder;
+}
+
+Result<std::unique_ptr<WorkFolder>> WorkFolder::look(
+    io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+{
+    std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
+    const auto there = files.stat(folder->m_path);
+    if (!there && there.error().code == ErrorCode::NotFound)
+        return nullptr;
+    SHARDSCOPE_TRY(folder->m_folder, io::holdFolder(folder->m_path, io::HoldKind::Own));
+    SHARDSCOPE_CHECK(folder->checkContent());
+    SHARDSCOPE_CHECK(folder->readJournal());
+    return folder;
+}
+
+Status WorkFolder::readJournal()
+{
+    SHARDSCOPE_TRY(m_planText, readIfThere(m_files, m_path / "plan", kPlanLimit));
+    SHARDSCOPE_TRY(const std::string journal, readIfThere(m_files, m_path / "journal", kJournalLimit));
+    m_journal = parseJournal(journal);
+    return {};
 }
 
 Status WorkFolder::removeRest(io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
@@ -395,7 +414,7 @@ Status WorkFolder::remove()
     const io::Path aside = asideOf(m_path);
     SHARDSCOPE_CHECK(removeAside(m_files, aside));
     const Status moved = m_files.renameNoReplace(m_path, aside);
-    SHARDSCOPE_CHECK(m_files.removeTree(moved ? aside : m_path)); // by its handle
+    SHARDSCOPE_CHECK(removeWorkTree(m_files, moved ? aside : m_path)); // by its handle
     m_folder.reset();
     return {};
 }

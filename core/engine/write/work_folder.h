@@ -50,6 +50,11 @@ public:
     static Result<std::unique_ptr<WorkFolder>> openPart(io::FileSystem& files, const WritePlan& plan,
         const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job);
 
+    /// The folder as it is, with its journal, without taking it: for constant calls only. Null if it is
+    /// absent. NoPermission as open().
+    static Result<std::unique_ptr<WorkFolder>> look(
+        io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
+
     /// Removes what is left of a folder whose removal was interrupted.
     static Status removeRest(io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
 
@@ -77,6 +82,8 @@ public:
     /// Whether it has no usable content: it is new, or its removal was interrupted.
     [[nodiscard]] bool isBlank() const { return m_planText.empty(); }
 
+    /// Refused, with the difference, if it is of another plan or version of the program.
+    [[nodiscard]] Status checkPlan() const { return checkPlan(planText()); }
     /// Whether its plan is the one that it was opened for, from this version of the program.
     [[nodiscard]] bool holdsThisPlan() const { return !m_planText.empty() && m_planText == planText(); }
 
@@ -106,6 +113,7 @@ private:
     [[nodiscard]] io::Path partsFolder() const { return m_path / "parts"; }
     static Result<std::unique_ptr<WorkFolder>> openHeld(io::FileSystem& files, const WritePlan& plan,
         const io::Path& destination, const std::function<Status(WorkFolder&)>& hold);
+    Status readJournal();
     Status makeFolder(const io::Path& destination);
     /// Creates the folder if it is absent, and opens it: from here on it, and what is next to it, are reached
     /// by their handles. NoPermission if it is not a work folder of this user.

@@ -21,9 +21,10 @@ constexpr int kDeepest = 16; ///< nested folders
 class CopyPlan final : public WritePlan
 {
 public:
-    CopyPlan(std::string tag, std::string pointer)
+    CopyPlan(std::string tag, std::string pointer, std::vector<OutputFile> scripts)
         : m_tag(std::move(tag))
         , m_pointer(std::move(pointer))
+        , m_scripts(std::move(scripts))
     {
     }
 
@@ -81,7 +82,7 @@ public:
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override { return verbatimCopy(m_carried[i]); }
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return {}; }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return m_scripts; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_bytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
     [[nodiscard]] std::string describeJson() const override
@@ -111,6 +112,7 @@ private:
 
     std::string m_tag;
     std::string m_pointer;
+    std::vector<OutputFile> m_scripts;
     std::vector<PlanSource> m_sources;
     std::vector<PlannedFile> m_files;
     std::vector<CarriedFile> m_carried; ///< one per file
@@ -124,10 +126,12 @@ Result<std::shared_ptr<const WritePlan>> planCopy(
     io::FileSystem& files, const Checkpoint& source, bool writePointer, JobContext& job)
 {
     const bool universal = isUniversal(source.kind);
+    SHARDSCOPE_TRY(auto scripts, runFolderScripts(files, source));
     auto plan = std::make_shared<CopyPlan>(source.tag,
         !writePointer   ? ""
             : universal ? "latest_universal"
-                        : "latest");
+                        : "latest",
+        std::move(scripts));
     SHARDSCOPE_CHECK(plan->add(files, source.tagFolder, {}, 0, job));
     SHARDSCOPE_CHECK(plan->addFromRoots(files, source));
     return std::shared_ptr<const WritePlan>(std::move(plan));

@@ -12,6 +12,8 @@ namespace shardscope {
 
 namespace {
 
+constexpr uint64_t kScriptLimitBytes = uint64_t{4} << 20;
+
 std::string baseName(const CheckpointFile& file)
 {
     return file.name.substr(kNextToTag.size());
@@ -192,6 +194,28 @@ std::vector<Finding> wrapperWarnings(
                 + "` by name; give the universal folder that name before it is loaded");
     if (perProcess)
         warnOfFolders(files, source, out);
+    return out;
+}
+
+Result<std::vector<OutputFile>> runFolderScripts(io::FileSystem& files, const Checkpoint& source)
+{
+    std::vector<std::string> names{"zero_to_fp32.py", "zero_to_torch.py"};
+    if (source.wrapper == "megatron" && source.tag == source.latest) // it speaks of that tag
+        names.emplace_back("latest_checkpointed_iteration.txt");
+    std::vector<OutputFile> out;
+    for (const std::string& name : names) {
+        auto text = files.readSmall(source.runFolder / name, kScriptLimitBytes);
+        if (!text && text.error().code == ErrorCode::NotFound)
+            continue;
+        if (!text)
+            return forward(std::move(text.error()));
+        OutputFile script;
+        script.path = name;
+        script.mode = name.ends_with(".py") ? 0755 : 0644;
+        script.torchArchive = false;
+        script.records.push_back({name, text->size(), OutputRecord::Content::Literal, std::move(*text), {}});
+        out.push_back(std::move(script));
+    }
     return out;
 }
 

@@ -30,6 +30,10 @@ std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<ui
 std::vector<Finding> wrapperWarnings(
     io::FileSystem& files, const Checkpoint& source, std::optional<uint32_t> ranks);
 
+/// What is next to the tag and stays true of a result for any number of ranks: DeepSpeed's scripts that merge
+/// shards, and Megatron's pointer if it names this tag.
+Result<std::vector<OutputFile>> runFolderScripts(io::FileSystem& files, const Checkpoint& source);
+
 /// The whole file at `path` as a source of a plan, without a checksum. Records its mode. SourceChanged if it
 /// no longer matches `identity`.
 Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, const std::string& name,

@@ -16,6 +16,7 @@
 #include "core/plan/model/output_bytes.h"
 #include "core/plan/model/saved_text.h"
 #include "core/plan/model/source_list.h"
+#include "core/plan/model/wrapper_carry.h"
 #include "core/plan/reshard/reshard_advice.h"
 #include "core/plan/reshard/reshard_parts.h"
 #include "core/plan/reshard/slice_merge.h"
@@ -34,8 +35,6 @@
 namespace shardscope {
 
 namespace {
-
-constexpr uint64_t kScriptLimitBytes = uint64_t{4} << 20;
 
 class ReshardPlanImpl final : public ReshardPlan
 {
@@ -60,21 +59,23 @@ public:
                 m_specs.push_back({part, spec});
         }
         SHARDSCOPE_CHECK(measureFiles(job));
-        if (!isConversion() && !isStage0(targetKind())) // they merge shards
-            SHARDSCOPE_CHECK(readScripts(files));
+        if (!isConversion() && !isStage0(targetKind())) { // they merge shards
+            SHARDSCOPE_TRY(m_beside, runFolderScripts(files, *m_source));
+        }
         for (const PlanTensor& tensor : tensors())
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
         for (const CarriedFile& carried : m_parts.contexts().front()->carried)
             m_readsBytes += carried.bytes;
         m_id = makeId();
+        const uint32_t ranks = m_parts.contexts().front()->target.ranks;
         if (!isConversion())
-            m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
+            m_batch = batchPairs(*m_source, ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize, expertRanks());
         const bool columns = keepsColumns(*m_source, targetKind(), m_options);
         addZenFlowEquals(*m_source, targetKind(), columns, m_mustStayEqual);
         m_warnings = m_marks;
         std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
-        auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
+        auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize, ranks);
         std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
         addZenFlowWarnings(*m_source, targetKind(), columns, m_warnings);
         auto more = wrapperWarnings(
@@ -185,28 +186,6 @@ private:
             }
             m_files.push_back({name, bytes});
             m_writesBytes += bytes;
-        }
-        return {};
-    }
-
-    Status readScripts(io::FileSystem& files)
-    {
-        const Checkpoint& source = *m_source;
-        std::vector<std::string> names{"zero_to_fp32.py", "zero_to_torch.py"};
-        if (source.wrapper == "megatron" && source.tag == source.latest) // it speaks of that tag
-            names.emplace_back("latest_checkpointed_iteration.txt");
-        for (const std::string& name : names) {
-            const io::Path path = source.runFolder / name;
-            if (!files.stat(path))
-                continue;
-            SHARDSCOPE_TRY(std::string text, files.readSmall(path, kScriptLimitBytes));
-            OutputFile script;
-            script.path = name;
-            script.mode = name.ends_with(".py") ? 0755 : 0644;
-            script.torchArchive = false;
-            script.records.push_back(
-                {name, text.size(), OutputRecord::Content::Literal, std::move(text), {}});
-            m_beside.push_back(std::move(script));
         }
         return {};
     }

@@ -25,26 +25,6 @@ std::optional<uint64_t> configCount(const Checkpoint& source, std::string_view k
     return static_cast<uint64_t>(*number);
 }
 
-std::optional<uint64_t> globalBatch(const Checkpoint& source)
-{
-    if (const auto batch = configCount(source, "train_batch_size"))
-        return batch;
-    const auto micro = configCount(source, "train_micro_batch_size_per_gpu");
-    if (!micro)
-        return std::nullopt;
-    uint64_t ranks = source.parallel.dp;
-    if (isConverted(source.kind)) { // of the run that it was made from
-        const ModelStates model = modelStates(source);
-        const auto saved = asInteger(*model.graph, model.dpWorldSize);
-        if (!saved || *saved <= 0)
-            return std::nullopt;
-        ranks = static_cast<uint64_t>(*saved);
-    }
-    const auto perRank
-        = checkedMultiply(*micro, configCount(source, "gradient_accumulation_steps").value_or(uint64_t{1}));
-    return perRank ? checkedMultiply(*perRank, ranks) : std::nullopt;
-}
-
 std::string configText(const Checkpoint& source, std::initializer_list<std::string_view> path)
 {
     const ModelStates model = readableModel(source);
@@ -70,6 +50,26 @@ void addExpertDegrees(
 }
 
 } // namespace
+
+std::optional<uint64_t> globalBatch(const Checkpoint& source)
+{
+    if (const auto batch = configCount(source, "train_batch_size"))
+        return batch;
+    const auto micro = configCount(source, "train_micro_batch_size_per_gpu");
+    if (!micro)
+        return std::nullopt;
+    uint64_t ranks = source.parallel.dp;
+    if (isConverted(source.kind)) { // of the run that it was made from
+        const ModelStates model = modelStates(source);
+        const auto saved = asInteger(*model.graph, model.dpWorldSize);
+        if (!saved || *saved <= 0)
+            return std::nullopt;
+        ranks = static_cast<uint64_t>(*saved);
+    }
+    const auto perRank
+        = checkedMultiply(*micro, configCount(source, "gradient_accumulation_steps").value_or(uint64_t{1}));
+    return perRank ? checkedMultiply(*perRank, ranks) : std::nullopt;
+}
 
 std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks)
 {
@@ -158,8 +158,8 @@ void addSubGroupWarnings(const ReshardOptions& options, uint64_t subGroupSize, s
 
 } // namespace
 
-std::vector<Finding> reshardWarnings(
-    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options, uint64_t subGroupSize)
+std::vector<Finding> reshardWarnings(const Checkpoint& source, CheckpointKind target,
+    const ReshardOptions& options, uint64_t subGroupSize, uint32_t ranks)
 {
     std::vector<Finding> out;
     addClientStateWarnings(source, out);
@@ -190,10 +190,10 @@ std::vector<Finding> reshardWarnings(
     const auto global = globalBatch(source);
     if (isUniversal(target))
         return out;
-    if (global && *global % options.worldSize != 0)
+    if (global && *global % ranks != 0)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "the global batch of " + std::to_string(*global) + " is not divisible by "
-                + std::to_string(options.worldSize) + " ranks; the resumed run trains with another batch");
+            "the global batch of " + std::to_string(*global) + " is not divisible by " + std::to_string(ranks)
+                + " data-parallel ranks; the resumed run trains with another batch");
     add(out, code::kStockLoaderTrap, Severity::Info,
         "stock DeepSpeed does not compare names and shapes of shards: the resumed run must list its "
         "parameters in the same order and groups");

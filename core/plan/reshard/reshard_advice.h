@@ -18,9 +18,13 @@ std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks);
 std::vector<std::pair<std::string, std::string>> mustStayEqual(
     const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize, uint32_t expertRanks);
 
-/// What stock DeepSpeed would do wrong or silently with the result, and what cannot be carried.
-std::vector<Finding> reshardWarnings(
-    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options, uint64_t subGroupSize);
+/// The batch of all data-parallel ranks of the source run together. Nothing where no file records it.
+std::optional<uint64_t> globalBatch(const Checkpoint& source);
+
+/// What stock DeepSpeed would do wrong or silently with the result, and what cannot be carried. `ranks`: the
+/// target's data-parallel ones.
+std::vector<Finding> reshardWarnings(const Checkpoint& source, CheckpointKind target,
+    const ReshardOptions& options, uint64_t subGroupSize, uint32_t ranks);
 /// The same for a universal target, and for what a stock universal load of a universal source would have
 /// lost.
 void addUniversalWarnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out);

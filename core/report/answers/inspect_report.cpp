@@ -2,23 +2,13 @@
 #include "core/report/answers/inspect_report.h"
 
 #include "core/checkpoint/folder/skeleton.h"
-#include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/counts.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/json/pickle_json.h"
 
 namespace shardscope {
 
 namespace {
-
-/// The unit that gives the step of a param group: its first one.
-std::optional<double> stepOf(const Checkpoint& checkpoint, const ParamGroup& group)
-{
-    for (const UnitId unit : group.units) {
-        if (checkpoint.units[index(unit)].step)
-            return checkpoint.units[index(unit)].step;
-    }
-    return std::nullopt;
-}
 
 void writeStep(JsonWriter& json, const Checkpoint& checkpoint)
 {
@@ -27,8 +17,7 @@ void writeStep(JsonWriter& json, const Checkpoint& checkpoint)
     json.field("global_samples", checkpoint.steps.globalSamples);
     json.field("skipped_steps", checkpoint.steps.skippedSteps);
     json.arrayField("optimizer");
-    for (const ParamGroup& group : checkpoint.groups) {
-        const auto step = stepOf(checkpoint, group);
+    for (const auto& step : optimizerSteps(checkpoint)) {
         // Steps are counts; some optimizers keep them as floats.
         if (step && *step >= 0 && *step <= 9e15 && *step == static_cast<double>(static_cast<int64_t>(*step)))
             json.value(static_cast<int64_t>(*step));
@@ -73,37 +62,6 @@ void writeCounts(JsonWriter& json, const Checkpoint& checkpoint)
 }
 
 } // namespace
-
-ParameterCounts countParameters(const Checkpoint& checkpoint)
-{
-    ParameterCounts out;
-    for (const Parameter& parameter : checkpoint.params) {
-        if (parameter.sharedWith != kNoParam) {
-            ++out.shared;
-            continue;
-        }
-        if (parameter.role == ParamRole::Buffer) {
-            ++out.buffers;
-            continue;
-        }
-        ++out.count;
-        out.elements += parameter.elements;
-        ++(parameter.role == ParamRole::Trainable ? out.trainable : out.frozen);
-    }
-    return out;
-}
-
-FileCounts countFiles(const Checkpoint& checkpoint)
-{
-    FileCounts out;
-    for (const CheckpointFile& file : checkpoint.files) {
-        if (file.status == FileStatus::Missing || file.status == FileStatus::Foreign)
-            continue;
-        ++out.count;
-        out.bytes += file.identity.bytes;
-    }
-    return out;
-}
 
 void writeInspectJson(const TextSink& sink, const AnswerContext& context)
 {

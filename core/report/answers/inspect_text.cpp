@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/layout/counts.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/inspect_report.h"
 #include "core/report/text/printable.h"
@@ -18,11 +19,14 @@ std::string kindText(const Checkpoint& checkpoint)
 
 std::string headline(const Checkpoint& checkpoint)
 {
+    if (isUnknown(checkpoint.kind) && checkpoint.files.empty())
+        return {}; // nothing was read
     std::string out = kindText(checkpoint);
     if (!checkpoint.precision.empty())
         out += ", " + checkpoint.precision;
     const ParallelDegrees& p = checkpoint.parallel;
-    out += fmt::format(", {} rank{}", p.ranks(), p.ranks() == 1 ? "" : "s");
+    if (!isUniversal(checkpoint.kind)) // of which any number loads it
+        out += fmt::format(", {} rank{}", p.ranks(), p.ranks() == 1 ? "" : "s");
     if (p.tp > 1 || p.pp > 1 || p.ep > 1)
         out += fmt::format(" (dp {}, tp {}, pp {}, ep {})", p.dp, p.tp, p.pp, p.ep);
     return out;
@@ -40,6 +44,8 @@ std::string parameterText(const Checkpoint& checkpoint)
     add(counts.frozen, "frozen");
     add(counts.shared, "shared");
     add(counts.buffers, counts.buffers == 1 ? "buffer" : "buffers");
+    if (checkpoint.parallel.tp > 1)
+        out += fmt::format("; each of {} tensor slices counts", checkpoint.parallel.tp);
     return out;
 }
 
@@ -108,7 +114,8 @@ void writeInspectText(const TextSink& sink, const TextStyle& style, const Answer
 {
     const Checkpoint& checkpoint = context.checkpoint;
     const std::string name = checkpoint.tag.empty() ? "no tag chosen" : printable(checkpoint.tag);
-    sink(style.bold(name) + "  " + headline(checkpoint) + "\n");
+    const std::string what = headline(checkpoint);
+    sink(style.bold(name) + (what.empty() ? "" : "  ") + what + "\n");
     TextFields fields;
     fields.add("checkpoint", printable(checkpointFolder(checkpoint)));
     if (!context.selectedFile.empty())

@@ -188,6 +188,7 @@ void writeResultObject(JsonWriter& json, const ExecuteReport& result)
     json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
     json.field("device", result.compute.device);
     json.field("verified", result.verified);
+    json.field("was_done", result.wasDone);
     json.field("read_directly", result.readDirectly);
     json.textOrNull("fingerprint", result.fingerprint);
     json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
@@ -280,7 +281,8 @@ std::string limitText(std::string_view stage, const ExecuteReport& report)
             rates += fmt::format("{}{} {:.2f} GB/s", rates.empty() ? "" : ", ",
                 kStageNames[static_cast<size_t>(each)], report.rateOf(each) / 1e9);
     }
-    return fmt::format("{} ({}; processor {:.0f} % busy)", stage, rates, 100 * report.processorShare());
+    return fmt::format("{} ({}{}processor {:.0f} % busy)", stage, rates, rates.empty() ? "" : "; ",
+        100 * report.processorShare());
 }
 
 std::string verifiedText(const ExecuteReport& report)
@@ -294,7 +296,8 @@ std::string verifiedText(const ExecuteReport& report)
 
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
 {
-    sink(style.green("written") + "  " + printable(report.output.string()) + "\n");
+    sink(style.green(report.wasDone ? "done before" : "written") + "  " + printable(report.output.string())
+        + "\n");
 }
 
 void writePartObject(JsonWriter& json, const PartReport& report)
@@ -333,6 +336,11 @@ void writePartText(const TextSink& sink, const TextStyle& style, const PartRepor
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
 {
     writeResultLine(sink, style, report);
+    if (report.wasDone) {
+        sink("  an earlier run of this command wrote it, and its files have the same sizes and times since;\n"
+             "  `shardscope verify` reads them again, --force writes them again\n");
+        return;
+    }
     TextFields fields;
     fields.add("bytes",
         fmt::format("{} in {:.1f} s, {}/s", formatBytes(report.bytesWritten), report.seconds,

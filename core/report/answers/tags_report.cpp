@@ -160,6 +160,7 @@ void writeEnsureJson(
     }
     json.field("verified", result.verified);
     json.field("waited", result.waited);
+    writeFindings(json, "marks", result.marks);
     json.arrayField("passed_over");
     for (const TagSummary& tag : result.passedOver) {
         json.beginObject();
@@ -195,6 +196,30 @@ std::string noTagText(const RunTags& run)
     const std::string folder = printable(run.base.string());
     return run.names.empty() ? "nothing has been saved in " + folder + " yet"
                              : "no tag of " + folder + " is complete";
+}
+
+std::string noUsableTagText(const std::vector<TagSummary>& passedOver)
+{
+    constexpr size_t kShown = 3;
+    std::string out = "no tag of this run can be used";
+    for (size_t i = 0; i < passedOver.size() && i < kShown; ++i)
+        out += (i == 0 ? ": " : "; ") + toValidUtf8(passedOver[i].tag) + ": "
+            + toValidUtf8(whyIncomplete(passedOver[i]));
+    if (passedOver.size() > kShown)
+        out += "; and " + formatCount(passedOver.size() - kShown) + " more";
+    return out;
+}
+
+std::string ensureMarksText(const TagSummary& tag, const std::vector<Finding>& marks)
+{
+    constexpr size_t kShown = 3;
+    std::string out = fmt::format("warning: {} is marked: {} of it no run saved\n", printable(tag.tag),
+        marks.size() == 1 ? "a part" : fmt::format("{} parts", formatCount(marks.size())));
+    for (size_t i = 0; i < marks.size() && i < kShown; ++i)
+        out += "  " + printable(marks[i].message) + "\n";
+    if (marks.size() > kShown)
+        out += "  `shardscope inspect` lists all of them\n";
+    return out;
 }
 
 std::string ensureNotes(const EnsureResult& result)

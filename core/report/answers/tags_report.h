@@ -32,6 +32,10 @@ void writeEnsureJson(
     const TextSink& sink, const std::string& path, uint32_t worldSize, const EnsureResult& result);
 /// Why there is no folder to resume from, without a final point.
 std::string noTagText(const RunTags& run);
+/// A warning about a tag with parts that no run saved.
+std::string ensureMarksText(const TagSummary& tag, const std::vector<Finding>& marks);
+/// Why there is none, with tags that cannot be used, the newest first.
+std::string noUsableTagText(const std::vector<TagSummary>& passedOver);
 /// What a person wants to know besides the folder: tags that were passed over, what was made and removed.
 std::string ensureNotes(const EnsureResult& result);
 

@@ -14,6 +14,7 @@ from . import answers
 from .answers import Answer, Progress
 from .commands import (
     FallbackWarning,
+    MarkedWarning,
     ResumeFolder,
     check,
     convert,
@@ -38,6 +39,7 @@ from .program import find_program
 __all__ = [
     "Answer",
     "FallbackWarning",
+    "MarkedWarning",
     "Progress",
     "ResumeFolder",
     "ShardscopeError",

@@ -21,6 +21,7 @@ from .answers import (
     DiffAnswer,
     EnsureAnswer,
     FilesAnswer,
+    Finding,
     FingerprintAnswer,
     InspectAnswer,
     LayoutAnswer,
@@ -57,12 +58,17 @@ class FallbackWarning(UserWarning):
     """A newer tag was passed over, because it is damaged or not complete."""
 
 
+class MarkedWarning(UserWarning):
+    """Parts of the tag no run saved: a repair made them, or they were written despite a finding."""
+
+
 class ResumeFolder(str):
     """A folder to resume from, as text. `tag` is the tag in it; `passed_over` are newer tags that cannot be used, the
-    newest first."""
+    newest first. `marks` are parts of the tag that no run saved; `newest_complete()` does not look for them."""
 
     tag: Optional[str]
     passed_over: List[PassedOver]
+    marks: List[Finding]
 
     def __reduce__(self) -> Tuple[Type[str], Tuple[str]]:
         """Saved as plain text, so that a checkpoint in which it is saved needs no package to load."""
@@ -96,11 +102,12 @@ def ensure(
     """The folder that `world_size` ranks can load: the run, or a verified copy of its newest complete tag.
 
     The copy is made once; all processes may call this at once. None if the folder has no complete tag, as before the
-    first save. A folder that does not exist raises ShardscopeError ("not-found"), unless `missing_ok`: a wrong path
-    must not start a training from nothing. Warns with FallbackWarning if it is not the newest tag.
+    first save. A folder that does not exist raises ShardscopeError ("not-found"), unless `missing_ok`, and so do tags
+    of which none can be used ("refused"): a training must not start from nothing by mistake. Warns with FallbackWarning
+    if it is not the newest tag, and with MarkedWarning if no run saved parts of it.
     """
     answer = _of_run(EnsureAnswer, "ensure", run_folder, missing_ok, progress, options)
-    return None if answer is None else _resume_folder(answer.folder, answer.tag, answer.passed_over)
+    return None if answer is None else _resume_folder(answer.folder, answer.tag, answer.passed_over, answer.marks)
 
 
 def params(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> ParamsAnswer:
@@ -211,7 +218,7 @@ def _of_run(
 
 
 def _resume_folder(
-    folder: Optional[str], tag: Optional[str], passed_over: Sequence[PassedOver]
+    folder: Optional[str], tag: Optional[str], passed_over: Sequence[PassedOver], marks: Sequence[Finding] = ()
 ) -> Optional[ResumeFolder]:
     if passed_over:
         newest = passed_over[0]
@@ -221,11 +228,18 @@ def _resume_folder(
             FallbackWarning,
             stacklevel=3,
         )
+    if marks:
+        warnings.warn(
+            f"the tag {tag} is marked: parts of it no run saved, such as: {marks[0].message}",
+            MarkedWarning,
+            stacklevel=3,
+        )
     if folder is None:
         return None
     out = ResumeFolder(folder)
     out.tag = tag
     out.passed_over = list(passed_over)
+    out.marks = list(marks)
     return out
 
 

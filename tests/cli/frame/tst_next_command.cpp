@@ -35,6 +35,15 @@ std::string commandOf(const Words& words, int exitCode, const std::string& code)
     return command.is_string() ? command.get<std::string>() : std::string();
 }
 
+/// The same as a person types it, without --json.
+std::string typedAfter(const Words& words, int exitCode, const std::string& code)
+{
+    std::string line = commandOf(words, exitCode, code);
+    if (const size_t at = line.find(" --json"); at != std::string::npos)
+        line.erase(at, std::string_view(" --json").size());
+    return line;
+}
+
 } // namespace
 
 TEST_CASE("after a target that exists, the command writes next to it")
@@ -42,7 +51,7 @@ TEST_CASE("after a target that exists, the command writes next to it")
     const TemporaryFolder folder;
     const std::string source = samplePath("zero3-w4").string();
     const std::string target = folder / "it's here";
-    REQUIRE(runShardscope({"reshard", source, target, "-w", "2", "--quiet"}).exitCode == 0);
+    REQUIRE(runShardscope({"reshard", source, target, "-w", "3", "--quiet"}).exitCode == 0);
     const std::string line = commandOf({"reshard", source, target, "-w", "2", "--quiet"}, 5, "target-exists");
     const ProcessResult second = pasted(line);
     CAPTURE(line);
@@ -81,8 +90,67 @@ TEST_CASE("after damage, the command shows what is wrong")
     const std::string line = commandOf(words, 6, "refused");
     const ProcessResult shown = pasted(line.empty() ? "false" : line);
     CAPTURE(line);
-    CHECK(shown.exitCode <= 1); // `inspect` shows findings, `check` fails for them
+    CHECK(line.starts_with("shardscope check "));
+    CHECK(shown.exitCode == 1);
     CHECK(shown.out.find("rank-missing") != std::string::npos);
+}
+
+TEST_CASE("suggested commands are those that were meant")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const std::string name = "layers.0.attention.wq.weight";
+    CHECK(typedAfter({"show", run, name + "#exp_avgs"}, 2, "usage")
+        == "shardscope show " + run.string() + " '" + name + "#exp_avg'");
+    // A short option is not taken for any other of the same length.
+    CHECK(typedAfter({"stats", run, "--parm", "x"}, 2, "usage").find("--bars") == std::string::npos);
+    // A path, by its nearest name; a tag, but never another step.
+    for (const char* wrong : {"zero2_w2", "zero2-w2/", "zero2-w"}) {
+        const std::string typed = folder / (std::string(wrong) == "zero2-w2/" ? "zero2w2/" : wrong);
+        CAPTURE(typed);
+        CHECK(typedAfter({"tags", typed}, 3, "not-found") == "shardscope tags " + run.string());
+    }
+    CHECK(typedAfter({"inspect", run, "--tag", "global_stp6"}, 3, "not-found")
+        == "shardscope inspect " + run.string() + " --tag global_step6");
+    CHECK(typedAfter({"inspect", run, "--tag", "global_step7"}, 3, "not-found")
+        == "shardscope tags " + run.string());
+    CHECK(typedAfter({"repair", run, folder / "out", "--fix", "rank-mising"}, 2, "usage")
+        == "shardscope repair " + run.string() + " " + (folder / "out").string() + " --fix rank-missing");
+    // A folder without anything is listed, and a file that is no checkpoint.
+    fs::create_directory(folder / "empty");
+    CHECK(typedAfter({"inspect", folder / "empty"}, 3, "not-a-checkpoint").starts_with("ls -la "));
+    spill(folder / "text", "x");
+    CHECK(typedAfter({"inspect", folder / "text"}, 3, "damaged").starts_with("ls -l "));
+    // Without the pointer file, one of the tags.
+    fs::remove(run / "latest");
+    const Words words{"reshard", run, folder / "out", "-w", "3"};
+    const std::string line = commandOf(words, 3, "not-found");
+    CAPTURE(line);
+    CHECK(pasted(line).exitCode == 0);
+    CHECK(fs::exists(folder / "out/global_step6"));
+    const ProcessResult shown = runShardscope({"inspect", run});
+    CHECK(shown.out.find("unknown kind") == std::string::npos);
+    CHECK(shown.out.find("1 rank") == std::string::npos);
+}
+
+TEST_CASE("a reader that has seen enough is no error")
+{
+    const TemporaryFolder folder;
+    const std::string run = samplePath("zero2-w2").string();
+    const std::string program = programPath();
+    const auto shell = [](const std::string& line) {
+        return test::runProcess({"/bin/bash", "-o", "pipefail", "-c", line});
+    };
+    for (const std::string verb : {"layout", "params", "files --records", "inspect --json"}) {
+        const ProcessResult result = shell("'" + program + "' " + verb + " '" + run + "' | true");
+        CAPTURE(verb);
+        CHECK(result.exitCode == 0);
+        CHECK(result.err.empty());
+    }
+    // A job goes on.
+    const std::string out = folder / "out";
+    CHECK(shell("'" + program + "' reshard '" + run + "' '" + out + "' -w 3 | true").exitCode == 0);
+    CHECK(fs::exists(out + "/latest"));
 }
 
 TEST_CASE("an unknown tag leads to the list of tags, a missing folder to what is there")
@@ -121,7 +189,7 @@ TEST_CASE("a hint to omit an option, or to add one, becomes the command")
     }
     // The target exists: the free one is offered, never --force.
     const std::string line
-        = commandOf({"reshard", source, folder / "out--row-major", "-w", "3"}, 5, "target-exists");
+        = commandOf({"reshard", source, folder / "out--row-major", "-w", "1"}, 5, "target-exists");
     CHECK(line.find("--force") == std::string::npos);
     // An option that needs a value is not offered without one.
     const std::string parts = commandOf(

@@ -11,6 +11,7 @@
 
 using namespace shardscope;
 using namespace shardscope::test;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -70,6 +71,29 @@ TEST_CASE("help fits the terminal")
         == runShardscope({"reshard", "--help"}, terminal("40")).out);
     // A file or a pipe gets the same text on every terminal.
     CHECK(runShardscope({"reshard", "--help"}, {.environment = {{"COLUMNS", "50"}}}).out == wide);
+}
+
+TEST_CASE("pages of the manual fit the terminal")
+{
+    for (const Json& topic : answerOf({"help"}).at("topics")) {
+        const std::string name = topic.at("topic");
+        CAPTURE(name);
+        const std::string page = runShardscope({"help", name}, terminal("80", "dumb")).out;
+        CHECK(page.find("\n#") == std::string::npos);
+        CHECK(page.find("| ---") == std::string::npos);
+        CHECK(page.find("](") == std::string::npos);
+        // Only code is as long as it is.
+        size_t start = 0;
+        for (size_t end = page.find('\n'); end != std::string::npos; end = page.find('\n', start)) {
+            const std::string line = page.substr(start, end - start);
+            start = end + 1;
+            CAPTURE(line);
+            CHECK((displayWidth(line) <= 81 || line.starts_with("    "))); // the terminal adds a return
+        }
+    }
+    ProcessOptions coloured = terminal("80");
+    coloured.environment.back().second = ""; // NO_COLOR
+    CHECK(contains(runShardscope({"help", "concepts"}, coloured).out, "\x1b[1m"));
 }
 
 TEST_CASE("the progress line fits the terminal")

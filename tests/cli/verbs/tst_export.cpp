@@ -210,7 +210,10 @@ TEST_CASE("convert --to dcp writes one folder that torch.distributed.checkpoint 
     for (const char* option : {"--tag-out=x", "--optimizer-option=lr=1", "--no-latest"})
         errorOf({"convert", run, folder / "x", "--to", "dcp", option}, 2, "usage");
     errorOf({"export", run, folder / "x", "--format", "dcp"}, 2, "usage");
+    CHECK(answerOf({"convert", run, folder / "out", "--to", "dcp"}).at("result").at("was_done") == true);
+    fs::rename(folder / "out/__0_0.distcp", folder / "kept");
     errorOf({"convert", run, folder / "out", "--to", "dcp"}, 5, "target-exists");
+    fs::rename(folder / "kept", folder / "out/__0_0.distcp");
     errorOf({"convert", run, run / "x", "--to", "dcp"}, 2, "usage");
 
     answerOf({"plan", "convert", run, folder / "planned", "--to", "dcp", "-o", folder / "plan.json"});

@@ -100,9 +100,13 @@ TEST_CASE("--undo gives the bytes of the source")
 {
     const TemporaryFolder folder;
     const fs::path run = damaged(folder);
+    for (const char* script : {"zero_to_fp32.py", "zero_to_torch.py"})
+        spill(run / script, "#!/usr/bin/env python\n");
     answerOf({"repair", run, folder / "out", "--fix", "L6"});
     const Json answer = answerOf({"repair", "--undo", folder / "out", folder / "again"});
     CHECK(answer.at("plan").at("kind") == "copy");
+    for (const char* script : {"zero_to_fp32.py", "zero_to_torch.py"})
+        CHECK(slurp(folder / "again" / script) == slurp(run / script));
     for (const auto& entry : fs::directory_iterator(newestOf(run)))
         CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
     errorOf({"repair", "--undo", run, folder / "x"}, 3, "not-a-checkpoint");

@@ -133,7 +133,7 @@ TEST_CASE("a dry run shows the whole plan and writes nothing")
     CHECK(real.at("plan").at("files") == dry.at("plan").at("files"));
     CHECK(real.at("plan").at("id") == dry.at("plan").at("id"));
     // It also reports what would stop the run.
-    errorOf({"reshard", source, folder / "out", "-w", "3", "--dry-run"}, 5, "target-exists");
+    errorOf({"reshard", source, folder / "out", "-w", "1", "--dry-run"}, 5, "target-exists");
     errorOf({"reshard", source, samplePath("zero2-w2") / "inside", "-w", "3", "--dry-run"}, 2, "usage");
 }
 

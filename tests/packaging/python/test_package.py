@@ -100,8 +100,9 @@ class Reading(InFolder):
             older = shardscope.ensure(run, world_size=3, into=self.folder / "copies")
         self.assertEqual((older.tag, [one.tag for one in older.passed_over]), ("global_step3", ["global_step6"]))
         next((run / "global_step3").glob("*_rank_1_*")).unlink()
-        with self.assertWarnsRegex(shardscope.FallbackWarning, "no tag is complete"):
-            self.assertIsNone(shardscope.ensure(run, world_size=3))
+        with self.assertRaises(shardscope.ShardscopeError) as refused:
+            shardscope.ensure(run, world_size=3)
+        self.assertEqual(refused.exception.code, "refused")
         self.check_first_start(lambda path, **options: shardscope.ensure(path, world_size=3, **options))
 
     def test_unknown_fields_are_kept(self):

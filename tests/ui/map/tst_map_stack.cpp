@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open/open.h"
+#include "core/layout/map_looks.h"
 #include "core/layout/whole_units.h"
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/ui/ui_tests.h"
@@ -11,6 +12,9 @@
 #include "ui/text/padding_text.h"
 
 #include <QTest>
+
+#include <map>
+#include <set>
 
 // Options that a test leaves out keep their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -272,8 +276,46 @@ private Q_SLOTS:
         QVERIFY(run.has_value());
         QCOMPARE(
             paddingReason(*checkpoint, *run), u"3 elements, so that 13 elements divide by 2 × 2 ranks"_s);
-        QCOMPARE(paddingShare(*checkpoint, *run), u"38 % of dp 1"_s);
+        QCOMPARE(paddingShare(*checkpoint, *run), u"37.5 % of dp 1"_s);
         QVERIFY(!paddingAt(unit, unit.states.front(), 0, 0).has_value());
+    }
+
+    void oneNameHasOneHue()
+    {
+        // A tied module on two stages, and slices of one tensor.
+        for (const char* sample : {"pipeline-w4", "slices-w4"}) {
+            JobContext job;
+            const auto opened
+                = openCheckpoint(io::realFileSystem(), samplePath(sample).toStdString(), {}, job);
+            QVERIFY(opened.has_value());
+            const CheckpointPtr checkpoint = opened->checkpoint;
+            const MapNames names(checkpoint);
+            std::map<std::string_view, std::set<uint8_t>> hues;
+            for (uint32_t i = 0; i < checkpoint->params.size(); ++i)
+                hues[nameWithoutHolder(*checkpoint, ParamId{i})].insert(names.hueOf(ParamId{i}));
+            QVERIFY(hues.size() < checkpoint->params.size());
+            for (const auto& [name, of] : hues)
+                QCOMPARE(of.size(), size_t{1});
+        }
+    }
+
+    void aParameterWithoutElementsMakesNoSection()
+    {
+        auto made = std::make_shared<Checkpoint>(*test::makeSyntheticCheckpoint({.stage = 2, .ranks = 2}));
+        const size_t sections = mapLooks(*made)->sections.size();
+        made->params.push_back({.name = "empty", .shape = {0}, .role = ParamRole::Frozen});
+        made->whole.push_back(
+            {.param = ParamId{static_cast<uint32_t>(made->params.size() - 1)}, .state = "weight"});
+        QCOMPARE(mapLooks(*made)->sections.size(), sections);
+    }
+
+    void aSmallSectionSaysHowWideItIsDrawn()
+    {
+        const MapLayout layout({{.columns = 1000, .rows = 1}, {.columns = 100, .rows = 1}});
+        QCOMPARE(MapText::wideningFact(layout.widening(0)), QString());
+        QVERIFY2(MapText::wideningFact(layout.widening(1)).contains(u"9.9 ×"_s)
+                || MapText::wideningFact(layout.widening(1)).contains(u"10 ×"_s),
+            qPrintable(MapText::wideningFact(layout.widening(1))));
     }
 
     void layersOfARow()

@@ -10,7 +10,9 @@
 #include "ui/pages/jobs_panel.h"
 #include "ui/widgets/elided_label.h"
 
+#include <QCheckBox>
 #include <QComboBox>
+#include <QDir>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
@@ -19,8 +21,8 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
-#include <QTableWidget>
 #include <QTabBar>
+#include <QTableWidget>
 #include <QTest>
 
 #include <thread>
@@ -239,7 +241,40 @@ private Q_SLOTS:
         QCOMPARE(ui.checkpoint()->parallel.dp, static_cast<uint32_t>(ranks));
         QVERIFY(ui.checkpoint()->complete);
         QCOMPARE(QString::fromStdString(ui.checkpoint()->runFolder.native()), ui.folder(u"out"_s));
+        QCOMPARE(QString::fromStdString(ui.window().session().path().native()), ui.folder(u"out"_s));
         QCOMPARE(ui.find<QTabBar>("checkpointTabs")->count(), 2); // next to its source
+    }
+
+    void saysWhyABatchCannotBeKept()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2"))); // a global batch of 60
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setWorldSize(7);
+        QVERIFY(waitForPlan(dialog));
+        const QString about = dialog->findChild<QLabel*>(u"reshardBatchAbout"_s)->text();
+        QVERIFY2(about.contains(u"cannot be kept"_s) && about.contains(u"7 data-parallel ranks"_s),
+            qPrintable(about));
+    }
+
+    void refusesWhatTheRunWouldRefuse()
+    {
+        WindowFixture ui;
+        const QString out = ui.folder(u"out"_s);
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        QVERIFY(QDir().mkpath(out % u"/global_step6"_s));
+        QFile notes(out % u"/global_step6/notes.txt"_s);
+        QVERIFY(notes.open(QIODevice::WriteOnly) && notes.write("mine") == 4);
+        notes.close();
+        dialog->form()->setDestination(out);
+        dialog->form()->setWorldSize(3);
+        dialog->findChild<QCheckBox*>(u"reshardForce"_s)->setChecked(true);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem.has_value());
+        QVERIFY(dialog->preview().problem->message.find("notes.txt") != std::string::npos);
+        QVERIFY(!dialog->startButton()->isEnabled());
     }
 
     void stageAndFormAreChosen_data()

@@ -283,6 +283,18 @@ private Q_SLOTS:
         address->setText(u"no.such.parameter#fp32"_s);
         QVERIFY(!go->isEnabled());
         QVERIFY(!ui.find<QLabel>("goToAnswer")->text().isEmpty());
+        for (const QString& wrong : {u"rank 4"_s, u"dp4"_s, u"layer 99"_s, u"norm.weight[5, 7]"_s}) {
+            address->setText(wrong);
+            QVERIFY2(!go->isEnabled(), qPrintable(wrong));
+        }
+        for (const QString& right : {u"rank 3"_s, u"dp 3"_s, u"layer 0"_s, u"norm.weight#exp_avg[5]"_s,
+                 u"layers.0.attention.wq.weight[1, 2]"_s, u"zero_pp_rank_1_mp_rank_00_model_states.pt"_s}) {
+            address->setText(right);
+            QVERIFY2(go->isEnabled(), qPrintable(right));
+        }
+        address->setText(u"dp0.tp0.pp0/group0+3"_s); // which the header calls Group 0
+        QVERIFY(!go->isEnabled());
+        QVERIFY(ui.find<QLabel>("goToAnswer")->text().contains(u"subgroup0"_s));
         address->setText(u"dp2.tp0.pp0/subgroup0+3"_s);
         QVERIFY(go->isEnabled());
         go->click();
@@ -352,9 +364,9 @@ private Q_SLOTS:
         QVERIFY(ui.open(copy));
         QSignalSpy changed(&ui.window().session(), &Session::changedOnDisk);
         QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"_s));
-        ui.window().session().checkOnDisk();
-        QVERIFY(changed.wait(10'000));
+        QVERIFY(changed.wait(20'000)); // without a visit to another window
         QVERIFY(ui.find<MessageBar>("windowMessages")->isVisible());
+        QVERIFY(ui.find<MessageBar>("windowMessages")->text().contains(u"1 file deleted"_s));
         QTest::keyClick(&ui.window(), Qt::Key_F5);
         QVERIFY(ui.settle());
         QVERIFY(!ui.checkpoint()->complete);

@@ -33,6 +33,11 @@ MapLayout::MapLayout(const std::vector<Size>& sections)
     place();
 }
 
+double MapLayout::widening(uint32_t section) const
+{
+    return std::exp2(static_cast<double>(m_sections[section].finer) / MapScale::kStepsPerOctave);
+}
+
 uint64_t MapLayout::rows() const
 {
     uint64_t rows = 0;

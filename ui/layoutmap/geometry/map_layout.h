@@ -64,6 +64,9 @@ public:
     [[nodiscard]] std::optional<Band> bandAt(int64_t y) const;
     /// The rows of one section in the pixels [begin, end).
     [[nodiscard]] MapRange rowsIn(uint32_t section, int64_t begin, int64_t end) const;
+    /// How many times as wide as in the scale of the widest section an element of this one is drawn; 1 or
+    /// more.
+    [[nodiscard]] double widening(uint32_t section) const;
     /// The scale at which a block's section shows `elements` in `pixels`, as the layout's scale.
     [[nodiscard]] MapScale scaleFitting(uint32_t section, uint64_t elements, int64_t pixels) const;
     /// The pixels a block covers; at least one each way. Empty if its section is folded or it is empty.

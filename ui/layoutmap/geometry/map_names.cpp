@@ -2,6 +2,8 @@
 #include "ui/layoutmap/geometry/map_names.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 namespace shardscope::ui {
 
@@ -37,6 +39,13 @@ uint32_t layerFromName(std::string_view name)
 
 } // namespace
 
+std::string_view nameWithoutHolder(const Checkpoint& checkpoint, ParamId param)
+{
+    const std::string_view name = checkpoint.params[index(param)].name;
+    const size_t colon = checkpoint.parts.empty() ? std::string_view::npos : name.rfind(':');
+    return colon == std::string_view::npos || colon == 0 ? name : name.substr(0, colon);
+}
+
 MapNames::MapNames(CheckpointPtr checkpoint)
     : m_checkpoint(std::move(checkpoint))
 {
@@ -48,19 +57,25 @@ void MapNames::read() const
     m_hues.resize(params.size());
     m_layers.resize(params.size(), kNoLayer);
     for (size_t i = 0; i < params.size(); ++i) {
-        m_hues[i] = hueFromName(params[i].name);
         m_layers[i] = layerFromName(params[i].name);
         if (m_layers[i] != kNoLayer) {
             m_highestLayer = std::max(m_highestLayer, m_layers[i]);
         }
     }
+    std::unordered_map<std::string_view, uint8_t> chosen;
     uint8_t previous = kHues;
-    for (const FlatUnit& unit : m_checkpoint->units) {
-        for (const ParamId param : unit.params) {
-            uint8_t& hue = m_hues[index(param)];
-            hue = hue == previous ? static_cast<uint8_t>((hue + 5) % kHues) : hue;
-            previous = hue;
-        }
+    const auto choose = [&](ParamId param) {
+        const std::string_view name = nameWithoutHolder(*m_checkpoint, param);
+        uint8_t hue = hueFromName(name);
+        hue = hue == previous ? static_cast<uint8_t>((hue + 5) % kHues) : hue;
+        previous = chosen.try_emplace(name, hue).first->second;
+        m_hues[index(param)] = previous;
+    };
+    for (const FlatUnit& unit : m_checkpoint->units)
+        std::for_each(unit.params.begin(), unit.params.end(), choose);
+    for (uint32_t i = 0; i < params.size(); ++i) {
+        if (params[i].unit == kNoUnit)
+            choose(ParamId{i});
     }
     m_isRead.store(true, std::memory_order_release);
 }

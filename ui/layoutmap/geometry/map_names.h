@@ -7,9 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 namespace shardscope::ui {
+
+/// The name without the suffix that tells apart tensor slices, or copies of a tied module on pipeline stages.
+std::string_view nameWithoutHolder(const Checkpoint& checkpoint, ParamId param);
 
 /// Hues and layer numbers of a checkpoint's parameters, from their names. They are computed when the first of
 /// them is asked for, as only some colours need them. Thread-safe.
@@ -21,7 +25,8 @@ public:
 
     explicit MapNames(CheckpointPtr checkpoint);
 
-    /// 0 … kHues−1, from the name; neighbours in the flat order differ.
+    /// 0 … kHues−1, the same for all slices and copies of one name. Neighbours in the flat order differ,
+    /// except where each has its hue from another place.
     [[nodiscard]] uint8_t hueOf(ParamId param) const;
     /// The first number in the dotted name, kNoLayer when there is none; and the highest of them.
     [[nodiscard]] uint32_t layerOf(ParamId param) const;

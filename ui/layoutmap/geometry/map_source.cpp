@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_source.h"
 
-#include "core/base/text.h"
+#include "ui/text/text.h"
 
 #include <algorithm>
 
@@ -235,15 +235,12 @@ MapSource::Point MapSource::pointOf(uint32_t rank, uint64_t offset, size_t part)
 
 QString MapSource::nameOf(ParamId param) const
 {
-    const auto text = toValidUtf8(checkpoint().params[index(param)].name);
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    return toText(checkpoint().params[index(param)].name);
 }
 
 QString MapSource::labelOf(ParamId param) const
 {
-    const QString name = nameOf(param);
-    const qsizetype colon = checkpoint().parts.empty() || isOutsideUnits() ? -1 : name.lastIndexOf(u':');
-    return colon > 0 ? name.left(colon) : name;
+    return isOutsideUnits() ? nameOf(param) : toText(nameWithoutHolder(checkpoint(), param));
 }
 
 } // namespace shardscope::ui

@@ -9,9 +9,11 @@
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
+#include <QLocale>
 #include <QStringList>
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardscope::ui {
 
@@ -160,20 +162,29 @@ QString MapText::sectionFacts(const MapSource& source)
     });
     facts << QString::fromStdString(source.state().name) + QLatin1Char(' ')
             + (oneType ? fromText(dtypeName(source.state().dtype)) : tr("of several types"))
-          << (all.params == 1 ? tr("1 parameter") : tr("%1 parameters").arg(count(all.params)))
+          << parametersText(all.params)
           << (all.elements == 1 ? tr("1 element") : tr("%1 elements").arg(shortCountText(all.elements)))
           << bytesText(all.bytes);
     if (source.unit().kind != UnitKind::Whole) {
         facts << (all.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(all.ranks)));
     }
     if (all.padding > 0) {
-        facts << tr("%1 padding (%2 %)")
+        facts << tr("%1 padding (%2)")
                      .arg(count(all.padding),
-                         QString::number(100.0 * static_cast<double>(all.padding)
-                                 / static_cast<double>(all.padding + all.elements),
-                             'g', 2));
+                         percentText(static_cast<double>(all.padding)
+                             / static_cast<double>(all.padding + all.elements)));
     }
     return facts.join(QStringLiteral(" · "));
+}
+
+QString MapText::wideningFact(double widening)
+{
+    if (widening < 1.05)
+        return {};
+    return QStringLiteral(" · ")
+        + tr("drawn %1 × as wide as the largest section")
+              .arg(widening < 10 ? QLocale::c().toString(widening, 'f', 1)
+                                 : countText(static_cast<uint64_t>(std::llround(widening))));
 }
 
 QString MapText::headline(const MapSource& source, const MapCell& cell, uint32_t rank)
@@ -338,9 +349,8 @@ QString MapText::sum(const MapQuery::Sum& sum)
     if (sum.padding > 0) {
         parts << tr("%1 padding").arg(count(sum.padding));
     }
-    parts << (sum.params == 1 ? tr("1 parameter") : tr("%1 parameters").arg(count(sum.params)))
-          << (sum.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(sum.ranks)))
-          << (sum.files == 1 ? tr("1 file") : tr("%1 files").arg(count(sum.files)));
+    parts << parametersText(sum.params)
+          << (sum.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(sum.ranks))) << filesText(sum.files);
     return parts.join(QStringLiteral(" · "));
 }
 

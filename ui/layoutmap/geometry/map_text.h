@@ -32,6 +32,8 @@ public:
     /// "fp32 float32 · 12 parameters · 1.2 B elements · 4.5 GiB · 64 ranks · 12 padding (0.01 %)". Costs
     /// O(ranks).
     static QString sectionFacts(const MapSource& source);
+    /// " · drawn 2,770 × as wide as the largest section": MapLayout::widening(); empty if it is not wider.
+    static QString wideningFact(double widening);
     /// "dp 3", "64 ranks" of all as one line, "whole": the row of a section that says itself which slice it
     /// is.
     static QString rowName(const MapSource& source, uint32_t row);

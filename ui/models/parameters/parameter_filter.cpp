@@ -370,8 +370,7 @@ ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filt
             return;
         result.rows.push_back(ParamId{row});
         result.bytes += index.facts(ParamId{row}).bytes;
-        if (params[row].sharedWith == kNoParam)
-            result.elements += params[row].elements;
+        result.counts.add(params[row]);
     };
     if (descending)
         std::for_each(order.rbegin(), order.rend(), take);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/layout/counts.h"
 #include "ui/models/param_marks.h"
 #include "ui/models/parameters/parameter_index.h"
 
@@ -66,8 +67,8 @@ private:
 /// The rows to show: matching parameters in the order of a column.
 struct ParameterRows {
     std::vector<ParamId> rows;
-    uint64_t elements = 0; ///< of the rows, aliases counted once with their owner
-    uint64_t bytes = 0;
+    ParameterCounts counts; ///< of the rows
+    uint64_t bytes = 0; ///< of the rows, aliases counted with their owner
     QString error;
     /// The rows and, for aliases among them, the owners of their storage; null without a filter.
     ParamMarks matches;

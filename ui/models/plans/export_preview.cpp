@@ -10,6 +10,7 @@
 #include "ui/jobs/free_later.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/jobs/stored_jobs.h"
+#include "ui/models/plans/run_look.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
@@ -55,30 +56,31 @@ QString replacedText(const std::vector<std::string>& paths)
 }
 
 /// Whether the plan can run into the folder; always sets the free bytes.
-Status checkTarget(
-    io::FileSystem& files, const Checkpoint& source, const ExportWish& wish, ExportPreview& preview)
+Status checkTarget(io::FileSystem& files, const Checkpoint& source, const ExportWish& wish,
+    ExportPreview& preview, JobContext& job)
 {
     if (wish.target.empty())
         return fail(ErrorCode::Usage, Words::tr("Choose the folder to write.").toStdString());
     if (wish.target.is_relative())
         return fail(ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
             wish.target.native());
-    SHARDSCOPE_CHECK(checkTargetPlaces(files, *preview.plan, preview.folder, source.runFolder));
     preview.freeBytes = freeBytesAt(files, preview.folder);
-    SHARDSCOPE_CHECK(
-        checkSpace(files, preview.folder, preview.plan->writesBytes(), preview.plan->files().size()));
-    SHARDSCOPE_TRY(const bool occupied, isOccupied(files, *preview.plan, wish.target));
-    if (!occupied)
-        return {};
-    SHARDSCOPE_CHECK(checkReplaceable(files, *preview.plan, wish.target));
-    SHARDSCOPE_TRY(const auto replaced, replacedFiles(files, *preview.plan, preview.folder));
-    preview.note = replacedText(replaced);
-    if (!wish.force)
-        return fail(ErrorCode::TargetExists,
-            QString(Words::tr("The target exists already.") + u' ' + preview.note).toStdString(),
-            wish.target.native(),
-            Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString());
+    ExecuteOptions run;
+    run.destination = preview.folder;
+    run.sourceRunFolder = source.runFolder;
+    run.force = wish.force;
+    auto problem = problemOfRun(files, *preview.plan, run, job);
+    const bool isTaken = problem && problem->code == ErrorCode::TargetExists;
+    if (!problem || isTaken) {
+        SHARDSCOPE_TRY(const auto replaced, replacedFiles(files, *preview.plan, preview.folder));
+        preview.note = replaced.empty() ? QString() : replacedText(replaced);
+    }
+    if (isTaken && !preview.note.isEmpty())
+        problem->message += ". " + preview.note.toStdString();
+    if (problem)
+        return tl::unexpected(std::move(*problem));
     return {};
+};
 }
 
 } // namespace
@@ -101,12 +103,10 @@ ExportPreview previewExport(
         return preview;
     }
     preview.folder = place->folder;
-    if (auto target = checkTarget(files, *source, wish, preview); !target)
+    if (auto target = checkTarget(files, *source, wish, preview, job); !target)
         preview.problem = std::move(target).error();
-    const auto begun = StoredJobs::begun(files, *preview.plan, preview.folder);
-    preview.resumes = begun == StoredJobs::Begun::Interrupted;
-    if (begun == StoredJobs::Begun::Running)
-        preview.problem = runningElsewhere(wish.target);
+    preview.resumes
+        = StoredJobs::begun(files, *preview.plan, preview.folder) == StoredJobs::Begun::Interrupted;
     return preview;
 }
 

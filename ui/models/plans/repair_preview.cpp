@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/plans/repair_preview.h"
 
-#include "core/engine/write/preflight.h"
 #include "ui/jobs/free_later.h"
 #include "ui/jobs/shell_words.h"
+#include "ui/models/plans/run_look.h"
 #include "ui/text/text.h"
 
 #include <QCoreApplication>
@@ -20,17 +20,21 @@ struct Words {
 };
 
 /// Whether the plan can be written into the run folder `target`.
-Status checkRepairTarget(io::FileSystem& files, const RepairPlan& plan, const io::Path& target)
+Status checkRepairTarget(
+    io::FileSystem& files, const RepairPlan& plan, const io::Path& target, JobContext& job)
 {
     if (target.empty() || target.is_relative())
         return fail(ErrorCode::Usage,
             Words::tr("The folder of the copy must be an absolute path.").toStdString(), target.native());
-    SHARDSCOPE_CHECK(checkPlaces(files, target, plan.source()->runFolder));
-    if (files.stat(target / plan.targetName()).has_value())
-        return fail(ErrorCode::TargetExists,
-            Words::tr("The folder has a tag of this name already.").toStdString(),
-            (target / plan.targetName()).native(), Words::tr("Choose another folder.").toStdString());
-    return checkSpace(files, target, plan.writesBytes(), plan.files().size());
+    ExecuteOptions run;
+    run.destination = target;
+    run.sourceRunFolder = plan.source()->runFolder;
+    auto problem = problemOfRun(files, plan, run, job);
+    if (!problem)
+        return {};
+    if (problem->code == ErrorCode::TargetExists)
+        problem->hint = Words::tr("Choose another folder.").toStdString();
+    return tl::unexpected(std::move(*problem));
 }
 
 } // namespace
@@ -46,7 +50,7 @@ RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, cons
         return preview;
     }
     preview.plan = freedOnWorker(std::move(*plan));
-    if (auto status = checkRepairTarget(files, *preview.plan, target); !status)
+    if (auto status = checkRepairTarget(files, *preview.plan, target, job); !status)
         preview.problem = std::move(status).error();
     return preview;
 }

@@ -9,6 +9,7 @@
 #include "ui/jobs/free_later.h"
 #include "ui/jobs/shell_words.h"
 #include "ui/jobs/stored_jobs.h"
+#include "ui/models/plans/run_look.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
@@ -171,19 +172,13 @@ ReshardPreview previewReshard(
     }
     preview.freeBytes = freeBytesAt(files, wish.destination);
     preview.targetExists = files.stat(wish.destination / preview.plan->targetName()).has_value();
-    auto space
-        = checkSpace(files, wish.destination, preview.plan->writesBytes(), preview.plan->files().size());
-    const auto begun = StoredJobs::begun(files, *preview.plan, wish.destination);
-    preview.resumes = begun == StoredJobs::Begun::Interrupted;
-    if (begun == StoredJobs::Begun::Running)
-        preview.problem = runningElsewhere(wish.destination / preview.plan->targetName());
-    else if (!space)
-        preview.problem = std::move(space).error();
-    else if (preview.targetExists && !wish.force)
-        preview.problem
-            = Error{ErrorCode::TargetExists, Words::tr("The target exists already.").toStdString(),
-                (wish.destination / preview.plan->targetName()).native(),
-                Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString()};
+    preview.resumes
+        = StoredJobs::begun(files, *preview.plan, wish.destination) == StoredJobs::Begun::Interrupted;
+    ExecuteOptions run;
+    run.destination = wish.destination;
+    run.sourceRunFolder = source->runFolder;
+    run.force = wish.force;
+    preview.problem = problemOfRun(files, *preview.plan, run, job);
     return preview;
 }
 

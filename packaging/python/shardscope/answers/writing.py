@@ -101,6 +101,7 @@ class WriteResult(Answer):
     bytes_per_second: int
     device: str
     verified: bool
+    was_done: bool  #: an earlier run of the same command had finished: nothing was written and verified
     read_directly: bool  #: everything was read back by direct I/O, not through the page cache
     fingerprint: Optional[str]
     fingerprint_version: int  #: of its definition; fingerprints of two versions are not comparable
@@ -181,6 +182,7 @@ class EnsureAnswer(Answer):
     how: Optional[str]  #: "fits", "found", "made"
     verified: bool  #: every byte of the folder was read and compared by this call
     waited: bool  #: for another process that makes the same copy
+    marks: List[Finding]  #: parts of the tag that no run saved
     passed_over: List[PassedOver]
     removed: List[RemovedCopy]
     kept: List[KeptCopy]

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/counts.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+void ParameterCounts::add(const Parameter& parameter)
+{
+    if (parameter.sharedWith != kNoParam) {
+        ++shared;
+        return;
+    }
+    if (parameter.role == ParamRole::Buffer) {
+        ++buffers;
+        return;
+    }
+    ++count;
+    elements += parameter.elements;
+    if (parameter.role == ParamRole::Trainable) {
+        ++trainable;
+        return;
+    }
+    ++frozen;
+    frozenElements += parameter.elements;
+}
+
+ParameterCounts countParameters(const Checkpoint& checkpoint)
+{
+    ParameterCounts out;
+    for (const Parameter& parameter : checkpoint.params)
+        out.add(parameter);
+    return out;
+}
+
+void FileCounts::add(const CheckpointFile& file)
+{
+    if (file.status == FileStatus::Missing || file.status == FileStatus::Foreign)
+        return;
+    ++count;
+    bytes += file.identity.bytes;
+}
+
+FileCounts countFiles(const Checkpoint& checkpoint)
+{
+    FileCounts out;
+    for (const CheckpointFile& file : checkpoint.files)
+        out.add(file);
+    return out;
+}
+
+uint64_t paddingElements(const FlatPartition& partition)
+{
+    return partition.partitionElements() * partition.ranks() - partition.payloadElements();
+}
+
+std::vector<std::optional<double>> optimizerSteps(const Checkpoint& checkpoint)
+{
+    std::vector<std::optional<double>> out;
+    for (const ParamGroup& group : checkpoint.groups) {
+        const auto first = std::ranges::find_if(
+            group.units, [&](UnitId unit) { return checkpoint.units[index(unit)].step.has_value(); });
+        out.push_back(first == group.units.end() ? std::nullopt : checkpoint.units[index(*first)].step);
+    }
+    return out;
+}
+
+} // namespace shardscope
