@@ -72,15 +72,14 @@ Status checkTarget(io::FileSystem& files, const Checkpoint& source, const Export
     auto problem = problemOfRun(files, *preview.plan, run, job);
     const bool isTaken = problem && problem->code == ErrorCode::TargetExists;
     if (!problem || isTaken) {
-        SHARDSCOPE_TRY(const auto replaced, replacedFiles(files, *preview.plan, preview.folder));
-        preview.note = replaced.empty() ? QString() : replacedText(replaced);
+        const auto replaced = replacedFiles(files, *preview.plan, preview.folder);
+        preview.note = replaced && !replaced->empty() ? replacedText(*replaced) : QString();
     }
     if (isTaken && !preview.note.isEmpty())
         problem->message += ". " + preview.note.toStdString();
     if (problem)
         return tl::unexpected(std::move(*problem));
     return {};
-};
 }
 
 } // namespace
