@@ -123,7 +123,7 @@ TEST_CASE("a target that is there")
     fs::create_directories(folder / "blank/global_step6");
     checkRefused(folder, run, folder / "blank", {5, "target-exists", "--force"});
     // Other tags and files of the target's run folder do not conflict, and stay.
-    runVerb({"reshard", run, folder / "folder", "-w", "3", "--tag-out", "global_step7"}, 0);
+    runVerb({"reshard", run, folder / "folder", "-w", "2", "--tag-out", "global_step7"}, 0);
     CHECK(slurp(folder / "folder/global_step6/note") == "x");
     checkRefused(
         folder, run, folder / "folder", {5, "target-exists", "--force"}, {"--tag-out", "global_step7"});

@@ -58,6 +58,7 @@ public:
 private:
     Result<bool> finishedBefore();
     void reuseSealed(const JournalSeal& seal);
+    Status removeRests();
     Status prepareAndBuild();
     Status build();
     Status buildIn(OutputBuild& build);
@@ -90,6 +91,7 @@ Result<ExecuteReport> Execution::run()
     if (!finished) {
         SHARDSCOPE_TRY(m_report.wasDone, wasDone());
         if (m_report.wasDone) {
+            SHARDSCOPE_CHECK(removeRests());
             m_report.bytesReused = m_plan.writesBytes();
             return m_report;
         }
@@ -116,15 +118,21 @@ Result<ExecuteReport> Execution::run()
     return m_report;
 }
 
-Status Execution::prepareAndBuild()
+/// What an earlier run left because its removal of the work folder was interrupted: after the commit, it is
+/// blank.
+Status Execution::removeRests()
 {
     for (const io::Path& place : {m_options.destination, m_workPlace})
         SHARDSCOPE_CHECK(WorkFolder::removeRest(m_files, m_plan, place));
-    const Status target = checkTarget();
-    // A blank folder is left if its removal after the commit was interrupted.
-    if (!target && m_targetThere && !m_options.force && m_work && m_work->isBlank())
-        SHARDSCOPE_CHECK(m_work->remove());
-    SHARDSCOPE_CHECK(target);
+    if (m_targetThere && !m_options.force && m_work && m_work->isBlank())
+        return m_work->remove();
+    return {};
+}
+
+Status Execution::prepareAndBuild()
+{
+    SHARDSCOPE_CHECK(removeRests());
+    SHARDSCOPE_CHECK(checkTarget());
     Status built = build();
     if (!built)
         removeMadeFolders();

@@ -242,16 +242,39 @@ def _edit_model(folder, change):
     torch.save(saved, path)
 
 
-def rate_as_tensor(folder):
+def set_rate(rate):
     def change(saved):
-        saved["optimizer"]["param_groups"][0]["lr"] = torch.tensor(0.25)
-    _edit_model(folder, change)
+        saved["optimizer"]["param_groups"][0]["lr"] = rate
+    return lambda folder: _edit_model(folder, change)
 
 
 def stride_positions(folder):
     def change(saved):
         saved["module"]["positions.weight"] = saved["module"]["positions.weight"].t().contiguous().t()
     _edit_model(folder, change)
+
+
+@dataclass(frozen=True)
+class Alike:
+    """One state in two forms, which torch takes for the same."""
+    about: str
+    setup: Setup
+    changes: tuple
+
+    @property
+    def name(self):
+        return f"fingerprint same {self.about} {self.setup.name}"
+
+    def run(self, context):
+        found = set()
+        for number, change in enumerate(self.changes):
+            folder = context.target(f"{self.name} {number}")
+            shutil.copytree(context.sources.get(self.setup, 2).folder, folder)
+            change(folder)
+            found.add(context.tool.call("fingerprint", folder)["fingerprint"])
+        if len(found) != 1:
+            raise checks.Failure(f"{len(found)} fingerprints")
+        return f"{found.pop()} {len(self.changes)} times"
 
 
 @dataclass(frozen=True)
@@ -324,6 +347,6 @@ def full_run():
         cases.append(Same(setup, 4, _stages(setup, *{0, 1, 2, 3} - {setup.stage})))
     for setup in (Setup(2, "bf16", "muon"), Setup(2, "fp32", "muon"), Setup(0, "fp16"), Setup(0, "fp32")):
         cases.append(Same(replace(setup, shape=PLAIN), 2))
-    cases += [Refused("rate as tensor", Setup(0, "fp32"), rate_as_tensor, "`group/0 option/lr`"),
+    cases += [Alike("rate as tensor", Setup(0, "fp32"), (set_rate(0.25), set_rate(torch.tensor(0.25)))),
               Refused("strides", Setup(2, "bf16"), stride_positions, "`positions.weight`")]
     return cases + _differences()
