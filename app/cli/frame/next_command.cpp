@@ -374,7 +374,9 @@ Error withNearPath(Error error, std::span<const std::string> words)
     const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
     for (auto entry = fs::directory_iterator(folder, ignored);
          entry != fs::directory_iterator() && names.size() < kMostNames; entry.increment(ignored))
-        names.push_back(entry->path().filename().string());
+        if (std::ranges::find(words, (folder / entry->path().filename()).string())
+            == words.end()) // named already
+            names.push_back(entry->path().filename().string());
     if (const std::string name = nearest(place.filename().string(), names); !name.empty())
         error.hint
             = "did you mean `" + (place.has_parent_path() ? folder / name : fs::path(name)).string() + "`?";

@@ -110,6 +110,8 @@ TEST_CASE("suggested commands are those that were meant")
         CAPTURE(typed);
         CHECK(typedAfter({"tags", typed}, 3, "not-found") == "shardscope tags " + run.string());
     }
+    CHECK(typedAfter({"diff", run, folder / "zero2_w2"}, 3, "not-found") // nothing is compared with itself
+        == "ls -la " + folder.path().string());
     CHECK(typedAfter({"inspect", run, "--tag", "global_stp6"}, 3, "not-found")
         == "shardscope inspect " + run.string() + " --tag global_step6");
     CHECK(typedAfter({"inspect", run, "--tag", "global_step7"}, 3, "not-found")
