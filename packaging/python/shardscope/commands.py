@@ -18,6 +18,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Type
 from .answers import (
     Answer,
     CheckAnswer,
+    CleanAnswer,
     DiffAnswer,
     EnsureAnswer,
     FilesAnswer,
@@ -27,6 +28,9 @@ from .answers import (
     LayoutAnswer,
     ParamsAnswer,
     PassedOver,
+    PlanAnswer,
+    ShowAnswer,
+    SkeletonAnswer,
     StatsAnswer,
     TagsAnswer,
     VerifyAnswer,
@@ -135,6 +139,11 @@ def stats(
     return _call(StatsAnswer, "stats", [path, *parameters], progress, options)
 
 
+def show(path: PathLike, address: str, progress: Optional[ProgressFunction] = None, **options: Option) -> ShowAnswer:
+    """Values of a parameter or of one of its states, such as "norm.weight#exp_avg[0:8]"; all of it with `npy`."""
+    return _call(ShowAnswer, "show", [path, address], progress, options)
+
+
 def diff(
     left: PathLike, right: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
 ) -> DiffAnswer:
@@ -201,6 +210,36 @@ def repair(
     return _call(WriteAnswer, "repair", [source, destination], progress, options)
 
 
+def skeleton(
+    path: PathLike, output: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+) -> SkeletonAnswer:
+    """Writes a checkpoint without its values, a zip file that can be attached to a bug report."""
+    return _call(SkeletonAnswer, "skeleton", [path, output], progress, options)
+
+
+def plan(
+    command: str,
+    source: PathLike,
+    destination: PathLike,
+    output: PathLike,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> PlanAnswer:
+    """Saves what "reshard", "convert", "export" or "repair" would do to the file `output`, for run_plan()."""
+    words = {"output": os.fspath(output), **options}
+    return _call(PlanAnswer, f"plan {command}", [source, destination], progress, words)
+
+
+def run_plan(file: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> WriteAnswer:
+    """Does what a saved plan says. Raises ShardscopeError ("source-changed", "refused") if its source has changed."""
+    return _call(WriteAnswer, "run", [file], progress, options)
+
+
+def clean(folder: PathLike, remove: bool = False, **options: Option) -> CleanAnswer:
+    """The work that interrupted jobs left in a folder. With `remove`, what is abandoned is removed."""
+    return _call(CleanAnswer, "clean", [folder], None, {"remove": remove, **options})
+
+
 def _of_run(
     answer: Type[T],
     command: str,
@@ -250,7 +289,7 @@ def _call(
     progress: Optional[ProgressFunction],
     options: Mapping[str, Option],
 ) -> T:
-    words = [command]
+    words = command.split()
     for name, value in options.items():
         if name != "low_priority":
             words += _option_words(name, value)

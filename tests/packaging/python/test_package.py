@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -51,6 +52,34 @@ class Reading(InFolder):
         tensors = shardscope.stats(SAMPLES / "zero2-w2", ["norm.weight"], exact=True).tensors
         self.assertEqual({one.name for one in tensors}, {"norm.weight"})
         self.assertTrue(all(isinstance(one.mean, float) and one.exact for one in tensors))
+
+    def test_show(self):
+        shown = shardscope.show(SAMPLES / "zero2-w2", "norm.weight#exp_avg[0:3]")
+        self.assertEqual((shown.name, shown.state, shown.start, len(shown.values)), ("norm.weight", "exp_avg", 0, 3))
+        whole = shardscope.show(SAMPLES / "zero2-w2", "norm.weight", npy=self.folder / "w.npy")
+        self.assertTrue(Path(whole.npy.path).exists())
+
+    def test_plan_skeleton_clean(self):
+        run = self.copy("zero2-w2")
+        planned = shardscope.plan("reshard", run, self.folder / "out", self.folder / "plan.json", world_size=3)
+        self.assertEqual((planned.file, planned.plan.kind), (str(self.folder / "plan.json"), "zero2"))
+        self.assertTrue(shardscope.run_plan(planned.file).result.verified)
+        self.assertTrue(shardscope.run_plan(planned.file).result.was_done)
+        small = shardscope.skeleton(run, self.folder / "bug.zip")
+        self.assertLess(small.bytes_after, small.bytes_before)
+        shardscope.reshard(run, self.folder / "parts", 3, part="0/2")
+        work = shardscope.clean(self.folder / "parts").work
+        self.assertEqual([one.state for one in work], ["abandoned"])
+        self.assertEqual(shardscope.clean(self.folder / "parts", remove=True).work[0].state, "removed")
+
+    def test_every_command_has_a_function(self):
+        names = {"run": "run_plan"}
+        without = {"completion", "help"}
+        listed = subprocess.run([shardscope.find_program(), "--help"], capture_output=True, text=True, check=True).stdout
+        commands = re.findall(r"^  ([a-z]+)  +\S", listed.split("COMMANDS")[1].split("OPTIONS")[0], re.M)
+        self.assertGreater(len(commands), 18)
+        for command in set(commands) - without:
+            self.assertTrue(callable(getattr(shardscope, names.get(command, command), None)), command)
 
     def test_layout_and_files(self):
         layout = shardscope.layout(SAMPLES / "zero2-w2")
@@ -374,7 +403,8 @@ class Schemas(unittest.TestCase):
         "layout": answers.LayoutAnswer, "files": answers.FilesAnswer, "stats": answers.StatsAnswer,
         "diff": answers.DiffAnswer, "fingerprint": answers.FingerprintAnswer, "check": answers.CheckAnswer,
         "verify": answers.VerifyAnswer, "reshard": answers.WriteAnswer, "convert": answers.WriteAnswer,
-        "ensure": answers.EnsureAnswer,
+        "ensure": answers.EnsureAnswer, "show": answers.ShowAnswer, "plan": answers.PlanAnswer,
+        "run": answers.WriteAnswer, "clean": answers.CleanAnswer, "skeleton": answers.SkeletonAnswer,
         "export": answers.WriteAnswer, "repair": answers.WriteAnswer, "progress": answers.Progress,
     }
 

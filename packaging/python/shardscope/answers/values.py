@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about values: statistics, differences, fingerprints."""
+"""Answers about values: the values themselves, statistics, differences, fingerprints."""
 
 from dataclasses import dataclass
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from .base import Answer
 from .reading import Finding, Parallel
@@ -240,3 +240,31 @@ class FingerprintAnswer(Answer):
     files: Optional[List[FingerprintFile]] = None
     missing: Optional[List[str]] = None
     compute: Optional[Compute] = None  #: the compute device that was used, and why
+
+
+@dataclass(frozen=True)
+class NpyFile(Answer):
+    """The file of `npy`."""
+
+    path: str
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ShowAnswer(Answer):
+    """Values of a parameter or of one of its states."""
+
+    path: str
+    checkpoint: str
+    tag: Optional[str]
+    name: str
+    state: str
+    shape: List[int]
+    dtype: str
+    start: int  #: the first element of `values`
+    values: List[Any]  #: numbers, "nan", "inf" and "-inf"; None where the file that holds it is missing or damaged
+    truncated: bool
+    findings: List[Finding]
+    npy: Optional[NpyFile] = None
+    selected: Optional[str] = None

@@ -147,6 +147,57 @@ class WriteAnswer(Answer):
 
 
 @dataclass(frozen=True)
+class PlanAnswer(Answer):
+    """A plan that was saved to `file`."""
+
+    checkpoint: str
+    tag: str
+    destination: str
+    plan: Plan
+    file: str
+    fixed: Optional[List[str]] = None  #: codes of the findings that are repaired
+    changes: Optional[List[Change]] = None
+
+
+@dataclass(frozen=True)
+class UnfinishedWork(Answer):
+    """What an interrupted job or report left, or a running one uses."""
+
+    path: str
+    target: str  #: the tag, folder or file that the job writes
+    kind: str  #: "folder", "file", "link"
+    bytes: int
+    age_seconds: int  #: since the newest file in it was written
+    publishing: bool  #: the job was moving the files of an export into place
+    state: str  #: "abandoned", "in-use", "half-published", "foreign", "removed"
+
+
+@dataclass(frozen=True)
+class CleanAnswer(Answer):
+    """The unfinished work in a folder."""
+
+    path: str
+    work: List[UnfinishedWork]
+
+
+@dataclass(frozen=True)
+class SkeletonAnswer(Answer):
+    """A checkpoint without its values, for a bug report."""
+
+    path: str
+    checkpoint: str
+    tag: Optional[str]
+    output: str
+    files: int  #: in the skeleton
+    bytes_before: int  #: of these files
+    bytes_after: int  #: of the skeleton
+    redacted_keys: List[str]  #: of the client state, without their values
+    kept_keys: List[str]  #: of the client state, with their values
+    size_only: List[str]  #: files of which only size and time are kept
+    selected: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class PassedOver(Answer):
     """A newer tag that cannot be used."""
 
