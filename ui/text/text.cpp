@@ -179,7 +179,7 @@ QString titleText(const Checkpoint& checkpoint)
     if (isUnknown(checkpoint.kind))
         return title;
     const uint32_t ranks = checkpoint.parallel.ranks();
-    if (!isUniversal(checkpoint.kind)) // of which any number loads it
+    if (!isUniversal(checkpoint.kind)) // any number of ranks loads it
         title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
     if (!checkpoint.precision.empty())
         title += u" · "_s % toText(checkpoint.precision);

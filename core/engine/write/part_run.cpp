@@ -2,9 +2,9 @@
 #include "core/engine/write/part_run.h"
 
 #include "core/base/parallel.h"
-#include "core/engine/verify/made_target.h"
 #include "core/engine/write/parts_builder.h"
 #include "core/engine/write/preflight.h"
+#include "core/engine/write/run_checks.h"
 #include "core/engine/write/work_place.h"
 
 #include <chrono>
@@ -25,22 +25,7 @@ Result<bool> checkPart(
     if (options.sha256)
         return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
             "omit --sha256: xxh3-128 is recorded");
-    SHARDSCOPE_CHECK(checkJob(files, plan, options));
-    const io::Path target = options.destination / plan.targetName();
-    SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
-    SHARDSCOPE_TRY(const bool done,
-        there && !options.force ? isDone(files, plan, options.destination, job) : Result<bool>(false));
-    if (done)
-        return true;
-    if (there && !options.force)
-        return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
-            "choose another folder or tag, or replace it with --force");
-    if (there)
-        SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
-    if (!options.force)
-        SHARDSCOPE_CHECK(checkRunFolderFiles(files, plan, options.destination, {}, job));
-    SHARDSCOPE_CHECK(checkSourcesAsPlanned(files, plan));
-    return false;
+    return RunChecks(files, plan, options, job).beforePart();
 }
 
 } // namespace

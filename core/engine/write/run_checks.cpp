@@ -10,6 +10,8 @@
 #include "core/io/sha256.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace shardscope {
 
@@ -67,18 +69,34 @@ Result<RunOutlook> RunChecks::look()
     return out;
 }
 
+Result<bool> RunChecks::beforePart()
+{
+    SHARDSCOPE_CHECK(begin());
+    SHARDSCOPE_TRY(const bool done, wasDone());
+    if (done)
+        return true;
+    SHARDSCOPE_CHECK(checkTarget());
+    SHARDSCOPE_CHECK(checkSourcesAsPlanned(m_files, m_plan));
+    return false;
+}
+
 /// Without what an interrupted run finished, and what shares the bytes of its source. A restart frees what it
 /// discards.
 Result<uint64_t> RunChecks::bytesLeft()
 {
-    uint64_t known = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
+    std::set<std::string> finished;
+    uint64_t known = 0;
     if (m_work) {
-        for (const JournalFile& file : m_work->journal().files)
+        for (const JournalFile& file : m_work->journal().files) {
+            finished.insert(file.path);
             known += file.bytes;
+        }
         SHARDSCOPE_TRY(const PieceJournal parts, m_work->partJournals());
         for (const PieceRecord& record : parts.pieces)
             known += record.piece.range.end - record.piece.range.begin;
     }
+    known += sharedBytes(m_files, m_plan, m_workPlace,
+        [&](size_t file) { return finished.contains(m_plan.files()[file].path); });
     return m_plan.writesBytes() - std::min(known, m_plan.writesBytes());
 }
 

@@ -16,6 +16,8 @@ public:
 
     /// examineRun().
     Result<RunOutlook> look();
+    /// What a part of a job is refused for as the whole job is. Whether the whole job is done.
+    Result<bool> beforePart();
 
 protected:
     Status begin();

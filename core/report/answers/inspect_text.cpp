@@ -25,7 +25,7 @@ std::string headline(const Checkpoint& checkpoint)
     if (!checkpoint.precision.empty())
         out += ", " + checkpoint.precision;
     const ParallelDegrees& p = checkpoint.parallel;
-    if (!isUniversal(checkpoint.kind)) // of which any number loads it
+    if (!isUniversal(checkpoint.kind)) // any number of ranks loads it
         out += fmt::format(", {} rank{}", p.ranks(), p.ranks() == 1 ? "" : "s");
     if (p.tp > 1 || p.pp > 1 || p.ep > 1)
         out += fmt::format(" (dp {}, tp {}, pp {}, ep {})", p.dp, p.tp, p.pp, p.ep);
