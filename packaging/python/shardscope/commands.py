@@ -5,7 +5,7 @@ Each function takes the command's long options as keywords, with `_` in place of
 `sub_group_size=500_000_000`, `dry_run=True`, `allow=["state-missing"]`. Options that begin with `no-` are
 negated: `verify=False`, `latest=False`. A list gives an option several times, a dictionary gives KEY=VALUE.
 `from_` and `for_` stand for `--from` and `--for`. `shardscope COMMAND --help` describes all options. An
-option that the command does not have raises ShardscopeError ("usage").
+option that the command does not have raises ShardscopeError ("usage"), unless it is None or False.
 
 Every function also takes `progress`, a function that is called with a `Progress` while it runs, and
 `low_priority=True`, which lets other processes go first.
@@ -45,7 +45,8 @@ Option = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[Any], M
 T = TypeVar("T", bound=Answer)
 
 _NEGATED = ("verify", "latest")
-_JOINED = ("states",)  # one value, separated by commas
+_NOT_NEGATED = {"ensure": ("verify",)}  # where the option is `--verify`
+_JOINED = ("states", "for_")  # one value, separated by commas
 
 
 def inspect(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> InspectAnswer:
@@ -79,13 +80,18 @@ class ResumeFolder(str):
         return str, (str(self),)
 
 
-def newest_complete(run_folder: PathLike, missing_ok: bool = False, **options: Option) -> Optional[ResumeFolder]:
+def newest_complete(
+    run_folder: PathLike,
+    missing_ok: bool = False,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> Optional[ResumeFolder]:
     """The folder that a restart can use: the newest tag whose files are all there and contradict nothing.
 
     None if the folder has no such tag, as before the first save. A folder that does not exist raises ShardscopeError
     ("not-found"), unless `missing_ok`. Warns with FallbackWarning if it is not the newest tag. Older tags are not read.
     """
-    answer = _of_run(TagsAnswer, "tags", run_folder, missing_ok, None, {"newest_complete": True, **options})
+    answer = _of_run(TagsAnswer, "tags", run_folder, missing_ok, progress, {"newest_complete": True, **options})
     if answer is None:
         return None
     names = {one.folder: one.tag for one in answer.tags}
@@ -94,7 +100,7 @@ def newest_complete(run_folder: PathLike, missing_ok: bool = False, **options: O
         for one in reversed(answer.tags)
         if one.folder != answer.newest_complete
     ]
-    return _resume_folder(answer.newest_complete, names.get(answer.newest_complete), passed_over)
+    return _resume_folder(answer.newest_complete, names.get(answer.newest_complete or ""), passed_over)
 
 
 def ensure(
@@ -155,10 +161,11 @@ def diff(
 
 
 def fingerprint(
-    path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+    *paths: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
 ) -> FingerprintAnswer:
-    """A digest of the training state that does not depend on ranks, ZeRO stage or file layout."""
-    return _call(FingerprintAnswer, "fingerprint", [path], progress, options)
+    """A digest of the training state that does not depend on ranks, ZeRO stage or file layout. Several paths are
+    answers of the parts, for `combine=True`."""
+    return _call(FingerprintAnswer, "fingerprint", list(paths), progress, options)
 
 
 def check(*paths: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> CheckAnswer:
@@ -226,18 +233,30 @@ def plan(
     **options: Option,
 ) -> PlanAnswer:
     """Saves what "reshard", "convert", "export" or "repair" would do to the file `output`, for run_plan()."""
-    words = {"output": os.fspath(output), **options}
+    words: Mapping[str, Option] = {"output": output, **options}
     return _call(PlanAnswer, f"plan {command}", [source, destination], progress, words)
 
 
-def run_plan(file: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> WriteAnswer:
-    """Does what a saved plan says. Raises ShardscopeError ("source-changed", "refused") if its source has changed."""
-    return _call(WriteAnswer, "run", [file], progress, options)
+def run_plan(
+    file: PathLike,
+    destination: Optional[PathLike] = None,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> WriteAnswer:
+    """Does what a saved plan says, in the folder that it names or in another one. Raises ShardscopeError
+    ("source-changed", "refused") if its source has changed."""
+    paths = [file] if destination is None else [file, destination]
+    return _call(WriteAnswer, "run", paths, progress, options)
 
 
-def clean(folder: PathLike, remove: bool = False, **options: Option) -> CleanAnswer:
+def clean(
+    folder: PathLike,
+    remove: bool = False,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> CleanAnswer:
     """The work that interrupted jobs left in a folder. With `remove`, what is abandoned is removed."""
-    return _call(CleanAnswer, "clean", [folder], None, {"remove": remove, **options})
+    return _call(CleanAnswer, "clean", [folder], progress, {"remove": remove, **options})
 
 
 def _of_run(
@@ -292,22 +311,22 @@ def _call(
     words = command.split()
     for name, value in options.items():
         if name != "low_priority":
-            words += _option_words(name, value)
+            words += _option_words(command, name, value)
     low_priority = bool(options.get("low_priority"))
     data, _ = run(words, [os.fspath(path) for path in paths], progress, low_priority)
     return answer.from_json(data)
 
 
-def _option_words(name: str, value: Option) -> List[str]:
+def _option_words(command: str, name: str, value: Option) -> List[str]:
     option = "--" + name.rstrip("_").replace("_", "-")
-    if name in _NEGATED:
+    if name in _NEGATED and name not in _NOT_NEGATED.get(command, ()):
         return [] if value in (True, None) else [f"--no-{name}"]
     if value is None or value is False:
         return []
     if value is True:
         return [option]
     if isinstance(value, Mapping):
-        return [word for key, item in value.items() for word in (option, f"{key}={_text(item)}")]
+        value = [f"{key}={_text(item)}" for key, item in value.items()]
     if isinstance(value, (list, tuple, set, frozenset)):
         if name in _JOINED:
             return [option, ",".join(_text(item) for item in value)]
@@ -318,4 +337,4 @@ def _option_words(name: str, value: Option) -> List[str]:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    return str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)

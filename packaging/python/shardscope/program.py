@@ -77,8 +77,9 @@ def run(
         env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
     )
     assert child.stdout is not None and child.stderr is not None
+    stdout = child.stdout
     output: List[bytes] = []
-    reader = threading.Thread(target=lambda: output.append(child.stdout.read()), daemon=True)
+    reader = threading.Thread(target=lambda: output.append(stdout.read()), daemon=True)
     reader.start()
     messages: List[str] = []
     try:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from .commands import check, fingerprint
 from .errors import ShardscopeError
@@ -34,7 +34,7 @@ class CheckpointProblem(Exception):
     """A saved checkpoint has errors, and the callback was asked to stop."""
 
 
-class CheckpointCallback(TrainerCallback):  # type: ignore[misc]
+class CheckpointCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
     """After each save, looks at names and headers of the checkpoint on the main process.
 
     The result is written to `checkpoint-N/shardscope-check.json`, next to the tag. A check reads a few KiB of
@@ -100,7 +100,7 @@ def examine(folder: "os.PathLike[str]") -> Dict[str, Any]:
     result = check(folder, depth="headers", skip=_STILL_WRITTEN).results[0]
     found = result.findings or []
 
-    def of(severity: str) -> list:
+    def of(severity: str) -> List[Dict[str, Any]]:
         return [
             {"code": one.code, "message": one.message, "where": one.where}
             for one in found

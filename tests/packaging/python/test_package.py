@@ -65,6 +65,8 @@ class Reading(InFolder):
         self.assertEqual((planned.file, planned.plan.kind), (str(self.folder / "plan.json"), "zero2"))
         self.assertTrue(shardscope.run_plan(planned.file).result.verified)
         self.assertTrue(shardscope.run_plan(planned.file).result.was_done)
+        elsewhere = shardscope.run_plan(planned.file, self.folder / "elsewhere", progress=lambda step: None)
+        self.assertTrue(elsewhere.result.verified and (self.folder / "elsewhere").is_dir())
         small = shardscope.skeleton(run, self.folder / "bug.zip")
         self.assertLess(small.bytes_after, small.bytes_before)
         shardscope.reshard(run, self.folder / "parts", 3, part="0/2")
@@ -124,6 +126,13 @@ class Reading(InFolder):
         self.assertEqual(shardscope.ensure(run, world_size=3), made)
         self.assertEqual((made.tag, made.passed_over), ("global_step6", []))
         self.assertIs(type(pickle.loads(pickle.dumps(made))), str)
+        damaged = next(Path(made).glob("global_step6/*_rank_0_*"))
+        times, data = damaged.stat(), bytearray(damaged.read_bytes())
+        data[len(data) // 2] ^= 1
+        damaged.write_bytes(data)
+        os.utime(damaged, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.assertEqual(shardscope.ensure(run, world_size=3, verify=True), made)
+        self.assertTrue(shardscope.verify(made).ok)
         next((run / "global_step6").glob("*_rank_1_*")).unlink()
         with self.assertWarnsRegex(shardscope.FallbackWarning, "global_step6: .*is older"):
             older = shardscope.ensure(run, world_size=3, into=self.folder / "copies")
@@ -177,6 +186,18 @@ class Writing(InFolder):
         self.assertTrue(repaired.checked_again and repaired.check.ok)
         results = shardscope.check(run, self.folder / "absent", depth="names").results
         self.assertEqual(results[1].error.code, "not-found")
+
+
+    def test_fingerprint_of_parts(self):
+        run, parts = SAMPLES / "zero2-w2", []
+        for rank in (0, 1):
+            node = self.folder / f"node{rank}"
+            shutil.copytree(run / "global_step6", node / "global_step6")
+            next(node.glob(f"global_step6/*_rank_{1 - rank}_*")).unlink()
+            parts.append(self.folder / f"node{rank}.json")
+            parts[-1].write_text(json.dumps(shardscope.fingerprint(node, partial=True, tag="global_step6").raw))
+        combined = shardscope.fingerprint(*parts, combine=True)
+        self.assertEqual(combined.fingerprint, shardscope.fingerprint(run).fingerprint)
 
 
 class Errors(InFolder):
@@ -386,13 +407,16 @@ class Callback(InFolder):
 
 class Words(unittest.TestCase):
     def test_options(self):
-        self.assertEqual(_option_words("dry_run", True), ["--dry-run"])
-        self.assertEqual(_option_words("dry_run", False), [])
-        self.assertEqual(_option_words("verify", False), ["--no-verify"])
-        self.assertEqual(_option_words("latest", True), [])
-        self.assertEqual(_option_words("from_", Path("a")), ["--from", "a"])
-        self.assertEqual(_option_words("allow", ["a", "b"]), ["--allow", "a", "--allow", "b"])
-        self.assertEqual(_option_words("set", {"step": 3}), ["--set", "step=3"])
+        self.assertEqual(_option_words("reshard", "dry_run", True), ["--dry-run"])
+        self.assertEqual(_option_words("reshard", "dry_run", False), [])
+        self.assertEqual(_option_words("reshard", "verify", False), ["--no-verify"])
+        self.assertEqual(_option_words("reshard", "latest", True), [])
+        self.assertEqual(_option_words("reshard", "from_", Path("a")), ["--from", "a"])
+        self.assertEqual(_option_words("reshard", "allow", ["a", "b"]), ["--allow", "a", "--allow", "b"])
+        self.assertEqual(_option_words("reshard", "set", {"step": 3, "lr": 1}), ["--set", "step=3", "--set", "lr=1"])
+        self.assertEqual(_option_words("check", "for_", {"world-size": 6, "stage": 2}), ["--for", "world-size=6,stage=2"])
+        self.assertEqual(_option_words("ensure", "verify", True), ["--verify"])
+        self.assertEqual(_option_words("ensure", "verify", False), [])
 
 
 class Schemas(unittest.TestCase):
@@ -433,7 +457,8 @@ class Schemas(unittest.TestCase):
                 continue
             self.assertIn(name, fields, f"{where}: {kind.__name__}")
             if name not in schema.get("required", []):
-                self.assertIsNot(fields[name].default, dataclasses.MISSING, f"{where}: {kind.__name__}.{name}")
+                optional = (fields[name].default, fields[name].default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
+                self.assertTrue(optional, f"{where}: {kind.__name__}.{name}")
             hint = hints[name]
             if typing.get_origin(hint) is typing.Union:
                 hint = typing.get_args(hint)[0]

@@ -23,7 +23,7 @@ class Answer:
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             if field.name in data:
                 values[field.name] = _typed(hints[field.name], data[field.name])
-            elif field.default is dataclasses.MISSING:
+            elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
                 raise KeyError(field.name)
         answer = cls(**values)
         object.__setattr__(answer, "raw", data)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of check and verify."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import List, Optional
 
 from .base import Answer
@@ -110,7 +110,7 @@ class CheckAnswer(Answer):
     """The findings of all paths."""
 
     depth: Optional[str] = None  #: the requested depth
-    results: Optional[List[CheckResult]] = None
+    results: List[CheckResult] = field(default_factory=list)  #: one per path, in their order
     diagnoses: Optional[List[Diagnosis]] = None  #: with --list: all kinds of findings
 
 

@@ -8,8 +8,9 @@ import json
 import sys
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import DeepSpeedPlugin
+from accelerate import Accelerator  # type: ignore[import-untyped]
+from accelerate.utils import DeepSpeedPlugin  # type: ignore[import-untyped]
+from torch.utils.data import DataLoader, TensorDataset
 
 import shardscope
 
@@ -19,10 +20,11 @@ def main(output: str, config: str) -> None:
         accelerator = Accelerator(deepspeed_plugin=DeepSpeedPlugin(hf_ds_config=json.load(file)))
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
-    data = torch.utils.data.DataLoader(torch.randn(96, 8), batch_size=6)
+    data: DataLoader[tuple[torch.Tensor, ...]] = DataLoader(TensorDataset(torch.randn(96, 8)), batch_size=6)
     model, optimizer, data = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), lr=0.01), data)
-    for inputs in data:
-        loss = model(inputs).square().mean()
+    dtype = next(model.parameters()).dtype
+    for (inputs,) in data:
+        loss = model(inputs.to(dtype)).square().mean()
         accelerator.backward(loss)
         optimizer.step()
         optimizer.zero_grad()

@@ -5,6 +5,7 @@
     torchrun --nproc_per_node 2 trainer.py OUTPUT DEEPSPEED_CONFIG
 """
 
+import json
 import os
 import sys
 
@@ -16,6 +17,8 @@ from shardscope.transformers import CheckpointCallback
 
 
 def main(output: str, config: str) -> None:
+    with open(config, encoding="utf-8") as file:
+        bf16 = bool(json.load(file).get("bf16", {}).get("enabled"))  # which may be "auto"
     samples = [{"input_ids": torch.arange(9) % 64, "labels": torch.arange(9) % 64} for _ in range(96)]
     arguments = TrainingArguments(
         output,
@@ -24,6 +27,7 @@ def main(output: str, config: str) -> None:
         max_steps=int(os.environ.get("EXAMPLE_STEPS", "8")),
         save_steps=4,
         report_to=[],
+        bf16=bf16,
         use_cpu=not torch.cuda.is_available(),
     )
     torch.manual_seed(0)

@@ -8,7 +8,7 @@
 import os
 import sys
 
-import deepspeed
+import deepspeed  # type: ignore[import-untyped]
 import torch
 
 import shardscope
@@ -23,18 +23,20 @@ def main(run: str) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
     config = {
         "train_micro_batch_size_per_gpu": 12 // world_size,
+        "bf16": {"enabled": True},
         "zero_allow_untested_optimizer": True,
         "zero_optimization": {"stage": 2},
         "steps_per_print": 1000000,
     }
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
+    dtype = next(engine.parameters()).dtype
     # On every rank: one makes a copy, the others wait. There is no folder before the first start.
     found = shardscope.ensure(run, world_size=world_size, missing_ok=True)
     if found:
         engine.load_checkpoint(found)
     for _ in range(STEPS):
-        inputs = torch.randn(12 // world_size, 8, device=engine.device)
+        inputs = torch.randn(12 // world_size, 8, device=engine.device, dtype=dtype)
         loss = engine(inputs).square().mean()
         engine.backward(loss)
         engine.step()
