@@ -64,6 +64,14 @@ Json sampleTruth(const std::string& name)
     return Json::parse(slurp(samplePath(name + ".json")));
 }
 
+nlohmann::json findingsOf(const nlohmann::json& findings, const std::string& code)
+{
+    nlohmann::json out = nlohmann::json::array();
+    std::copy_if(findings.begin(), findings.end(), std::back_inserter(out),
+        [&](const nlohmann::json& finding) { return finding.at("code") == code; });
+    return out;
+}
+
 Json readSchema(const std::string& name)
 {
     return Json::parse(slurp(kSource / "resources/schemas" / (name + ".json")));

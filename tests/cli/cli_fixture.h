@@ -30,6 +30,8 @@ ProcessResult runShardscope(const Words& words, const ProcessOptions& options = 
 nlohmann::json answerOf(const Words& words, int exitCode = 0);
 /// The same for an error object; its code is checked, too.
 nlohmann::json errorOf(const Words& words, int exitCode, const std::string& code);
+/// Those of a list of findings that have this code.
+nlohmann::json findingsOf(const nlohmann::json& findings, const std::string& code);
 /// The schema resources/schemas/NAME.json.
 nlohmann::json readSchema(const std::string& name);
 

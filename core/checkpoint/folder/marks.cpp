@@ -3,9 +3,9 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <nlohmann/json.hpp>
 
@@ -40,27 +40,26 @@ std::string textOf(const nlohmann::json& object, const char* key)
 
 } // namespace
 
-void readMarks(const Reading& reading)
+void readMarks(io::FileSystem& files, Checkpoint& out)
 {
-    if (reading.hasNoValues()) // a skeleton has only the manifest's size
-        return noteSkeleton(reading.files, reading.out);
-    const io::Path path = reading.out.tagFolder / kManifestName;
-    const auto info = reading.files.stat(path);
+    if (holdsNoValues(files, out.tagFolder)) // a skeleton has only the manifest's size
+        return noteSkeleton(files, out);
+    const io::Path path = out.tagFolder / kManifestName;
+    const auto info = files.stat(path);
     if (!info || info->type != io::FileType::Regular)
         return;
-    const auto manifest = nlohmann::json::parse(headOf(reading.files, path), nullptr, false);
+    const auto manifest = nlohmann::json::parse(headOf(files, path), nullptr, false);
     if (!manifest.is_object() || !manifest.contains("marked") || !manifest["marked"].is_array())
         return;
     for (const nlohmann::json& mark : manifest["marked"]) {
         if (!mark.is_object())
             continue;
-        reading.add(code::kMarked, Severity::Warning, textOf(mark, "message"),
-            Place::parsed(textOf(mark, "where")), {std::string("`") + kManifestName + "` says so"});
+        out.findings.push_back({code::kMarked, Severity::Warning, textOf(mark, "message"),
+            Place::parsed(textOf(mark, "where")), {std::string("`") + kManifestName + "` says so"}});
         if (const auto parts = mark.find("parts"); parts != mark.end() && parts->is_array())
             for (const nlohmann::json& part : *parts)
                 if (part.is_string())
-                    reading.out.findings.back().parts.push_back(
-                        Place::parsed(toValidUtf8(part.get<std::string>())));
+                    out.findings.back().parts.push_back(Place::parsed(toValidUtf8(part.get<std::string>())));
     }
 }
 

@@ -100,7 +100,7 @@ public:
                 "and this checkpoint is not one; `reshard DONOR DST --stage 3 --world-size N` makes one");
         if (m_reading.modelRanks == 1) { // with several, the whole reads it for its parts
             readWrapper(m_reading, m_options.roots);
-            readMarks(m_reading);
+            readMarks(m_reading.files, m_out);
         }
         m_out.fullyRead = m_options.depth == OpenDepth::Full;
         m_out.supported = !isUnknown(m_out.kind)
@@ -456,6 +456,8 @@ Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery
     out->findings = found.findings;
     if (found.runFolder.empty()) {
         SHARDSCOPE_CHECK(openSingleFile(files, found, job, *out));
+        if (!isUnknown(out->kind))
+            readMarks(files, *out);
         return OpenedCheckpoint{out, found.selectedFile};
     }
     if (found.tagFolder.empty()) {

@@ -222,8 +222,10 @@ bool lacksBaseOfAdapter(const Checkpoint& source)
     return hasAdapter;
 }
 
-/// Checks for tensors that the model lists and no file holds. An export without them would be incomplete.
-Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
+/// Checks for tensors that the model lists and no file holds. An export without them would be incomplete: it
+/// is marked.
+Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings,
+    std::vector<Finding>& marks)
 {
     std::vector<std::string> names = unheldNames(source);
     std::erase_if(names, [&](const std::string& name) {
@@ -254,6 +256,8 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
                 + std::string("; --allow ") + std::string(code::kStateMissing)
                 + " exports the model without them");
     warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are omitted", {}, {}});
+    marks.push_back({code::kMarked, Severity::Warning,
+        "written despite " + std::string(code::kStateMissing) + ": " + what, {}, {}});
     return {};
 }
 
@@ -373,7 +377,8 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     std::vector<ExportTarget> texts;
     SHARDSCOPE_TRY(
         std::vector<CarriedFile> carried, filesAlong(files, *whole, options.format, adapter, sources, texts));
-    SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings));
+    std::vector<Finding> marks = marksOf(*whole, options.allow);
+    SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings, marks));
     addExportWarnings(*source, options.format, context->tensors, warnings);
     if (adapter && !adapter->left.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
@@ -381,7 +386,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
                 + nameList(adapter->left) + "; export the model to get them",
             {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(
-        whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));
+        whole, options, std::move(context), std::move(sources), std::move(marks));
     SHARDSCOPE_CHECK(plan->build(names, std::move(carried), std::move(texts), std::move(warnings), job));
     return std::shared_ptr<const ExportPlan>(std::move(plan));
 }

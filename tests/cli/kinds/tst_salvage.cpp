@@ -17,14 +17,6 @@ namespace {
 constexpr const char* kSample = "zero3-w4";
 constexpr const char* kSwapped = "layers.0.attention.wk.weight"; ///< in sub-group 0 or 2
 
-Json findingsOf(const Json& findings, const std::string& code)
-{
-    Json out = Json::array();
-    std::copy_if(findings.begin(), findings.end(), std::back_inserter(out),
-        [&](const Json& finding) { return finding.at("code") == code; });
-    return out;
-}
-
 /// A run that kept these sub-groups in swap files, saved, and continued: its swap folder is of a later step.
 class EndedRun
 {

@@ -95,3 +95,18 @@ TEST_CASE("export into an empty mount point")
     CHECK(verified.exitCode == 0);
     CHECK(again.exitCode == 0);
 }
+
+TEST_CASE("an export without tensors of the model is marked, as any result despite a finding")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("ds083-zero3-w2");
+    errorOf({"export", source, folder / "none"}, 6, "refused");
+    answerOf({"export", source, folder / "part", "--allow", "state-missing"});
+    const Json marks = findingsOf(answerOf({"inspect", folder / "part"}).at("findings"), "marked");
+    REQUIRE(marks.size() == 1);
+    CHECK(marks.front().at("message").get<std::string>().find("positions.weight") != std::string::npos);
+    CHECK(answerOf({"verify", folder / "part"}, 1).at("ok") == false);
+    CHECK(answerOf({"verify", folder / "part", "--allow-marked"}).at("ok") == true);
+    answerOf({"export", folder / "part", folder / "again"});
+    CHECK(findingsOf(answerOf({"inspect", folder / "again"}).at("findings"), "marked").size() == 1);
+}
