@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
 
 namespace shardscope {
 
@@ -16,6 +19,14 @@ inline bool isMuonGroup(const PickleGraph& graph, NodeId options)
 {
     const NodeId option = options == kNoNode ? kNoNode : lookup(graph, options, "use_muon");
     return option != kNoNode && asBool(graph, option).value_or(false);
+}
+
+/// Whether the optimizer state has a momentum of Muon.
+inline bool holdsMuon(const Checkpoint& checkpoint)
+{
+    return std::ranges::any_of(checkpoint.units, [](const FlatUnit& unit) {
+        return std::ranges::find(unit.states, kMuonMomentum, &UnitState::name) != unit.states.end();
+    });
 }
 
 /// Whether `offload_optimizer.device` of a ds_config names a device.

@@ -13,14 +13,6 @@ namespace shardscope {
 
 namespace {
 
-bool hasMuon(const Checkpoint& source)
-{
-    return std::any_of(source.units.begin(), source.units.end(), [](const FlatUnit& unit) {
-        return std::any_of(unit.states.begin(), unit.states.end(),
-            [](const UnitState& state) { return state.name == kMuonMomentum; });
-    });
-}
-
 bool hasLayerFiles(const Checkpoint& source)
 {
     return std::any_of(source.files.begin(), source.files.end(),
@@ -64,7 +56,7 @@ Status checkSplit(const Checkpoint& source, const ReshardOptions& options)
     if (source.zenflow)
         return unsupported("this build does not split the columns of ZenFlow's matrices into slices",
             "rewrite it with --row-major first, and split the result");
-    if (hasMuon(source))
+    if (holdsMuon(source))
         return unsupported(
             "this build does not split the momentum of Muon, which works on whole matrices", "omit --tp");
     return {};

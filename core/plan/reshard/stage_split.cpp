@@ -22,14 +22,6 @@ bool isPipeline(const Checkpoint& source)
     });
 }
 
-bool hasMuon(const Checkpoint& source)
-{
-    return std::any_of(source.units.begin(), source.units.end(), [](const FlatUnit& unit) {
-        return std::any_of(unit.states.begin(), unit.states.end(),
-            [](const UnitState& state) { return state.name == kMuonMomentum; });
-    });
-}
-
 /// "embed=0,6"
 Result<std::pair<std::string, std::vector<uint32_t>>> tiedLayers(const std::string& text)
 {
@@ -102,7 +94,7 @@ Status checkStageSplit(const Checkpoint& source, const ReshardOptions& options)
         return unsupported("this build does not repartition the layers of tensor slices to other stages");
     if (source.parallel.ep > 1 || hasExperts(source) || !FusedExperts::of(source).isEmpty())
         return unsupported("this build does not repartition layers with experts to other stages");
-    if (hasMuon(source))
+    if (holdsMuon(source))
         return unsupported(
             "this build does not repartition layers with the momentum of Muon to other stages");
     return checkBounds(source, options);

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_adam.h"
 #include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/muon.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/naming/group_search.h"
@@ -225,6 +226,13 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "stock DeepSpeed 0.19.8 in fp16 without ZeRO divides gradients by the loss scale and does not "
             "multiply the loss by it, so that its moments are smaller by that scale than with ZeRO; they are "
             "carried as they are");
+    // runtime/zero/muon/muon_optimizer.py: without ZeRO it runs in step(), after clipping; ZeRO runs it where
+    // it averages gradients. tests/interop/cases/stage0.py: the loss goes on the same without clipping alone.
+    if (isStage0(target) != isStage0(source.kind) && holdsMuon(source) && !isUniversal(target))
+        add(out, code::kStockLoaderTrap, Severity::Warning,
+            "stock DeepSpeed clips gradients before Muon without ZeRO, and after it with ZeRO: with "
+            "gradient_clipping, Muon's momentum has another scale there, and the first steps are smaller; it "
+            "is carried as it is");
     if (!isStage0(target) && keepsScalerKeys(source) && !recordsScaling(source))
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's defaults "

@@ -11,10 +11,12 @@ from pathlib import Path
 from compare import checks
 from runs import ranks
 
-PACKAGE = Path(__file__).resolve().parents[3] / "packaging" / "python"
+SOURCE = Path(__file__).resolve().parents[3]
+PACKAGE, EXAMPLES = SOURCE / "packaging" / "python", SOURCE / "resources" / "examples"
 LIMIT_SECONDS = 300
 ZERO_2 = {"gradient_accumulation_steps": 1, "zero_allow_untested_optimizer": True,
-          "zero_force_ds_cpu_optimizer": False, "zero_optimization": {"stage": 2}, "steps_per_print": 1000000}
+          "zero_force_ds_cpu_optimizer": False, "zero_optimization": {"stage": 2}, "steps_per_print": 1000000,
+          "bf16": {"enabled": True}}
 
 
 def _run(context, script, world, arguments, **settings):
@@ -23,7 +25,7 @@ def _run(context, script, world, arguments, **settings):
     environment = {**os.environ, **settings, "SHARDSCOPE_PROGRAM": str(context.tool.program), "EXAMPLE_BACKEND": "gloo",
                    "PYTHONPATH": str(PACKAGE), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
                    "MASTER_PORT": port}
-    started = [subprocess.Popen([sys.executable, PACKAGE / "examples" / script, *map(str, arguments)],
+    started = [subprocess.Popen([sys.executable, EXAMPLES / script, *map(str, arguments)],
                                 env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(world)]
     try:
@@ -63,7 +65,7 @@ class TrainerExample:
     def run(self, context):
         output = context.target(self.name)
         config = context.work / "trainer-example.json"
-        config.write_text(json.dumps({**ZERO_2, "train_micro_batch_size_per_gpu": "auto"}))
+        config.write_text(json.dumps({**ZERO_2, "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}}))
         _run(context, "trainer.py", 2, [output, config], EXAMPLE_STEPS="8")
         _run(context, "trainer.py", 3, [output, config], EXAMPLE_STEPS="12")
         resumed = context.tool.call("fingerprint", Path(f"{output}-w3") / "checkpoint-8")["fingerprint"]

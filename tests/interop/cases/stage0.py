@@ -8,7 +8,7 @@ from cases.stage import LikeStock, StageRoundTrip
 from cases.universal import stage_options
 from compare import checks, live_state, structure
 from runs import universal
-from runs.setups import Setup
+from runs.setups import NO_CLIPPING, Setup
 
 SCALING = ("loss_scaler", "loss_scale_config", "dynamic_loss_scale", "overflow", "clip_grad")
 # Under the names of the object that ZeRO keeps.
@@ -53,7 +53,8 @@ def check_scaling(before, setup, after, engine):
 
 def _clipping(state, setup):
     """FP16_UnfusedOptimizer and torch's optimizers do not load it; they take it from the configuration."""
-    return state.get("scalar clip_grad") in (live_state.plain(1.0), live_state.plain(None))
+    norm = 1.0 if setup.clips else NO_CLIPPING
+    return state.get("scalar clip_grad") in (live_state.plain(norm), live_state.plain(None))
 
 
 def comparable(state, setup):
@@ -186,6 +187,11 @@ def full_run():
             cases.append(Stage0(_in_stage(setup, stage), 2, _in_stage(setup, stage), 3,
                                 through=_in_stage(setup, between)))
     cases.append(Stage0(Setup(1, "bf16", bf16_optimizer=True), 2, Setup(0, "bf16"), 3))
+    # ZeRO clips after Muon, stage 0 before it: the losses continue the same without clipping alone.
+    for stage in (1, 2, 3):
+        muon = Setup(0, "bf16", "muon", clips=False)
+        cases.append(Stage0(_in_stage(muon, stage), 3, muon, 2))
+        cases.append(Stage0(muon, 2, _in_stage(muon, stage), 3))
     for more in ({"round_robin": True}, {"aligned": True}, {"round_robin": True, "aligned": True}):
         cases.append(Stage0(Setup(2, "bf16", **more), 3, Setup(0, "bf16"), 2))
     empty = (("empty_parameter", True),)

@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+# A norm that no gradient has. DeepSpeed's 0 leaves other values in its files.
+NO_CLIPPING = 1e9
 # Divides by every world size of the matrix, so every rank's mean weighs the same in the mean of all.
 GLOBAL_BATCH = 60
 
@@ -33,6 +35,7 @@ class Setup:
     rate: float = 1.0  # of learning: wide models need less of it to keep rounding from growing from step to step
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
     zenflow: str = ""  # of ZEN_FLOWS
+    clips: bool = True  # gradients, at a norm of 1
     legacy: bool = False  # torch writes its form from before its zip files
 
     @property
@@ -48,6 +51,7 @@ class Setup:
         parts += [f"zenflow-{self.zenflow}"] if self.zenflow else []
         parts += ["slashes"] if "/" in str(self.shape) else []
         parts += [name.replace("_", "-") for name in ("mixer_twice", "spare") if dict(self.shape).get(name)]
+        parts += [] if self.clips else ["noclip"]
         parts += ["legacy"] if self.legacy else []
         return "-".join(parts)
 
@@ -85,7 +89,7 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         "train_micro_batch_size_per_gpu": micro_batch,
         "gradient_accumulation_steps": accumulation,
         "steps_per_print": 1000000,
-        "gradient_clipping": 1.0,
+        "gradient_clipping": 1.0 if setup.clips else NO_CLIPPING,
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,
         "zero_optimization": zero,
