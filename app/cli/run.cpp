@@ -133,7 +133,9 @@ int reportNoCommand(Output& output, const Parsed& parsed)
 
 int answerWithoutVerb(const Parsed& parsed, Output& output, const std::vector<std::string>& words)
 {
-    if (parsed.arguments.has("--help"))
+    if (parsed.arguments.has("--help") && output.json())
+        writeHelpJson(output.answer(), parsed.path);
+    else if (parsed.arguments.has("--help"))
         writeHelp(output.answer(), output.answerStyle(), parsed.path, textWidth(STDOUT_FILENO));
     else if (parsed.arguments.has("--version"))
         writeVersion(output.answer(), output.json());

@@ -138,7 +138,8 @@ std::vector<Option> targetOptions()
         {.name = "--tag-out",
             .kind = ValueKind::Text,
             .valueName = "NAME",
-            .help = "The tag of the result. Default: the tag of the source."},
+            .help = "The tag of the result. Default: the tag of the source. `convert --to universal` appends "
+                    "_universal; `--to dcp` has no tag."},
         {.name = "--optimizer-option",
             .kind = ValueKind::Text,
             .valueName = "OPTION",
@@ -321,7 +322,9 @@ std::vector<Option> writeOptions()
     return joined(
         {
             {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
-            {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
+            {.name = "--force",
+                .letter = 'f',
+                .help = "Replace the target when it exists, also a tag that DeepSpeed wrote."},
             {.name = "--no-verify", .help = "Do not read the output again to compare it."},
             {.name = "--sha256",
                 .help = "Record SHA-256 of every file in the manifest, which is slower. Default: XXH3-128, "
@@ -331,7 +334,7 @@ std::vector<Option> writeOptions()
                 .valueName = "SIZE",
                 .help = "Total size of payload buffers, such as 512M. Default: 256M."},
             {.name = "--restart",
-                .help = "Discard the work folder of an interrupted run and start again. Default: continue "
+                .help = "Discard the work folder of an interrupted job and start again. Default: continue "
                         "it."},
             mpiOption(),
             {.name = "--part",

@@ -2,6 +2,8 @@
 #include "app/cli/frame/help.h"
 
 #include "app/cli/frame/exit.h"
+#include "app/cli/frame/terminal.h"
+#include "core/report/json/json_writer.h"
 #include "core/report/text/printable.h"
 
 namespace shardscope::cli {
@@ -194,6 +196,28 @@ void writeHelp(
         const std::string number = std::to_string(code);
         writeParagraph(page, meaning, 8, {std::string(6 - number.size(), ' ') + number + "  ", 8});
     }
+}
+
+void writeHelpJson(
+    const TextSink& sink, std::string_view topic, std::string_view title, std::string_view text)
+{
+    sink(jsonText([&](JsonWriter& json) {
+        json.beginObject();
+        json.field("schema", "shardscope/help/1");
+        json.field("topic", topic);
+        json.field("title", title);
+        json.field("text", text);
+        json.endObject();
+    }) + "\n");
+}
+
+void writeHelpJson(const TextSink& sink, const std::vector<const Command*>& path)
+{
+    std::string text;
+    writeHelp([&text](std::string_view part) { text += part; }, {}, path, textWidth(-1));
+    const std::string line = commandLine(path);
+    writeHelpJson(
+        sink, line.substr(path.size() > 1 ? path.front()->name.size() + 1 : 0), path.back()->summary, text);
 }
 
 } // namespace shardscope::cli

@@ -5,6 +5,7 @@
 #include "core/report/text/text_table.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope::cli {
@@ -23,5 +24,11 @@ void writeHelp(
 /// The commands below the last one of `path`, with a summary each.
 void writeCommandList(
     const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path, size_t width);
+
+/// The object of `help TOPIC --json`.
+void writeHelpJson(
+    const TextSink& sink, std::string_view topic, std::string_view title, std::string_view text);
+/// The object of `COMMAND --help --json`, with the text of --help.
+void writeHelpJson(const TextSink& sink, const std::vector<const Command*>& path);
 
 } // namespace shardscope::cli

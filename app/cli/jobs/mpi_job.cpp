@@ -15,13 +15,17 @@ Status refuseCopies(const Parsed& parsed)
 {
     const auto launched = launchedProcess(true);
     if (!launched || launched->rank == 0 || parsed.arguments.has("--mpi") || parsed.arguments.has("--part")
-        || parsed.command->name == "ensure")
+        || parsed.arguments.has("--partial") || parsed.command->name == "ensure")
         return {};
     const std::string count = std::to_string(launched->size);
+    const bool shares
+        = std::ranges::find(parsed.command->options, "--mpi", &Option::name) != parsed.command->options.end();
     return fail(ErrorCode::Usage,
         "this is process " + std::to_string(launched->rank) + " of " + count
             + ", and each would run the whole command again",
-        {}, "share the work with `shardscope --mpi " + parsed.command->name + " …`, or start one process");
+        {},
+        shares ? "share the work with `shardscope --mpi " + parsed.command->name + " …`, or start one process"
+               : "start one process, or call it from a script");
 }
 
 Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments)

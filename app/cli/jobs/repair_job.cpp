@@ -93,7 +93,8 @@ std::vector<Option> repairOptions()
             .kind = ValueKind::Text,
             .valueName = "CODE",
             .help = "What to repair: findings of `check`, by code or letter, separated by commas, or `all`. "
-                    "`all` leaves out info findings and split-shards: name these explicitly. Can be "
+                    "`all` leaves out info findings, and is refused where split-shards is found: name these. "
+                    "Can be "
                     "repeated.",
             .repeats = true},
         {.name = "--set",

@@ -70,7 +70,7 @@ Status requireValues(const Session& session)
         return {};
     for (const Positional& positional : command.positionals) {
         for (const std::string& path : arguments.allOf(positional.name)) {
-            if (positional.kind == ValueKind::Path)
+            if (positional.kind == ValueKind::Path || positional.kind == ValueKind::Folder)
                 SHARDSCOPE_CHECK(requireValuesIn(session.files(), path, "`" + command.name + "`"));
         }
     }

@@ -234,7 +234,8 @@ Command checkCommand()
            "of another state, universal folders with values that a converter misplaced, and more. Each "
            "finding says what it means for loading, for further training and for export, and what repairs "
            "it.",
-            "Defects that stock DeepSpeed would load silently are listed first. Nothing is changed. A "
+            "Errors are listed first, and among equals what stock DeepSpeed would load silently. Nothing is "
+            "changed. A "
             "checkpoint with findings at or above --fail-on gives exit status 1.",
             "With several paths, each has its own answer, also a path that cannot be read. The exit status "
             "is the worst of all: 3 when a path cannot be read, else 4 when one is not supported, else 1."},

@@ -25,18 +25,6 @@ std::vector<std::string> topics()
     return out;
 }
 
-void writePageJson(const TextSink& answer, const ManualPage& page)
-{
-    answer(jsonText([&](JsonWriter& json) {
-        json.beginObject();
-        json.field("schema", "shardscope/help/1");
-        json.field("topic", page.topic);
-        json.field("title", page.title);
-        json.field("text", page.text);
-        json.endObject();
-    }) + "\n");
-}
-
 void writeTopics(Output& output)
 {
     if (output.json()) {
@@ -74,7 +62,7 @@ Result<int> runHelp(Session& session)
     }
     if (const ManualPage* page = findManualPage(topic)) {
         if (output.json())
-            writePageJson(output.answer(), *page);
+            writeHelpJson(output.answer(), page->topic, page->title, page->text);
         else if (::isatty(STDOUT_FILENO) != 0)
             writePage(output.answer(), output.answerStyle(), page->text, textWidth(STDOUT_FILENO));
         else
@@ -83,9 +71,13 @@ Result<int> runHelp(Session& session)
     }
     const auto& verbs = program().children;
     const auto verb = std::ranges::find(verbs, topic, &Command::name);
-    if (verb == verbs.end() || output.json()) {
+    if (verb == verbs.end()) {
         return fail(ErrorCode::Usage, "the manual has no page `" + topic + "`", {},
             nearestHint(topic, topics(), "`shardscope help` lists the pages"));
+    }
+    if (output.json()) {
+        writeHelpJson(output.answer(), {&program(), &*verb});
+        return kExitDone;
     }
     writeHelp(output.answer(), output.answerStyle(), {&program(), &*verb}, textWidth(STDOUT_FILENO));
     return kExitDone;

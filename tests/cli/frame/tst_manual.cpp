@@ -39,3 +39,21 @@ TEST_CASE("help of a command, and of something unknown")
     const Json error = errorOf({"help", "concept"}, 2, "usage");
     CHECK(error.at("hint").get<std::string>().find("`concepts`") != std::string::npos);
 }
+
+TEST_CASE("the help of every command is an object with --json, as its pages are")
+{
+    for (const std::vector<std::string>& words :
+        {std::vector<std::string>{"reshard"}, {"plan", "reshard"}, {"tags"}}) {
+        std::vector<std::string> help = words;
+        help.emplace_back("--help");
+        const Json object = answerOf(help);
+        CHECK(object.at("schema") == "shardscope/help/1");
+        CHECK(object.at("text") == runShardscope(help).out);
+        std::string topic = words.front();
+        for (size_t i = 1; i < words.size(); ++i)
+            topic += " " + words[i];
+        CHECK(object.at("topic") == topic);
+    }
+    CHECK(answerOf({"help", "reshard"}) == answerOf({"reshard", "--help"}));
+    CHECK(answerOf({"--help"}).at("topic") == "shardscope");
+}

@@ -2,10 +2,13 @@
 // Wrong calls, help and suggestions.
 #include "app/cli/frame/command.h"
 #include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -174,4 +177,27 @@ TEST_CASE("--bwlimit needs a rate, and spreads the bytes of a job over time")
     CHECK(seconds >= 0.8 * bytes / (1 << 20));
     CHECK(answer.at("result").at("limited_by") == "bwlimit");
     CHECK(answerOf({"verify", folder / "out"}).at("ok") == true);
+}
+
+TEST_CASE("a process that a launcher starts itself does not repeat what the first one does")
+{
+    const TemporaryFolder folder;
+    const std::string launcher = folder / "mpirun"; // a process is known by its parent's name
+    std::ofstream(launcher) << "#!/bin/sh\n\"$@\"\nexit $?\n";
+    std::filesystem::permissions(launcher, std::filesystem::perms::owner_all);
+    const std::string run = samplePath("zero2-w2");
+    const auto started = [&](Words words, const char* rank) {
+        words.insert(words.begin(), {launcher, programPath()});
+        return runProcess(
+            words, {.environment = {{"OMPI_COMM_WORLD_RANK", rank}, {"OMPI_COMM_WORLD_SIZE", "2"}}});
+    };
+    CHECK(started({"inspect", run}, "0").exitCode == 0);
+    const ProcessResult second = started({"inspect", run}, "1");
+    CHECK(second.exitCode == 2);
+    CHECK(second.err.find("process 1 of 2") != std::string::npos);
+    CHECK(second.err.find("--mpi") == std::string::npos); // which it does not take
+    // These are for every process: one node's part, and a folder for all.
+    CHECK(started({"fingerprint", run, "--partial"}, "1").exitCode == 0);
+    CHECK(started({"ensure", run, "-w", "2"}, "1").exitCode == 0);
+    CHECK(started({"reshard", run, folder / "out", "-w", "3", "--part", "0/2"}, "1").exitCode == 0);
 }

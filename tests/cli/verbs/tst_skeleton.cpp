@@ -238,7 +238,8 @@ TEST_CASE("a plan can be made from a skeleton, and commands that need values ref
         {"export", out, folder / "dst", "--format", "safetensors"},
         {"repair", out, folder / "dst", "--fix", "all"},
         {"plan", "reshard", out, folder / "dst", "-w", "3", "-o", folder / "p.json"},
-        {"show", out + "/run/global_step6", name}, {"skeleton", out, folder / "t.zip"}};
+        {"show", out + "/run/global_step6", name}, {"ensure", out, "-w", "2"},
+        {"skeleton", out, folder / "t.zip"}};
     for (const Words& words : refused) {
         CAPTURE(words.front());
         const Json error = errorOf(words, 4, "unsupported");
