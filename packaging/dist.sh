@@ -81,7 +81,7 @@ if [ "$machine" != "$(uname -m)" ]; then
     native=/usr/lib/$(uname -m)-linux-gnu/cmake
     set -- -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$machine" -DCMAKE_CXX_COMPILER="$triple-g++" \
         -DCMAKE_LIBRARY_ARCHITECTURE="$triple" -DCMAKE_FIND_ROOT_PATH="$sysroot" -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY \
-        -DCMAKE_CXX_FLAGS="-isystem $sysroot/usr/include/$triple" -DSHARDSCOPE_MOLD=OFF \
+        -DCMAKE_CROSSCOMPILING_EMULATOR="$emulator" -DCMAKE_CXX_FLAGS="-isystem $sysroot/usr/include/$triple" -DSHARDSCOPE_MOLD=OFF \
         -Dspdlog_DIR="$native/spdlog" -Dfmt_DIR="$native/fmt"
     export PKG_CONFIG_LIBDIR="$sysroot/usr/lib/$triple/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$sysroot"
 fi
@@ -91,11 +91,18 @@ describe_libraries() {
     python3 "$tools/notices.py" "$1" >"$root/$build_folder/program/THIRD-PARTY-NOTICES"
     python3 "$tools/sbom.py" "$1" "$(version_of)" >"$root/$build_folder/program/sbom.cdx.json"
 }
-# wheel_of PACKAGE static|gui PROGRAM PLATFORM
+# wheel_of PACKAGE static|gui TREE PLATFORM
 wheel_of() {
     describe_libraries "$2"
     python3 "$root/packaging/python/build_wheel.py" "$1" "$3" "$4" "$out" \
         "$root/$build_folder/program/THIRD-PARTY-NOTICES" "$root/$build_folder/program/sbom.cdx.json"
+}
+# install_tree COMPONENT TREE: as `cmake --install` puts it, the program without its symbols.
+install_tree() {
+    rm -rf "$2"
+    mkdir -p "$root/$build_folder/program"
+    cmake --install "$root/$build_folder" --component "$1" --prefix "$2" >/dev/null
+    "${triple:+$triple-}strip" "$2"/bin/*
 }
 
 # Programs and archives without shared libraries of Debian, so that they run elsewhere.
@@ -103,26 +110,19 @@ if wanted static || wanted wheel || wanted gui-wheel; then
     configure_dist $build_folder -DSHARDSCOPE_ARCHIVES=ON -DSHARDSCOPE_BUILD_GUI="$(wanted gui-wheel && echo ON || echo OFF)" "$@"
 fi
 
+tree=$root/$build_folder/program/tree
 if wanted static || wanted wheel; then
-    build $build_folder shardscope-static
-    program=$root/$build_folder/program/shardscope
-    mkdir -p "$(dirname "$program")"
-    "${triple:+$triple-}strip" -o "$program" "$root/$build_folder/app/cli/shardscope-static"
+    build $build_folder shardscope-static shardscope_completions
+    install_tree cli "$tree"
 fi
 
+# What README and manual link to is next to them: documents are at the top of the tarball.
 if wanted static; then
     name=shardscope-$(version_of)-linux-$machine
-    rm -rf "$out/$name"
-    mkdir -p "$out/$name/bin" "$out/$name/share/man/man1"
-    cp "$program" "$out/$name/bin/shardscope"
-    cp "$root/packaging/man/shardscope.1" "$out/$name/share/man/man1/"
-    for entry in bash-completion/completions/shardscope:bash zsh/site-functions/_shardscope:zsh \
-        fish/vendor_completions.d/shardscope.fish:fish; do
-        target=$out/$name/share/${entry%:*}
-        mkdir -p "$(dirname "$target")"
-        $emulator "$program" completion "${entry#*:}" >"$target"
-    done
-    cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$out/$name/"
+    rm -rf "${out:?}/$name"
+    cp -r "$tree" "$out/$name"
+    mv "$out/$name/share/doc/shardscope"/* "$out/$name/"
+    rm -r "$out/$name/share/doc"
     describe_libraries static
     cp "$root/$build_folder/program/THIRD-PARTY-NOTICES" "$root/$build_folder/program/sbom.cdx.json" "$out/$name/"
     tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
@@ -135,15 +135,14 @@ if wanted wheel; then
     # A static program runs under every libc.
     tags=manylinux2014_$machine.musllinux_1_1_$machine
     [ "$machine" != x86_64 ] || tags=manylinux1_$machine.$tags # which is older than other machines' tags
-    wheel_of shardscope static "$program" "$tags"
+    wheel_of shardscope static "$tree" "$tags"
 fi
 
 if wanted gui-wheel; then
     build build/dist-portable shardscope-gui
-    window=$root/build/dist-portable/program/shardscope-gui
-    mkdir -p "$(dirname "$window")"
-    strip -o "$window" "$root/build/dist-portable/app/gui/shardscope-gui"
-    python3 "$tools/check_symbols.py" "$window" 2.34
+    window=$root/build/dist-portable/program/window
+    install_tree gui "$window"
+    python3 "$tools/check_symbols.py" "$window/bin/shardscope-gui" 2.34
     wheel_of shardscope-gui gui "$window" "manylinux_2_34_$machine"
 fi
 

@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where. Completions are printed by the built program, so they cannot go stale.
+# What `cmake --install` puts where, for every form that users install: packages, tarball and wheels. Completions are
+# printed by the built program, so they cannot go stale.
 set(SHARDSCOPE_ID org.shardscope.Shardscope)
 
 # Components are the Debian packages: `cli` without Qt, `gui` with it. The rest is for installations from source.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME cli)
 if(TARGET shardscope)
-  install(TARGETS shardscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(program shardscope)
+  if(SHARDSCOPE_ARCHIVES AND TARGET shardscope-static)
+    set(program shardscope-static)
+  endif()
+  if(program STREQUAL shardscope)
+    install(TARGETS shardscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  else()
+    install(PROGRAMS $<TARGET_FILE:${program}> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME shardscope)
+  endif()
   install(FILES packaging/man/shardscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
   set(completions ${PROJECT_BINARY_DIR}/completions)
@@ -16,8 +25,8 @@ if(TARGET shardscope)
     list(GET entry 1 name)
     add_custom_command(OUTPUT ${completions}/${name}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
-      COMMAND shardscope completion ${shell} > ${completions}/${name}
-      DEPENDS shardscope VERBATIM COMMENT "Writing the completion for ${shell}")
+      COMMAND ${program} completion ${shell} > ${completions}/${name}
+      DEPENDS ${program} VERBATIM COMMENT "Writing the completion for ${shell}")
     list(APPEND completion_files ${completions}/${name})
   endforeach()
   add_custom_target(shardscope_completions ALL DEPENDS ${completion_files})
@@ -25,10 +34,9 @@ if(TARGET shardscope)
   install(FILES ${completions}/_shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${completions}/shardscope.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md rooms.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
-  install(DIRECTORY resources/manual resources/images DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/resources/schemas)
-    install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
-  endif()
+  install(DIRECTORY resources/manual resources/images resources/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources
+          PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
 endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gui)

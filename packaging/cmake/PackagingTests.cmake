@@ -18,6 +18,9 @@ shardscope_tool_test(metainfo appstreamcli validate --no-net ${PROJECT_SOURCE_DI
 shardscope_tool_test(mime xmllint --noout ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.xml
                      ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.metainfo.xml)
 shardscope_tool_test(scripts sh ${packaging_tests}/check_scripts.sh ${PROJECT_SOURCE_DIR})
+shardscope_tool_test(types mypy --strict --ignore-missing-imports --no-warn-unused-ignores --python-version 3.9
+                     --cache-dir ${PROJECT_BINARY_DIR}/mypy ${PROJECT_SOURCE_DIR}/packaging/python/shardscope
+                     ${PROJECT_SOURCE_DIR}/resources/examples)
 find_program(SHARDSCOPE_GROFF groff)
 mark_as_advanced(SHARDSCOPE_GROFF)
 if(SHARDSCOPE_GROFF)
@@ -47,6 +50,8 @@ if(TARGET shardscope)
   if(SHARDSCOPE_PYTHON)
     add_test(NAME packaging.examples COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_examples.py
                                              $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+    add_test(NAME packaging.facts COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_facts.py
+                                          $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
     add_test(NAME packaging.python COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_package.py
                                            $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
     # Without optimisation, or with sanitizers, the program is so large that packing it takes minutes.
@@ -56,7 +61,7 @@ if(TARGET shardscope)
       shardscope_leave_out(packaging.wheel "${SHARDSCOPE_PYTHON} has no venv")
     elseif(CMAKE_BUILD_TYPE MATCHES "^Rel")
       add_test(NAME packaging.wheel COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_wheel.py
-                                            $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+                                            ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
     endif()
   endif()
   if(SHARDSCOPE_PYTHON AND TARGET shardscope-static)

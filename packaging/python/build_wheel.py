@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a wheel: build_wheel.py PACKAGE PROGRAM PLATFORM FOLDER [NOTICES SBOM].
+"""Builds a wheel: build_wheel.py PACKAGE TREE PLATFORM FOLDER [NOTICES SBOM].
 
-PACKAGE is `shardscope`, with the command line, or `shardscope-gui`, with the window. A wheel is a zip file with a
-list of its files (PEP 427): this program and the Python package. The same input gives the same bytes. PLATFORM is the
-tag of the program: "linux_x86_64" for one that needs this machine's libraries, or several with dots for a static
+PACKAGE is `shardscope`, with the command line, or `shardscope-gui`, with the window. TREE is what `cmake --install` has
+put in one folder. A wheel is a zip file with a list of its files (PEP 427): TREE's program, the Python package, and what
+pip puts in the `share` folder of the environment, such as the manual page. The same input gives the same bytes. PLATFORM
+is the tag of the program: "linux_x86_64" for one that needs this machine's libraries, or several with dots for a static
 one. NOTICES and SBOM name files about the libraries in the program. Standard library only. Prints the wheel's path.
 """
 
@@ -28,7 +29,8 @@ class Package(NamedTuple):
     readme: str
     entry: str  # what the command calls
     requires: Tuple[str, ...] = ()
-    shared: Tuple[str, ...] = ()  # files of the source for MODULE/share
+    shared: Tuple[str, ...] = ()  # files below TREE/share that MODULE/share gets, for its own use
+    installed: Tuple[str, ...] = ()  # folders below TREE/share that pip installs
 
 
 ID = "org.shardscope.Shardscope"
@@ -41,6 +43,7 @@ PACKAGES = {
             "Inspect, verify, compare, reshard and repair DeepSpeed checkpoints",
             "README.md",
             "shardscope.program:main",
+            installed=("man", "bash-completion", "zsh", "fish", "shardscope", "doc"),
         ),
         Package(
             "shardscope-gui",
@@ -49,7 +52,8 @@ PACKAGES = {
             "README-gui.md",
             "shardscope_gui:main",
             ("PySide6-Essentials>=6.4",),
-            (f"packaging/linux/{ID}.desktop", f"packaging/linux/{ID}.xml", f"resources/icons/{ID}.svg"),
+            (f"applications/{ID}.desktop", f"mime/packages/{ID}.xml", f"icons/hicolor/scalable/apps/{ID}.svg"),
+            ("man",),
         ),
     )
 }
@@ -77,15 +81,20 @@ def metadata(package):
     )
 
 
-def content(package, program, platform, notices=None, sbom=None):
+def content(package, tree, platform, notices=None, sbom=None):
     """Name in the wheel → (bytes, mode)."""
     info = f"{package.module}-{version()}.dist-info"
-    out = {f"{package.module}/bin/{package.name}": (program.read_bytes(), MODE_PROGRAM)}
+    out = {f"{package.module}/bin/{package.name}": ((tree / "bin" / package.name).read_bytes(), MODE_PROGRAM)}
     for path in sorted((HERE / package.module).rglob("*")):
         if path.is_file() and path.suffix in (".py", ".typed"):
             out[str(path.relative_to(HERE))] = (path.read_bytes(), MODE_FILE)
     for name in package.shared:
-        out[f"{package.module}/share/{Path(name).name}"] = ((SOURCE / name).read_bytes(), MODE_FILE)
+        out[f"{package.module}/share/{Path(name).name}"] = ((tree / "share" / name).read_bytes(), MODE_FILE)
+    data = f"{package.module}-{version()}.data/data"
+    for name in package.installed:
+        for path in sorted((tree / "share" / name).rglob("*")):
+            if path.is_file():
+                out[f"{data}/{path.relative_to(tree)}"] = (path.read_bytes(), MODE_FILE)
     tags = "".join(f"Tag: py3-none-{one}\n" for one in platform.split("."))
     texts = {
         "METADATA": metadata(package),
@@ -119,10 +128,10 @@ def write(path, files):
             wheel.writestr(entry, data)
 
 
-def main(name, program, platform, folder, notices=None, sbom=None):
+def main(name, tree, platform, folder, notices=None, sbom=None):
     package = PACKAGES[name]
     path = Path(folder) / f"{package.module}-{version()}-py3-none-{platform}.whl"
-    write(path, content(package, Path(program), platform, notices, sbom))
+    write(path, content(package, Path(tree), platform, notices, sbom))
     print(path)
 
 

@@ -11,7 +11,8 @@ trap 'rm -rf "$target"' EXIT
 parts="bin/shardscope share/man/man1/shardscope.1 share/bash-completion/completions/shardscope
   share/zsh/site-functions/_shardscope share/fish/vendor_completions.d/shardscope.fish share/doc/shardscope/LICENSE
   share/doc/shardscope/README.md share/doc/shardscope/resources/manual/support.md
-  share/doc/shardscope/resources/images/window.png"
+  share/doc/shardscope/resources/images/window.png share/doc/shardscope/resources/examples/trainer.py
+  share/shardscope/schemas/inspect.json"
 if [ "$window" = window ]; then
     id=org.shardscope.Shardscope
     parts="$parts bin/shardscope-gui share/man/man1/shardscope-gui.1 share/applications/$id.desktop

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel with the built program: test_wheel.py PROGRAM SOURCE. Standard library only."""
+"""The wheel with what `cmake --install` installs: test_wheel.py CMAKE BUILD SOURCE. Standard library only."""
 
 import json
 import os
@@ -10,11 +10,27 @@ import tempfile
 import unittest
 from pathlib import Path
 
-PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+CMAKE, BUILD, SOURCE = sys.argv[1], Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
 SAMPLES = SOURCE / "tests/data/samples"
 
 
 class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        installed = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, installed)
+        cls.tree = Path(installed)
+        subprocess.run([CMAKE, "--install", str(BUILD), "--component", "cli", "--prefix", installed], check=True,
+                       stdout=subprocess.DEVNULL)
+        cls.program = cls.tree / "bin/shardscope"
+        # A build may have no window. What is in its program does not matter here.
+        shutil.copy(cls.program, cls.tree / "bin/shardscope-gui")
+        name = "org.shardscope.Shardscope"
+        for source, place in ((f"packaging/linux/{name}.desktop", "applications"), (f"packaging/linux/{name}.xml", "mime/packages"),
+                              (f"resources/icons/{name}.svg", "icons/hicolor/scalable/apps")):
+            (cls.tree / "share" / place).mkdir(parents=True)
+            shutil.copy(SOURCE / source, cls.tree / "share" / place)
+
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
@@ -22,7 +38,7 @@ class Wheel(unittest.TestCase):
     def build(self, name, package="shardscope"):
         (self.folder / name).mkdir()
         subprocess.run(
-            [sys.executable, str(SOURCE / "packaging/python/build_wheel.py"), package, str(PROGRAM), "linux_x86_64",
+            [sys.executable, str(SOURCE / "packaging/python/build_wheel.py"), package, str(self.tree), "linux_x86_64",
              str(self.folder / name)],
             check=True, stdout=subprocess.DEVNULL,
         )
@@ -45,7 +61,7 @@ class Wheel(unittest.TestCase):
             return done.stdout
 
         run(str(venv / "bin/pip"), "install", "-q", "--no-index", str(wheel))
-        version = json.loads(run(str(PROGRAM), "--version", "--json"))["version"]
+        version = json.loads(run(str(self.program), "--version", "--json"))["version"]
         self.assertEqual(wheel.name.split("-")[1], version)
         self.assertIn(version, run(str(venv / "bin/shardscope"), "--version"))
         self.assertIn(version, run(str(venv / "bin/python"), "-m", "shardscope", "--version"))
@@ -54,11 +70,18 @@ class Wheel(unittest.TestCase):
         self.assertTrue(program.startswith(str(venv.resolve())), program)
         self.assertEqual(kind, "zero2")
         self.assertIn("shardscope", run(str(venv / "bin/pip"), "show", "-f", "shardscope"))
+        share = {str(path.relative_to(venv)) for path in (venv / "share").rglob("*") if path.is_file()}
+        for name in ("man/man1/shardscope.1", "bash-completion/completions/shardscope", "zsh/site-functions/_shardscope",
+                     "fish/vendor_completions.d/shardscope.fish", "shardscope/schemas/inspect.json",
+                     "doc/shardscope/resources/examples/trainer.py", "doc/shardscope/resources/manual/trainer.md"):
+            self.assertIn(f"share/{name}", share)
+            self.assertTrue((venv / "share" / name).stat().st_size, name)
         run(str(venv / "bin/pip"), "uninstall", "-q", "-y", "shardscope")
         self.assertFalse((venv / "bin/shardscope").exists())
+        self.assertFalse((venv / "share/man/man1/shardscope.1").exists())
 
     def test_the_wheel_of_the_window(self):
-        wheel = self.build("gui", "shardscope-gui")  # the program does not matter here
+        wheel = self.build("gui", "shardscope-gui")
         venv, share = self.folder / "venv", self.folder / "share"
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
         subprocess.run([str(venv / "bin/pip"), "install", "-q", "--no-index", "--no-deps", str(wheel)], check=True)
