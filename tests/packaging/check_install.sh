@@ -21,4 +21,9 @@ fi
 for part in $parts; do
     [ -s "$target/$part" ] || { echo "not installed: $part"; exit 1; }
 done
+# The README's links lead somewhere from where it is installed.
+doc=$target/share/doc/shardscope
+for link in $(grep -oE '\]\([^)#:]+' "$doc/README.md" | cut -c3- | sort -u); do
+    [ -e "$doc/$link" ] || { echo "the README links $link, which is not installed"; exit 1; }
+done
 "$target/bin/shardscope" --version
