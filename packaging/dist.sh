@@ -112,7 +112,7 @@ fi
 
 tree=$root/$build_folder/program/tree
 if wanted static || wanted wheel; then
-    build $build_folder shardscope-static shardscope_completions
+    build $build_folder shardscope-static shardscope_printed
     install_tree cli "$tree"
 fi
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, for every form that users install: packages, tarball and wheels. Completions are
-# printed by the built program, so they cannot go stale.
+# What `cmake --install` puts where, for every form that users install: packages, tarball and wheels. Manual page and
+# completions are printed by the built program, so they cannot go stale.
 set(SHARDSCOPE_ID org.shardscope.Shardscope)
 
 # Components are the Debian packages: `cli` without Qt, `gui` with it. The rest is for installations from source.
@@ -15,24 +15,28 @@ if(TARGET shardscope)
   else()
     install(PROGRAMS $<TARGET_FILE:${program}> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME shardscope)
   endif()
-  install(FILES packaging/man/shardscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-  set(completions ${PROJECT_BINARY_DIR}/completions)
-  set(completion_files)
+  set(texts ${PROJECT_BINARY_DIR}/printed)
+  set(printed ${texts}/shardscope.1)
+  add_custom_command(OUTPUT ${printed}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${texts}
+    COMMAND ${program} help man > ${printed}
+    DEPENDS ${program} VERBATIM COMMENT "Writing the manual page")
   foreach(entry IN ITEMS bash:shardscope zsh:_shardscope fish:shardscope.fish)
     string(REPLACE ":" ";" entry ${entry})
     list(GET entry 0 shell)
     list(GET entry 1 name)
-    add_custom_command(OUTPUT ${completions}/${name}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
-      COMMAND ${program} completion ${shell} > ${completions}/${name}
+    add_custom_command(OUTPUT ${texts}/${name}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${texts}
+      COMMAND ${program} completion ${shell} > ${texts}/${name}
       DEPENDS ${program} VERBATIM COMMENT "Writing the completion for ${shell}")
-    list(APPEND completion_files ${completions}/${name})
+    list(APPEND printed ${texts}/${name})
   endforeach()
-  add_custom_target(shardscope_completions ALL DEPENDS ${completion_files})
-  install(FILES ${completions}/shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${completions}/_shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${completions}/shardscope.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  add_custom_target(shardscope_printed ALL DEPENDS ${printed})
+  install(FILES ${texts}/shardscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${texts}/shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${texts}/_shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${texts}/shardscope.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md rooms.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY resources/manual resources/images resources/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources
           PATTERN __pycache__ EXCLUDE)

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The man pages render without a warning.
+# The man pages render without a warning: check_man.sh GROFF PAGE...
 set -eu
 groff=$1
-cd "$2/packaging/man"
+shift
 status=0
-for page in *.1; do
-    warnings=$("$groff" -t -man -Tutf8 -ww -z "$page" 2>&1)
+for page in "$@"; do
+    warnings=$("$groff" -t -man -K utf8 -Tutf8 -ww -z "$page" 2>&1)
     if [ -n "$warnings" ]; then
         printf '%s\n%s\n' "$page:" "$warnings"
         status=1

@@ -13,8 +13,9 @@ std::vector<Option> outputOptions()
         {.name = "--json", .help = "Print the answer as exactly one JSON object on standard output."},
         {.name = "--quiet",
             .letter = 'q',
-            .help
-            = "Print no progress and no warnings. Commands that write files print only what was written."},
+            .help = "Print no progress and no warnings. Commands that write files print only one line, which "
+                    "says what "
+                    "was written, and `repair` also findings that are still there."},
         {.name = "--verbose", .letter = 'v', .help = "Log each step on standard error."},
         {.name = "--no-color", .help = "Print no colours, as with a non-empty NO_COLOR in the environment."},
         {.name = "--progress",
@@ -49,7 +50,8 @@ std::vector<Option> tagOptions()
             .kind = ValueKind::Folder,
             .valueName = "DIR",
             .help = "Another folder with files of the same checkpoint, for example when every node saved to "
-                    "its own disk, or the folder that a run with NVMe offload swaps to. Can be repeated.",
+                    "its own disk, or the folder that a run with NVMe offload swaps to (its nvme_path): "
+                    "optimizer state that the checkpoint does not hold is read from there. Can be repeated.",
             .repeats = true},
     };
 }
@@ -63,8 +65,8 @@ std::vector<Option> checkpointOptions()
             .help
             = "Read a swap folder with an earlier checkpoint: PATH is the folder that a run with NVMe "
               "offload swapped to before it ended without a save. DIR is an earlier ZeRO-3 checkpoint of the "
-              "same model and number of ranks; names, shapes, steps and options come from it. The result is "
-              "marked."}});
+              "same model and number of ranks; names, shapes, steps and options come from it, and states of "
+              "sub-groups that were too small to be swapped. The result is marked."}});
 }
 
 Option jobsOption()
@@ -86,7 +88,10 @@ std::vector<Option> computeOptions()
             .valueName = "DEVICE",
             .help
             = "The device for computations: auto, cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or "
-              "cuda:I. auto takes the fastest for the amount of data, after a short measurement. Files, "
+              "cuda:I. auto takes the fastest for the amount of data, after a short measurement that is kept "
+              "in the user's cache; below 2 GiB that is plain code. A named device that does not exist is an "
+              "error (exit status 4). If a GPU fails during the work, plain code continues without it. "
+              "Files, "
               "digests and counts are the same on all devices; means and norms may differ in the last "
               "digits. Default: auto."},
         {.name = "--device-memory",
@@ -105,7 +110,7 @@ Option patternsOption()
         .valueName = "FILE",
         .help = "How to merge and split tensor slices, if the checkpoint does not record it: a JSON object "
                 "with the keys of DeepSpeed's universal_checkpoint_info; their values are lists of regular "
-                "expressions."};
+                "expressions. `shardscope help resharding` explains them."};
 }
 
 Option tieOption()
@@ -144,8 +149,10 @@ std::vector<Option> targetOptions()
             .kind = ValueKind::Text,
             .valueName = "OPTION",
             .help = "A param group option that the source does not hold (elastic checkpoints hold none), as "
-                    "KEY=VALUE, or GROUP:KEY=VALUE for one group: lr=1e-3, 1:weight_decay=0.0. If an option "
-                    "is missing, the error names it. Can be repeated.",
+                    "KEY=VALUE, or GROUP:KEY=VALUE for one group: lr=1e-3, 1:weight_decay=0.0. Values are "
+                    "written as in Python. The learning rate is read from the scheduler's state if it is "
+                    "recorded there; with one param group, the rest is read from ds_config. If an option is "
+                    "missing, the error names it. Can be repeated.",
             .repeats = true},
         patternsOption(),
         tieOption(),
@@ -182,15 +189,16 @@ std::vector<Option> exportOptions()
         {.name = "--dtype",
             .kind = ValueKind::Choice,
             .valueName = "DTYPE",
-            .help = "The dtype to cast floating-point weights and buffers to; keep means the model's own "
+            .help = "The dtype to cast floating-point weights and buffers to, from the fp32 masters if there "
+                    "are any; keep means the model's own "
                     "dtypes. Default: keep.",
             .choices = std::move(dtypes)},
         {.name = "--shard-size",
             .kind = ValueKind::Size,
             .valueName = "SIZE",
             .help
-            = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. Default: "
-              "5000000000."},
+            = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. Several "
+              "files also get an index. Not for npy and adapter. Default: 5000000000."},
         {.name = "--only",
             .kind = ValueKind::Text,
             .valueName = "PATTERN",
@@ -219,8 +227,8 @@ std::vector<Option> exportOptions()
             .valueName = "OPTION",
             .help
             = "With --format adapter, an entry of adapter_config.json as KEY=VALUE, such as lora_alpha=16. "
-              "Use it when that file is not next to the checkpoint and the value is not recorded elsewhere. "
-              "Can be repeated.",
+              "Use it when that file is not next to the checkpoint and the value is not recorded elsewhere; "
+              "the error names missing entries. Can be repeated.",
             .repeats = true},
         patternsOption(),
         tieOption(),
@@ -324,7 +332,9 @@ std::vector<Option> writeOptions()
             {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
             {.name = "--force",
                 .letter = 'f',
-                .help = "Replace the target when it exists, also a tag that DeepSpeed wrote."},
+                .help
+                = "Replace the target when it exists, also a tag that DeepSpeed wrote. A tag with files "
+                  "that neither DeepSpeed nor Shardscope writes is never replaced."},
             {.name = "--no-verify", .help = "Do not read the output again to compare it."},
             {.name = "--sha256",
                 .help = "Record SHA-256 of every file in the manifest, which is slower. Default: XXH3-128, "

@@ -101,7 +101,7 @@ void writeOptions(const Page& page, std::string_view heading, const std::vector<
         return;
     writeHeading(page, heading);
     for (const Option& option : options)
-        writeTerm(page, optionTerm(option), withChoices(option.help, option.choices));
+        writeTerm(page, optionTerm(option), optionHelp(option));
 }
 
 void writeChildren(const Page& page, const Command& command)
@@ -135,6 +135,11 @@ std::string optionTerm(const Option& option)
 {
     const std::string letter = option.letter == 0 ? std::string() : std::string{'-', option.letter, ',', ' '};
     return letter + option.name + (option.valueName.empty() ? "" : " " + option.valueName);
+}
+
+std::string optionHelp(const Option& option)
+{
+    return withChoices(option.help, option.choices);
 }
 
 std::string commandLine(const std::vector<const Command*>& path)

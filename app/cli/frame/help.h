@@ -16,6 +16,8 @@ std::string commandLine(const std::vector<const Command*>& path);
 std::string synopsis(const std::vector<const Command*>& path);
 /// "-t, --tag TAG"
 std::string optionTerm(const Option& option);
+/// Its help, with the choices if the help does not name them.
+std::string optionHelp(const Option& option);
 
 /// The text of `--help`: name, synopsis, description, arguments, options, examples, exit status.
 /// Lines have at most `width` columns, except for longer words.

@@ -108,9 +108,11 @@ std::vector<Option> repairOptions()
         {.name = "--from",
             .kind = ValueKind::Path,
             .valueName = "PATH",
-            .help = "Where to read lost values: another checkpoint of the same run, of any kind and number "
-                    "of ranks, or, for frozen parameters and buffers, weights of the base model. Default: "
-                    "the nearest complete tag."},
+            .help
+            = "Where to read lost values: another checkpoint of the same run, of any kind and number "
+              "of ranks, or, for frozen parameters and buffers, weights of the base model. A lost model "
+              "file is rebuilt from a checkpoint of the same kind and number of ranks. Default: "
+              "the nearest complete tag."},
         {.name = "--masters",
             .kind = ValueKind::Choice,
             .valueName = "SOURCE",

@@ -16,6 +16,11 @@ Command makeProgram()
         "Shows what a DeepSpeed checkpoint holds and where every element of every parameter and optimizer "
         "state is stored, and rewrites it for another number of GPUs. It needs neither Python nor a GPU, "
         "never executes code from a file and never changes its input.",
+        "PATH may be a run folder (with `latest`), a tag folder, the folder of a trainer that wraps "
+        "DeepSpeed, "
+        "or one file of a checkpoint: the level is detected. Weights in safetensors files and torch state "
+        "dicts can be opened, too. They can be shown, compared and exported, but not rewritten. PyTorch "
+        "Distributed Checkpoints can be opened; those that `convert --to dcp` wrote can be rewritten, too.",
         "Answers go to standard output, everything else to standard error. `shardscope COMMAND --help` "
         "explains one command.",
     };

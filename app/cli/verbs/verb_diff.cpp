@@ -90,7 +90,9 @@ std::vector<Option> ownOptions()
     return {{.name = "--rtol",
                 .kind = ValueKind::Text,
                 .valueName = "R",
-                .help = "Values count as equal up to ATOL + R × |right|. Default: 0."},
+                .help = "Values count as equal up to ATOL + R × |right|. Default: 0, and bits decide: NaN of "
+                        "another payload and zeros of another sign are different. With a tolerance NaN is "
+                        "equal to NaN. Steps and options must be equal all the same."},
         {.name = "--atol", .kind = ValueKind::Text, .valueName = "A", .help = "See --rtol. Default: 0."},
         {.name = "--state",
             .kind = ValueKind::Text,

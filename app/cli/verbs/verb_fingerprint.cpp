@@ -142,10 +142,15 @@ Command fingerprintCommand()
                     .valueName = "FILE",
                     .help = "How to merge slices with --join, if the checkpoint does not record it."},
                 {.name = "--partial",
-                    .help = "Digest the files that exist here; files of other ranks may be missing."},
+                    .help = "Digest the files that exist here; files of other ranks may be missing. ZeRO-1 "
+                            "and 2 need "
+                            "mp_rank_*_model_states.pt on every machine, because it records shapes."},
                 {.name = "--combine",
-                    .help = "Add the answers: every PATH is a file with an answer of `fingerprint --partial "
-                            "--json`."},
+                    .help
+                    = "Add the answers: every PATH is a file with an answer of `fingerprint --partial "
+                      "--json`. A checkpoint file in several answers counts once. Answers of another "
+                      "run, step, number of ranks or file content are refused. While files are missing, "
+                      "the answer names them and the exit status is 1."},
                 mpiOption()},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),

@@ -2,6 +2,7 @@
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/frame/help.h"
+#include "app/cli/frame/man_page.h"
 #include "app/cli/frame/page_text.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/jobs/session.h"
@@ -17,11 +18,14 @@ namespace shardscope::cli {
 
 namespace {
 
+constexpr std::string_view kManPage = "man";
+
 std::vector<std::string> topics()
 {
     std::vector<std::string> out;
     for (const ManualPage& page : manualPages())
         out.emplace_back(page.topic);
+    out.emplace_back(kManPage);
     return out;
 }
 
@@ -69,6 +73,15 @@ Result<int> runHelp(Session& session)
             output.answer()(page->text); // Markdown, for other programs
         return kExitDone;
     }
+    if (topic == kManPage) {
+        std::string text;
+        writeManPage([&text](std::string_view part) { text += part; }, program());
+        if (output.json())
+            writeHelpJson(output.answer(), topic, "shardscope(1)", text);
+        else
+            output.answer()(text);
+        return kExitDone;
+    }
     const auto& verbs = program().children;
     const auto verb = std::ranges::find(verbs, topic, &Command::name);
     if (verb == verbs.end()) {
@@ -92,7 +105,7 @@ Command helpCommand()
         .summary = "print a page of the manual",
         .description
         = {"Prints a page of the manual as Markdown. Without TOPIC it lists the pages. The name of a "
-           "command prints its help."},
+           "command prints its help, and `man` the manual page for man(1), which has all commands."},
         .positionals = {{.name = "TOPIC",
             .kind = ValueKind::Choice,
             .help = "A page of the manual, or a command.",
@@ -100,7 +113,8 @@ Command helpCommand()
             .choices = topics()}},
         .commonOptions = outputOptions(),
         .examples = {{"shardscope help concepts", "How does ZeRO store a training state?"},
-            {"shardscope help troubleshooting | less", "What does this message mean?"}},
+            {"shardscope help troubleshooting | less", "What does this message mean?"},
+            {"shardscope help man | man -l -", "All commands and options on one page:"}},
         .run = runHelp,
     };
 }

@@ -12,8 +12,8 @@ namespace {
 Option undoOption()
 {
     return {.name = "--undo",
-        .help = "Undo a repair: SRC is a repaired copy, and its source is written again. With --fix, "
-                "only the named fixes are undone."};
+        .help = "Undo a repair: SRC is a repaired copy, and its source's tag is written again, from the "
+                "source, which must be unchanged. With --fix, only the named fixes are undone."};
 }
 
 Result<int> runUndo(Session& session, const std::vector<std::string>& undone)

@@ -83,8 +83,11 @@ Command tagsCommand()
         .positionals = {{.name = "RUN",
             .kind = ValueKind::Folder,
             .help = "Run folder, one of its tags, or a framework's output folder."}},
-        .options = {{.name = "--newest-complete",
-                        .help = "Print only the folder that a restart can use. Older tags are not read."},
+        .options
+        = {{.name = "--newest-complete",
+               .help
+               = "Print only the folder that a restart can use; without one the exit status is 1. Newer "
+                 "tags that cannot be used are reported on standard error, older ones are not read."},
             jobsOption()},
         .commonOptions = outputOptions(),
         .examples = {{"shardscope tags runs/llama", "What is there?"},

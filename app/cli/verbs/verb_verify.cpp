@@ -78,7 +78,8 @@ Command verifyCommand()
                 {.name = "--against",
                     .kind = ValueKind::Path,
                     .valueName = "SRC",
-                    .help = "The checkpoint that must hold the same training state: a run or tag folder."},
+                    .help = "The checkpoint that must hold the same training state: a run or tag folder. Its "
+                            "number of ranks may differ."},
                 {.name = "--patterns",
                     .kind = ValueKind::File,
                     .valueName = "FILE",

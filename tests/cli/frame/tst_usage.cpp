@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -200,4 +201,36 @@ TEST_CASE("a process that a launcher starts itself does not repeat what the firs
     CHECK(started({"fingerprint", run, "--partial"}, "1").exitCode == 0);
     CHECK(started({"ensure", run, "-w", "2"}, "1").exitCode == 0);
     CHECK(started({"reshard", run, folder / "out", "-w", "3", "--part", "0/2"}, "1").exitCode == 0);
+}
+
+TEST_CASE("the manual page has every command, option, exit status and environment variable")
+{
+    std::string page = runShardscope({"help", "man"}).out;
+    for (size_t at = page.find('\\'); at != std::string::npos; at = page.find('\\', at))
+        page.erase(at, page.compare(at, 2, "\\f") == 0 ? 3 : 1); // \fB, \fR, \-
+    const auto has = [&](const std::string& text) { return page.find(text) != std::string::npos; };
+    size_t options = 0;
+    for (const Words& words : allCommands()) {
+        const cli::Command* command = &cli::program();
+        std::string name;
+        for (const std::string& word : words) {
+            command = &*std::ranges::find(command->children, word, &cli::Command::name);
+            name += (name.empty() ? "" : " ") + word;
+        }
+        if (command->run == nullptr)
+            continue;
+        CAPTURE(name);
+        CHECK(has("\n.SS " + name + "\n"));
+        for (const auto* list : {&command->options, &command->commonOptions}) {
+            for (const cli::Option& option : *list) {
+                CAPTURE(option.name);
+                CHECK(has(option.name));
+                ++options;
+            }
+        }
+    }
+    CHECK(options > 300);
+    for (const char* text : {"\n.B 130\n", "NO_COLOR", "SLURM_NTASKS", "FILE!RECORD+BYTE"})
+        CHECK(has(text));
+    CHECK(answerOf({"help", "man"}).at("text") == runShardscope({"help", "man"}).out);
 }
