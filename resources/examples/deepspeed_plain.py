@@ -3,6 +3,8 @@
 
     deepspeed --num_gpus 4 deepspeed_plain.py RUN
     deepspeed --num_gpus 2 deepspeed_plain.py RUN
+
+On CPUs, EXAMPLE_BACKEND=gloo in the environment.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transformers' Trainer: check each checkpoint, and resume on any number of ranks.
 
-    torchrun --nproc_per_node 4 trainer.py OUTPUT DEEPSPEED_CONFIG
-    torchrun --nproc_per_node 2 trainer.py OUTPUT DEEPSPEED_CONFIG
+    EXAMPLE_STEPS=8 torchrun --nproc_per_node 4 trainer.py OUTPUT DEEPSPEED_CONFIG
+    EXAMPLE_STEPS=12 torchrun --nproc_per_node 2 trainer.py OUTPUT DEEPSPEED_CONFIG
 """
 
 import json

@@ -349,6 +349,21 @@ std::string byCode(const Error& error, const Parsed& parsed, std::span<const std
     return {};
 }
 
+/// Of the command that the words name, which could not be parsed.
+std::string helpOf(std::span<const std::string> words)
+{
+    std::string line(kProgram);
+    const Command* command = &program();
+    for (const std::string& word : words) {
+        const auto child = std::ranges::find(command->children, word, &Command::name);
+        if (child == command->children.end())
+            break;
+        command = &*child;
+        line += " " + word;
+    }
+    return line + " --help";
+}
+
 } // namespace
 
 std::string asTyped(std::span<const std::string> words)
@@ -394,7 +409,8 @@ std::string nextCommand(const Error& error, const Parsed* parsed, std::span<cons
     if (std::string line = corrected(error, words); !line.empty())
         return line;
     if (parsed == nullptr || parsed->command == nullptr)
-        return std::string(kProgram) + (error.code == ErrorCode::Internal ? " --version --json" : " --help");
+        return error.code == ErrorCode::Internal ? std::string(kProgram) + " --version --json"
+                                                 : helpOf(words);
     if (error.code == ErrorCode::Cancelled)
         return asTyped(words); // the hint names --restart, which discards what was written
     std::string line = withoutOption(*parsed, error.hint, words);

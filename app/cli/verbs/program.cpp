@@ -22,7 +22,8 @@ Command makeProgram()
         "dicts can be opened, too. They can be shown, compared and exported, but not rewritten. PyTorch "
         "Distributed Checkpoints can be opened; those that `convert --to dcp` wrote can be rewritten, too.",
         "Answers go to standard output, everything else to standard error. `shardscope COMMAND --help` "
-        "explains one command.",
+        "explains one command, `shardscope help` lists the pages of the manual, such as `shardscope help "
+        "trainer`.",
     };
     out.options = {
         {.name = "--version", .letter = 'V', .help = "Print version and build; with --json as an object."},

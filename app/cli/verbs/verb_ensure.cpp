@@ -4,7 +4,9 @@
 #include "app/cli/jobs/compute_device.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/base/finding_codes.h"
 #include "core/engine/ensure/ensure.h"
+#include "core/report/answers/finding_report.h"
 #include "core/report/answers/tags_report.h"
 
 namespace shardscope::cli {
@@ -42,6 +44,15 @@ Result<int> runEnsure(Session& session)
         if (!output.quiet())
             output.message(ensureMarksText(tag, marks));
     };
+    options.onPlanned = [&](std::vector<Finding> warnings) {
+        if (output.quiet())
+            return;
+        std::erase_if(warnings, [](const Finding& finding) { // marks are said by onMarked
+            return finding.severity != Severity::Warning || finding.code == code::kMarked;
+        });
+        writeFindingsText(
+            [&](std::string_view text) { output.message(text); }, output.messageStyle(), warnings);
+    };
     const auto result = ensureCheckpoint(session.files(), path, options, session.job());
     if (!result)
         return forward(refusal(result.error()));
@@ -76,7 +87,7 @@ std::vector<Option> ensureOptions()
                           .kind = ValueKind::NewFolder,
                           .valueName = "DIR",
                           .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to "
-                                  "RUN."},
+                                  "RUN; of one checkpoint-N, next to its output folder."},
                       {.name = "--keep",
                           .kind = ValueKind::Count,
                           .valueName = "K",

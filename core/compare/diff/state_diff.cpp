@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -271,7 +272,11 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
         out.params.begin(), out.params.end(), [](const ParamDifference& one, const ParamDifference& other) {
             return weightOf(one) > weightOf(other);
         });
-    const std::vector<StateScalar> scalars[] = {stateScalars(left), stateScalars(right)};
+    std::vector<StateScalar> scalars[] = {stateScalars(left), stateScalars(right)};
+    if (!left.wrapper.empty() && !right.wrapper.empty()) { // else one is a copy of the tag alone
+        for (const auto& [checkpoint, of] : {std::pair(&left, &scalars[0]), std::pair(&right, &scalars[1])})
+            std::ranges::move(frameworkScalars(files, *checkpoint, job), std::back_inserter(*of));
+    }
     out.scalarDifferences = differencesOf(scalars[0], scalars[1], out.scalars);
     out.notCompared.parameters += unheld;
     explainNotCompared({left, right, scalars[0], scalars[1]}, options.states, out.notCompared);

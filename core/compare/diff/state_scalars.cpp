@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/state_scalars.h"
 
+#include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/compare/digest/digested_scalars.h"
+#include "core/io/xxh3.h"
 #include "core/torchfile/pickle/pickle_values.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
 namespace shardscope {
 
 namespace {
+
+constexpr uint64_t kMaxScheduleBytes = uint64_t{16} << 20;
+
+std::string digestOf(std::string_view bytes)
+{
+    io::Xxh3 digest;
+    digest.update({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+    return fmt::format("{:016x}{:016x}", digest.digest().high, digest.digest().low);
+}
 
 void addGroups(std::vector<StateScalar>& out, const Checkpoint& checkpoint)
 {
@@ -31,6 +44,21 @@ void addCounter(std::vector<StateScalar>& out, const char* name, const std::opti
 {
     if (value)
         out.push_back({ScalarKind::Counter, -1, name, std::to_string(*value)});
+}
+
+/// The state of a learning-rate scheduler, key by key.
+void addMapping(
+    std::vector<StateScalar>& out, const TorchFile& file, NodeId mapping, const std::string& prefix)
+{
+    const PickleGraph& graph = file.pickle();
+    const auto items = mappingItems(graph, mapping);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (const auto key = asString(graph, items[i])) {
+            ScalarSpelling spelling = spellScalar(file, items[i + 1]);
+            out.push_back({ScalarKind::Scheduler, -1, prefix + std::string(*key), std::move(spelling.text),
+                spelling.lacks});
+        }
+    }
 }
 
 bool has(const FlatUnit& unit, std::string_view state)
@@ -64,21 +92,37 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
             out.push_back({ScalarKind::Scaler, -1, name, value});
     }
     if (const ModelStates model = modelStates(checkpoint)) {
-        const PickleGraph& graph = *model.graph;
-        const auto items = mappingItems(graph, model.scheduler);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (const auto key = asString(graph, items[i])) {
-                ScalarSpelling spelling = spellScalar(*model.file->content, items[i + 1]);
-                out.push_back(
-                    {ScalarKind::Scheduler, -1, std::string(*key), std::move(spelling.text), spelling.lacks});
-            }
-        }
+        addMapping(out, *model.file->content, model.scheduler, {});
     }
     addCounter(out, "global_steps", checkpoint.steps.globalSteps);
     addCounter(out, "global_samples", checkpoint.steps.globalSamples);
     addCounter(out, "skipped_steps", checkpoint.steps.skippedSteps);
     for (const std::string& key : checkpoint.clientStateKeys)
         out.push_back({ScalarKind::ClientState, -1, key, "present"});
+    return out;
+}
+
+std::vector<StateScalar> frameworkScalars(
+    io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+{
+    std::vector<StateScalar> out;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (!isNextToTag(file.name))
+            continue;
+        const std::string name = file.name.substr(kNextToTag.size());
+        if (!name.starts_with("scheduler") || !(name.ends_with(".pt") || name.ends_with(".bin")))
+            continue;
+        const auto content = TorchFile::open(files, file.path, ReadMode::Tolerant, job);
+        if (content && isMapping((*content)->pickle(), (*content)->pickle().root())) {
+            addMapping(out, **content, (*content)->pickle().root(), name + " ");
+            continue;
+        }
+        const auto bytes = files.readSmall(file.path, kMaxScheduleBytes);
+        if (bytes)
+            out.push_back({ScalarKind::Scheduler, -1, name, digestOf(*bytes)});
+        else
+            out.push_back({ScalarKind::Scheduler, -1, name, {}, "content that cannot be read"});
+    }
     return out;
 }
 

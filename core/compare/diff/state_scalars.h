@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/tensor/update_rule.h"
 
@@ -32,6 +33,12 @@ struct StateScalar {
 
 /// All values of a training state besides tensors, in the order above, in the format of digested_scalars.h.
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint);
+
+/// The learning-rate schedule that a framework keeps next to the tag (transformers: scheduler.pt, accelerate:
+/// scheduler.bin). Where such a file is not torch's, a digest of its bytes. A file that cannot be read is a
+/// value that lacks something.
+std::vector<StateScalar> frameworkScalars(
+    io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job);
 
 /// The rule of a param group's next step; Unknown if the optimizer's rule or its options are not known.
 /// Groups of AdamW and Adam cannot be distinguished up to torch 2.6: they are treated as AdamW.

@@ -28,6 +28,15 @@ constexpr std::chrono::seconds kLook{1};
 io::Path copiesFolder(const io::Path& run, const EnsureOptions& options)
 {
     io::Path out = run.has_filename() ? run : run.parent_path();
+    // Next to the output folder of a Trainer, which counts what begins with checkpoint-N in it
+    // (save_total_limit).
+    const std::string name = out.filename();
+    const io::Path output = out.parent_path();
+    if (name.starts_with("checkpoint-") && output.has_filename() && output.filename() != "."
+        && output.filename() != "..") {
+        out = output;
+        out += "-" + name;
+    }
     out += "-w" + std::to_string(options.worldSize);
     if (options.stage)
         out += "-stage" + std::to_string(*options.stage);
@@ -131,6 +140,8 @@ private:
         wanted.allow = m_options.allow;
         SHARDSCOPE_TRY(const auto plan, planReshard(m_files, source, wanted, m_job));
         noteMarks(plan->marks());
+        if (m_options.onPlanned)
+            m_options.onPlanned(plan->warnings());
         const io::Path folder
             = m_options.into.empty() ? copiesFolder(m_out.run.base, m_options) : m_options.into;
         m_out.folder = m_out.run.numbered ? folder / m_out.tag->tag : folder;

@@ -30,6 +30,8 @@ struct EnsureOptions {
     ExecuteOptions execute = {}; ///< without destination, sourceRunFolder, force and restart
     /// Called before a tag is copied, or given as it is, that is marked: parts of it no run saved.
     std::function<void(const TagSummary& tag, const std::vector<Finding>& marks)> onMarked = {};
+    /// Called with the warnings of the plan (WritePlan::warnings()) where a tag needs a copy.
+    std::function<void(std::vector<Finding> warnings)> onPlanned = {};
     /// Chooses ExecuteOptions::compute for a plan that writes so many bytes.
     std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
 };

@@ -363,3 +363,13 @@ TEST_CASE("an interrupted job leads to the same command, which keeps what was wr
     CHECK(line.find("--restart") == std::string::npos);
     CHECK(line.find("reshard") != std::string::npos);
 }
+
+TEST_CASE("after a wrong value, the command is the help of the command that was meant")
+{
+    const std::string run = samplePath("zero2-w2");
+    CHECK(commandOf({"reshard", run, "out", "--world-size", "three"}, 2, "usage")
+        == "shardscope reshard --help");
+    CHECK(commandOf({"plan", "reshard", run, "out", "-w", "x", "-o", "f"}, 2, "usage")
+        == "shardscope plan reshard --help");
+    CHECK(commandOf({"export", run, "out", "--dtype", "fp64"}, 2, "usage") == "shardscope export --help");
+}

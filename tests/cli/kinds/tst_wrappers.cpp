@@ -172,6 +172,28 @@ TEST_CASE("copied files are verified, and files of another checkpoint are not mi
     CHECK(answerOf({"verify", target}, 1).at("problems").at(0).at("where") == "../scheduler.pt");
 }
 
+TEST_CASE("diff compares the schedule that the Trainer keeps next to the tag")
+{
+    const TemporaryFolder folder;
+    const fs::path run = addCheckpoint(folder / "output", "checkpoint-5", "zero2-w2");
+    const std::string copy = folder / "copy";
+    answerOf({"reshard", run, copy, "-w", "3"});
+    CHECK(answerOf({"diff", run, copy}).at("equal") == true);
+    spill(fs::path(copy) / "scheduler.pt", "Schedule");
+    const Json other = answerOf({"diff", run, copy}, 1);
+    CHECK(other.at("equal") == false);
+    CHECK(other.at("causes").at(0).at("code") == "scheduler-differs");
+    fs::remove(fs::path(copy) / "scheduler.pt");
+    CHECK(answerOf({"diff", run, copy}, 1).at("causes").at(0).at("code") == "scheduler-differs");
+    // A real one is compared value by value: only its bytes are those of another release of torch.
+    const fs::path model
+        = *std::find_if(fs::directory_iterator(fs::path(samplePath("zero2-w2")) / "global_step6"), {},
+            [](const auto& entry) { return entry.path().filename() == "mp_rank_00_model_states.pt"; });
+    for (const std::string& place : {run.string(), copy})
+        fs::copy_file(model, fs::path(place) / "scheduler.pt", fs::copy_options::overwrite_existing);
+    CHECK(answerOf({"diff", run, copy}, 6).at("not_compared").at("why").size() > 0); // it holds tensors
+}
+
 TEST_CASE("a universal folder has the Trainer's files next to it and passes them on")
 {
     const TemporaryFolder folder;

@@ -193,6 +193,29 @@ TEST_CASE("in a Trainer's output folder ensure prints a numbered checkpoint")
     CHECK(lineOf({"ensure", output, "-w", "3", "--keep", "1"}) == folder / "out-w3/checkpoint-9");
 }
 
+TEST_CASE("a copy of one checkpoint of a Trainer is not put among those that the Trainer counts")
+{
+    const TemporaryFolder folder;
+    const fs::path checkpoint = folder / "out/checkpoint-9";
+    fs::create_directories(checkpoint.parent_path());
+    fs::copy(samplePath("zero2-w2"), checkpoint, fs::copy_options::recursive);
+    spill(checkpoint / "trainer_state.json", "{}");
+    CHECK(lineOf({"ensure", checkpoint, "-w", "3"}) == folder / "out-checkpoint-9-w3");
+}
+
+TEST_CASE("ensure says what reshard would warn of")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const ProcessResult result = runShardscope({"ensure", run, "-w", "7"});
+    CHECK(result.exitCode == 0);
+    CHECK(result.err.find("is not divisible by 7") != std::string::npos);
+    const ProcessResult again = runShardscope({"ensure", run, "-w", "7"});
+    CHECK(again.err.find("is not divisible by 7") != std::string::npos);
+    CHECK(runShardscope({"ensure", run, "-w", "7", "-q"}).err.empty());
+    CHECK(runShardscope({"ensure", run, "-w", "2"}).err.find("divisible") == std::string::npos);
+}
+
 TEST_CASE("eight callers at once make one copy")
 {
     const TemporaryFolder folder;

@@ -88,6 +88,8 @@ class AccelerateExample:
         config.write_text(json.dumps({**ZERO_2, "train_micro_batch_size_per_gpu": 6}))
         printed = _run(context, "accelerate_loop.py", 2, [output, config], ACCELERATE_USE_DEEPSPEED="true")
         _expect(printed, "pytorch_model: 0 errors, state ")
+        if not (output / "random_states_1.pkl").exists():
+            raise checks.Failure("the two processes did not know of each other")
         return "saved and checked"
 
 
