@@ -97,8 +97,15 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
     addCounter(out, "global_steps", checkpoint.steps.globalSteps);
     addCounter(out, "global_samples", checkpoint.steps.globalSamples);
     addCounter(out, "skipped_steps", checkpoint.steps.skippedSteps);
-    for (const std::string& key : checkpoint.clientStateKeys)
-        out.push_back({ScalarKind::ClientState, -1, key, "present"});
+    const ModelStates model = modelStates(checkpoint);
+    for (const std::string& key : checkpoint.clientStateKeys) {
+        // Tensors and objects in it are the script's own: of those, only that they are there.
+        const NodeId node = model && model.root != kNoNode ? lookup(*model.graph, model.root, key) : kNoNode;
+        const ScalarSpelling spelling
+            = node == kNoNode ? ScalarSpelling{{}, "a value"} : spellScalar(*model.file->content, node);
+        out.push_back({ScalarKind::ClientState, -1, key,
+            spelling.lacks.empty() ? spelling.text : std::string("present")});
+    }
     return out;
 }
 
