@@ -88,8 +88,11 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
             checkpoint.latest && *checkpoint.latest == checkpoint.tag
                 ? Words::tr("%1 (latest)").arg(toText(checkpoint.tag))
                 : toText(checkpoint.tag));
-    if (!checkpoint.optimizer.empty())
-        card.addFact(Words::tr("States"), toText(checkpoint.optimizer).replace(u"+"_s, u", "_s));
+    QStringList states;
+    for (const std::string& state : checkpoint.stateNames())
+        states += toText(state);
+    if (!states.isEmpty())
+        card.addFact(Words::tr("States"), states.join(u", "_s));
     if (checkpoint.parallel.tp > 1 || checkpoint.parallel.pp > 1 || checkpoint.parallel.ep > 1)
         card.addFact(Words::tr("Parallel"),
             Words::tr("dp %1 · tp %2 · pp %3 · ep %4")

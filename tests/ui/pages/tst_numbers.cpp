@@ -77,6 +77,10 @@ private Q_SLOTS:
         compareParameters(inspected[u"parameters"_s].toObject());
         compareFiles(inspected[u"files"_s].toObject());
         compareTraining(inspected);
+        QStringList states;
+        for (const QJsonValue& state : inspected[u"states"_s].toArray())
+            states += state.toString();
+        QCOMPARE(factOf(m_ui->find<QWidget>("identityCard"), u"States"_s), states.join(u", "_s));
         const QJsonArray groups = inspected[u"param_groups"_s].toArray();
         const QStringList shown = textsIn(m_ui->find<QWidget>("groupsCard"));
         for (qsizetype i = 0; i < std::min<qsizetype>(groups.size(), 12); ++i) {
