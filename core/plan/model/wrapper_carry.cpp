@@ -63,12 +63,14 @@ std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vec
     return out;
 }
 
-/// "1", "1 and 2", "1 to 7", "1, 3 and 5"
-std::string ranksText(const std::vector<uint32_t>& ranks)
+/// "process 1", "processes 1 and 2", "processes 1 to 7", "processes 1, 3 and 5"
+std::string processesText(const std::vector<uint32_t>& ranks)
 {
+    if (ranks.size() == 1)
+        return "process " + std::to_string(ranks.front());
     if (ranks.size() > 2 && ranks.back() - ranks.front() + 1 == ranks.size())
-        return std::to_string(ranks.front()) + " to " + std::to_string(ranks.back());
-    std::string out;
+        return "processes " + std::to_string(ranks.front()) + " to " + std::to_string(ranks.back());
+    std::string out = "processes ";
     for (size_t i = 0; i < ranks.size(); ++i)
         out += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
     return out;
@@ -95,12 +97,12 @@ void warnOfRandomStates(const Checkpoint& source, uint32_t ranks, std::vector<Fi
     }
     if (!missing.empty())
         add(out, code::kClientStatePerRank, Severity::Warning,
-            "there are no random states for process " + ranksText(missing) + "; " + source.wrapper
+            "there are no random states for " + processesText(missing) + "; " + source.wrapper
                 + " starts with new ones there",
             std::string(kNextToTag) + randomStatesName(source.wrapper, missing.front(), ranks));
     if (!dropped.empty())
         add(out, code::kClientStatePerRank, Severity::Info,
-            "the random states of process " + ranksText(dropped)
+            "the random states of " + processesText(dropped)
                 + " are not copied: the target has no such process");
 }
 
