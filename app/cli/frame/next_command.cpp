@@ -355,6 +355,8 @@ std::string helpOf(std::span<const std::string> words)
     std::string line(kProgram);
     const Command* command = &program();
     for (const std::string& word : words) {
+        if (word.starts_with('-'))
+            continue; // an option in front of the command
         const auto child = std::ranges::find(command->children, word, &Command::name);
         if (child == command->children.end())
             break;

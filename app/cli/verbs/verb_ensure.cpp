@@ -4,7 +4,6 @@
 #include "app/cli/jobs/compute_device.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
-#include "core/base/finding_codes.h"
 #include "core/engine/ensure/ensure.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/tags_report.h"
@@ -44,14 +43,10 @@ Result<int> runEnsure(Session& session)
         if (!output.quiet())
             output.message(ensureMarksText(tag, marks));
     };
-    options.onPlanned = [&](std::vector<Finding> warnings) {
-        if (output.quiet())
-            return;
-        std::erase_if(warnings, [](const Finding& finding) { // marks are said by onMarked
-            return finding.severity != Severity::Warning || finding.code == code::kMarked;
-        });
-        writeFindingsText(
-            [&](std::string_view text) { output.message(text); }, output.messageStyle(), warnings);
+    options.onPlanned = [&](const std::vector<Finding>& warnings) {
+        if (!output.quiet())
+            writeFindingsText(
+                [&](std::string_view text) { output.message(text); }, output.messageStyle(), warnings);
     };
     const auto result = ensureCheckpoint(session.files(), path, options, session.job());
     if (!result)

@@ -49,6 +49,7 @@ void writeTopics(Output& output)
         return;
     }
     TextTable table({{"topic"}, {"page"}});
+    table.add({std::string(kManPage), "All commands and options, for man(1)"});
     for (const ManualPage& page : manualPages())
         table.add({std::string(page.topic), std::string(page.title)});
     table.write(output.answer(), output.answerStyle());

@@ -274,8 +274,11 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
         });
     std::vector<StateScalar> scalars[] = {stateScalars(left), stateScalars(right)};
     if (!left.wrapper.empty() && !right.wrapper.empty()) { // else one is a copy of the tag alone
-        for (const auto& [checkpoint, of] : {std::pair(&left, &scalars[0]), std::pair(&right, &scalars[1])})
-            std::ranges::move(frameworkScalars(files, *checkpoint, job), std::back_inserter(*of));
+        for (const auto& [checkpoint, of] : {std::pair(&left, &scalars[0]), std::pair(&right, &scalars[1])}) {
+            SHARDSCOPE_TRY(auto more, frameworkScalars(files, *checkpoint, job));
+            std::ranges::move(more, std::back_inserter(*of));
+        }
+        SHARDSCOPE_CHECK(watch.status());
     }
     out.scalarDifferences = differencesOf(scalars[0], scalars[1], out.scalars);
     out.notCompared.parameters += unheld;

@@ -26,6 +26,13 @@ std::string digestOf(std::string_view bytes)
     return fmt::format("{:016x}{:016x}", digest.digest().high, digest.digest().low);
 }
 
+/// Whether a file could not be opened for what is in it, not for an error of the moment.
+bool isOfContent(ErrorCode code)
+{
+    return code == ErrorCode::NotACheckpoint || code == ErrorCode::Damaged || code == ErrorCode::Hostile
+        || code == ErrorCode::LimitExceeded || code == ErrorCode::Unsupported;
+}
+
 void addGroups(std::vector<StateScalar>& out, const Checkpoint& checkpoint)
 {
     constexpr std::string_view kGroup = "group/";
@@ -99,17 +106,15 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
     addCounter(out, "skipped_steps", checkpoint.steps.skippedSteps);
     const ModelStates model = modelStates(checkpoint);
     for (const std::string& key : checkpoint.clientStateKeys) {
-        // Tensors and objects in it are the script's own: of those, only that they are there.
+        // Tensors in it are the script's own: of those, type and shape.
         const NodeId node = model && model.root != kNoNode ? lookup(*model.graph, model.root, key) : kNoNode;
-        const ScalarSpelling spelling
-            = node == kNoNode ? ScalarSpelling{{}, "a value"} : spellScalar(*model.file->content, node);
         out.push_back({ScalarKind::ClientState, -1, key,
-            spelling.lacks.empty() ? spelling.text : std::string("present")});
+            node == kNoNode ? std::string("present") : scalarText(*model.file->content, node)});
     }
     return out;
 }
 
-std::vector<StateScalar> frameworkScalars(
+Result<std::vector<StateScalar>> frameworkScalars(
     io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
 {
     std::vector<StateScalar> out;
@@ -124,11 +129,10 @@ std::vector<StateScalar> frameworkScalars(
             addMapping(out, **content, (*content)->pickle().root(), name + " ");
             continue;
         }
-        const auto bytes = files.readSmall(file.path, kMaxScheduleBytes);
-        if (bytes)
-            out.push_back({ScalarKind::Scheduler, -1, name, digestOf(*bytes)});
-        else
-            out.push_back({ScalarKind::Scheduler, -1, name, {}, "content that cannot be read"});
+        if (!content && !isOfContent(content.error().code))
+            return forward(content.error());
+        SHARDSCOPE_TRY(const std::string bytes, files.readSmall(file.path, kMaxScheduleBytes));
+        out.push_back({ScalarKind::Scheduler, -1, name, digestOf(bytes)});
     }
     return out;
 }

@@ -35,9 +35,8 @@ struct StateScalar {
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint);
 
 /// The learning-rate schedule that a framework keeps next to the tag (transformers: scheduler.pt, accelerate:
-/// scheduler.bin). Where such a file is not torch's, a digest of its bytes. A file that cannot be read is a
-/// value that lacks something.
-std::vector<StateScalar> frameworkScalars(
+/// scheduler.bin). Where such a file is not torch's, a digest of its bytes. Fails where it cannot be read.
+Result<std::vector<StateScalar>> frameworkScalars(
     io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job);
 
 /// The rule of a param group's next step; Unknown if the optimizer's rule or its options are not known.

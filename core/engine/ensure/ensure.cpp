@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/ensure/ensure.h"
 
+#include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/checkpoint/folder/folder_content.h"
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
 #include "core/engine/ensure/copies.h"
@@ -32,7 +34,7 @@ io::Path copiesFolder(const io::Path& run, const EnsureOptions& options)
     // (save_total_limit).
     const std::string name = out.filename();
     const io::Path output = out.parent_path();
-    if (name.starts_with("checkpoint-") && output.has_filename() && output.filename() != "."
+    if (isNumberedCheckpoint(name) && output.has_filename() && output.filename() != "."
         && output.filename() != "..") {
         out = output;
         out += "-" + name;
@@ -83,6 +85,7 @@ public:
         }
         m_out.folder.clear();
         m_out.marks.clear();
+        m_out.warnings.clear();
         return first ? Result<EnsureResult>(forward(*first)) : std::move(m_out);
     }
 
@@ -140,8 +143,12 @@ private:
         wanted.allow = m_options.allow;
         SHARDSCOPE_TRY(const auto plan, planReshard(m_files, source, wanted, m_job));
         noteMarks(plan->marks());
+        m_out.warnings = plan->warnings();
+        std::erase_if(m_out.warnings, [](const Finding& finding) {
+            return finding.severity != Severity::Warning || finding.code == code::kMarked;
+        });
         if (m_options.onPlanned)
-            m_options.onPlanned(plan->warnings());
+            m_options.onPlanned(m_out.warnings);
         const io::Path folder
             = m_options.into.empty() ? copiesFolder(m_out.run.base, m_options) : m_options.into;
         m_out.folder = m_out.run.numbered ? folder / m_out.tag->tag : folder;

@@ -30,8 +30,8 @@ struct EnsureOptions {
     ExecuteOptions execute = {}; ///< without destination, sourceRunFolder, force and restart
     /// Called before a tag is copied, or given as it is, that is marked: parts of it no run saved.
     std::function<void(const TagSummary& tag, const std::vector<Finding>& marks)> onMarked = {};
-    /// Called with the warnings of the plan (WritePlan::warnings()) where a tag needs a copy.
-    std::function<void(std::vector<Finding> warnings)> onPlanned = {};
+    /// Called with EnsureResult::warnings before a tag is copied.
+    std::function<void(const std::vector<Finding>& warnings)> onPlanned = {};
     /// Chooses ExecuteOptions::compute for a plan that writes so many bytes.
     std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
 };
@@ -52,6 +52,7 @@ struct EnsureResult {
     EnsureHow how = EnsureHow::Fits;
     std::optional<ExecuteReport> report; ///< of a copy that was made now
     std::vector<Finding> marks; ///< of the tag, or of its copy: parts that no run saved
+    std::vector<Finding> warnings; ///< of the reshard that the copy is, without marks and infos
     bool verified = false; ///< every byte of the folder was read and compared by this call
     std::vector<io::Path> removed; ///< older copies
     std::vector<std::pair<io::Path, std::string>> kept; ///< older copies that could not be removed, and why

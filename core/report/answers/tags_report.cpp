@@ -161,6 +161,7 @@ void writeEnsureJson(
     json.field("verified", result.verified);
     json.field("waited", result.waited);
     writeFindings(json, "marks", result.marks);
+    writeFindings(json, "warnings", result.warnings);
     json.arrayField("passed_over");
     for (const TagSummary& tag : result.passedOver) {
         json.beginObject();

@@ -15,6 +15,7 @@ from .answers import Answer, Progress
 from .commands import (
     FallbackWarning,
     MarkedWarning,
+    ReshardWarning,
     ResumeFolder,
     check,
     clean,
@@ -45,6 +46,7 @@ __all__ = [
     "Answer",
     "FallbackWarning",
     "MarkedWarning",
+    "ReshardWarning",
     "Progress",
     "ResumeFolder",
     "ShardscopeError",

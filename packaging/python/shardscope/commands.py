@@ -5,7 +5,7 @@ Each function takes the command's long options as keywords, with `_` in place of
 `sub_group_size=500_000_000`, `dry_run=True`, `allow=["state-missing"]`. Options that begin with `no-` are
 negated: `verify=False`, `latest=False`. A list gives an option several times, a dictionary gives KEY=VALUE.
 `from_` and `for_` stand for `--from` and `--for`. `shardscope COMMAND --help` describes all options. An
-option that the command does not have raises ShardscopeError ("usage"), unless it is None or False.
+option that the command does not have raises ShardscopeError ("usage"), unless its value is the default.
 
 Every function also takes `progress`, a function that is called with a `Progress` while it runs, and
 `low_priority=True`, which lets other processes go first.
@@ -67,6 +67,10 @@ class MarkedWarning(UserWarning):
     """Parts of the tag no run saved: a repair made them, or they were written despite a finding."""
 
 
+class ReshardWarning(UserWarning):
+    """What a copy for another number of ranks changes for the run, such as a batch that does not divide."""
+
+
 class ResumeFolder(str):
     """A folder to resume from, as text. `tag` is the tag in it; `passed_over` are newer tags that cannot be used, the
     newest first. `marks` are parts of the tag that no run saved; `newest_complete()` does not look for them."""
@@ -114,10 +118,15 @@ def ensure(
     The copy is made once; all processes may call this at once. None if the folder has no complete tag, as before the
     first save. A folder that does not exist raises ShardscopeError ("not-found"), unless `missing_ok`, and so do tags
     of which none can be used ("refused"): a training must not start from nothing by mistake. Warns with FallbackWarning
-    if it is not the newest tag, and with MarkedWarning if no run saved parts of it.
+    if it is not the newest tag, with MarkedWarning if no run saved parts of it, and with ReshardWarning for what a
+    copy changes.
     """
     answer = _of_run(EnsureAnswer, "ensure", run_folder, missing_ok, progress, options)
-    return None if answer is None else _resume_folder(answer.folder, answer.tag, answer.passed_over, answer.marks)
+    if answer is None:
+        return None
+    for warning in answer.warnings:
+        warnings.warn(warning.message, ReshardWarning, stacklevel=2)
+    return _resume_folder(answer.folder, answer.tag, answer.passed_over, answer.marks)
 
 
 def params(path: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> ParamsAnswer:
@@ -161,11 +170,11 @@ def diff(
 
 
 def fingerprint(
-    *paths: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
+    path: PathLike, *more: PathLike, progress: Optional[ProgressFunction] = None, **options: Option
 ) -> FingerprintAnswer:
     """A digest of the training state that does not depend on ranks, ZeRO stage or file layout. Several paths are
     answers of the parts, for `combine=True`."""
-    return _call(FingerprintAnswer, "fingerprint", list(paths), progress, options)
+    return _call(FingerprintAnswer, "fingerprint", [path, *more], progress, options)
 
 
 def check(*paths: PathLike, progress: Optional[ProgressFunction] = None, **options: Option) -> CheckAnswer:

@@ -213,6 +213,9 @@ TEST_CASE("ensure says what reshard would warn of")
     const ProcessResult again = runShardscope({"ensure", run, "-w", "7"});
     CHECK(again.err.find("is not divisible by 7") != std::string::npos);
     CHECK(runShardscope({"ensure", run, "-w", "7", "-q"}).err.empty());
+    const Json warnings = answerOf({"ensure", run, "-w", "7"}).at("warnings");
+    CHECK(warnings.dump().find("is not divisible by 7") != std::string::npos);
+    CHECK(answerOf({"ensure", run, "-w", "2"}).at("warnings").empty());
     CHECK(runShardscope({"ensure", run, "-w", "2"}).err.find("divisible") == std::string::npos);
 }
 

@@ -126,6 +126,8 @@ class Reading(InFolder):
         self.assertEqual(shardscope.ensure(run, world_size=3), made)
         self.assertEqual((made.tag, made.passed_over), ("global_step6", []))
         self.assertIs(type(pickle.loads(pickle.dumps(made))), str)
+        with self.assertWarnsRegex(shardscope.ReshardWarning, "not divisible by 7"):
+            shardscope.ensure(run, world_size=7)
         damaged = next(Path(made).glob("global_step6/*_rank_0_*"))
         times, data = damaged.stat(), bytearray(damaged.read_bytes())
         data[len(data) // 2] ^= 1

@@ -165,16 +165,17 @@ constexpr std::array kDiagnoses{
         .remedy = "convert again from the source shards",
         .threads = "reproduced with 0.19.8",
     },
-    // A manifest says that something was reconstructed despite a finding.
+    // A manifest says that something was reconstructed, or written despite a finding.
     Diagnosis{
         .code = code::kMarked,
-        .name = "Reconstructed, not saved by a run",
+        .name = "Reconstructed, or written despite a finding",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It loads.",
-            .resuming = "Marked values are not those of the run.",
+            .resuming = "What is marked is not what a run saved.",
             .exporting = "Marked weights are exported like all others."},
-        .noRemedy = "it documents a repaired copy; `repair --undo` returns to the source",
+        .noRemedy
+        = "it documents how this was written; of a repaired copy, `repair --undo` returns to the source",
     },
     // Param group options or the loss scaler differ between ranks.
     Diagnosis{

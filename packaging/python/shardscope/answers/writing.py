@@ -234,6 +234,7 @@ class EnsureAnswer(Answer):
     verified: bool  #: every byte of the folder was read and compared by this call
     waited: bool  #: for another process that makes the same copy
     marks: List[Finding]  #: parts of the tag that no run saved
+    warnings: List[Finding]  #: what the copy changes for the run, as reshard warns of it
     passed_over: List[PassedOver]
     removed: List[RemovedCopy]
     kept: List[KeptCopy]
