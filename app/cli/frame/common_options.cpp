@@ -13,9 +13,9 @@ std::vector<Option> outputOptions()
         {.name = "--json", .help = "Print the answer as exactly one JSON object on standard output."},
         {.name = "--quiet",
             .letter = 'q',
-            .help = "Print no progress and no warnings. Commands that write files print only one line, which "
-                    "says what "
-                    "was written, and `repair` also findings that are still there."},
+            .help
+            = "Print no progress and no warnings. Commands that write files print at most a line that says "
+              "what was written, and `repair` also findings that are still there."},
         {.name = "--verbose", .letter = 'v', .help = "Log each step on standard error."},
         {.name = "--no-color", .help = "Print no colours, as with a non-empty NO_COLOR in the environment."},
         {.name = "--progress",

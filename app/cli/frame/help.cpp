@@ -150,6 +150,11 @@ std::string commandLine(const std::vector<const Command*>& path)
     return out;
 }
 
+std::string commandName(const std::vector<const Command*>& path)
+{
+    return commandLine(path.size() > 1 ? std::vector(path.begin() + 1, path.end()) : path);
+}
+
 std::string synopsis(const std::vector<const Command*>& path)
 {
     std::string out = commandLine(path);
@@ -220,9 +225,7 @@ void writeHelpJson(const TextSink& sink, const std::vector<const Command*>& path
 {
     std::string text;
     writeHelp([&text](std::string_view part) { text += part; }, {}, path, textWidth(-1));
-    const std::string line = commandLine(path);
-    writeHelpJson(
-        sink, line.substr(path.size() > 1 ? path.front()->name.size() + 1 : 0), path.back()->summary, text);
+    writeHelpJson(sink, commandName(path), path.back()->summary, text);
 }
 
 } // namespace shardscope::cli

@@ -12,6 +12,8 @@ namespace shardscope::cli {
 
 /// "shardscope plan reshard"
 std::string commandLine(const std::vector<const Command*>& path);
+/// "plan reshard"; "shardscope" for the program itself.
+std::string commandName(const std::vector<const Command*>& path);
 /// "shardscope reshard SRC DST --world-size N [OPTIONS]"
 std::string synopsis(const std::vector<const Command*>& path);
 /// "-t, --tag TAG"

@@ -46,20 +46,6 @@ void writeExamples(const TextSink& sink, const Command& command)
         sink(".PP\n" + roff(example.says) + "\n.PP\n.nf\n.RS 4\n" + roff(example.line) + "\n.RE\n.fi\n");
 }
 
-/// "check, diff and stats"
-std::string listOf(const std::vector<std::string>& names)
-{
-    std::string out;
-    for (size_t i = 0; i < names.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-    return out;
-}
-
-std::string nameOf(const Path& path)
-{
-    return commandLine(path).substr(path.front()->name.size() + 1);
-}
-
 /// Every command that can be run, with the commands above it.
 void collect(const Path& path, std::vector<Path>& out)
 {
@@ -89,7 +75,7 @@ std::vector<Shared> sharedOptions(const std::vector<Path>& commands)
                     return other.option->name == option.name && other.option->help == option.help;
                 });
                 Shared& entry = same == out.end() ? out.emplace_back(Shared{&option}) : *same;
-                entry.commands.push_back(nameOf(path));
+                entry.commands.push_back(commandName(path));
             }
         }
     }
@@ -100,14 +86,14 @@ std::string headingOf(const std::vector<std::string>& takers, const std::vector<
 {
     if (takers.size() == commands.size())
         return "Of every command";
-    if (takers.size() + 4 < commands.size())
-        return "Of " + listOf(takers);
-    std::vector<std::string> others;
+    std::string out = "Of";
+    const bool isMost = takers.size() + 4 >= commands.size();
     for (const Path& path : commands) {
-        if (std::ranges::find(takers, nameOf(path)) == takers.end())
-            others.push_back(nameOf(path));
+        const std::string name = commandName(path);
+        if ((std::ranges::find(takers, name) == takers.end()) == isMost)
+            out += (out.ends_with("Of") ? isMost ? " every command but " : " " : ", ") + name;
     }
-    return "Of every command but " + listOf(others);
+    return out;
 }
 
 void writeOptions(const TextSink& sink, const Command& program, const std::vector<Path>& commands)
@@ -120,7 +106,7 @@ void writeOptions(const TextSink& sink, const Command& program, const std::vecto
     });
     sink(".SH OPTIONS\n.SS Without a command\n");
     for (const Option& option : program.options)
-        writeTerm(sink, optionTerm(option), option.help);
+        writeTerm(sink, optionTerm(option), optionHelp(option));
     const std::vector<std::string>* last = nullptr;
     for (const Shared& entry : shared) {
         if (last == nullptr || *last != entry.commands)
@@ -134,7 +120,7 @@ void writeCommands(const TextSink& sink, const std::vector<Path>& commands)
 {
     sink(".SH COMMANDS\n.B shardscope COMMAND \\-\\-help\nexplains one command.\n");
     for (const Path& path : commands) {
-        sink(".SS " + roff(nameOf(path)) + "\n.B " + roff(synopsis(path)) + "\n");
+        sink(".SS " + roff(commandName(path)) + "\n.B " + roff(synopsis(path)) + "\n");
         for (const std::string& paragraph : path.back()->description)
             sink(".PP\n" + roff(paragraph) + "\n");
         for (const Positional& positional : path.back()->positionals)

@@ -142,9 +142,9 @@ Command fingerprintCommand()
                     .valueName = "FILE",
                     .help = "How to merge slices with --join, if the checkpoint does not record it."},
                 {.name = "--partial",
-                    .help = "Digest the files that exist here; files of other ranks may be missing. ZeRO-1 "
-                            "and 2 need "
-                            "mp_rank_*_model_states.pt on every machine, because it records shapes."},
+                    .help
+                    = "Digest the files that exist here; files of other ranks may be missing. ZeRO-1 "
+                      "and 2 need mp_rank_*_model_states.pt on every machine, because it records shapes."},
                 {.name = "--combine",
                     .help
                     = "Add the answers: every PATH is a file with an answer of `fingerprint --partial "

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/state_scalars.h"
 
+#include "core/checkpoint/folder/folder_content.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/compare/digest/digested_scalars.h"
-#include "core/io/xxh3.h"
+#include "core/io/content_digest.h"
 #include "core/torchfile/pickle/pickle_values.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -18,20 +17,6 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kMaxScheduleBytes = uint64_t{16} << 20;
-
-std::string digestOf(std::string_view bytes)
-{
-    io::Xxh3 digest;
-    digest.update({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
-    return fmt::format("{:016x}{:016x}", digest.digest().high, digest.digest().low);
-}
-
-/// Whether a file could not be opened for what is in it, not for an error of the moment.
-bool isOfContent(ErrorCode code)
-{
-    return code == ErrorCode::NotACheckpoint || code == ErrorCode::Damaged || code == ErrorCode::Hostile
-        || code == ErrorCode::LimitExceeded || code == ErrorCode::Unsupported;
-}
 
 void addGroups(std::vector<StateScalar>& out, const Checkpoint& checkpoint)
 {
@@ -129,10 +114,12 @@ Result<std::vector<StateScalar>> frameworkScalars(
             addMapping(out, **content, (*content)->pickle().root(), name + " ");
             continue;
         }
-        if (!content && !isOfContent(content.error().code))
+        if (!content && (content.error().code == ErrorCode::Cancelled || isUnreadable(content.error())))
             return forward(content.error());
         SHARDSCOPE_TRY(const std::string bytes, files.readSmall(file.path, kMaxScheduleBytes));
-        out.push_back({ScalarKind::Scheduler, -1, name, digestOf(bytes)});
+        io::ContentDigest digest(io::DigestKind::Xxh3);
+        digest.update({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+        out.push_back({ScalarKind::Scheduler, -1, name, digest.finish()});
     }
     return out;
 }

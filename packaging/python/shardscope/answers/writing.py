@@ -193,7 +193,7 @@ class SkeletonAnswer(Answer):
     bytes_after: int  #: of the skeleton
     redacted_keys: List[str]  #: of the client state, without their values
     kept_keys: List[str]  #: of the client state, with their values
-    size_only: List[str]  #: files of which only size and time are kept
+    size_only: List[str]  #: files that keep only their size and time
     selected: Optional[str] = None
 
 
