@@ -47,7 +47,7 @@ Status run(const std::string& source, uint32_t worldSize, uint32_t processes)
     fmt::print("opened in {:.2f} s, peak {:.0f} MiB\n", clock.lap(), peakMiB());
     SHARDSCOPE_TRY(const auto plan, planReshard(files, opened.checkpoint, {.worldSize = worldSize}, job));
     fmt::print("planned in {:.2f} s: {:.1f} GB in {} files, peak {:.0f} MiB\n", clock.lap(),
-        static_cast<double>(plan->writesBytes()) / 1e9, plan->files().size(), peakMiB());
+        static_cast<double>(plan->writesBytes) / 1e9, plan->files.size(), peakMiB());
     SHARDSCOPE_TRY(const auto all, rangesOf(*plan, {}, {}));
     SHARDSCOPE_TRY(const auto parts, divideRanges(*plan, all, processes, {}));
     const double mean = static_cast<double>(bytesOf(all)) / processes;

@@ -38,7 +38,7 @@ struct Job {
 
 /// Operations before the first write: every run of the command repeats them.
 struct Prepared {
-    std::shared_ptr<const WritePlan> plan;
+    WritePlanPtr plan;
     fs::path sourceRunFolder;
 };
 
@@ -48,7 +48,7 @@ Result<Prepared> prepare(io::FileSystem& files, const Job& wanted)
     if (!wanted.form.repaired.empty()) {
         SHARDSCOPE_TRY(auto plan,
             planRepair(files, wanted.source, {}, {.fixes = {std::string(wanted.form.repaired)}}, job));
-        return Prepared{plan, plan->source()->runFolder};
+        return Prepared{plan, plan->repair->source->runFolder};
     }
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, wanted.source, {}, job));
     if (wanted.form.exported) {

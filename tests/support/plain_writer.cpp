@@ -17,11 +17,11 @@ std::string segmentBytes(const WritePlan& plan, const Segment& segment)
     std::string out(segment.sourceBytes(), '\0');
     if (segment.source == Segment::kZero)
         return out;
-    std::ifstream stream(plan.sources()[segment.source].path, std::ios::binary);
+    std::ifstream stream(plan.sources[segment.source].path, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(segment.sourceOffset));
     stream.read(out.data(), static_cast<std::streamsize>(out.size()));
     if (!stream)
-        throw std::runtime_error("short source: " + plan.sources()[segment.source].name);
+        throw std::runtime_error("short source: " + plan.sources[segment.source].name);
     if (segment.isGathered()) { // one element in so many
         const size_t item = itemSize(segment.sourceType);
         std::string gathered;
@@ -84,14 +84,14 @@ std::string plainBytes(const WritePlan& plan, size_t number)
 
 void plainWrite(const WritePlan& plan, const io::Path& folder)
 {
-    const io::Path target = folder / plan.targetName();
+    const io::Path target = folder / plan.targetName;
     std::filesystem::create_directories(target);
-    for (size_t i = 0; i < plan.files().size(); ++i) {
-        std::filesystem::create_directories((target / plan.files()[i].path).parent_path());
-        std::ofstream(target / plan.files()[i].path, std::ios::binary) << plainBytes(plan, i);
+    for (size_t i = 0; i < plan.files.size(); ++i) {
+        std::filesystem::create_directories((target / plan.files[i].path).parent_path());
+        std::ofstream(target / plan.files[i].path, std::ios::binary) << plainBytes(plan, i);
     }
-    if (!plan.pointerName().empty())
-        std::ofstream(folder / plan.pointerName()) << plan.targetName();
+    if (!plan.pointerName.empty())
+        std::ofstream(folder / plan.pointerName) << plan.targetName;
 }
 
 } // namespace shardscope::test

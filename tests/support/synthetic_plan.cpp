@@ -77,6 +77,18 @@ private:
 SyntheticPlan::SyntheticPlan(const std::filesystem::path& sourceRun, const Shape& shape)
     : m_run(sourceRun)
 {
+    verb = "reshard";
+    id = "0123456789abcdef";
+    targetName = "global_step7";
+    pointerName = "latest";
+    description = R"({"world_size": 4})";
+    compose = [](const WritePlan& plan, size_t i) -> Result<OutputFile> {
+        const auto& self = static_cast<const SyntheticPlan&>(plan);
+        return self.recipeOf(self.m_targets[i]);
+    };
+    OutputFile script{.path = "zero_to_fp32.py", .mode = 0755, .torchArchive = false};
+    script.records.push_back({.bytes = 15, .literal = "print('hello')\n"});
+    runFolderFiles.push_back(std::move(script));
     makeTensors(shape);
     for (uint32_t rank = 0; rank < shape.sourceRanks; ++rank)
         makeSource(shape, rank);
@@ -89,7 +101,10 @@ SyntheticPlan::SyntheticPlan(const std::filesystem::path& sourceRun, const Shape
     whole.source = shape.sourceRanks;
     whole.bytes = m_sourceBytes[whole.source].size();
     finishTarget({"../weights.bin", false, {{"", {}, {whole}, true, false}}});
-    spill(m_run / "latest", targetName());
+    for (const PlannedFile& file : files)
+        writesBytes += file.bytes;
+    readsBytes = writesBytes;
+    spill(m_run / "latest", targetName);
 }
 
 void SyntheticPlan::makeTensors(const Shape& shape)
@@ -98,12 +113,12 @@ void SyntheticPlan::makeTensors(const Shape& shape)
     for (uint32_t kind = 0; kind < kKinds; ++kind) {
         for (uint32_t i = 0; i < shape.tensors; ++i) {
             const uint64_t elements = i % 5 == 3 ? 1 : 1 + random() % (2 * shape.meanElements);
-            m_tensors.push_back({"layers." + std::to_string(i) + ".weight", kState[kind],
+            tensors.push_back({"layers." + std::to_string(i) + ".weight", kState[kind],
                 kind == 0 ? DType::Float32 : DType::BFloat16, 0, elements});
             m_tensorBytes.push_back(randomText(random, elements * kItem[kind]));
         }
     }
-    m_tensors.push_back({"running_mean", "weight", DType::Int64, 0, shape.meanElements});
+    tensors.push_back({"running_mean", "weight", DType::Int64, 0, shape.meanElements});
     m_tensorBytes.push_back(randomText(random, shape.meanElements * 8));
     m_random = random();
 }
@@ -127,11 +142,11 @@ void SyntheticPlan::makeSource(const Shape& shape, uint32_t rank)
     records.emplace_back("data/3", "");
     const std::string name = "rank_" + std::to_string(rank) + ".pt";
     const std::string bytes = archiveOf("rank_" + std::to_string(rank), records);
-    spill(m_run / targetName() / name, bytes);
+    spill(m_run / targetName / name, bytes);
     m_sourceBytes.push_back(bytes);
 
     PlanSource source;
-    source.path = m_run / targetName() / name;
+    source.path = m_run / targetName / name;
     source.name = name;
     std::vector<ZipRecordSpec> specs;
     for (const auto& [recordName, content] : records)
@@ -146,7 +161,7 @@ void SyntheticPlan::makeSource(const Shape& shape, uint32_t rank)
         record.crc32 = crcOf(records[i].second);
         source.records.push_back(record);
     }
-    m_sources.push_back(source);
+    sources.push_back(source);
 }
 
 void SyntheticPlan::makeWeights(const Shape& shape)
@@ -162,12 +177,12 @@ void SyntheticPlan::makeWeights(const Shape& shape)
     whole.bytes = whole.inflatedBytes = m_sourceBytes.back().size();
     whole.crcPresent = false;
     source.records.push_back(whole);
-    m_sources.push_back(source);
+    sources.push_back(source);
 }
 
 void SyntheticPlan::readIdentitiesAgain()
 {
-    for (PlanSource& source : m_sources) {
+    for (PlanSource& source : sources) {
         const auto info = io::realFileSystem().stat(source.path);
         if (!info)
             throw std::runtime_error(describe(info.error()));
@@ -181,12 +196,12 @@ std::vector<Segment> SyntheticPlan::flatSlice(
     std::vector<Segment> out;
     uint64_t total = 0;
     for (uint32_t i = 0; i < shape.tensors; ++i)
-        total += m_tensors[kind * shape.tensors + i].elements;
+        total += tensors[kind * shape.tensors + i].elements;
     const uint64_t partition = (total + shape.sourceRanks - 1) / shape.sourceRanks;
     uint64_t tensorBegin = 0;
     for (uint32_t i = 0; i < shape.tensors; ++i) {
         const uint32_t tensor = kind * shape.tensors + i;
-        const uint64_t tensorEnd = tensorBegin + m_tensors[tensor].elements;
+        const uint64_t tensorEnd = tensorBegin + tensors[tensor].elements;
         uint64_t at = std::max(begin, tensorBegin);
         while (at < std::min(end, tensorEnd)) {
             const uint64_t rank = at / partition;
@@ -194,8 +209,8 @@ std::vector<Segment> SyntheticPlan::flatSlice(
             Segment segment;
             segment.source = static_cast<uint32_t>(rank);
             segment.record = 1 + kind;
-            segment.sourceOffset = m_sources[rank].records[segment.record].payloadOffset
-                + (at - rank * partition) * kItem[kind];
+            segment.sourceOffset
+                = sources[rank].records[segment.record].payloadOffset + (at - rank * partition) * kItem[kind];
             segment.bytes = (stop - at) * kItem[kind];
             segment.tensor = tensor;
             segment.firstElement = at - tensorBegin;
@@ -220,7 +235,7 @@ void SyntheticPlan::makeTarget(const Shape& shape, uint32_t rank)
     for (uint32_t kind = 0; kind < kKinds; ++kind) {
         uint64_t total = 0;
         for (uint32_t i = 0; i < shape.tensors; ++i)
-            total += m_tensors[kind * shape.tensors + i].elements;
+            total += tensors[kind * shape.tensors + i].elements;
         const uint64_t partition = (total + shape.targetRanks - 1) / shape.targetRanks + 3;
         target.bodies.push_back({"data/" + std::to_string(kind), {},
             flatSlice(shape, kind, rank * partition, (rank + 1) * partition), true, false});
@@ -229,9 +244,9 @@ void SyntheticPlan::makeTarget(const Shape& shape, uint32_t rank)
     Segment buffer;
     buffer.source = rank % shape.sourceRanks;
     buffer.record = 1 + kKinds;
-    buffer.sourceOffset = m_sources[buffer.source].records[buffer.record].payloadOffset;
+    buffer.sourceOffset = sources[buffer.source].records[buffer.record].payloadOffset;
     buffer.bytes = m_tensorBytes.back().size();
-    buffer.tensor = static_cast<uint32_t>(m_tensors.size() - 1);
+    buffer.tensor = static_cast<uint32_t>(tensors.size() - 1);
     target.bodies.push_back({"data/2", {}, {buffer}, true, false});
     target.bodies.push_back({"data/3", "", {}, false, false});
     target.bodies.push_back({"version", "3\n", {}, false, false});
@@ -265,19 +280,12 @@ void SyntheticPlan::finishTarget(const Target& target)
     const std::string stem = std::filesystem::path(target.path).stem().string();
     const std::string bytes = target.archive ? archiveOf(stem, records) : records[0].second;
     m_expected[target.path] = bytes;
-    m_planned.push_back({target.path, bytes.size()});
+    files.push_back({target.path, bytes.size()});
     m_targets.push_back(target);
 }
 
-uint64_t SyntheticPlan::writesBytes() const
+OutputFile SyntheticPlan::recipeOf(const Target& target) const
 {
-    return std::accumulate(m_planned.begin(), m_planned.end(), uint64_t{0},
-        [](uint64_t sum, const PlannedFile& file) { return sum + file.bytes; });
-}
-
-Result<OutputFile> SyntheticPlan::recipe(size_t i) const
-{
-    const Target& target = m_targets[i];
     OutputFile file;
     file.path = target.path;
     file.torchArchive = target.archive;
@@ -300,19 +308,6 @@ Result<OutputFile> SyntheticPlan::recipe(size_t i) const
         file.records.push_back(std::move(record));
     }
     return file;
-}
-
-std::vector<OutputFile> SyntheticPlan::runFolderFiles() const
-{
-    OutputFile script;
-    script.path = "zero_to_fp32.py";
-    script.mode = 0755;
-    script.torchArchive = false;
-    OutputRecord body;
-    body.literal = "print('hello')\n";
-    body.bytes = body.literal.size();
-    script.records.push_back(body);
-    return {script};
 }
 
 std::vector<SyntheticPlan::Run> SyntheticPlan::runsOf(const std::string& path) const

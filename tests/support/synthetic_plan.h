@@ -14,9 +14,7 @@ namespace shardscope::test {
 /// A plan like a reshard, made without the checkpoint rooms: source archives full of random bytes whose
 /// tensors follow one another over `sourceRanks` files, to be rewritten over `targetRanks` files. The source
 /// is really on disk.
-class SyntheticPlan final : public WritePlan
-{
-public:
+struct SyntheticPlan : WritePlan {
     struct Shape {
         uint32_t sourceRanks = 3;
         uint32_t targetRanks = 4;
@@ -28,24 +26,10 @@ public:
     /// Writes the source below `sourceRun` (run folder / tag folder / files).
     SyntheticPlan(const std::filesystem::path& sourceRun, const Shape& shape);
 
-    [[nodiscard]] std::string verb() const override { return "reshard"; }
-    [[nodiscard]] std::string id() const override { return "0123456789abcdef"; }
-    [[nodiscard]] std::string targetName() const override { return "global_step7"; }
-    [[nodiscard]] std::string pointerName() const override { return m_pointer; }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
-    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_planned; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override;
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override;
-    [[nodiscard]] uint64_t readsBytes() const override { return writesBytes(); }
-    [[nodiscard]] uint64_t writesBytes() const override;
-    [[nodiscard]] std::string describeJson() const override { return R"({"world_size": 4})"; }
-    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
-
     /// What the files below the target, and "../NAME" next to it, must hold, computed in memory from the
     /// definition; the manifest is not among them.
     [[nodiscard]] const std::map<std::string, std::string>& expected() const { return m_expected; }
-    /// The bytes of every tensor, in the order of tensors().
+    /// The bytes of every tensor, in the order of the tensors.
     [[nodiscard]] const std::vector<std::string>& tensorBytes() const { return m_tensorBytes; }
     [[nodiscard]] const std::filesystem::path& sourceRun() const { return m_run; }
     /// Where output `path` holds elements: what a reader would find. Ascending offsets.
@@ -56,12 +40,8 @@ public:
         uint64_t firstElement = 0;
     };
     [[nodiscard]] std::vector<Run> runsOf(const std::string& path) const;
-    void setPointer(std::string name) { m_pointer = std::move(name); }
     /// Takes the files on the disk as they are now for the ones that the plan is made for.
     void readIdentitiesAgain();
-    /// Makes the plan wrong, to test that this is detected.
-    std::vector<PlanSource>& editSources() { return m_sources; }
-    std::vector<PlannedFile>& editFiles() { return m_planned; }
 
 private:
     struct Body {
@@ -84,17 +64,13 @@ private:
     void makeTarget(const Shape& shape, uint32_t rank);
     std::vector<Segment> flatSlice(const Shape& shape, uint32_t kind, uint64_t begin, uint64_t end) const;
     void finishTarget(const Target& target);
+    [[nodiscard]] OutputFile recipeOf(const Target& target) const;
     std::string bytesOfSegments(const std::vector<Segment>& segments) const;
 
     std::filesystem::path m_run;
-    std::string m_pointer = "latest";
-    std::vector<PlanSource> m_sources;
     std::vector<std::string> m_sourceBytes;
-    std::vector<PlanTensor> m_tensors;
     std::vector<std::string> m_tensorBytes;
     std::vector<Target> m_targets;
-    std::vector<PlannedFile> m_planned;
-    std::vector<Finding> m_warnings;
     std::map<std::string, std::string> m_expected;
     uint64_t m_random = 0;
 };

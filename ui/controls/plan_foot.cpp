@@ -70,7 +70,7 @@ void PlanFoot::showPlan(const WritePlan* plan, const std::optional<uint64_t>& fr
     m_summary->setText(plan != nullptr ? planSummary(*plan, freeBytes) % u'\n'
                 % planEstimate(*plan, m_writeRate, ExecuteOptions().memoryLimitBytes)
                                        : tr("No files can be written."));
-    m_summary->setToolTip(plan != nullptr ? exactBytesText(plan->writesBytes()) : QString());
+    m_summary->setToolTip(plan != nullptr ? exactBytesText(plan->writesBytes) : QString());
 }
 
 } // namespace shardscope::ui

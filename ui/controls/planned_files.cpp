@@ -23,7 +23,7 @@ class PlannedFilesModel final : public QAbstractTableModel
 public:
     using QAbstractTableModel::QAbstractTableModel;
 
-    void setPlan(std::shared_ptr<const WritePlan> plan)
+    void setPlan(WritePlanPtr plan)
     {
         beginResetModel();
         m_plan = std::move(plan);
@@ -35,7 +35,7 @@ public:
         if (parent.isValid() || !m_plan)
             return 0;
         constexpr size_t kMost = std::numeric_limits<int>::max();
-        return static_cast<int>(std::min(m_plan->files().size(), kMost));
+        return static_cast<int>(std::min(m_plan->files.size(), kMost));
     }
     [[nodiscard]] int columnCount(const QModelIndex& parent) const override
     {
@@ -47,7 +47,7 @@ public:
             return alignmentOf(index.column());
         if (role != Qt::DisplayRole)
             return {};
-        const PlannedFile& file = m_plan->files()[static_cast<size_t>(index.row())];
+        const PlannedFile& file = m_plan->files[static_cast<size_t>(index.row())];
         return index.column() == 0 ? toText(file.path) : countText(file.bytes);
     }
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override
@@ -66,7 +66,7 @@ private:
         return static_cast<int>(Qt::AlignVCenter | (column == 0 ? Qt::AlignLeft : Qt::AlignRight));
     }
 
-    std::shared_ptr<const WritePlan> m_plan;
+    WritePlanPtr m_plan;
 };
 
 PlannedFiles::PlannedFiles(Theme& theme, const QString& name, QWidget* parent)
@@ -90,7 +90,7 @@ PlannedFiles::PlannedFiles(Theme& theme, const QString& name, QWidget* parent)
     setFrameShape(NoFrame);
 }
 
-void PlannedFiles::setPlan(std::shared_ptr<const WritePlan> plan)
+void PlannedFiles::setPlan(WritePlanPtr plan)
 {
     m_model->setPlan(std::move(plan));
 }

@@ -20,7 +20,7 @@ public:
     PlannedFiles(Theme& theme, const QString& name, QWidget* parent = nullptr);
 
     /// Null empties it.
-    void setPlan(std::shared_ptr<const WritePlan> plan);
+    void setPlan(WritePlanPtr plan);
 
 private:
     PlannedFilesModel* m_model;

@@ -38,10 +38,10 @@ BatchChoices::BatchChoices(QWidget* parent)
     setPlan(nullptr, 1, {});
 }
 
-void BatchChoices::setPlan(const ReshardPlan* plan, uint32_t dataRanks, std::optional<uint64_t> recorded)
+void BatchChoices::setPlan(const WritePlan* plan, uint32_t dataRanks, std::optional<uint64_t> recorded)
 {
-    const bool isAny = plan != nullptr && isUniversal(plan->targetKind());
-    m_values = plan != nullptr && !isAny ? plan->batch() : std::vector<BatchPair>{};
+    const bool isAny = plan != nullptr && isUniversal(plan->reshard->kind);
+    m_values = plan != nullptr && !isAny ? plan->reshard->batch : std::vector<BatchPair>{};
     m_dataRanks = dataRanks;
     m_pairs->clear();
     for (const BatchPair& pair : m_values)

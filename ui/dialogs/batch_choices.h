@@ -21,7 +21,7 @@ public:
 
     /// `dataRanks`: data-parallel ranks of the target. `recorded`: the global batch of the source run. A null
     /// plan empties it.
-    void setPlan(const ReshardPlan* plan, uint32_t dataRanks, std::optional<uint64_t> recorded);
+    void setPlan(const WritePlan* plan, uint32_t dataRanks, std::optional<uint64_t> recorded);
     /// The lines for the selected pair; empty if there is none.
     [[nodiscard]] QString configLines() const;
 

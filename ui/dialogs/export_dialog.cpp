@@ -124,7 +124,7 @@ void ExportDialog::plan()
 void ExportDialog::show(ExportPreview preview)
 {
     m_preview = std::move(preview);
-    const ExportPlan* plan = m_preview.plan.get();
+    const WritePlan* plan = m_preview.plan.get();
     m_form->setAdapterIsConfigured(plan != nullptr && takesConfigurationAlong(*plan));
     if (m_preview.problem)
         m_messages->showMessage(
@@ -141,9 +141,9 @@ void ExportDialog::show(ExportPreview preview)
     const QString warnings = plan != nullptr ? planWarnings(*plan) : QString();
     m_warnings->setPlainText(warnings.isEmpty() && plan != nullptr ? tr("None.") : warnings);
     m_facts->setTabText(
-        0, plan != nullptr ? tr("Files (%1)").arg(countText(plan->files().size())) : tr("Files"));
+        0, plan != nullptr ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
     m_facts->setTabText(
-        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings().size()));
+        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
     Q_EMIT previewShown();
 }
 

@@ -253,12 +253,12 @@ void ReshardDialog::showSource()
 
 void ReshardDialog::showTarget()
 {
-    const ReshardPlan* plan = m_preview.plan.get();
+    const WritePlan* plan = m_preview.plan.get();
     QString title = tr("No plan");
     if (plan != nullptr)
-        title = isUniversal(plan->targetKind())
+        title = isUniversal(plan->reshard->kind)
             ? tr("Then: universal folder")
-            : withSubGroups(gpusText(tr("Then: %1"), plan->worldSize()), m_preview.subGroups);
+            : withSubGroups(gpusText(tr("Then: %1"), plan->reshard->worldSize), m_preview.subGroups);
     m_maps->setAfter({m_preview.target, m_preview.looks, title, m_preview.load});
 }
 
@@ -274,17 +274,17 @@ void ReshardDialog::showFacts()
         m_facts->setTabText(1, tr("Warnings"));
         return;
     }
-    const ReshardPlan& plan = *m_preview.plan;
+    const WritePlan& plan = *m_preview.plan;
     const QString warnings = planWarnings(plan);
     m_warnings->setPlainText(warnings.isEmpty() ? tr("None.") : warnings);
     QStringList equal;
-    for (const auto& [key, value] : plan.mustStayEqual())
+    for (const auto& [key, value] : plan.reshard->mustStayEqual)
         equal.append(toText(key) % u" = "_s % toText(value));
     m_equal->setPlainText(
         equal.isEmpty() ? tr("No settings are known that must stay equal.") : equal.join(u'\n'));
-    m_facts->setTabText(0, tr("Files (%1)").arg(countText(plan.files().size())));
+    m_facts->setTabText(0, tr("Files (%1)").arg(countText(plan.files.size())));
     m_facts->setTabText(
-        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan.warnings().size()));
+        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan.warnings.size()));
 }
 
 void ReshardDialog::savePlan()

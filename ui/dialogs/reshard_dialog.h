@@ -45,7 +45,7 @@ public:
 Q_SIGNALS:
     /// Start was pressed: run this plan.
     void startRequested(
-        const std::shared_ptr<const shardscope::ReshardPlan>& plan, const shardscope::ui::ReshardWish& wish);
+        const std::shared_ptr<const shardscope::WritePlan>& plan, const shardscope::ui::ReshardWish& wish);
     /// A plan, or the reason for its absence, is on screen.
     void previewShown();
     /// The button of a refusal was pressed; the dialog has closed.

@@ -30,24 +30,13 @@ io::Path decoded(const QString& text)
     return QByteArray::fromBase64(text.toLatin1()).toStdString();
 }
 
-template <class Plan>
-SavedPlan saved(const Plan& plan, const PlacedCheckpoint& source, const io::Path& destination)
+} // namespace
+
+SavedPlan savedPlanOf(const WritePlan& plan, const PlacedCheckpoint& source, const io::Path& destination)
 {
     SavedPlan out = savePlan(plan, *source.checkpoint, source.place.open.roots, destination);
     out.salvage = source.place.open.salvage;
     return out;
-}
-
-} // namespace
-
-SavedPlan savedPlanOf(const ReshardPlan& plan, const PlacedCheckpoint& source, const io::Path& destination)
-{
-    return saved(plan, source, destination);
-}
-
-SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, const io::Path& destination)
-{
-    return saved(plan, source, destination);
 }
 
 QString savePlanText(const SaveTarget& target, const SavedPlan& plan)
@@ -59,13 +48,12 @@ QString StoredJobs::recordOf(const WritePlan& plan, const io::Path& destination)
 {
     const QByteArray place
         = QCryptographicHash::hash(QByteArray::fromStdString(destination.native()), QCryptographicHash::Sha1);
-    return QString::fromStdString(plan.id()) % u'-' % QString::fromLatin1(place.toHex().left(8));
+    return QString::fromStdString(plan.id) % u'-' % QString::fromLatin1(place.toHex().left(8));
 }
 
 std::vector<io::Path> StoredJobs::workFoldersOf(const WritePlan& plan, const io::Path& destination)
 {
-    return {
-        WorkFolder::pathFor(plan, destination), WorkFolder::pathFor(plan, destination / plan.targetName())};
+    return {WorkFolder::pathFor(plan, destination), WorkFolder::pathFor(plan, destination / plan.targetName)};
 }
 
 io::Path StoredJobs::existing(io::FileSystem& files, const std::vector<io::Path>& workFolders)

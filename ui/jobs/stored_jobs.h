@@ -15,8 +15,7 @@
 namespace shardscope::ui {
 
 /// The saved form of a plan. `destination`: what the command line calls DST.
-SavedPlan savedPlanOf(const ReshardPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
-SavedPlan savedPlanOf(const ExportPlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
+SavedPlan savedPlanOf(const WritePlan& plan, const PlacedCheckpoint& source, const io::Path& destination);
 
 /// Writes its text to a file. Returns why it could not be written; empty if it was.
 QString savePlanText(const SaveTarget& target, const SavedPlan& plan);

@@ -60,7 +60,7 @@ Result<ExecuteOptions> withCompute(
     io::FileSystem& files, const WritePlan& plan, ExecuteOptions options, JobContext& context)
 {
     const unsigned jobs = options.jobs == 0 ? defaultJobs() : options.jobs;
-    const ComputeNeed need{ComputeTask::Transform, plan.writesBytes(), jobs};
+    const ComputeNeed need{ComputeTask::Transform, plan.writesBytes, jobs};
     SHARDSCOPE_TRY(options.compute, chooseCompute({}, need, files, userRateMemory()));
     context.log("arithmetic: " + options.compute.backend->name() + " (" + options.compute.reason + ")");
     return options;
@@ -109,53 +109,26 @@ Result<JobOutcome> runPlan(io::FileSystem& files, const WritePlan& plan, const E
     return outcome;
 }
 
-Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
-    const ExecuteOptions& options, const std::shared_ptr<const JobStore>& store,
-    const Afterwards& afterwards = {})
+QString titleOf(const WritePlan& plan)
 {
-    StoredJob stored{.record = store ? StoredJobs::recordOf(*plan, options.destination) : QString(),
-        .title = title,
-        .target = pathText(options.destination / plan->targetName()),
-        .workFolders = StoredJobs::workFoldersOf(*plan, options.destination),
-        .verify = options.verify,
-        .force = options.force};
-    auto* job = new Job(title, stored.target,
-        [&files, plan, options, store, afterwards, stored](JobContext& context) -> Result<JobOutcome> {
-            if (store) {
-                if (const QString problem = store->jobs.store(stored, store->plan()); !problem.isEmpty())
-                    context.log(
-                        "the job cannot be continued after the window closes: " + problem.toStdString());
-            }
-            SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *plan, options, afterwards, context));
-            if (store)
-                store->jobs.remove(stored.record);
-            return outcome;
-        });
-    job->setFacts({{}, stored.workFolders, stored.record});
-    return job;
-}
-
-QString titleOf(const ReshardPlan& plan)
-{
-    if (isUniversal(plan.targetKind()))
+    if (plan.repair)
+        return Words::tr("Repair a copy");
+    if (plan.exported)
+        return Words::tr("Export as %1").arg(toText(exportFormatName(plan.exported->options.format)));
+    if (isUniversal(plan.reshard->kind))
         return Words::tr("Convert to a universal folder");
-    return plan.worldSize() == 1 ? Words::tr("Reshard to 1 GPU")
-                                 : Words::tr("Reshard to %1 GPUs").arg(plan.worldSize());
-}
-
-QString titleOf(const ExportPlan& plan)
-{
-    return Words::tr("Export as %1").arg(toText(exportFormatName(plan.options().format)));
+    const uint32_t ranks = plan.reshard->worldSize;
+    return ranks == 1 ? Words::tr("Reshard to 1 GPU") : Words::tr("Reshard to %1 GPUs").arg(ranks);
 }
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
 
 /// A check of a repaired copy, as deep as the one before the repair.
-Afterwards checkAgain(io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan)
+Afterwards checkAgain(io::FileSystem& files, const WritePlanPtr& plan)
 {
     return [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
         CheckOptions again;
-        again.depth = plan->depth();
+        again.depth = plan->repair->depth;
         const auto after = examine(files, report.output, again, context);
         if (!after && after.error().code != ErrorCode::Cancelled)
             return forward(after.error());
@@ -175,7 +148,7 @@ Afterwards checkAgain(io::FileSystem& files, const std::shared_ptr<const RepairP
 
 /// A stored job, planned again.
 struct PlannedAgain {
-    std::shared_ptr<const WritePlan> plan;
+    WritePlanPtr plan;
     ExecuteOptions options;
     Afterwards afterwards;
 };
@@ -184,7 +157,7 @@ Result<PlannedAgain> repairAgain(io::FileSystem& files, const SavedPlan& saved, 
 {
     SHARDSCOPE_TRY(const auto plan, planSavedRepair(files, saved, context));
     PlannedAgain out{plan, {}, checkAgain(files, plan)};
-    out.options.sourceRunFolder = ownFolderOf(*plan->source());
+    out.options.sourceRunFolder = ownFolderOf(*plan->repair->source);
     return out;
 }
 
@@ -229,10 +202,31 @@ Result<JobOutcome> runStored(
 
 } // namespace
 
-Job* makeReshardJob(io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan,
-    const ExecuteOptions& options, std::shared_ptr<const JobStore> store)
+Job* makeWriteJob(io::FileSystem& files, const WritePlanPtr& plan, const ExecuteOptions& options,
+    const std::shared_ptr<const JobStore>& store)
 {
-    return makeJob(titleOf(*plan), files, plan, options, store);
+    const QString title = titleOf(*plan);
+    const Afterwards afterwards = plan->repair ? checkAgain(files, plan) : Afterwards();
+    StoredJob stored{.record = store ? StoredJobs::recordOf(*plan, options.destination) : QString(),
+        .title = title,
+        .target = pathText(options.destination / plan->targetName),
+        .workFolders = StoredJobs::workFoldersOf(*plan, options.destination),
+        .verify = options.verify,
+        .force = options.force};
+    auto* job = new Job(title, stored.target,
+        [&files, plan, options, store, afterwards, stored](JobContext& context) -> Result<JobOutcome> {
+            if (store) {
+                if (const QString problem = store->jobs.store(stored, store->plan()); !problem.isEmpty())
+                    context.log(
+                        "the job cannot be continued after the window closes: " + problem.toStdString());
+            }
+            SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *plan, options, afterwards, context));
+            if (store)
+                store->jobs.remove(stored.record);
+            return outcome;
+        });
+    job->setFacts({{}, stored.workFolders, stored.record});
+    return job;
 }
 
 Job* makeStoredJob(io::FileSystem& files, const StoredJob& stored, const StoredJobs& jobs)
@@ -250,21 +244,8 @@ Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const Execu
             SHARDSCOPE_TRY(const UndoPlan undo, planUndo(files, repairedTag, {}, {}, true, context));
             ExecuteOptions how = options;
             how.sourceRunFolder = ownFolderOf(*undo.source);
-            const WritePlan& plan = undo.repair ? static_cast<const WritePlan&>(*undo.repair) : *undo.copy;
-            return runPlan(files, plan, how, {}, context);
+            return runPlan(files, *undo.plan, how, {}, context);
         });
-}
-
-Job* makeRepairJob(io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan,
-    const ExecuteOptions& options, std::shared_ptr<const JobStore> store)
-{
-    return makeJob(Words::tr("Repair a copy"), files, plan, options, store, checkAgain(files, plan));
-}
-
-Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,
-    const ExecuteOptions& options, std::shared_ptr<const JobStore> store)
-{
-    return makeJob(titleOf(*plan), files, plan, options, store);
 }
 
 } // namespace shardscope::ui

@@ -16,18 +16,13 @@ struct JobStore {
     std::function<SavedPlan()> plan; ///< called on the job's thread
 };
 
-/// A job that runs a reshard plan. Not yet started; JobList::add does that. `store`: null to store nothing.
-Job* makeReshardJob(io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan,
-    const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
-/// The same for a repair. The written copy is checked again, and the summary reports the result.
-Job* makeRepairJob(io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan,
-    const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
+/// A job that runs a plan. Not yet started; JobList::add does that. `store`: null to store nothing. A
+/// repaired copy is checked again, and the summary reports the result.
+Job* makeWriteJob(io::FileSystem& files, const WritePlanPtr& plan, const ExecuteOptions& options,
+    const std::shared_ptr<const JobStore>& store = {});
 /// Writes the source of a repaired copy again, without its repairs. Plans on the job's thread; cannot be
 /// stored.
 Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const ExecuteOptions& options);
-/// The same for an export.
-Job* makeExportJob(io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan,
-    const ExecuteOptions& options, std::shared_ptr<const JobStore> store = {});
 /// Continues a stored job: plans again from its source, and refuses if that has changed.
 Job* makeStoredJob(io::FileSystem& files, const StoredJob& stored, const StoredJobs& jobs);
 

@@ -250,7 +250,7 @@ void ChangeSetPanel::show(RepairPreview preview)
         m_messages->showError(*m_preview.problem);
     if (!m_preview.plan)
         return m_title->setText(tr("Change set: these settings cannot repair it."));
-    const std::vector<RepairChange>& changes = m_preview.plan->changes();
+    const std::vector<RepairChange>& changes = m_preview.plan->repair->changes;
     for (const RepairChange& change : changes)
         m_changes->addItem(changeText(change));
     const QString count

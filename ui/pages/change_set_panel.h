@@ -44,7 +44,7 @@ public:
     void setTarget(const QString& folder);
 
 Q_SIGNALS:
-    void applyRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
+    void applyRequested(const std::shared_ptr<const shardscope::WritePlan>& plan, const QString& folder);
 
 private:
     QWidget* makeChoices();

@@ -19,7 +19,7 @@
 #include <span>
 
 namespace shardscope {
-class RepairPlan;
+struct WritePlan;
 }
 
 namespace shardscope::ui {
@@ -57,7 +57,7 @@ Q_SIGNALS:
     /// The values of this parameter shall be shown.
     void parameterActivated(shardscope::ParamId param);
     /// Run this plan into this run folder.
-    void repairRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
+    void repairRequested(const std::shared_ptr<const shardscope::WritePlan>& plan, const QString& folder);
     /// Write the source of the repaired copy on screen again, into this run folder.
     void undoRequested(const QString& folder);
     /// Show the findings, with the fixes of all errors ticked.

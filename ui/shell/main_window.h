@@ -29,7 +29,7 @@ class QStackedWidget;
 class QTabWidget;
 
 namespace shardscope {
-class RepairPlan;
+struct WritePlan;
 }
 
 namespace shardscope::ui {
@@ -158,7 +158,7 @@ private:
     /// Also its page and selection, as they were left.
     void openRecent(const QString& path, const QString& tag);
     void updateFindingsTab();
-    void startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder);
+    void startRepair(const WritePlanPtr& plan, const QString& folder);
     void startUndo(const QString& folder);
     void goToPlace(const Place& where);
     void openTag(const QString& tag);

@@ -162,12 +162,12 @@ ReshardDialog* MainWindow::showReshardDialog()
     });
     connect(dialog, &ReshardDialog::startRequested, this,
         [this, source = PlacedCheckpoint{m_session.checkpoint(), m_session.place()}](
-            const std::shared_ptr<const ReshardPlan>& plan, const ReshardWish& wish) {
+            const WritePlanPtr& plan, const ReshardWish& wish) {
             const auto store
                 = storeOf([plan, source, to = wish.destination] { return savedPlanOf(*plan, source, to); });
             const ExecuteOptions options = executeOptions(*source.checkpoint, wish.destination, wish);
-            startWriting(makeReshardJob(m_session.files(), plan, options, store), *source.checkpoint,
-                wish.destination);
+            startWriting(
+                makeWriteJob(m_session.files(), plan, options, store), *source.checkpoint, wish.destination);
         });
     dialog->open();
     return dialog;
@@ -186,7 +186,7 @@ ExportDialog* MainWindow::showExportDialog()
             const auto store = storeOf(
                 [plan = preview.plan, source, to = wish.target] { return savedPlanOf(*plan, source, to); });
             const ExecuteOptions options = executeOptions(*source.checkpoint, preview.folder, wish);
-            startWriting(makeExportJob(m_session.files(), preview.plan, options, store), *source.checkpoint,
+            startWriting(makeWriteJob(m_session.files(), preview.plan, options, store), *source.checkpoint,
                 wish.target);
         });
     dialog->open();
@@ -200,14 +200,15 @@ void MainWindow::startWriting(Job* job, const Checkpoint& source, const io::Path
     m_jobs.add(job);
 }
 
-void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder)
+void MainWindow::startRepair(const WritePlanPtr& plan, const QString& folder)
 {
     ExecuteOptions options;
     options.destination = toPath(folder);
-    options.sourceRunFolder = ownFolderOf(*plan->source());
-    const auto store = storeOf([plan, to = options.destination] { return savePlan(*plan, to); });
+    options.sourceRunFolder = ownFolderOf(*plan->repair->source);
+    const auto store = storeOf(
+        [plan, to = options.destination] { return savePlan(*plan, *plan->repair->source, {}, to); });
     startWriting(
-        makeRepairJob(m_session.files(), plan, options, store), *plan->source(), options.destination);
+        makeWriteJob(m_session.files(), plan, options, store), *plan->repair->source, options.destination);
 }
 
 void MainWindow::startUndo(const QString& folder)

@@ -20,12 +20,12 @@ struct Words {
 
 QString planSummary(const WritePlan& plan, const std::optional<uint64_t>& freeBytes)
 {
-    QString summary = Words::tr("Reads %1, writes %2 in %3 files")
-                          .arg(bytesText(plan.readsBytes()), bytesText(plan.writesBytes()),
-                              countText(plan.files().size()));
-    if (plan.files().size() == 1)
+    QString summary
+        = Words::tr("Reads %1, writes %2 in %3 files")
+              .arg(bytesText(plan.readsBytes), bytesText(plan.writesBytes), countText(plan.files.size()));
+    if (plan.files.size() == 1)
         summary = Words::tr("Reads %1, writes %2 in 1 file")
-                      .arg(bytesText(plan.readsBytes()), bytesText(plan.writesBytes()));
+                      .arg(bytesText(plan.readsBytes), bytesText(plan.writesBytes));
     if (freeBytes)
         summary += u" · "_s % Words::tr("%1 free").arg(bytesText(*freeBytes));
     return summary;
@@ -36,7 +36,7 @@ QString planEstimate(const WritePlan& plan, uint64_t bytesPerSecond, uint64_t me
     constexpr uint64_t kAssumedRate = uint64_t{512} << 20;
     const bool isMeasured = bytesPerSecond > 0;
     const uint64_t rate = isMeasured ? bytesPerSecond : kAssumedRate;
-    const double seconds = static_cast<double>(plan.writesBytes()) / static_cast<double>(rate);
+    const double seconds = static_cast<double>(plan.writesBytes) / static_cast<double>(rate);
     const QString text = isMeasured ? Words::tr("About %1 at %2/s, as the last job")
                                     : Words::tr("About %1 if the disk writes %2/s (not measured yet)");
     return text.arg(seconds < 1 ? Words::tr("1 s") : durationText(seconds), bytesText(rate)) % u" · "_s
@@ -58,7 +58,7 @@ QString resumeText()
 QString planWarnings(const WritePlan& plan)
 {
     QStringList warnings;
-    for (const Finding& finding : plan.warnings())
+    for (const Finding& finding : plan.warnings)
         warnings.append(severityText(finding.severity) % u": "_s % sentenceText(finding.message) % u"  ["_s
             % toText(finding.code) % u']');
     return warnings.join(u"\n\n"_s);

@@ -35,7 +35,7 @@ Result<RepairOptions> optionsFrom(const Session& session)
 
 } // namespace
 
-Result<std::shared_ptr<const RepairPlan>> planRepairAsked(Session& session)
+Result<WritePlanPtr> planRepairAsked(Session& session)
 {
     SHARDSCOPE_TRY(const RepairOptions options, optionsFrom(session));
     if (options.fixes.empty() && options.values.empty())
@@ -48,13 +48,13 @@ Result<std::shared_ptr<const RepairPlan>> planRepairAsked(Session& session)
     return planned;
 }
 
-Result<int> runRepairPlan(Session& session, const std::shared_ptr<const RepairPlan>& plan,
-    const std::string& destination, const std::string& verb)
+Result<int> runRepairPlan(
+    Session& session, const WritePlanPtr& plan, const std::string& destination, const std::string& verb)
 {
     Output& output = session.output();
     std::optional<RepairCheck> check;
     bool checkStopped = false;
-    WriteJob job{std::shared_ptr<const ReshardPlan>(plan), plan->source(), destination, destination};
+    WriteJob job{plan, plan->repair->source, destination, destination};
     job.more = [&](JsonWriter& json) {
         writeRepairFields(json, *plan, check);
         if (check || checkStopped)
@@ -62,7 +62,7 @@ Result<int> runRepairPlan(Session& session, const std::shared_ptr<const RepairPl
     };
     job.afterwards = [&](const ExecuteReport& report) -> Result<int> {
         CheckOptions again;
-        again.depth = plan->depth();
+        again.depth = plan->repair->depth;
         session.job().log("checking the output again");
         const auto after = examine(session.files(), report.output, again, session.job());
         if (!after && after.error().code != ErrorCode::Cancelled)

@@ -14,9 +14,9 @@ namespace shardscope::cli {
 /// The options that decide what a repair changes.
 std::vector<Option> repairOptions();
 /// Examines SRC and plans what the options ask for; damage in the source becomes a refusal.
-Result<std::shared_ptr<const RepairPlan>> planRepairAsked(Session& session);
+Result<WritePlanPtr> planRepairAsked(Session& session);
 /// Shows the changes, writes into `destination`, checks the output again, and prints the answer of `verb`.
-Result<int> runRepairPlan(Session& session, const std::shared_ptr<const RepairPlan>& plan,
-    const std::string& destination, const std::string& verb);
+Result<int> runRepairPlan(
+    Session& session, const WritePlanPtr& plan, const std::string& destination, const std::string& verb);
 
 } // namespace shardscope::cli

@@ -234,7 +234,7 @@ Result<WriteJob> planConvertJob(Session& session)
     return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
 }
 
-Result<std::shared_ptr<const ReshardPlan>> planFor(
+Result<WritePlanPtr> planFor(
     const Session& session, const CheckpointPtr& source, const ReshardOptions& options)
 {
     auto plan = planReshard(session.files(), source, options, session.job());
@@ -251,10 +251,10 @@ void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& de
     Output& output = session.output();
     if (output.quiet())
         return;
-    const io::Path target = destination / plan.targetName();
+    const io::Path target = destination / plan.targetName;
     for (const io::Path& folder : {destination, target}) {
         for (const UnfinishedWork& work : findUnfinishedWork(session.files(), folder)) {
-            const bool isOther = work.isFolder && work.target == plan.targetName()
+            const bool isOther = work.isFolder && work.target == plan.targetName
                 && work.path != WorkFolder::pathFor(plan, folder);
             if (!isOther)
                 continue;
@@ -266,7 +266,7 @@ void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& de
             output.message("warning: another job that writes " + printable(target.string()) + what
                 + printable(work.path.string()) + " (" + formatBytes(work.bytes) + ")" + hint + "\n");
         }
-        if (plan.ownsFolder())
+        if (plan.ownsFolder)
             break; // jobs for a tag work next to it
     }
 }
@@ -286,11 +286,7 @@ public:
     {
         if (m_output.json() || m_output.quiet())
             return;
-        std::visit(
-            [&](const auto& held) {
-                writePlanText(m_output.answer(), m_output.answerStyle(), m_context, *held);
-            },
-            m_job.plan);
+        writePlanText(m_output.answer(), m_output.answerStyle(), m_context, *m_job.plan);
     }
     void dryRun(bool isDone) const
     {
@@ -324,8 +320,7 @@ public:
 private:
     void json(const PlanContext& context, const std::optional<ExecuteReport>& result) const
     {
-        std::visit(
-            [&](const auto& held) { writePlanJson(m_output.answer(), context, *held, result); }, m_job.plan);
+        writePlanJson(m_output.answer(), context, *m_job.plan, result);
     }
 
     Output& m_output;
@@ -338,7 +333,7 @@ PlanContext contextOf(
 {
     std::vector<std::string> replaces;
     if (options.force) { // a target that cannot be read is refused later
-        replaces = replacedFiles(session.files(), job.writePlan(), options.destination).value_or(replaces);
+        replaces = replacedFiles(session.files(), *job.plan, options.destination).value_or(replaces);
     }
     return {.verb = verb,
         .source = checkpointFolder(*job.source),
@@ -358,7 +353,7 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session, job));
     SHARDSCOPE_TRY(const std::optional<Part> part, partAsked(session.arguments()));
     const WriteAnswers answers(session, job, contextOf(session, job, verb, options));
-    const WritePlan& plan = job.writePlan();
+    const WritePlan& plan = *job.plan;
     answers.plan();
     if (session.arguments().has("--dry-run")) {
         RunOutlook outlook;
@@ -372,10 +367,10 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     }
     if (!part)
         warnOfOtherWork(session, plan, options.destination);
-    session.job().log("running plan " + plan.id() + " into " + job.destination);
+    session.job().log("running plan " + plan.id + " into " + job.destination);
     // The plan is shown before the work begins, which may take hours.
     SHARDSCOPE_CHECK(session.output().finishAnswer());
-    const uint64_t ownBytes = plan.writesBytes() / (part ? part->count : 1);
+    const uint64_t ownBytes = plan.writesBytes / (part ? part->count : 1);
     SHARDSCOPE_TRY(options.compute, computeAsked(session, ComputeTask::Transform, ownBytes, options.jobs));
     if (part) {
         const auto report = executePart(session.files(), plan, *part, options, session.job());

@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 /// Common code of the verbs that write.
@@ -21,20 +20,13 @@ namespace shardscope::cli {
 
 /// A plan with its source and destination.
 struct WriteJob {
-    std::variant<std::shared_ptr<const ReshardPlan>, std::shared_ptr<const ExportPlan>,
-        std::shared_ptr<const WritePlan>>
-        plan; ///< the last: a copy
+    WritePlanPtr plan;
     CheckpointPtr source;
     std::string destination; ///< DST as given
     io::Path folder; ///< the parent folder of the plan's target: DST, or the parent of DST
     std::function<void(JsonWriter&)> more = {}; ///< PlanContext::more
     /// Checks the output before the answer is given. Its exit code becomes that of the command.
     std::function<Result<int>(const ExecuteReport&)> afterwards = {};
-
-    [[nodiscard]] const WritePlan& writePlan() const
-    {
-        return std::visit([](const auto& held) -> const WritePlan& { return *held; }, plan);
-    }
 };
 
 /// The slice rules of --patterns; empty without the option. Errors: see SliceRules::fromJson().
@@ -52,7 +44,7 @@ Result<WriteJob> planReshardJob(Session& session);
 Result<WriteJob> planConvertJob(Session& session);
 
 /// planReshard(); damage in the source becomes a refusal.
-Result<std::shared_ptr<const ReshardPlan>> planFor(
+Result<WritePlanPtr> planFor(
     const Session& session, const CheckpointPtr& source, const ReshardOptions& options);
 
 /// Damage in a source that could be opened is a refusal (exit 6), not "not a checkpoint" (exit 3).

@@ -33,14 +33,10 @@ Result<int> keepPlan(Session& session, const WriteJob& job, const SavedPlan& sav
         .savedTo = file,
         .more = job.more};
     Output& output = session.output();
-    std::visit(
-        [&](const auto& held) {
-            if (output.json())
-                writePlanJson(output.answer(), context, *held, std::nullopt);
-            else if (!output.quiet())
-                writePlanText(output.answer(), output.answerStyle(), context, *held);
-        },
-        job.plan);
+    if (output.json())
+        writePlanJson(output.answer(), context, *job.plan, std::nullopt);
+    else if (!output.quiet())
+        writePlanText(output.answer(), output.answerStyle(), context, *job.plan);
     if (!output.json())
         output.answer()("saved to " + (file == kStandardOutput ? "standard output" : printable(file))
             + "; `shardscope run` executes it\n");
@@ -52,17 +48,7 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
     SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
     SHARDSCOPE_TRY(const WriteJob job, planJob(session));
     const OpenOptions asked = session.openOptions();
-    if (std::holds_alternative<std::shared_ptr<const WritePlan>>(job.plan))
-        return fail(
-            ErrorCode::Internal, "a copy has no plan that can be saved"); // no verb of `plan` makes one
-    SavedPlan saved = std::visit(
-        [&]<class Plan>(const std::shared_ptr<const Plan>& plan) {
-            if constexpr (std::is_same_v<Plan, WritePlan>)
-                return SavedPlan();
-            else
-                return savePlan(*plan, *job.source, asked.roots, job.destination);
-        },
-        job.plan);
+    SavedPlan saved = savePlan(*job.plan, *job.source, asked.roots, job.destination);
     saved.salvage = asked.salvage;
     return keepPlan(session, job, saved);
 }
@@ -72,12 +58,12 @@ Result<int> runPlanRepair(Session& session)
     SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
     SHARDSCOPE_TRY(const auto plan, planRepairAsked(session));
     const std::string destination = session.arguments().positional("DST");
-    WriteJob job{std::shared_ptr<const ReshardPlan>(plan), plan->source(), destination, destination};
+    WriteJob job{plan, plan->repair->source, destination, destination};
     job.more = [&](JsonWriter& json) { writeRepairFields(json, *plan, std::nullopt); };
     Output& output = session.output();
     if (!output.json() && !output.quiet())
         writeChangesText(output.answer(), output.answerStyle(), *plan);
-    return keepPlan(session, job, savePlan(*plan, destination));
+    return keepPlan(session, job, savePlan(*plan, *job.source, {}, destination));
 }
 
 Result<int> runPlanReshard(Session& session)

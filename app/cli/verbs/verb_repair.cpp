@@ -23,10 +23,10 @@ Result<int> runUndo(Session& session, const std::vector<std::string>& undone)
         !arguments.has("--no-latest"), session.job());
     if (!planned)
         return forward(refusal(planned.error()));
-    if (planned->repair)
-        return runRepairPlan(session, planned->repair, arguments.positional("DST"), "repair");
     const std::string destination = arguments.positional("DST");
-    return runWriteJob(session, {planned->copy, planned->source, destination, destination}, "repair");
+    if (planned->plan->repair)
+        return runRepairPlan(session, planned->plan, destination, "repair");
+    return runWriteJob(session, {planned->plan, planned->source, destination, destination}, "repair");
 }
 
 Result<int> runRepair(Session& session)

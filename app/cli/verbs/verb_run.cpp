@@ -50,7 +50,7 @@ Result<int> runSavedPlan(Session& session)
     SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     SHARDSCOPE_TRY(const WriteJob job, jobOf(session, saved, opened.checkpoint));
-    SHARDSCOPE_CHECK(checkSavedPlan(saved, job.writePlan()));
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, *job.plan));
     return runWriteJob(session, job, "run");
 }
 

@@ -190,9 +190,9 @@ private:
         SHARDSCOPE_TRY(const auto made, madeTarget(m_files, tag));
         if (made && made->manifest.files.contains(std::string(kNextToTag) + name))
             return true; // whyKept() has compared it
-        const auto scripts = m_plan.runFolderFiles();
+        const auto scripts = m_plan.runFolderFiles;
         const auto script = std::ranges::find(scripts, name, &OutputFile::path);
-        const bool isPointer = name == m_plan.pointerName();
+        const bool isPointer = name == m_plan.pointerName;
         if (!isPointer && script == scripts.end())
             return false;
         SHARDSCOPE_TRY(const std::string text, m_files.readSmall(file, kScriptLimit));
@@ -218,9 +218,9 @@ Result<std::string> identityOfRun(io::FileSystem& files, const io::Path& run)
 
 Result<CopyState> stateOf(io::FileSystem& files, const WantedCopy& copy, JobContext& job)
 {
-    const io::Path target = copy.destination / copy.plan.targetName();
+    const io::Path target = copy.destination / copy.plan.targetName;
     SHARDSCOPE_TRY(const std::string pointer, pointerText(files, copy.plan, copy.destination));
-    const bool isNamed = copy.plan.pointerName().empty() || pointer == copy.plan.targetName();
+    const bool isNamed = copy.plan.pointerName.empty() || pointer == copy.plan.targetName;
     if (!isNamed && isPlainName(pointer))
         SHARDSCOPE_CHECK(Copies(files, copy.run, job).checkPointed(copy.destination / pointer));
     const auto there = files.stat(target);
@@ -236,11 +236,11 @@ Result<CopyState> stateOf(io::FileSystem& files, const WantedCopy& copy, JobCont
 
 Status checkOwned(io::FileSystem& files, const WantedCopy& copy, JobContext& job)
 {
-    const io::Path target = copy.destination / copy.plan.targetName();
+    const io::Path target = copy.destination / copy.plan.targetName;
     SHARDSCOPE_TRY(auto made, madeTarget(files, target));
     if (!made)
         return inTheWay("it has no manifest of one", target);
-    if (made->verb == "reshard" && made->id == copy.plan.id())
+    if (made->verb == "reshard" && made->id == copy.plan.id)
         made->run = copy.run; // the plan of just these files
     SHARDSCOPE_TRY(
         const std::string why, Copies(files, copy.run, job).whyKept(*made, ChangesOf::TargetAndNextToIt));

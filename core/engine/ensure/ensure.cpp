@@ -142,8 +142,8 @@ private:
         wanted.stage = m_options.stage;
         wanted.allow = m_options.allow;
         SHARDSCOPE_TRY(const auto plan, planReshard(m_files, source, wanted, m_job));
-        noteMarks(plan->marks());
-        m_out.warnings = plan->warnings();
+        noteMarks(plan->marks);
+        m_out.warnings = plan->warnings;
         std::erase_if(m_out.warnings, [](const Finding& finding) {
             return finding.severity != Severity::Warning || finding.code == code::kMarked;
         });
@@ -162,11 +162,11 @@ private:
         how.destination = m_out.folder;
         how.sourceRunFolder = ownFolderOf(*source);
         SHARDSCOPE_TRY(how.sourceRun, identityOfRun(m_files, m_out.run.base));
-        SHARDSCOPE_TRY(how.compute, m_options.chooseCompute(plan->writesBytes()));
+        SHARDSCOPE_TRY(how.compute, m_options.chooseCompute(plan->writesBytes));
         const WantedCopy made{*plan, m_out.folder, how.sourceRun};
         SHARDSCOPE_CHECK(makeOrFind(*plan, made, std::move(how)));
         if (m_options.keep) {
-            const io::Path current = m_out.run.numbered ? m_out.folder : m_out.folder / plan->targetName();
+            const io::Path current = m_out.run.numbered ? m_out.folder : m_out.folder / plan->targetName;
             SHARDSCOPE_TRY(auto old,
                 removeOldCopies(
                     m_files, {folder, m_out.run.numbered, current}, made, *m_options.keep, m_job));
@@ -176,7 +176,7 @@ private:
         return {};
     }
 
-    Status makeOrFind(const ReshardPlan& plan, const WantedCopy& copy, ExecuteOptions how)
+    Status makeOrFind(const WritePlan& plan, const WantedCopy& copy, ExecuteOptions how)
     {
         for (int surprises = 0;;) {
             const io::OutageWatch watch; // what cannot be read is not absent
@@ -226,7 +226,7 @@ private:
     Result<CopyState> readCopy(const WantedCopy& copy)
     {
         OpenOptions open;
-        open.tag = copy.plan.targetName();
+        open.tag = copy.plan.targetName;
         auto opened = openCheckpoint(m_files, copy.destination, open, m_job);
         const Status read = opened ? verify(opened->checkpoint) : forward(opened.error());
         if (read)

@@ -47,11 +47,11 @@ PartCombiner::PartCombiner(
     , m_plan(plan)
     , m_resources(resources)
     , m_job(job)
-    , m_sources(files, plan.sources(), SourcePool::limitFor(resources.memory.workers),
+    , m_sources(files, plan.sources, SourcePool::limitFor(resources.memory.workers),
           static_cast<size_t>(resources.memory.coverBytes()))
-    , m_crcs(plan.sources())
-    , m_digests(plan.tensors())
-    , m_written(plan.files().size())
+    , m_crcs(plan.sources)
+    , m_digests(plan.tensors)
+    , m_written(plan.files.size())
 {
     for (size_t i = 0; i < resources.memory.workers; ++i)
         m_buffers.emplace_back(1, resources.memory.chunkBytes, resources.backend);
@@ -85,8 +85,7 @@ Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const Pie
     const auto unfinished = m_files.stat(unfinishedName(place));
     if (!unfinished && unfinished.error().code != ErrorCode::NotFound)
         return forward(unfinished.error());
-    FileToCombine task{
-        recipe, m_plan.files()[file].bytes, unfinished ? unfinishedName(place) : place, {}, {}};
+    FileToCombine task{recipe, m_plan.files[file].bytes, unfinished ? unfinishedName(place) : place, {}, {}};
     std::vector<ByteRange> covered;
     for (const PieceRecord& record : pieces) {
         covered.push_back(record.piece.range);
@@ -141,7 +140,7 @@ Result<std::vector<PartCombiner::LateBytes>> PartCombiner::lateBytes(
             return {};
         });
         RecordedElements elements(m_digests.keys());
-        RecordedSources sources(m_plan.sources());
+        RecordedSources sources(m_plan.sources);
         const WalkContext context{
             m_plan, m_sources, sources, elements, m_resources.backend, m_resources.times, halt};
         SHARDSCOPE_TRY(const WalkedWindow walked,
@@ -234,10 +233,10 @@ Status PartCombiner::addElements(std::span<const PieceRecord> pieces)
     std::vector<std::pair<uint64_t, uint64_t>> partial;
     for (const PieceRecord& record : pieces) {
         for (const ElementsSum& sum : record.elements) {
-            const bool isKnown = sum.tensor < m_plan.tensors().size();
-            const uint64_t elements = isKnown ? m_plan.tensors()[sum.tensor].elements : 0;
+            const bool isKnown = sum.tensor < m_plan.tensors.size();
+            const uint64_t elements = isKnown ? m_plan.tensors[sum.tensor].elements : 0;
             if (sum.first > elements || sum.count > elements - sum.first)
-                return doesNotFit(m_plan.files()[record.piece.file].path);
+                return doesNotFit(m_plan.files[record.piece.file].path);
             m_digests.addSummed(sum.tensor, sum.first, sum.first + sum.count, sum.digest, partial);
             for (const auto& [from, to] : partial)
                 SHARDSCOPE_CHECK(addPartial(record, sum, from, to));
@@ -252,7 +251,7 @@ Status PartCombiner::addPartial(const PieceRecord& record, const ElementsSum& su
     SHARDSCOPE_CHECK(m_job.poll());
     const uint32_t item = m_digests.itemBytes(sum.tensor);
     SHARDSCOPE_TRY(
-        const auto file, m_files.openRead(m_resources.placeOf(m_plan.files()[record.piece.file].path)));
+        const auto file, m_files.openRead(m_resources.placeOf(m_plan.files[record.piece.file].path)));
     ChunkBuffers& buffers = m_buffers[0];
     const uint64_t atATime = buffers.bytes() / item;
     for (uint64_t at = from; at < to; at += atATime) {
@@ -273,18 +272,18 @@ Status PartCombiner::addSources(std::span<const PieceRecord> pieces)
     std::vector<SourceCrcs::Gap> partial;
     std::vector<ByteRange> unclaimed;
     const auto isKnown = [&](uint32_t source, uint32_t record) {
-        return source < m_plan.sources().size() && record < m_plan.sources()[source].records.size();
+        return source < m_plan.sources.size() && record < m_plan.sources[source].records.size();
     };
     for (const PieceRecord& piece : pieces) {
         for (const auto& [source, record] : piece.touched) {
             if (!isKnown(source, record))
-                return doesNotFit(m_plan.files()[piece.piece.file].path);
+                return doesNotFit(m_plan.files[piece.piece.file].path);
             m_crcs.touch(source, record);
         }
         for (const SourcePart& part : piece.sources) {
             if (!isKnown(part.source, part.record)
-                || part.range.end > m_plan.sources()[part.source].records[part.record].bytes)
-                return doesNotFit(m_plan.files()[piece.piece.file].path);
+                || part.range.end > m_plan.sources[part.source].records[part.record].bytes)
+                return doesNotFit(m_plan.files[piece.piece.file].path);
             m_crcs.claim(part.source, part.record, part.range, unclaimed);
             const bool isNew = unclaimed.size() == 1 && unclaimed[0].begin == part.range.begin
                 && unclaimed[0].end == part.range.end;

@@ -60,11 +60,11 @@ private:
 Result<std::vector<uint64_t>> cutsOf(const WritePlan& plan, uint32_t file, uint64_t step)
 {
     std::vector<uint64_t> out;
-    const uint64_t bytes = plan.files()[file].bytes;
+    const uint64_t bytes = plan.files[file].bytes;
     if (bytes <= step)
         return out;
     SHARDSCOPE_TRY(const OutputFile recipe, plan.recipe(file));
-    const CutChecker checker(recipe, plan.tensors());
+    const CutChecker checker(recipe, plan.tensors);
     if (!recipe.torchArchive) {
         uint64_t at = 0;
         for (uint32_t i = 0; i < recipe.records.size(); at += recipe.records[i++].bytes) {
@@ -163,9 +163,9 @@ private:
 std::vector<FilePiece> wholeFiles(const WritePlan& plan)
 {
     std::vector<FilePiece> out;
-    out.reserve(plan.files().size());
-    for (uint32_t i = 0; i < plan.files().size(); ++i)
-        out.push_back({i, {0, plan.files()[i].bytes}});
+    out.reserve(plan.files.size());
+    for (uint32_t i = 0; i < plan.files.size(); ++i)
+        out.push_back({i, {0, plan.files[i].bytes}});
     return out;
 }
 

@@ -43,8 +43,8 @@ PartWriter::PartWriter(
     , m_plan(plan)
     , m_resources(resources)
     , m_job(job)
-    , m_keys(plan.tensors())
-    , m_sources(files, plan.sources(), SourcePool::limitFor(resources.memory.workers),
+    , m_keys(plan.tensors)
+    , m_sources(files, plan.sources, SourcePool::limitFor(resources.memory.workers),
           static_cast<size_t>(resources.memory.coverBytes()))
 {
     for (size_t i = 0; i < resources.memory.workers; ++i)
@@ -109,7 +109,7 @@ Status PartWriter::recordLeft(const PartEvents& events)
     int64_t changedNs = 0;
     std::vector<io::Path> places;
     for (const auto& [file, before] : m_before)
-        places.push_back(unfinishedName(m_resources.placeOf(m_plan.files()[file].path)));
+        places.push_back(unfinishedName(m_resources.placeOf(m_plan.files[file].path)));
     for (const auto& info : m_files.statAll(places)) {
         if (info)
             changedNs = std::max(changedNs, info->identity.changedNs);
@@ -180,7 +180,7 @@ Result<std::shared_ptr<PartWriter::OpenFile>> PartWriter::openFile(uint32_t file
         m_before[file] = before;
     }
     SHARDSCOPE_TRY(const auto opened, m_files.openShared(place, out->recipe.mode));
-    SHARDSCOPE_CHECK(opened->allocate(m_plan.files()[file].bytes));
+    SHARDSCOPE_CHECK(opened->allocate(m_plan.files[file].bytes));
     SHARDSCOPE_CHECK(opened->close());
     out->parts = std::move(parts);
     return out;
@@ -227,12 +227,12 @@ Result<PieceRecord> PartWriter::writePiece(
             return {};
         });
     RecordedElements elements(m_keys);
-    RecordedSources sources(m_plan.sources());
+    RecordedSources sources(m_plan.sources);
     const WalkContext context{
         m_plan, m_sources, sources, elements, m_resources.backend, m_resources.times, halt};
     SHARDSCOPE_TRY(WalkedWindow walked,
         OutputWalk(context, file.recipe, sink)
-            .runWindow(m_plan.files()[piece.file].bytes, piece.range, *file.parts));
+            .runWindow(m_plan.files[piece.file].bytes, piece.range, *file.parts));
     {
         const StageTimer timer(m_resources.times, Stage::Writing);
         SHARDSCOPE_CHECK(output->sync());
@@ -244,7 +244,7 @@ Result<PieceRecord> PartWriter::writePiece(
 
 Status PartWriter::checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt)
 {
-    const io::Path place = m_resources.placeOf(m_plan.files()[record.piece.file].path);
+    const io::Path place = m_resources.placeOf(m_plan.files[record.piece.file].path);
     auto file = m_files.openRead(unfinishedName(place));
     if (!file && file.error().code == ErrorCode::NotFound)
         file = m_files.openRead(place); // completed by a run that was stopped

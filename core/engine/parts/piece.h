@@ -15,7 +15,7 @@ namespace shardscope {
 
 /// A range of one output file: what one thread writes in one go, and the unit in which a job goes on.
 struct FilePiece {
-    uint32_t file = 0; ///< index into WritePlan::files()
+    uint32_t file = 0; ///< index into WritePlan::files
     ByteRange range;
 
     bool operator==(const FilePiece& other) const
@@ -32,7 +32,7 @@ struct BytesDigest {
 
 /// The sum over consecutive elements of a tensor.
 struct ElementsSum {
-    uint32_t tensor = 0; ///< index into WritePlan::tensors()
+    uint32_t tensor = 0; ///< index into WritePlan::tensors
     uint64_t first = 0;
     uint64_t count = 0;
     uint64_t offset = 0; ///< of their bytes in the output file
@@ -41,7 +41,7 @@ struct ElementsSum {
 
 /// The CRC of a range of a source record.
 struct SourcePart {
-    uint32_t source = 0; ///< index into WritePlan::sources()
+    uint32_t source = 0; ///< index into WritePlan::sources
     uint32_t record = 0;
     ByteRange range;
     uint32_t crc32 = 0;
@@ -63,7 +63,7 @@ struct PieceRecord {
 /// An output file before and after one process wrote pieces of it. Without the device, whose number differs
 /// between machines.
 struct FileRun {
-    uint32_t file = 0; ///< index into WritePlan::files()
+    uint32_t file = 0; ///< index into WritePlan::files
     uint64_t run = 0; ///< a random number for each process and start
     io::FileIdentity before; ///< inode 0: the file was absent
     io::FileIdentity after; ///< once all its pieces were written and, if that was asked for, read back

@@ -168,7 +168,7 @@ public:
     {
         out.number(m_sources.numbers().size());
         for (const uint32_t number : m_sources.numbers()) {
-            const PlanSource& source = m_plan.sources()[number];
+            const PlanSource& source = m_plan.sources[number];
             SHARDSCOPE_TRY(const auto opened, files.openRead(source.path));
             SHARDSCOPE_TRY(const std::string ends, digestOfEnds(*opened));
             out.number(number);
@@ -197,7 +197,7 @@ public:
     {
         out.number(m_tensors.numbers().size());
         for (const uint32_t number : m_tensors.numbers()) {
-            const PlanTensor& tensor = m_plan.tensors()[number];
+            const PlanTensor& tensor = m_plan.tensors[number];
             out.number(number);
             out.text(tensor.name);
             out.text(tensor.state);
@@ -241,7 +241,7 @@ private:
             }
             if (segment.tensor != Segment::kNoTensor) {
                 stored.tensor = m_tensors.of(segment.tensor);
-                item = itemSize(m_plan.tensors()[segment.tensor].dtype);
+                item = itemSize(m_plan.tensors[segment.tensor].dtype);
             }
             out.add(stored, item);
         }
@@ -258,7 +258,7 @@ private:
 
 } // namespace
 
-Result<std::string> StoredPlan::store(io::FileSystem& files, const WritePlan& plan,
+Result<StoredPlan::Stored> StoredPlan::store(io::FileSystem& files, const WritePlan& plan,
     std::span<const FilePiece> toWrite, std::span<const FilePiece> toRead)
 {
     std::set<uint32_t> used;
@@ -271,8 +271,8 @@ Result<std::string> StoredPlan::store(io::FileSystem& files, const WritePlan& pl
     for (const uint32_t file : used) {
         const auto pieces = std::ranges::equal_range(toWrite, file, {}, &FilePiece::file);
         bodies.number(file);
-        bodies.text(plan.files()[file].path);
-        bodies.number(plan.files()[file].bytes);
+        bodies.text(plan.files[file].path);
+        bodies.number(plan.files[file].bytes);
         bodies.number(pieces.empty() ? 0 : 1);
         if (!pieces.empty())
             SHARDSCOPE_CHECK(storing.addFile(bodies, file, {pieces.begin(), pieces.end()}));
@@ -282,10 +282,15 @@ Result<std::string> StoredPlan::store(io::FileSystem& files, const WritePlan& pl
     storing.addTensors(out);
     SHARDSCOPE_CHECK(storing.addSources(out, files));
     out.number(used.size());
-    return out.take() + bodies.take();
+    return Stored{out.take() + bodies.take(), {used.begin(), used.end()}};
 }
 
 namespace {
+
+uint32_t placeOf(const std::vector<uint32_t>& ascending, uint32_t number)
+{
+    return static_cast<uint32_t>(std::ranges::lower_bound(ascending, number) - ascending.begin());
+}
 
 OutputRecord readRecord(WireReader& in, const OutputRecord& before)
 {
@@ -370,16 +375,17 @@ Result<std::unique_ptr<StoredPlan>> StoredPlan::parse(std::string_view bytes)
         tensor.dtype = readType(in);
         tensor.columnRows = in.number32();
         tensor.elements = in.number();
-        out->m_tensors.push_back(std::move(tensor));
+        out->m_plan.tensors.push_back(std::move(tensor));
     }
     const uint64_t sources = isKnown ? in.count() : 0;
     for (uint64_t i = 0; i < sources && in.isGood(); ++i) {
         out->m_planSources.push_back(in.number32());
-        out->m_sources.push_back(
+        out->m_plan.sources.push_back(
             readSource(in, out->m_sourceEnds.emplace_back(), out->m_planRecords.emplace_back()));
     }
     const uint64_t files = isKnown ? in.count() : 0;
     static const std::vector<OutputRecord> kNone;
+    std::vector<OutputFile> recipes;
     std::optional<size_t> before; // the last file with a recipe
     for (uint64_t i = 0; i < files && in.isGood(); ++i) {
         out->m_planFiles.push_back(in.number32());
@@ -389,28 +395,31 @@ Result<std::unique_ptr<StoredPlan>> StoredPlan::parse(std::string_view bytes)
         OutputFile recipe;
         if (in.number() != 0) {
             recipe
-                = readRecipe(in, file.path, out->m_tensors, before ? out->m_recipes[*before].records : kNone);
+                = readRecipe(in, file.path, out->m_plan.tensors, before ? recipes[*before].records : kNone);
             before = i;
         }
-        out->m_recipes.push_back(std::move(recipe));
-        out->m_files.push_back(std::move(file));
+        recipes.push_back(std::move(recipe));
+        out->m_plan.files.push_back(std::move(file));
     }
     if (!isKnown || !in.isGood() || !in.atEnd())
         return fail(ErrorCode::Damaged, "another process sent a plan that this one cannot read", {},
             "all processes must run the same version of the program");
+    out->m_plan.compose = [recipes = std::move(recipes)](
+                              const WritePlan&, size_t i) -> Result<OutputFile> { return recipes[i]; };
     return out;
 }
 
 Status StoredPlan::checkSources(io::FileSystem& files) const
 {
-    for (size_t i = 0; i < m_sources.size(); ++i) {
-        SHARDSCOPE_TRY(const auto opened, files.openRead(m_sources[i].path));
-        const bool sameSize = opened->size() == m_sources[i].identity.bytes;
+    for (size_t i = 0; i < m_plan.sources.size(); ++i) {
+        const PlanSource& source = m_plan.sources[i];
+        SHARDSCOPE_TRY(const auto opened, files.openRead(source.path));
+        const bool sameSize = opened->size() == source.identity.bytes;
         SHARDSCOPE_TRY(const std::string ends, sameSize ? digestOfEnds(*opened) : Result<std::string>(""));
-        if (ends != m_sourceEnds[i] || opened->identity().modifiedNs != m_sources[i].identity.modifiedNs)
+        if (ends != m_sourceEnds[i] || opened->identity().modifiedNs != source.identity.modifiedNs)
             return fail(ErrorCode::SourceChanged,
                 "this machine sees another version of the source file than the one that planned",
-                m_sources[i].path.string(), "wait until no program writes to it, then make a new plan");
+                source.path.string(), "wait until no program writes to it, then make a new plan");
     }
     return {};
 }
@@ -439,8 +448,12 @@ FilePiece StoredPlan::toPlan(FilePiece piece) const
 
 uint32_t StoredPlan::fileFor(uint32_t planFile) const
 {
-    const auto found = std::ranges::lower_bound(m_planFiles, planFile);
-    return static_cast<uint32_t>(found - m_planFiles.begin());
+    return placeOf(m_planFiles, planFile);
+}
+
+uint32_t StoredPlan::Stored::fileFor(uint32_t planFile) const
+{
+    return placeOf(files, planFile);
 }
 
 } // namespace shardscope

@@ -26,7 +26,7 @@ std::string dump(const Json& json)
 
 std::string planText(const WritePlan& plan, const std::string& sourceRun)
 {
-    Json json = Json::parse(plan.describeJson(), nullptr, false);
+    Json json = Json::parse(plan.description, nullptr, false);
     if (json.is_object() && !sourceRun.empty())
         json["source"]["run"] = sourceRun;
     return json.is_discarded() ? "null" : dump(json);
@@ -58,10 +58,10 @@ std::string fileText(const WrittenFile& file)
 /// Before the files: readers of marks read only the beginning (core/checkpoint/folder/marks.cpp).
 std::string marksText(const WritePlan& plan)
 {
-    if (plan.marks().empty())
+    if (plan.marks.empty())
         return {};
     Json marks = Json::array();
-    for (const Finding& mark : plan.marks()) {
+    for (const Finding& mark : plan.marks) {
         Json entry{{"message", toValidUtf8(mark.message)}, {"where", toValidUtf8(mark.where.text())}};
         for (const Place& part : mark.parts)
             entry["parts"].push_back(toValidUtf8(part.text()));
@@ -76,7 +76,7 @@ std::string manifestText(const WritePlan& plan, const std::vector<WrittenFile>& 
     const std::string& fingerprint, const std::string& sourceRun)
 {
     // One line per file: readable, and no tree of all files in memory.
-    std::string out = "{\"schema\": \"shardscope/manifest/2\",\n\"verb\": " + dump(plan.verb())
+    std::string out = "{\"schema\": \"shardscope/manifest/2\",\n\"verb\": " + dump(plan.verb)
         + ",\n\"fingerprint\": " + (fingerprint.empty() ? "null" : dump(fingerprint))
         + ",\n\"fingerprint_version\": " + std::to_string(static_cast<int>(kDigestVersion)) + marksText(plan)
         + ",\n\"plan\": " + planText(plan, sourceRun) + ",\n\"files\": [";

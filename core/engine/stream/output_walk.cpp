@@ -190,9 +190,9 @@ Status OutputWalk::checkSegment(const Segment& segment) const
     if (segment.bytes == 0)
         return planBug("a segment without bytes");
     if (segment.tensor != Segment::kNoTensor) {
-        if (segment.tensor >= m_context.plan.tensors().size())
+        if (segment.tensor >= m_context.plan.tensors.size())
             return planBug("a segment of a tensor that is not planned");
-        const uint64_t elements = m_context.plan.tensors()[segment.tensor].elements;
+        const uint64_t elements = m_context.plan.tensors[segment.tensor].elements;
         const uint64_t item = m_context.digests.itemBytes(segment.tensor);
         if (segment.bytes % item != 0 || segment.firstElement > elements
             || segment.bytes / item > elements - segment.firstElement)
@@ -200,7 +200,7 @@ Status OutputWalk::checkSegment(const Segment& segment) const
     }
     if (segment.source == Segment::kZero)
         return {};
-    const auto& sources = m_context.plan.sources();
+    const auto& sources = m_context.plan.sources;
     if (segment.source >= sources.size() || segment.record >= sources[segment.source].records.size())
         return planBug("a segment of a record that does not exist");
     const ZipRecord& record = sources[segment.source].records[segment.record];
@@ -210,7 +210,7 @@ Status OutputWalk::checkSegment(const Segment& segment) const
         return planBug("a segment that cannot be converted");
     if (segment.isGathered()
         && (segment.tensor == Segment::kNoTensor || itemSize(segment.sourceType) == 0
-            || m_context.plan.tensors()[segment.tensor].elements % segment.sourceStep != 0))
+            || m_context.plan.tensors[segment.tensor].elements % segment.sourceStep != 0))
         return planBug("a gathered segment that belongs to no matrix");
     if (record.deflated || record.damaged || segment.sourceOffset < record.payloadOffset
         || segment.sourceBytes() > record.bytes
@@ -277,7 +277,7 @@ Status OutputWalk::loadSources(std::span<uint8_t> room)
     if (rows.empty())
         return {};
     return loadGatheredRows(
-        std::move(rows), [&](uint32_t tensor) { return m_context.plan.tensors()[tensor].elements; },
+        std::move(rows), [&](uint32_t tensor) { return m_context.plan.tensors[tensor].elements; },
         [&](uint32_t source) { return openSource(source); });
 }
 
@@ -348,8 +348,8 @@ Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes
         recordCrc = io::crc32(recordCrc, bytes);
         return {};
     }
-    const uint64_t begin = segment.sourceOffset
-        - m_context.plan.sources()[segment.source].records[segment.record].payloadOffset;
+    const uint64_t begin
+        = segment.sourceOffset - m_context.plan.sources[segment.source].records[segment.record].payloadOffset;
     m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_unclaimed);
     bool combined = false;
     for (const ByteRange& range : m_unclaimed) {
@@ -378,7 +378,7 @@ void OutputWalk::touch(const Segment& segment)
 Status OutputWalk::sumSource(const Segment& segment, uint64_t offset, std::span<const uint8_t> bytes)
 {
     const uint64_t begin
-        = offset - m_context.plan.sources()[segment.source].records[segment.record].payloadOffset;
+        = offset - m_context.plan.sources[segment.source].records[segment.record].payloadOffset;
     m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_unclaimed);
     for (const ByteRange& range : m_unclaimed) {
         const uint32_t crc = io::crc32(0, bytes.subspan(range.begin - begin, range.end - range.begin));

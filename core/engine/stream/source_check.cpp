@@ -34,7 +34,7 @@ Status SourceCheck::readRest() const
 Status SourceCheck::readRange(const SourceCrcs::Gap& claimed, ChunkBuffers& buffer) const
 {
     SHARDSCOPE_TRY(const auto file, sources.open(claimed.source));
-    const uint64_t payload = plan.sources()[claimed.source].records[claimed.record].payloadOffset;
+    const uint64_t payload = plan.sources[claimed.source].records[claimed.record].payloadOffset;
     uint32_t crc = 0;
     for (uint64_t at = claimed.range.begin; at < claimed.range.end;) {
         SHARDSCOPE_CHECK(job.poll());

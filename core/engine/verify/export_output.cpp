@@ -51,12 +51,12 @@ tl::unexpected<Error> notOpened(const Error& error, const io::Path& path)
     return wrongOutput("the output does not open again: " + error.message, path);
 }
 
-ExportOutput::ExportOutput(const ExportPlan& plan)
+ExportOutput::ExportOutput(const WritePlan& plan)
     : m_plan(plan)
-    , m_seen(plan.exported().size(), false)
+    , m_seen(plan.exported->tensors.size(), false)
 {
-    for (uint32_t i = 0; i < plan.exported().size(); ++i)
-        m_numbers.emplace(std::pair(plan.exported()[i].state, plan.exported()[i].name), i);
+    for (uint32_t i = 0; i < plan.exported->tensors.size(); ++i)
+        m_numbers.emplace(std::pair(plan.exported->tensors[i].state, plan.exported->tensors[i].name), i);
 }
 
 Status ExportOutput::add(const std::string& state, const std::string& file, const SafeTensor& tensor)
@@ -64,7 +64,7 @@ Status ExportOutput::add(const std::string& state, const std::string& file, cons
     const auto number = m_numbers.find({state, tensor.name});
     if (number == m_numbers.end() || m_seen[number->second])
         return wrongOutput("`" + toValidUtf8(tensor.name) + "` was not planned", file);
-    const ExportTensor& meant = m_plan.exported()[number->second];
+    const ExportTensor& meant = m_plan.exported->tensors[number->second];
     if (tensor.dtype != meant.dtype || tensor.shape != meant.shape)
         return wrongOutput(
             "`" + toValidUtf8(tensor.name) + "` does not have the planned dtype or shape", file);
@@ -80,7 +80,7 @@ Status ExportOutput::checkComplete(const io::Path& folder) const
     const auto missing = std::find(m_seen.begin(), m_seen.end(), false);
     if (missing == m_seen.end())
         return {};
-    const ExportTensor& tensor = m_plan.exported()[static_cast<size_t>(missing - m_seen.begin())];
+    const ExportTensor& tensor = m_plan.exported->tensors[static_cast<size_t>(missing - m_seen.begin())];
     return wrongOutput("`" + toValidUtf8(tensor.name) + "` is missing", folder);
 }
 

@@ -27,7 +27,7 @@ tl::unexpected<Error> notOpened(const Error& error, const io::Path& path);
 class ExportOutput final : public OutputModel
 {
 public:
-    explicit ExportOutput(const ExportPlan& plan);
+    explicit ExportOutput(const WritePlan& plan);
 
     /// Adds a tensor of `state` in `file` (relative to the target). VerifyFailed if it was not planned, was
     /// planned with another dtype or shape, or is there twice. Tensors of a file are added in the order of
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] Result<std::unique_ptr<ElementRunCursor>> runsOf(const std::string& path) const override;
 
 private:
-    const ExportPlan& m_plan;
+    const WritePlan& m_plan;
     std::map<std::pair<std::string, std::string>, uint32_t> m_numbers; ///< state and name → number
     std::vector<bool> m_seen;
     std::map<std::string, std::map<std::string, std::string>> m_fileOf; ///< state → name → file

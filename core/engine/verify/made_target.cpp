@@ -79,8 +79,8 @@ Result<FileState> stateOfFile(io::FileSystem& files, const io::Path& path, const
 /// Whether the manifest lists exactly the plan's files.
 bool listsFilesOf(const Manifest& manifest, const WritePlan& plan)
 {
-    return manifest.files.size() == plan.files().size()
-        && std::ranges::all_of(plan.files(), [&](const PlannedFile& file) {
+    return manifest.files.size() == plan.files.size()
+        && std::ranges::all_of(plan.files, [&](const PlannedFile& file) {
                const auto found = manifest.files.find(file.path);
                return found != manifest.files.end() && found->second.bytes == file.bytes;
            });
@@ -142,9 +142,9 @@ Result<TargetChanges> changesOf(
 
 Result<std::string> pointerText(io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
 {
-    if (plan.pointerName().empty())
+    if (plan.pointerName.empty())
         return std::string();
-    auto text = files.readSmall(destination / plan.pointerName(), kPointerLimit);
+    auto text = files.readSmall(destination / plan.pointerName, kPointerLimit);
     if (!text && text.error().code == ErrorCode::Unreadable)
         return forward(text.error());
     return text ? std::move(*text) : std::string();
@@ -154,10 +154,10 @@ Result<bool> isDone(
     io::FileSystem& files, const WritePlan& plan, const io::Path& destination, JobContext& job)
 {
     SHARDSCOPE_TRY(const std::string pointer, pointerText(files, plan, destination));
-    if (!plan.pointerName().empty() && pointer != plan.targetName())
+    if (!plan.pointerName.empty() && pointer != plan.targetName)
         return false;
-    SHARDSCOPE_TRY(const auto made, madeTarget(files, destination / plan.targetName()));
-    if (!made || made->id != plan.id() || !listsFilesOf(made->manifest, plan))
+    SHARDSCOPE_TRY(const auto made, madeTarget(files, destination / plan.targetName));
+    if (!made || made->id != plan.id || !listsFilesOf(made->manifest, plan))
         return false;
     SHARDSCOPE_TRY(const TargetChanges changes, changesOf(files, *made, ChangesOf::TargetAndNextToIt, job));
     return changes.isWhole && changes.changed.empty();

@@ -90,16 +90,15 @@ Status readNpyFiles(io::FileSystem& files, const io::Path& folder, ExportOutput&
 Result<std::unique_ptr<OutputModel>> openExport(
     io::FileSystem& files, const io::Path& folder, const WritePlan& plan, JobContext& job)
 {
-    const auto* exported = dynamic_cast<const ExportPlan*>(&plan);
-    if (exported == nullptr)
+    if (!plan.exported)
         return fail(ErrorCode::Internal, "a plan that exports is not an export plan");
-    auto out = std::make_unique<ExportOutput>(*exported);
-    switch (exported->options().format) {
+    auto out = std::make_unique<ExportOutput>(plan);
+    switch (plan.exported->options.format) {
     case ExportFormat::Npy:
         SHARDSCOPE_CHECK(readNpyFiles(files, folder, *out, job));
         break;
     case ExportFormat::Dcp:
-        SHARDSCOPE_CHECK(readDistributed(files, folder, *exported, *out, job));
+        SHARDSCOPE_CHECK(readDistributed(files, folder, plan, *out, job));
         break;
     default:
         SHARDSCOPE_CHECK(readShards(files, folder, *out, job));

@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// The hooks for plans that write tensors in files of other tools (ExportPlan). Verification reads the
+/// The hooks for plans that write tensors in files of other tools (WritePlan). Verification reads the
 /// headers of the written files again. Every planned tensor must be there once, with its name, dtype and
 /// shape, in a file of its state. Other tensors are errors. An index must list the file that has the tensor.
 /// There is no fingerprint.

@@ -92,7 +92,7 @@ private:
 Status comparePlaces(
     ElementRunCursor& cursor, PlannedPieces& pieces, const io::Path& path, const VerifyContext& context)
 {
-    const auto& tensors = context.plan.tensors();
+    const auto& tensors = context.plan.tensors;
     const auto elsewhere = [&](uint32_t tensor) {
         return differs("elements of " + tensors[tensor].name + " (" + tensors[tensor].state
                 + ") were read back at other places than planned",

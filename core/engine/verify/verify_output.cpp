@@ -67,9 +67,9 @@ public:
     Status matchTensors(const WritePlan& plan)
     {
         std::map<std::pair<std::string_view, std::string_view>, uint32_t> planned;
-        for (uint32_t i = 0; i < plan.tensors().size(); ++i) {
-            if (plan.tensors()[i].elements > 0)
-                planned.try_emplace({plan.tensors()[i].name, plan.tensors()[i].state}, i);
+        for (uint32_t i = 0; i < plan.tensors.size(); ++i) {
+            if (plan.tensors[i].elements > 0)
+                planned.try_emplace({plan.tensors[i].name, plan.tensors[i].state}, i);
         }
         size_t matched = 0;
         m_planned.resize(m_table.size());
@@ -80,8 +80,8 @@ public:
                 || (entry.state == "fp32" && isMasterOfOtherStage(*m_checkpoint, entry.param)))
                 continue;
             const auto found = planned.find({param.name, entry.state});
-            const bool same = found != planned.end() && plan.tensors()[found->second].dtype == entry.dtype
-                && plan.tensors()[found->second].elements == param.elements;
+            const bool same = found != planned.end() && plan.tensors[found->second].dtype == entry.dtype
+                && plan.tensors[found->second].elements == param.elements;
             if (!same)
                 return wrong(
                     "tensor `" + param.name + "`, state `" + std::string(entry.state) + "` is not as planned",
@@ -168,7 +168,7 @@ Result<std::unique_ptr<OutputModel>> openOutput(
     auto model = std::make_unique<CheckpointOutput>(checkpoint);
     SHARDSCOPE_CHECK(model->matchTensors(plan));
     // With all digests zero, the fingerprint includes only the scalars: steps, options, scaler, scheduler.
-    const std::vector<Digest> none(plan.tensors().size());
+    const std::vector<Digest> none(plan.tensors.size());
     const std::vector<Digest> noneHere(TensorTable(checkpoint).size());
     const std::string meant = plan.fingerprint(none);
     if (!meant.empty() && meant != fingerprintOf(checkpoint, noneHere).text())

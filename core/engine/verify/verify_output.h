@@ -18,7 +18,7 @@ namespace shardscope {
 struct ElementRun {
     uint64_t offset = 0; ///< bytes from the start of the file; a multiple of the element's size
     uint64_t bytes = 0; ///< whole elements
-    uint32_t tensor = 0; ///< index into WritePlan::tensors()
+    uint32_t tensor = 0; ///< index into WritePlan::tensors
     uint64_t firstElement = 0;
 };
 

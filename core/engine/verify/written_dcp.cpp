@@ -57,14 +57,14 @@ private:
 
 } // namespace
 
-Status readDistributed(io::FileSystem& files, const io::Path& folder, const ExportPlan& plan,
+Status readDistributed(io::FileSystem& files, const io::Path& folder, const WritePlan& plan,
     ExportOutput& output, JobContext& job)
 {
     const auto entries = readDcpMetadata(files, folder, job);
     if (!entries)
         return notOpened(entries.error(), folder);
     std::map<std::string_view, const ExportTensor*> planned;
-    for (const ExportTensor& tensor : plan.exported())
+    for (const ExportTensor& tensor : plan.exported->tensors)
         planned.emplace(tensor.name, &tensor);
     FileSizes sizes(files, folder);
     for (const DcpEntry& entry : *entries) {

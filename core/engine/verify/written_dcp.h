@@ -8,7 +8,7 @@ namespace shardscope {
 
 /// Adds the tensors of a written distributed checkpoint to `output`, by its `.metadata` and the archives that
 /// it lists. VerifyFailed if these do not open, or if data is beyond the end of its file.
-Status readDistributed(io::FileSystem& files, const io::Path& folder, const ExportPlan& plan,
+Status readDistributed(io::FileSystem& files, const io::Path& folder, const WritePlan& plan,
     ExportOutput& output, JobContext& job);
 
 } // namespace shardscope

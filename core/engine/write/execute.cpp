@@ -13,7 +13,7 @@ namespace shardscope {
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
 {
-    switch (plan.outcome()) {
+    switch (plan.outcome) {
     case OutcomeKind::Export:
         return runPlan(files, plan, options, exportHooks(), job);
     case OutcomeKind::Copy:

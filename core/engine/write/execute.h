@@ -21,7 +21,7 @@ namespace shardscope {
 
 struct ExecuteOptions {
     /// The folder for the target: absent, empty or a run folder (for an export, the parent of DST). The
-    /// target is destination/plan.targetName(). For an export it may be a folder with other files.
+    /// target is destination/plan.targetName. For an export it may be a folder with other files.
     io::Path destination;
     /// A destination that is inside it, equal to it or contains it is a Usage error; for an export, such a
     /// target.

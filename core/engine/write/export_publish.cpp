@@ -22,7 +22,7 @@ constexpr uint64_t kManifestBytes = uint64_t{1} << 34;
 std::vector<std::string> pathsOf(const WritePlan& plan)
 {
     std::vector<std::string> out;
-    for (const PlannedFile& file : plan.files())
+    for (const PlannedFile& file : plan.files)
         out.push_back(file.path);
     out.emplace_back(kManifestName);
     return out;
@@ -163,7 +163,7 @@ Result<bool> isPublishing(io::FileSystem& files, const WritePlan& plan, const Wo
     if (!text || io::sha256Of(*text) != work.journal().seal->manifestSha256)
         return false;
     SHARDSCOPE_TRY(const Manifest manifest, parseManifest(*text));
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         const io::Path inWork = work.placeOf(file.path);
         SHARDSCOPE_TRY(const bool waits, exists(files, inWork));
         const io::Path place = waits ? inWork : target / file.path;
@@ -184,7 +184,7 @@ Status publishIntoFolder(
     SHARDSCOPE_CHECK(work.markPublishing());
     SHARDSCOPE_CHECK(withdrawManifest(files, work, target));
     std::set<io::Path> folders{target};
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         const io::Path parent = (target / file.path).parent_path();
         if (folders.insert(parent).second)
             SHARDSCOPE_CHECK(makeDurableFolder(files, parent));

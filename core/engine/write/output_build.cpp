@@ -9,7 +9,7 @@ namespace shardscope {
 Status writeRunFolderFiles(io::FileSystem& files, const WalkContext& context, const WorkFolder& work,
     ChunkBuffers& buffers, const OutputFileSettings& settings)
 {
-    for (const OutputFile& file : context.plan.runFolderFiles()) {
+    for (const OutputFile& file : context.plan.runFolderFiles) {
         SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
         SHARDSCOPE_CHECK(writeOutputFile(
             files, context, {file, bytes, work.runFilesFolder() / file.path}, buffers, settings));

@@ -21,10 +21,10 @@ OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkF
     , m_sha256(resources.sha256)
     , m_readsBack(resources.readsBack)
     , m_job(job)
-    , m_sources(files, plan.sources(), SourcePool::limitFor(m_memory.workers),
+    , m_sources(files, plan.sources, SourcePool::limitFor(m_memory.workers),
           static_cast<size_t>(m_memory.coverBytes()))
-    , m_finished(plan.files().size())
-    , m_written(plan.files().size())
+    , m_finished(plan.files.size())
+    , m_written(plan.files.size())
 {
     for (size_t i = 0; i < m_memory.workers; ++i)
         m_buffers.emplace_back(m_memory.buffersPerWorker, m_memory.chunkBytes, m_backend);
@@ -32,20 +32,20 @@ OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkF
     if (work.isBlank())
         return;
     std::unordered_map<std::string, size_t> byPath;
-    for (size_t i = 0; i < plan.files().size(); ++i)
-        byPath.emplace(plan.files()[i].path, i);
+    for (size_t i = 0; i < plan.files.size(); ++i)
+        byPath.emplace(plan.files[i].path, i);
     for (const JournalFile& file : work.journal().files) {
         const auto found = byPath.find(file.path);
         const bool isAsked = (io::digestKindOf(file.digest) == io::DigestKind::Sha256) == m_sha256;
-        if (isAsked && found != byPath.end() && plan.files()[found->second].bytes == file.bytes)
+        if (isAsked && found != byPath.end() && plan.files[found->second].bytes == file.bytes)
             m_finished[found->second] = file;
     }
 }
 
 void OutputBuilder::resetSums()
 {
-    m_crcs = std::make_unique<SourceCrcs>(m_plan.sources());
-    m_digests = std::make_unique<ElementDigests>(m_plan.tensors());
+    m_crcs = std::make_unique<SourceCrcs>(m_plan.sources);
+    m_digests = std::make_unique<ElementDigests>(m_plan.tensors);
     std::ranges::fill(m_written, std::nullopt);
 }
 
@@ -76,7 +76,7 @@ Status OutputBuilder::replay()
         if (lost.empty())
             return status;
         for (const size_t index : lost) {
-            m_job.log("a finished file changed and is written again: " + m_plan.files()[index].path);
+            m_job.log("a finished file changed and is written again: " + m_plan.files[index].path);
             m_finished[index].reset();
         }
         resetSums();
@@ -110,7 +110,7 @@ Status OutputBuilder::replayAll(std::vector<size_t>& lost)
         SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
         SHARDSCOPE_TRY(auto file,
             replayOutputFile(m_files, context,
-                {recipe, m_plan.files()[index].bytes, m_work.placeOf(recipe.path)}, m_buffers[worker],
+                {recipe, m_plan.files[index].bytes, m_work.placeOf(recipe.path)}, m_buffers[worker],
                 settings()));
         if (file.digest == m_finished[index]->digest) {
             m_written[index] = std::move(file);
@@ -155,7 +155,7 @@ uint64_t OutputBuilder::bytesMissing() const
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < m_written.size(); ++i)
-        bytes += m_written[i] ? 0 : m_plan.files()[i].bytes;
+        bytes += m_written[i] ? 0 : m_plan.files[i].bytes;
     return bytes;
 }
 
@@ -185,7 +185,7 @@ Status OutputBuilder::write()
     auto written
         = runWorkers(indices.size(), m_memory.workers, halt, [&](size_t worker, size_t item) -> Status {
               const size_t index = indices[item];
-              const PlannedFile& planned = m_plan.files()[index];
+              const PlannedFile& planned = m_plan.files[index];
               SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
               SHARDSCOPE_TRY(auto file,
                   writeOutputFile(m_files, context, {recipe, planned.bytes, m_work.placeOf(planned.path)},
@@ -236,7 +236,7 @@ Status OutputBuilder::verify(const OutputModel* model)
     for (size_t i = 0; i < m_written.size(); ++i)
         bytes += m_isReadBack[i] ? 0 : m_written[i]->bytes;
     m_job.beginPhase("verifying", bytes);
-    ClaimedElements found(m_plan.tensors().size());
+    ClaimedElements found(m_plan.tensors.size());
     Halt halt(m_job);
     const std::unique_ptr<ReadBack> readBack = bytes > 0 ? newReadBack(halt) : nullptr;
     const VerifyContext context{m_files, m_plan, model, found, m_job};
@@ -252,7 +252,7 @@ Status OutputBuilder::verify(const OutputModel* model)
             return verifyStructure(index, place, written, context);
         })));
     if (model)
-        return compareElements(m_plan.tensors(), m_digests->claimed(), found);
+        return compareElements(m_plan.tensors, m_digests->claimed(), found);
     return {};
 }
 

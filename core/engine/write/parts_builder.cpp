@@ -50,7 +50,7 @@ uint64_t unreservedBytes(
     for (size_t i = 0; i < pieces.size(); ++i) {
         if (i > 0 && pieces[i - 1].file == pieces[i].file)
             continue;
-        const PlannedFile& file = plan.files()[pieces[i].file];
+        const PlannedFile& file = plan.files[pieces[i].file];
         if (!files.stat(unfinishedName(work.placeOf(file.path))))
             out += file.bytes;
     }
@@ -136,7 +136,7 @@ Status PartsBuilder::dropLost()
     for (size_t i = 0; i < m_lost.size(); ++i) {
         if (i == 0 || m_lost[i].file != m_lost[i - 1].file)
             m_job.log("a file of the job was changed or removed, and is written again: "
-                + m_plan.files()[m_lost[i].file].path);
+                + m_plan.files[m_lost[i].file].path);
     }
     return {};
 }
@@ -147,8 +147,8 @@ Result<std::vector<PartsBuilder::Found>> PartsBuilder::lookAtFiles()
     std::ranges::sort(m_journal.runs, {}, &FileRun::file);
     FolderEntries entries(m_files, m_work.path());
     std::vector<Found> out;
-    out.reserve(m_plan.files().size());
-    for (uint32_t file = 0; file < m_plan.files().size(); ++file) {
+    out.reserve(m_plan.files.size());
+    for (uint32_t file = 0; file < m_plan.files.size(); ++file) {
         SHARDSCOPE_TRY(out.emplace_back(), lookAtFile(file, entries));
     }
     return out;
@@ -157,7 +157,7 @@ Result<std::vector<PartsBuilder::Found>> PartsBuilder::lookAtFiles()
 /// Gives it its unfinished name. What cannot be the file is removed.
 Result<PartsBuilder::Found> PartsBuilder::lookAtFile(uint32_t file, FolderEntries& entries)
 {
-    const io::Path place = m_work.placeOf(m_plan.files()[file].path);
+    const io::Path place = m_work.placeOf(m_plan.files[file].path);
     const io::Path unfinished = unfinishedName(place);
     io::Path found;
     for (const io::Path& each : {unfinished, place}) {
@@ -167,7 +167,7 @@ Result<PartsBuilder::Found> PartsBuilder::lookAtFile(uint32_t file, FolderEntrie
         bool isWhole = type == io::FileType::Regular && found.empty();
         if (isWhole) {
             SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(each));
-            isWhole = info.identity.bytes == m_plan.files()[file].bytes;
+            isWhole = info.identity.bytes == m_plan.files[file].bytes;
         }
         if (isWhole)
             found = each;
@@ -282,8 +282,8 @@ Status PartsBuilder::writeTogether()
 Status PartsBuilder::writeBeside()
 {
     Halt halt(m_job);
-    SourcePool pool(m_files, m_plan.sources(), 1, static_cast<size_t>(m_resources.memory.coverBytes()));
-    RecordedSources sources(m_plan.sources());
+    SourcePool pool(m_files, m_plan.sources, 1, static_cast<size_t>(m_resources.memory.coverBytes()));
+    RecordedSources sources(m_plan.sources);
     const TensorKeys keys({});
     RecordedElements elements(keys);
     ChunkBuffers buffers(1, m_resources.memory.chunkBytes, m_resources.backend);
@@ -351,7 +351,7 @@ Status PartsBuilder::checkSources()
 Status PartsBuilder::verify(const OutputModel* model)
 {
     m_job.beginPhase("verifying", 0);
-    ClaimedElements found(m_plan.tensors().size());
+    ClaimedElements found(m_plan.tensors.size());
     Halt halt(m_job);
     const VerifyContext context{m_files, m_plan, model, found, m_job};
     SHARDSCOPE_CHECK(runWorkers(
@@ -360,7 +360,7 @@ Status PartsBuilder::verify(const OutputModel* model)
             return verifyStructure(index, m_work.placeOf(written.path), written, context);
         }));
     if (model)
-        return compareElements(m_plan.tensors(), m_combiner->digests().claimed(), found);
+        return compareElements(m_plan.tensors, m_combiner->digests().claimed(), found);
     return {};
 }
 

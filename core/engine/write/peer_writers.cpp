@@ -155,7 +155,7 @@ Status work(
     StageTimes times;
     const PartResources resources{memory, *compute.backend, times,
         [&](const std::string& path) { return WorkFolder::placeIn(task.workFolder, path); }, {}};
-    PartWriter writer(files, *plan, resources, job);
+    PartWriter writer(files, plan->plan(), resources, job);
     const PartEvents events
         = eventsOf(files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines, plan.get());
     JournalFollower others(
@@ -297,15 +297,16 @@ Result<std::string> PeerWriters::writeTask(uint32_t rank, std::span<const PieceR
         SHARDSCOPE_TRY(out.othersFrom, journalBytes(before(rank)));
         out.others = m_written[before(rank)];
     }
-    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, pieces, out.others));
-    SHARDSCOPE_TRY(const auto stored, StoredPlan::parse(out.plan));
+    SHARDSCOPE_TRY(StoredPlan::Stored stored, StoredPlan::store(m_files, m_plan, pieces, out.others));
+    out.plan = std::move(stored.text);
     for (const FilePiece& piece : pieces) {
-        const bool isFirstOfFile = out.pieces.empty() || stored->toPlan(out.pieces.back()).file != piece.file;
-        out.pieces.push_back({stored->fileFor(piece.file), piece.range});
+        const uint32_t file = stored.fileFor(piece.file);
+        const bool isFirstOfFile = out.pieces.empty() || out.pieces.back().file != file;
+        out.pieces.push_back({file, piece.range});
         for (const PieceRecord& record :
             isFirstOfFile ? recordsOf(known, piece.file) : std::span<const PieceRecord>()) {
             PieceRecord checksums; // all that is needed of it
-            checksums.piece = {out.pieces.back().file, record.piece.range};
+            checksums.piece = {file, record.piece.range};
             checksums.late = record.late;
             checksums.parts = record.parts;
             out.records += journalLine(checksums);
@@ -320,10 +321,10 @@ Result<std::string> PeerWriters::checkTask(uint32_t rank, std::span<const PieceR
     out.order = Order::Check;
     out.workFolder = std::filesystem::absolute(m_work.path());
     out.journal = journalOf(rank);
-    SHARDSCOPE_TRY(out.plan, StoredPlan::store(m_files, m_plan, {}, rangesOf(pieces)));
-    SHARDSCOPE_TRY(const auto stored, StoredPlan::parse(out.plan));
+    SHARDSCOPE_TRY(StoredPlan::Stored stored, StoredPlan::store(m_files, m_plan, {}, rangesOf(pieces)));
+    out.plan = std::move(stored.text);
     for (PieceRecord record : pieces) {
-        record.piece.file = stored->fileFor(record.piece.file);
+        record.piece.file = stored.fileFor(record.piece.file);
         out.records += journalLine(record);
     }
     return toText(out);

@@ -144,10 +144,10 @@ Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::
             *type == io::FileType::Symlink ? "the target is a symbolic link, which --force does not replace"
                                            : "the target is not a folder, and --force replaces only folders",
             target.string(), "choose another folder or tag, or remove it");
-    if (!plan.ownsFolder())
+    if (!plan.ownsFolder)
         return checkExportReplaceable(files, plan, target);
     std::set<std::string> known;
-    for (const PlannedFile& file : plan.files())
+    for (const PlannedFile& file : plan.files)
         known.insert(file.path);
     const auto text = files.readSmall(target / kManifestName, kManifestBytes);
     if (!text && text.error().code == ErrorCode::Unreadable)
@@ -177,7 +177,7 @@ Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::
 Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target)
 {
     SHARDSCOPE_TRY(const bool there, exists(files, target));
-    if (!there || plan.ownsFolder())
+    if (!there || plan.ownsFolder)
         return there;
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(target));
     if (info.type != io::FileType::Directory)
@@ -190,13 +190,13 @@ namespace {
 /// Usage if the tag has the name of a file next to it, or of one that is read there.
 Status checkTagName(const WritePlan& plan)
 {
-    const std::string tag = plan.targetName();
+    const std::string tag = plan.targetName;
     const auto isTag = [&](const OutputFile& file) { return file.path == tag; };
-    const std::vector<OutputFile> scripts = plan.runFolderFiles();
-    const std::vector<PlannedFile>& planned = plan.files();
+    const std::vector<OutputFile> scripts = plan.runFolderFiles;
+    const std::vector<PlannedFile>& planned = plan.files;
     static const std::set<std::string> kNames{
         "latest", "latest_universal", "zero_to_fp32.py", "zero_to_torch.py"};
-    const bool taken = kNames.contains(tag) || tag == plan.pointerName()
+    const bool taken = kNames.contains(tag) || tag == plan.pointerName
         || std::any_of(scripts.begin(), scripts.end(), isTag)
         || std::any_of(planned.begin(), planned.end(),
             [&](const PlannedFile& file) { return file.path == std::string(kNextToTag) + tag; });
@@ -214,16 +214,15 @@ Status checkPlanNames(const WritePlan& plan)
     const auto refuse = [](const std::string& what) {
         return fail(ErrorCode::Internal, "the plan names a file that cannot be written: '" + what + "'");
     };
-    if (!isPlainName(plan.targetName()))
-        return refuse(plan.targetName());
-    if (plan.ownsFolder())
+    if (!isPlainName(plan.targetName))
+        return refuse(plan.targetName);
+    if (plan.ownsFolder)
         SHARDSCOPE_CHECK(checkTagName(plan));
-    if (!plan.pointerName().empty()
-        && (!isPlainName(plan.pointerName()) || plan.pointerName() == plan.targetName()))
-        return refuse(plan.pointerName());
+    if (!plan.pointerName.empty() && (!isPlainName(plan.pointerName) || plan.pointerName == plan.targetName))
+        return refuse(plan.pointerName);
     std::unordered_set<std::string> taken{kManifestName};
-    std::unordered_set<std::string> names{plan.targetName(), plan.pointerName()};
-    for (const PlannedFile& file : plan.files()) {
+    std::unordered_set<std::string> names{plan.targetName, plan.pointerName};
+    for (const PlannedFile& file : plan.files) {
         if (isNextToTag(file.path)) {
             const std::string name = file.path.substr(kNextToTag.size());
             if (!isPlainName(name) || !names.insert(name).second)
@@ -232,13 +231,13 @@ Status checkPlanNames(const WritePlan& plan)
             return refuse(file.path);
         }
     }
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         const std::string unfinished = file.path + ".tmp"; // its name while it is written
         if (taken.contains(unfinished)
             || (isNextToTag(file.path) && names.contains(unfinished.substr(kNextToTag.size()))))
             return refuse(unfinished);
     }
-    for (const OutputFile& file : plan.runFolderFiles()) {
+    for (const OutputFile& file : plan.runFolderFiles) {
         if (!isPlainName(file.path) || !names.insert(file.path).second)
             return refuse(file.path);
     }
@@ -248,7 +247,7 @@ Status checkPlanNames(const WritePlan& plan)
 Status checkRunFolderFiles(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& made, JobContext& job)
 {
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         if (!isNextToTag(file.path))
             continue;
         const std::string name = file.path.substr(kNextToTag.size());
@@ -327,7 +326,7 @@ Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io
         return {};
     SHARDSCOPE_TRY(const io::Path known, files.canonical(sourceRunFolder)); // checkPlaces() checked it
     std::set<io::Path> checked;
-    for (const PlanSource& source : plan.sources()) {
+    for (const PlanSource& source : plan.sources) {
         for (const io::Path& asked : {source.path.parent_path(), checkpointFolderOf(source)}) {
             const auto folder = files.canonical(asked); // a link may lead outside the run folder
             if (!folder)
@@ -351,7 +350,7 @@ Status checkNotRead(io::FileSystem& files, const WritePlan& plan, const io::Path
     if (!there)
         return {};
     std::set<io::Path> checked;
-    for (const PlanSource& source : plan.sources()) {
+    for (const PlanSource& source : plan.sources) {
         const auto path = files.canonical(source.path);
         const auto info = path ? files.stat(*path) : forward(path.error());
         if (!info)
@@ -375,11 +374,11 @@ Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io:
 {
     const io::OutageWatch watch; // what cannot be looked at may be what the job reads
     SHARDSCOPE_CHECK(checkPlaces(files, destination, {}));
-    const io::Path kept = plan.ownsFolder() ? destination : destination / plan.targetName();
+    const io::Path kept = plan.ownsFolder ? destination : destination / plan.targetName;
     SHARDSCOPE_CHECK(checkPlaces(files, kept, sourceRunFolder));
     SHARDSCOPE_CHECK(checkFurtherPlaces(files, plan, kept, sourceRunFolder));
-    SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / plan.targetName()));
-    for (const PlannedFile& file : plan.files()) {
+    SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / plan.targetName));
+    for (const PlannedFile& file : plan.files) {
         if (isNextToTag(file.path))
             SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / file.path.substr(kNextToTag.size())));
     }
@@ -432,11 +431,11 @@ uint64_t sharedBytes(io::FileSystem& files, const WritePlan& plan, const io::Pat
     const auto nearest = nearestExisting(files, folder);
     std::map<io::Path, bool> canShare; // by folder: other folders may be on other disks
     uint64_t out = 0;
-    for (size_t i = 0; nearest && i < plan.files().size(); ++i) {
-        const PlannedFile& file = plan.files()[i];
+    for (size_t i = 0; nearest && i < plan.files.size(); ++i) {
+        const PlannedFile& file = plan.files[i];
         if (!file.copyOf || isDone(i))
             continue;
-        const io::Path& source = plan.sources()[*file.copyOf].path;
+        const io::Path& source = plan.sources[*file.copyOf].path;
         const auto known = canShare.find(source.parent_path());
         const bool shares = known != canShare.end() ? known->second : files.canShareBytes(source, *nearest);
         canShare.emplace(source.parent_path(), shares);

@@ -34,13 +34,13 @@ Result<std::vector<std::string>> replacedFiles(
     io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
 {
     std::vector<std::string> out;
-    const io::Path target = destination / plan.targetName();
+    const io::Path target = destination / plan.targetName;
     SHARDSCOPE_TRY(const bool there, exists(files, target));
     if (there) {
         SHARDSCOPE_TRY(
-            out, plan.ownsFolder() ? filesBelow(files, target) : replacedByExport(files, plan, target));
+            out, plan.ownsFolder ? filesBelow(files, target) : replacedByExport(files, plan, target));
     }
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         if (!isNextToTag(file.path))
             continue;
         SHARDSCOPE_TRY(const bool isThere, exists(files, target / file.path));

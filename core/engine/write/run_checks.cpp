@@ -27,7 +27,7 @@ RunChecks::RunChecks(
     , m_plan(plan)
     , m_options(options)
     , m_job(job)
-    , m_target(options.destination / plan.targetName())
+    , m_target(options.destination / plan.targetName)
 {
 }
 
@@ -65,7 +65,7 @@ Result<RunOutlook> RunChecks::look()
         SHARDSCOPE_CHECK(m_work->checkPlan());
     SHARDSCOPE_CHECK(checkWritable(m_files, m_workPlace));
     SHARDSCOPE_TRY(out.bytesLeft, bytesLeft());
-    SHARDSCOPE_CHECK(checkSpace(m_files, m_workPlace, out.bytesLeft, m_plan.files().size()));
+    SHARDSCOPE_CHECK(checkSpace(m_files, m_workPlace, out.bytesLeft, m_plan.files.size()));
     return out;
 }
 
@@ -96,8 +96,8 @@ Result<uint64_t> RunChecks::bytesLeft()
             known += record.piece.range.end - record.piece.range.begin;
     }
     known += sharedBytes(m_files, m_plan, m_workPlace,
-        [&](size_t file) { return finished.contains(m_plan.files()[file].path); });
-    return m_plan.writesBytes() - std::min(known, m_plan.writesBytes());
+        [&](size_t file) { return finished.contains(m_plan.files[file].path); });
+    return m_plan.writesBytes - std::min(known, m_plan.writesBytes);
 }
 
 /// Whether the sealed files of the work folder are the target. Sets m_isPublishing where some of them are.
@@ -107,7 +107,7 @@ Result<bool> RunChecks::isSealedInTarget()
         return false;
     SHARDSCOPE_TRY(const bool finished, m_targetThere ? holdsSealedManifest() : Result<bool>(false));
     SHARDSCOPE_TRY(const bool isThere, exists(m_files, m_target));
-    if (!finished && m_plan.outcome() == OutcomeKind::Export && isThere) {
+    if (!finished && m_plan.outcome == OutcomeKind::Export && isThere) {
         SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target, m_job));
     }
     return finished;
@@ -133,7 +133,7 @@ Result<bool> RunChecks::holdsSealedManifest()
     SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
     if (info.identity.inode == seal.inode)
         return true; // the whole folder was renamed
-    if (m_plan.outcome() != OutcomeKind::Export)
+    if (m_plan.outcome != OutcomeKind::Export)
         return false;
     SHARDSCOPE_TRY(const bool waits, exists(m_files, m_work->filesFolder() / kManifestName));
     return !waits;

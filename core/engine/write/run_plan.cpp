@@ -92,7 +92,7 @@ Result<ExecuteReport> Execution::run()
         SHARDSCOPE_TRY(m_report.wasDone, wasDone());
         if (m_report.wasDone) {
             SHARDSCOPE_CHECK(removeRests());
-            m_report.bytesReused = m_plan.writesBytes();
+            m_report.bytesReused = m_plan.writesBytes;
             return m_report;
         }
         if (!m_isPublishing)
@@ -107,10 +107,10 @@ Result<ExecuteReport> Execution::run()
     m_report.compute = reportOf(m_options.compute);
     m_report.stageSeconds = m_times.seconds();
     m_report.processorSeconds = processorSeconds() - processorAtStart;
-    const double written = m_plan.writesBytes() == 0
+    const double written = m_plan.writesBytes == 0
         ? 0
-        : static_cast<double>(m_report.bytesWritten) / static_cast<double>(m_plan.writesBytes());
-    m_report.bytesRead = static_cast<uint64_t>(static_cast<double>(m_plan.readsBytes()) * written);
+        : static_cast<double>(m_report.bytesWritten) / static_cast<double>(m_plan.writesBytes);
+    m_report.bytesRead = static_cast<uint64_t>(static_cast<double>(m_plan.readsBytes) * written);
     m_report.secondsHeldBack = m_files.secondsHeldBack() - heldBackAtStart;
     m_report.bytesReadBack = m_report.verified ? m_report.bytesWritten : 0;
     if (m_report.seconds > 0)
@@ -169,7 +169,7 @@ Result<bool> Execution::finishedBefore()
 
 void Execution::reuseSealed(const JournalSeal& seal)
 {
-    m_report.bytesReused = m_plan.writesBytes();
+    m_report.bytesReused = m_plan.writesBytes;
     m_report.verified = seal.verified;
     m_report.fingerprint = seal.fingerprint;
 }
@@ -180,15 +180,14 @@ Status Execution::build()
     SHARDSCOPE_CHECK(checkOptions());
     const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
     const MemoryPlan memory
-        = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size(), m_options.verify);
+        = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files.size(), m_options.verify);
     m_report.peakBufferBytes = memory.totalBytes();
     m_report.workers = memory.workers;
     const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
     if (!m_work) {
         // Before anything is created: a job without enough space leaves no files.
         const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
-        SHARDSCOPE_CHECK(
-            checkSpace(m_files, m_workPlace, m_plan.writesBytes() - shared, m_plan.files().size()));
+        SHARDSCOPE_CHECK(checkSpace(m_files, m_workPlace, m_plan.writesBytes - shared, m_plan.files.size()));
         SHARDSCOPE_TRY(m_madeFolders, missingFolders(m_files, m_workPlace));
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
@@ -233,7 +232,7 @@ Status Execution::buildIn(OutputBuild& build)
     SHARDSCOPE_CHECK(checkSpace(m_files, m_work->path(), build.spaceMissing(), build.filesMissing()));
     SHARDSCOPE_CHECK(build.write());
     m_report.bytesWritten = missing;
-    m_report.bytesReused = m_plan.writesBytes() - missing;
+    m_report.bytesReused = m_plan.writesBytes - missing;
     SHARDSCOPE_CHECK(build.checkSources());
     if (m_options.verify) {
         std::unique_ptr<OutputModel> model;
@@ -257,8 +256,8 @@ Status Execution::seal(OutputBuild& build)
     const std::string manifest
         = manifestText(m_plan, build.takeFiles(), m_report.fingerprint, m_options.sourceRun);
     SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest));
-    if (!m_plan.pointerName().empty())
-        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName()));
+    if (!m_plan.pointerName.empty())
+        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName));
     return m_work->seal({0, io::sha256Of(manifest), m_report.verified, m_report.fingerprint});
 }
 
@@ -292,7 +291,7 @@ Result<bool> Execution::holds(const io::Path& path, std::string_view text)
 Status Execution::commit()
 {
     SHARDSCOPE_CHECK(m_work->checkHeld());
-    SHARDSCOPE_CHECK(m_plan.outcome() == OutcomeKind::Export ? commitExport() : commitTag());
+    SHARDSCOPE_CHECK(m_plan.outcome == OutcomeKind::Export ? commitExport() : commitTag());
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
     return m_files.syncDirectory(m_work->path());
 }
@@ -371,25 +370,25 @@ Status Execution::moveToRunFolder(const std::string& name, bool replace)
 /// The file may wait since an earlier run; others may have changed it.
 Status Execution::movePointer()
 {
-    SHARDSCOPE_TRY(const bool isSame, holds(m_work->pointerFile(), m_plan.targetName()));
+    SHARDSCOPE_TRY(const bool isSame, holds(m_work->pointerFile(), m_plan.targetName));
     if (!isSame) {
         SHARDSCOPE_CHECK(m_files.removeTree(m_work->pointerFile()));
-        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName()));
+        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName));
     }
-    return m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName());
+    return m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName);
 }
 
 /// After the commit: nothing here can damage the target, and a later run can repeat all of it.
 Status Execution::publish()
 {
     SHARDSCOPE_CHECK(checkWaiting()); // the commit may have happened long ago
-    for (const PlannedFile& file : m_plan.files()) {
+    for (const PlannedFile& file : m_plan.files) {
         if (isNextToTag(file.path))
             SHARDSCOPE_CHECK(moveToRunFolder(file.path.substr(kNextToTag.size()), m_options.force));
     }
-    for (const OutputFile& file : m_plan.runFolderFiles())
+    for (const OutputFile& file : m_plan.runFolderFiles)
         SHARDSCOPE_CHECK(moveToRunFolder(file.path, false));
-    if (!m_plan.pointerName().empty()) {
+    if (!m_plan.pointerName.empty()) {
         SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
         // An earlier run may have stopped between the rename of the target and its sync.
         SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));

@@ -102,7 +102,7 @@ std::vector<io::Path> outputFolders(const WritePlan& plan, const io::Path& workF
 {
     const io::Path root = WorkFolder::placeIn(workFolder, {}).parent_path();
     std::set<io::Path> folders{root}; // a parent sorts before its contents
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         if (isNextToTag(file.path))
             continue;
         io::Path parent = io::Path(file.path).parent_path();
@@ -116,9 +116,9 @@ Result<std::vector<io::Path>> workOutputs(
     io::FileSystem& files, const WritePlan& plan, const io::Path& workFolder, OutputNames names)
 {
     std::vector<std::string> planned{kManifestName};
-    for (const PlannedFile& file : plan.files())
+    for (const PlannedFile& file : plan.files)
         planned.push_back(file.path);
-    for (const OutputFile& file : plan.runFolderFiles())
+    for (const OutputFile& file : plan.runFolderFiles)
         planned.push_back(std::string(kNextToTag) + file.path);
     std::unordered_set<std::string> known;
     for (const std::string& path : planned) {

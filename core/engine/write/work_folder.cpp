@@ -107,7 +107,7 @@ WorkFolder::WorkFolder(io::FileSystem& files, const WritePlan& plan, io::Path pa
 
 io::Path WorkFolder::pathFor(const WritePlan& plan, const io::Path& destination)
 {
-    return destination / ("." + plan.targetName() + ".partial-" + plan.id());
+    return destination / ("." + plan.targetName + ".partial-" + plan.id);
 }
 
 Result<std::unique_ptr<WorkFolder>> WorkFolder::open(io::FileSystem& files, const WritePlan& plan,
@@ -256,8 +256,8 @@ Result<PieceJournal> WorkFolder::partJournals() const
         parsePieceJournal(text, out);
     }
     std::erase_if(out.pieces, [&](const PieceRecord& record) {
-        return record.piece.file >= m_plan.files().size()
-            || record.piece.range.end > m_plan.files()[record.piece.file].bytes;
+        return record.piece.file >= m_plan.files.size()
+            || record.piece.range.end > m_plan.files[record.piece.file].bytes;
     });
     makeDisjoint(out.pieces);
     return out;
@@ -438,19 +438,19 @@ Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
 std::string WorkFolder::planText() const
 {
     io::Sha256 layout;
-    for (const PlannedFile& file : m_plan.files())
+    for (const PlannedFile& file : m_plan.files)
         layout.update(bytesOf(percentEncode(file.path) + ' ' + std::to_string(file.bytes) + '\n'));
     nlohmann::ordered_json plan;
     plan["schema"] = kSchema;
     plan["version"] = std::string(buildInfo().version);
-    plan["id"] = m_plan.id();
-    plan["verb"] = m_plan.verb();
-    plan["files"] = m_plan.files().size();
+    plan["id"] = m_plan.id;
+    plan["verb"] = m_plan.verb;
+    plan["files"] = m_plan.files.size();
     plan["layout_sha256"] = layout.finishHex();
-    plan["plan"] = nlohmann::ordered_json::parse(m_plan.describeJson(), nullptr, false);
+    plan["plan"] = nlohmann::ordered_json::parse(m_plan.description, nullptr, false);
     auto& sources = plan["sources"] = nlohmann::ordered_json::array();
     // No device, inode or time of change: after chmod, a hard link, or on another mount it is the same file.
-    for (const PlanSource& source : m_plan.sources())
+    for (const PlanSource& source : m_plan.sources)
         sources.push_back({{"name", toValidUtf8(source.name)}, {"bytes", source.identity.bytes},
             {"modified_ns", source.identity.modifiedNs}, {"records_sha256", recordsDigest(source)}});
     return plan.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';

@@ -10,8 +10,8 @@ namespace shardscope {
 
 Result<io::Path> workPlaceOf(io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
 {
-    const io::Path target = destination / plan.targetName();
-    if (plan.outcome() != OutcomeKind::Export)
+    const io::Path target = destination / plan.targetName;
+    if (plan.outcome != OutcomeKind::Export)
         return destination;
     SHARDSCOPE_TRY(const bool there, exists(files, target));
     if (!there)
@@ -35,7 +35,7 @@ Status checkJob(io::FileSystem& files, const WritePlan& plan, const ExecuteOptio
 
 Status checkSourcesAsPlanned(io::FileSystem& files, const WritePlan& plan)
 {
-    for (const PlanSource& source : plan.sources()) {
+    for (const PlanSource& source : plan.sources) {
         SHARDSCOPE_TRY(const io::FileInfo info, files.stat(source.path));
         if (info.identity != source.identity)
             return fail(ErrorCode::SourceChanged, "the source file changed since the plan was made",

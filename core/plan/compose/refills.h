@@ -67,7 +67,7 @@ public:
 
     /// The donors, each once, in the order in which they were named.
     [[nodiscard]] std::vector<CheckpointPtr> donors() const;
-    /// FileId of a donor → index into WritePlan::sources().
+    /// FileId of a donor → index into WritePlan::sources.
     void setSources(const Checkpoint* donor, std::shared_ptr<const std::vector<uint32_t>> sourceOfFile);
 
     /// The run of a parameter's state that begins with an element, and the source that has it.

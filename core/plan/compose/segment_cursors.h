@@ -40,8 +40,8 @@ struct FlatTarget {
     /// Whether the buffer keeps the order in which the source stores its matrices
     /// (Checkpoint::transposedOrder). If not, they are stored row by row.
     bool storedOrder = false;
-    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
-    /// Index into WritePlan::tensors() of a parameter's state.
+    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources
+    /// Index into WritePlan::tensors of a parameter's state.
     std::function<uint32_t(ParamId)> tensorOf;
     /// For a repair: the source of lost elements. Null: nothing is lost.
     std::shared_ptr<const Refills> refills = nullptr;
@@ -54,7 +54,7 @@ struct TensorTarget {
     ParamId param = kNoParam;
     std::string state;
     DType castTo = DType::Unknown; ///< Unknown: keep the source's
-    uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors()
+    uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors
     std::shared_ptr<const Refills> refills = nullptr; ///< as FlatTarget's
 };
 std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target);

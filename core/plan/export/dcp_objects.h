@@ -30,7 +30,7 @@ struct DcpObject {
 ///     loss scaler's numbers, and the facts of DeepSpeed's form that torch's form does not record
 ///     (core/checkpoint/dcp/dcp_native.h), so that the checkpoint can be rebuilt.
 /// Values that need packages other than torch and NumPy are omitted, and `warnings` names them.
-/// `sourceOfFile`: FileId → index into WritePlan::sources(). Pure.
+/// `sourceOfFile`: FileId → index into WritePlan::sources. Pure.
 Result<std::vector<DcpObject>> dcpObjects(const Checkpoint& source, const std::vector<ExportName>& names,
     const std::vector<uint32_t>& sourceOfFile, std::vector<Finding>& warnings);
 

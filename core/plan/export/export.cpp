@@ -34,132 +34,63 @@ namespace shardscope {
 
 namespace {
 
-class ExportPlanImpl final : public ExportPlan
+/// The inputs that determine the output, besides the source.
+nlohmann::json choicesOf(const ExportOptions& options)
 {
-public:
-    ExportPlanImpl(CheckpointPtr source, ExportOptions options, std::shared_ptr<const ExportContext> context,
-        std::vector<PlanSource> sources, std::vector<Finding> marks)
-        : m_source(std::move(source))
-        , m_options(std::move(options))
-        , m_context(std::move(context))
-        , m_sources(std::move(sources))
-        , m_marks(std::move(marks))
-        , m_warnings(m_marks)
-    {
-        for (const ExportTensor& tensor : m_context->tensors)
-            m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
-    }
+    nlohmann::json out;
+    out["format"] = exportFormatName(options.format);
+    out["dtype"] = castName(options.dtype);
+    out["shard_bytes"] = options.shardBytes;
+    out["only"] = options.only;
+    out["strip_prefix"] = options.stripPrefix;
+    out["rename"] = nlohmann::json::array();
+    for (const auto& [from, to] : options.renames)
+        out["rename"].push_back({from, to});
+    out["states"] = options.states;
+    if (!options.adapterOptions.empty())
+        out["adapter_options"] = options.adapterOptions;
+    if (!options.ties.empty())
+        out["ties"] = options.ties;
+    return out;
+}
 
-    /// `warnings`: findings from building the plan's source. `texts`: files that the export itself builds.
-    Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
-        std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
-    {
-        std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
-        if (m_options.format == ExportFormat::Dcp) {
-            SHARDSCOPE_TRY(m_targets, dcpTargets(m_context, names, m_warnings));
-        } else {
-            SHARDSCOPE_TRY(m_targets, exportTargets(*m_context, m_options.shardBytes));
-        }
-        std::move(texts.begin(), texts.end(), std::back_inserter(m_targets));
-        for (CarriedFile& file : carried) {
-            m_readsBytes += file.bytes;
-            ExportTarget target{ExportTarget::Kind::Carried, file.path};
-            target.carried = std::move(file);
-            m_targets.push_back(std::move(target));
-        }
-        for (const ExportTarget& target : m_targets) {
-            SHARDSCOPE_CHECK(job.poll());
-            SHARDSCOPE_TRY(const OutputFile file, composeExport(m_context, target));
-            SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
-            m_files.push_back({target.path, bytes});
-            m_writesBytes += bytes;
-        }
-        for (const ExportTensor& tensor : m_context->tensors)
-            m_readsBytes += tensor.elements
-                * itemSize(sourceType(*m_context->source, tensor.param, tensor.from).value_or(tensor.dtype));
-        m_id = makeId();
-        return {};
-    }
+/// Sets the id and the description.
+void describe(WritePlan& plan, const Checkpoint& source, const ExportOptions& options)
+{
+    using nlohmann::json;
+    json out = choicesOf(options);
+    plan.id = io::sha256Of(plan.verb + "|" + std::string(buildInfo().version) + "|" + source.tag + "|"
+        + out.dump(-1, ' ', true, json::error_handler_t::replace) + "|"
+        + options.patterns.value_or(std::string()) + "\n" + identityText(plan.sources))
+                  .substr(0, 16);
+    out["verb"] = plan.verb;
+    out["id"] = plan.id;
+    out["source"] = {{"kind", kindName(source.kind)}, {"world_size", source.parallel.ranks()}};
+    putText(out["source"], "tag", source.tag);
+    plan.description = out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
-    [[nodiscard]] std::string verb() const override
-    {
-        return m_options.format == ExportFormat::Dcp ? "convert" : "export";
+/// Adds the output files with their sizes, and how they are composed.
+Status addFiles(WritePlan& plan, const std::shared_ptr<const ExportContext>& context,
+    std::vector<ExportTarget> targets, JobContext& job)
+{
+    for (const ExportTarget& target : targets) {
+        SHARDSCOPE_CHECK(job.poll());
+        SHARDSCOPE_TRY(const OutputFile file, composeExport(context, target));
+        SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
+        plan.files.push_back({target.path, bytes});
+        plan.writesBytes += bytes;
+        plan.readsBytes += target.carried.bytes;
     }
-    [[nodiscard]] std::string id() const override { return m_id; }
-    [[nodiscard]] std::string targetName() const override { return m_options.folderName; }
-    [[nodiscard]] std::string pointerName() const override { return {}; }
-    [[nodiscard]] OutcomeKind outcome() const override { return OutcomeKind::Export; }
-    [[nodiscard]] bool ownsFolder() const override { return false; }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
-    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
-    {
-        return composeExport(m_context, m_targets[i]);
+    for (const ExportTensor& tensor : context->tensors) {
+        plan.tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
+        plan.readsBytes += tensor.elements
+            * itemSize(sourceType(*context->source, tensor.param, tensor.from).value_or(tensor.dtype));
     }
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return {}; }
-    [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
-    [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
-    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
-    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_marks; }
-    [[nodiscard]] const ExportOptions& options() const override { return m_options; }
-    [[nodiscard]] const std::vector<ExportTensor>& exported() const override { return m_context->tensors; }
-    [[nodiscard]] CheckpointPtr laidOut() const override { return m_context->source; }
-
-    [[nodiscard]] std::string describeJson() const override
-    {
-        nlohmann::json out = choices();
-        out["verb"] = verb();
-        out["id"] = m_id;
-        out["source"] = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
-        putText(out["source"], "tag", m_source->tag);
-        return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    }
-
-private:
-    /// The inputs that determine the output, besides the source.
-    [[nodiscard]] nlohmann::json choices() const
-    {
-        nlohmann::json out;
-        out["format"] = exportFormatName(m_options.format);
-        out["dtype"] = castName(m_options.dtype);
-        out["shard_bytes"] = m_options.shardBytes;
-        out["only"] = m_options.only;
-        out["strip_prefix"] = m_options.stripPrefix;
-        out["rename"] = nlohmann::json::array();
-        for (const auto& [from, to] : m_options.renames)
-            out["rename"].push_back({from, to});
-        out["states"] = m_options.states;
-        if (!m_options.adapterOptions.empty())
-            out["adapter_options"] = m_options.adapterOptions;
-        if (!m_options.ties.empty())
-            out["ties"] = m_options.ties;
-        return out;
-    }
-
-    [[nodiscard]] std::string makeId() const
-    {
-        const std::string text = verb() + "|" + std::string(buildInfo().version) + "|" + m_source->tag + "|"
-            + choices().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "|"
-            + m_options.patterns.value_or(std::string()) + "\n" + identityText(m_sources);
-        io::Sha256 sha;
-        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-        return sha.finishHex().substr(0, 16);
-    }
-
-    CheckpointPtr m_source;
-    ExportOptions m_options;
-    std::shared_ptr<const ExportContext> m_context;
-    std::vector<PlanSource> m_sources;
-    std::vector<PlanTensor> m_tensors;
-    std::vector<ExportTarget> m_targets;
-    std::vector<PlannedFile> m_files;
-    std::vector<Finding> m_marks;
-    std::vector<Finding> m_warnings;
-    uint64_t m_readsBytes = 0;
-    uint64_t m_writesBytes = 0;
-    std::string m_id;
-};
+    plan.compose = [context, targets = std::move(targets)](
+                       const WritePlan&, size_t i) { return composeExport(context, targets[i]); };
+    return {};
+}
 
 /// Adds only the files that hold exported values. Merged tensors are read from their slices.
 Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
@@ -287,8 +218,9 @@ Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpo
     return out;
 }
 
-void addExportWarnings(const Checkpoint& source, ExportFormat format,
-    const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
+/// `leftOut`: trained parameters that an adapter does not keep.
+void addExportWarnings(const Checkpoint& source, const ExportContext& context,
+    const std::vector<std::string>& leftOut, std::vector<Finding>& out)
 {
     const bool fused = !FusedExperts::of(source).isEmpty();
     if (fused && partitionsParameters(source.kind))
@@ -309,7 +241,8 @@ void addExportWarnings(const Checkpoint& source, ExportFormat format,
             "ZenFlow changes the model's 16-bit weights between the updates of their masters: the export "
             "holds the masters, from which DeepSpeed also resumes",
             {}, {}});
-    if (const std::string raw = npyRawNote(tensors); format == ExportFormat::Npy && !raw.empty())
+    if (const std::string raw = npyRawNote(context.tensors);
+        context.format == ExportFormat::Npy && !raw.empty())
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
             "NumPy has no type for " + raw
                 + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
@@ -317,7 +250,7 @@ void addExportWarnings(const Checkpoint& source, ExportFormat format,
                   "them, or --dtype fp32",
             {}, {}});
     std::set<std::string_view> written;
-    for (const ExportTensor& tensor : tensors)
+    for (const ExportTensor& tensor : context.tensors)
         written.insert(source.params[index(tensor.param)].name);
     std::vector<std::string> aliases;
     for (const Parameter& param : source.params) {
@@ -330,11 +263,25 @@ void addExportWarnings(const Checkpoint& source, ExportFormat format,
             "written: "
                 + nameList(aliases),
             {}, {}});
+    if (!leftOut.empty())
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "these parameters were also trained, but PEFT does not keep them with an adapter: "
+                + nameList(leftOut) + "; export the model to get them",
+            {}, {}});
+}
+
+Status checkValues(const ExportOptions& options)
+{
+    if (options.folderName.empty())
+        return fail(ErrorCode::Usage, "no target folder was given");
+    if (options.shardBytes == 0)
+        return fail(ErrorCode::Usage, "the maximum size of a file must be at least 1 byte");
+    return {};
 }
 
 } // namespace
 
-Result<std::shared_ptr<const ExportPlan>> planExport(
+Result<WritePlanPtr> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
 {
     std::vector<std::string> allow = options.allow;
@@ -345,10 +292,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
             [](const std::string& state) { return state != "fp32"; }))
         SHARDSCOPE_CHECK(requireAllStates(*source, {std::string(code::kOptionMismatch)}));
     SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
-    if (options.folderName.empty())
-        return fail(ErrorCode::Usage, "no target folder was given");
-    if (options.shardBytes == 0)
-        return fail(ErrorCode::Usage, "the maximum size of a file must be at least 1 byte");
+    SHARDSCOPE_CHECK(checkValues(options));
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     SHARDSCOPE_TRY(source, mergedSource(files, source, options, warnings, job));
@@ -372,23 +316,31 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
                 SHARDSCOPE_CHECK(list.add(file));
         }
     }
-    std::vector<PlanSource> sources = list.takeSources();
+    WritePlan plan{.verb = dcp ? "convert" : "export",
+        .targetName = options.folderName,
+        .outcome = OutcomeKind::Export,
+        .ownsFolder = false,
+        .sources = list.takeSources()};
     context->sourceOfFile = list.takeMap();
     std::vector<ExportTarget> texts;
-    SHARDSCOPE_TRY(
-        std::vector<CarriedFile> carried, filesAlong(files, *whole, options.format, adapter, sources, texts));
-    std::vector<Finding> marks = marksOf(*whole, options.allow);
-    SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings, marks));
-    addExportWarnings(*source, options.format, context->tensors, warnings);
-    if (adapter && !adapter->left.empty())
-        warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "these parameters were also trained, but PEFT does not keep them with an adapter: "
-                + nameList(adapter->left) + "; export the model to get them",
-            {}, {}});
-    auto plan = std::make_shared<ExportPlanImpl>(
-        whole, options, std::move(context), std::move(sources), std::move(marks));
-    SHARDSCOPE_CHECK(plan->build(names, std::move(carried), std::move(texts), std::move(warnings), job));
-    return std::shared_ptr<const ExportPlan>(std::move(plan));
+    SHARDSCOPE_TRY(std::vector<CarriedFile> carried,
+        filesAlong(files, *whole, options.format, adapter, plan.sources, texts));
+    plan.marks = marksOf(*whole, options.allow);
+    SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings, plan.marks));
+    plan.warnings = plan.marks;
+    std::move(warnings.begin(), warnings.end(), std::back_inserter(plan.warnings));
+    addExportWarnings(*source, *context, adapter ? adapter->left : std::vector<std::string>(), plan.warnings);
+    SHARDSCOPE_TRY(std::vector<ExportTarget> targets,
+        dcp ? dcpTargets(context, names, plan.warnings) : exportTargets(*context, options.shardBytes));
+    std::move(texts.begin(), texts.end(), std::back_inserter(targets));
+    for (CarriedFile& file : carried) {
+        ExportTarget& target = targets.emplace_back(ExportTarget{ExportTarget::Kind::Carried, file.path});
+        target.carried = std::move(file);
+    }
+    plan.exported = std::make_shared<const ExportFacts>(ExportFacts{options, context->tensors, source});
+    SHARDSCOPE_CHECK(addFiles(plan, context, std::move(targets), job));
+    describe(plan, *whole, options);
+    return std::make_shared<const WritePlan>(std::move(plan));
 }
 
 } // namespace shardscope

@@ -54,9 +54,9 @@ struct ExportOptions {
     bool operator==(const ExportOptions&) const = default;
 };
 
-/// A tensor of the output. Its number is its index in WritePlan::tensors().
+/// A tensor of the output. Its number is its index in WritePlan::tensors.
 struct ExportTensor {
-    ParamId param = kNoParam; ///< in ExportPlan::laidOut(): the owner of these elements
+    ParamId param = kNoParam; ///< in ExportFacts::laidOut: the owner of these elements
     std::string from; ///< the state to read
     std::string name; ///< as written
     std::string state; ///< "weight", or an additionally requested state
@@ -72,14 +72,12 @@ struct ExportFile {
     std::vector<uint32_t> tensors;
 };
 
-/// A plan that writes weights (and states) as files of other tools.
-class ExportPlan : public WritePlan
-{
-public:
-    [[nodiscard]] virtual const ExportOptions& options() const = 0;
-    [[nodiscard]] virtual const std::vector<ExportTensor>& exported() const = 0;
+/// The facts of a plan that writes weights (and states) as files of other tools.
+struct ExportFacts {
+    ExportOptions options;
+    std::vector<ExportTensor> tensors;
     /// The checkpoint that the tensors are read from: the source, with slices and stages merged.
-    [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
+    CheckpointPtr laidOut;
 };
 
 /// Plans an export. Writes nothing. The output is one file of tensors per state, or several with an index
@@ -92,7 +90,7 @@ public:
 /// parameters only the owner is written. Errors: Unsupported, by name, for kinds that this build cannot read
 /// and for elements that the format does not have; Refused if findings make the result wrong; Usage for
 /// options that match nothing.
-Result<std::shared_ptr<const ExportPlan>> planExport(
+Result<WritePlanPtr> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job);
 
 } // namespace shardscope

@@ -12,7 +12,7 @@ namespace shardscope {
 struct ExportContext {
     CheckpointPtr source; ///< slices and stages merged
     ExportFormat format = ExportFormat::Safetensors;
-    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
+    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources
     std::vector<ExportTensor> tensors;
 };
 

@@ -18,18 +18,14 @@ namespace {
 
 constexpr int kDeepest = 16; ///< nested folders
 
-class CopyPlan final : public WritePlan
-{
-public:
-    CopyPlan(std::string tag, std::string pointer, std::vector<OutputFile> scripts)
-        : m_tag(std::move(tag))
-        , m_pointer(std::move(pointer))
-        , m_scripts(std::move(scripts))
-    {
-    }
+/// Collects the files of a copy.
+struct Copy {
+    io::FileSystem& files;
+    JobContext& job;
+    WritePlan plan = {};
+    std::vector<CarriedFile> carried = {}; ///< one per file of the plan
 
-    Status add(
-        io::FileSystem& files, const io::Path& folder, const std::string& prefix, int depth, JobContext& job)
+    Status add(const io::Path& folder, const std::string& prefix, int depth)
     {
         SHARDSCOPE_CHECK(job.poll());
         if (depth > kDeepest)
@@ -41,100 +37,70 @@ public:
                 continue;
             SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
             if (info.type == io::FileType::Directory) {
-                SHARDSCOPE_CHECK(add(files, path, prefix + entry.name + "/", depth + 1, job));
+                SHARDSCOPE_CHECK(add(path, prefix + entry.name + "/", depth + 1));
                 continue;
             }
             if (info.type == io::FileType::Regular)
-                SHARDSCOPE_CHECK(addFile(files, path, prefix + entry.name, info.identity));
+                SHARDSCOPE_CHECK(addFile(path, prefix + entry.name, info.identity));
         }
         return {};
     }
 
     /// The checkpoint's files in further folders. If a name occurs twice, the tag folder's own file was read.
-    Status addFromRoots(io::FileSystem& files, const Checkpoint& source)
+    Status addFromRoots(const Checkpoint& source)
     {
         std::set<std::string, std::less<>> known;
-        for (const PlannedFile& file : m_files)
+        for (const PlannedFile& file : plan.files)
             known.insert(file.path);
         for (const CheckpointFile& file : source.files) {
             if (file.status == FileStatus::Missing || file.path == source.tagFolder / file.name
                 || known.contains(file.name))
                 continue;
             SHARDSCOPE_TRY(const io::FileInfo info, files.stat(file.path));
-            SHARDSCOPE_CHECK(addFile(files, file.path, file.name, info.identity));
+            SHARDSCOPE_CHECK(addFile(file.path, file.name, info.identity));
             known.insert(file.name);
         }
         return {};
     }
 
-    [[nodiscard]] std::string verb() const override { return "repair"; }
-    [[nodiscard]] std::string id() const override
-    {
-        const std::string text = "copy|" + m_tag + "|" + m_pointer + "\n" + identityText(m_sources);
-        io::Sha256 sha;
-        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-        return sha.finishHex().substr(0, 16);
-    }
-    [[nodiscard]] std::string targetName() const override { return m_tag; }
-    [[nodiscard]] std::string pointerName() const override { return m_pointer; }
-    [[nodiscard]] OutcomeKind outcome() const override { return OutcomeKind::Copy; }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
-    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override { return verbatimCopy(m_carried[i]); }
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return m_scripts; }
-    [[nodiscard]] uint64_t readsBytes() const override { return m_bytes; }
-    [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
-    [[nodiscard]] std::string describeJson() const override
-    {
-        nlohmann::json out{{"verb", "copy"}, {"id", id()}};
-        putText(out, "tag", m_tag);
-        return out.dump();
-    }
-    [[nodiscard]] const std::vector<Finding>& warnings() const override
-    {
-        static const std::vector<Finding> kNone;
-        return kNone;
-    }
-
 private:
-    Status addFile(io::FileSystem& files, const io::Path& path, const std::string& name,
-        const io::FileIdentity& identity)
+    Status addFile(const io::Path& path, const std::string& name, const io::FileIdentity& identity)
     {
-        CarriedFile carried{name, kNoFile, static_cast<uint32_t>(m_sources.size()), identity.bytes};
-        SHARDSCOPE_TRY(PlanSource whole, wholeFileSource(files, path, name, identity, carried));
-        m_sources.push_back(std::move(whole));
-        m_carried.push_back(std::move(carried));
-        m_files.push_back({name, identity.bytes});
-        m_bytes += identity.bytes;
+        CarriedFile whole{name, kNoFile, static_cast<uint32_t>(plan.sources.size()), identity.bytes};
+        SHARDSCOPE_TRY(PlanSource source, wholeFileSource(files, path, name, identity, whole));
+        plan.sources.push_back(std::move(source));
+        carried.push_back(std::move(whole));
+        plan.files.push_back({name, identity.bytes});
+        plan.readsBytes += identity.bytes;
         return {};
     }
-
-    std::string m_tag;
-    std::string m_pointer;
-    std::vector<OutputFile> m_scripts;
-    std::vector<PlanSource> m_sources;
-    std::vector<PlannedFile> m_files;
-    std::vector<CarriedFile> m_carried; ///< one per file
-    std::vector<PlanTensor> m_tensors;
-    uint64_t m_bytes = 0;
 };
 
 } // namespace
 
-Result<std::shared_ptr<const WritePlan>> planCopy(
+Result<WritePlanPtr> planCopy(
     io::FileSystem& files, const Checkpoint& source, bool writePointer, JobContext& job)
 {
-    const bool universal = isUniversal(source.kind);
-    SHARDSCOPE_TRY(auto scripts, runFolderScripts(files, source));
-    auto plan = std::make_shared<CopyPlan>(source.tag,
-        !writePointer   ? ""
-            : universal ? "latest_universal"
-                        : "latest",
-        std::move(scripts));
-    SHARDSCOPE_CHECK(plan->add(files, source.tagFolder, {}, 0, job));
-    SHARDSCOPE_CHECK(plan->addFromRoots(files, source));
-    return std::shared_ptr<const WritePlan>(std::move(plan));
+    Copy copy{files, job};
+    WritePlan& plan = copy.plan;
+    plan.verb = "repair";
+    plan.targetName = source.tag;
+    if (writePointer)
+        plan.pointerName = isUniversal(source.kind) ? "latest_universal" : "latest";
+    plan.outcome = OutcomeKind::Copy;
+    SHARDSCOPE_TRY(plan.runFolderFiles, runFolderScripts(files, source));
+    SHARDSCOPE_CHECK(copy.add(source.tagFolder, {}, 0));
+    SHARDSCOPE_CHECK(copy.addFromRoots(source));
+    plan.writesBytes = plan.readsBytes;
+    plan.id
+        = io::sha256Of("copy|" + plan.targetName + "|" + plan.pointerName + "\n" + identityText(plan.sources))
+              .substr(0, 16);
+    nlohmann::json description{{"verb", "copy"}, {"id", plan.id}};
+    putText(description, "tag", source.tag);
+    plan.description = description.dump();
+    plan.compose = [carried = std::move(copy.carried)](
+                       const WritePlan&, size_t i) -> Result<OutputFile> { return verbatimCopy(carried[i]); };
+    return std::make_shared<const WritePlan>(std::move(plan));
 }
 
 } // namespace shardscope

@@ -13,7 +13,7 @@ namespace shardscope {
 /// A plan that copies a tag folder byte by byte, including any damage, and the scripts next to it. Only the
 /// manifest is new. Links are
 /// followed. Verifies only that the copy has the source's bytes, not their meaning. Error: Unreadable.
-Result<std::shared_ptr<const WritePlan>> planCopy(
+Result<WritePlanPtr> planCopy(
     io::FileSystem& files, const Checkpoint& source, bool writePointer, JobContext& job);
 
 } // namespace shardscope

@@ -112,51 +112,9 @@ private:
     size_t m_at = 0;
 };
 
-} // namespace
-
-Result<VerbatimFiles> VerbatimFiles::of(const WritePlan& plan, const Checkpoint& checkpoint,
-    const std::function<bool(const std::string& name)>& mayBe, JobContext& job)
+/// The file of a source, marked with the elements that `recipe` moves.
+Result<OutputFile> verbatim(const OutputFile& recipe, const PlanSource& from, uint32_t source)
 {
-    VerbatimFiles out;
-    out.m_sources = plan.sources();
-    std::unordered_map<std::string, uint32_t> sourceByPath;
-    for (uint32_t i = 0; i < out.m_sources.size(); ++i)
-        sourceByPath.emplace(out.m_sources[i].path.native(), i);
-    std::unordered_map<std::string_view, const io::Path*> pathByName;
-    for (const CheckpointFile& file : checkpoint.files)
-        pathByName.emplace(file.name, &file.path);
-    for (size_t i = 0; i < plan.files().size(); ++i) {
-        const std::string& name = plan.files()[i].path;
-        const auto own = pathByName.find(name);
-        const auto source
-            = own == pathByName.end() ? sourceByPath.end() : sourceByPath.find(own->second->native());
-        if (source == sourceByPath.end() || !mayBe(name))
-            continue;
-        SHARDSCOPE_CHECK(job.poll());
-        SHARDSCOPE_TRY(const OutputFile recipe, plan.recipe(i));
-        if (!recipe.torchArchive || !elementsIn(recipe, source->second))
-            continue;
-        PlanSource& file = out.m_sources[source->second];
-        ZipRecord whole;
-        whole.name = name;
-        whole.bytes = file.identity.bytes;
-        whole.inflatedBytes = whole.bytes;
-        whole.crcPresent = false;
-        file.records.push_back(std::move(whole));
-        out.m_sourceOf.emplace(i, source->second);
-    }
-    return out;
-}
-
-uint64_t VerbatimFiles::bytes(size_t file) const
-{
-    return m_sources[m_sourceOf.at(file)].identity.bytes;
-}
-
-Result<OutputFile> VerbatimFiles::recipe(size_t file, const OutputFile& recipe) const
-{
-    const uint32_t source = m_sourceOf.at(file);
-    const PlanSource& from = m_sources[source];
     const auto elements = elementsIn(recipe, source);
     if (!elements)
         return fail(ErrorCode::Internal, "a file to copy unchanged has other bytes now", recipe.path);
@@ -177,6 +135,46 @@ Result<OutputFile> VerbatimFiles::recipe(size_t file, const OutputFile& recipe) 
     out.records.push_back({recipe.path, from.identity.bytes, OutputRecord::Content::Segments, {},
         [segments] { return std::make_unique<ListCursor>(segments); }});
     return out;
+}
+
+} // namespace
+
+Status copyVerbatim(WritePlan& plan, const Checkpoint& checkpoint,
+    const std::function<bool(const std::string& name)>& mayBe, JobContext& job)
+{
+    std::unordered_map<std::string, uint32_t> sourceByPath;
+    for (uint32_t i = 0; i < plan.sources.size(); ++i)
+        sourceByPath.emplace(plan.sources[i].path.native(), i);
+    std::unordered_map<std::string_view, const io::Path*> pathByName;
+    for (const CheckpointFile& file : checkpoint.files)
+        pathByName.emplace(file.name, &file.path);
+    for (size_t i = 0; i < plan.files.size(); ++i) {
+        PlannedFile& planned = plan.files[i];
+        const auto own = pathByName.find(planned.path);
+        const auto source
+            = own == pathByName.end() ? sourceByPath.end() : sourceByPath.find(own->second->native());
+        if (source == sourceByPath.end() || !mayBe(planned.path))
+            continue;
+        SHARDSCOPE_CHECK(job.poll());
+        SHARDSCOPE_TRY(const OutputFile recipe, plan.recipe(i));
+        if (!recipe.torchArchive || !elementsIn(recipe, source->second))
+            continue;
+        PlanSource& file = plan.sources[source->second];
+        ZipRecord whole;
+        whole.name = planned.path;
+        whole.bytes = file.identity.bytes;
+        whole.inflatedBytes = whole.bytes;
+        whole.crcPresent = false;
+        file.records.push_back(std::move(whole));
+        planned.bytes = file.identity.bytes;
+        planned.copyOf = source->second;
+    }
+    plan.compose = [inner = std::move(plan.compose)](const WritePlan& of, size_t i) -> Result<OutputFile> {
+        SHARDSCOPE_TRY(OutputFile recipe, inner(of, i));
+        const auto source = of.files[i].copyOf;
+        return source ? verbatim(recipe, of.sources[*source], *source) : recipe;
+    };
+    return {};
 }
 
 } // namespace shardscope

@@ -13,9 +13,9 @@ namespace shardscope {
 
 /// A file that is copied unchanged.
 struct CarriedFile {
-    std::string path; ///< as in WritePlan::files(): "../NAME"
+    std::string path; ///< as in WritePlan::files: "../NAME"
     FileId file = kNoFile; ///< of the source
-    uint32_t source = 0; ///< index into WritePlan::sources()
+    uint32_t source = 0; ///< index into WritePlan::sources
     uint64_t bytes = 0;
     uint32_t mode = 0644; ///< the source's: private weights stay private
 };

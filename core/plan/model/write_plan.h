@@ -2,8 +2,8 @@
 #pragma once
 
 // Room core/plan/model: defines a plan as files, records and segments that name the origin of every output
-// byte. It uses core/checkpoint/{folder,model}, core/torchfile and lower rooms; the planners derive from it
-// and core/engine runs it. Start with WritePlan.
+// byte. It uses core/checkpoint/{folder,model}, core/torchfile and lower rooms; the planners make it and
+// core/engine runs it. Start with WritePlan.
 
 #include "core/base/finding.h"
 #include "core/base/result.h"
@@ -29,11 +29,11 @@ struct Segment {
     static constexpr uint32_t kZero = 0xFFFFFFFFu;
     static constexpr uint32_t kNoTensor = 0xFFFFFFFFu;
 
-    uint32_t source = kZero; ///< index into WritePlan::sources(), or kZero
+    uint32_t source = kZero; ///< index into WritePlan::sources, or kZero
     uint32_t record = 0; ///< record of that source file
     uint64_t sourceOffset = 0; ///< bytes from the start of the source file
     uint64_t bytes = 0; ///< of the output; never 0
-    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): the owner of these elements
+    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors: the owner of these elements
     uint64_t firstElement = 0; ///< of that tensor, flattened
     /// If it differs from the output's dtype, elements are converted on the way (canConvert() holds).
     /// `tensor` is the output's.
@@ -69,11 +69,11 @@ public:
 /// One record of an output archive, or one part of a plain file.
 struct OutputRecord {
     enum class Content { Literal, Segments, SerializationId };
-    std::string name; ///< "data.pkl", "data/0"
+    std::string name = {}; ///< "data.pkl", "data/0"
     uint64_t bytes = 0;
     Content content = Content::Literal;
-    std::string literal;
-    std::function<std::unique_ptr<SegmentCursor>()> cursor; ///< thread-safe to call
+    std::string literal = {};
+    std::function<std::unique_ptr<SegmentCursor>()> cursor = {}; ///< thread-safe to call
 };
 
 /// How to write one output file.
@@ -83,8 +83,8 @@ struct OutputFile {
     bool torchArchive = true; ///< false: a plain file, the records' bytes back to back and nothing else
     /// The file has exactly the bytes of this source. It may share them on a file system that supports this.
     std::optional<uint32_t> copyOf = {};
-    std::string prefix; ///< of the archive
-    std::vector<OutputRecord> records;
+    std::string prefix = {}; ///< of the archive
+    std::vector<OutputRecord> records = {};
 };
 
 /// The kind of output. It decides how the output is opened and verified: a checkpoint of DeepSpeed, tensors
@@ -129,51 +129,51 @@ struct PlannedFile {
     std::optional<uint32_t> copyOf = {};
 };
 
-/// The complete output, known before writing: pure data and pure functions. One engine runs all plans.
+struct ReshardFacts;
+struct ExportFacts;
+struct RepairFacts;
+
+/// The complete output, known before writing, as data. One engine runs all plans.
 ///
 /// Deterministic: the same source and options give the same plan on every machine. Splittable by output file.
-/// Immutable; all functions are thread-safe.
-class WritePlan
-{
-public:
-    virtual ~WritePlan() = default;
-
-    /// "reshard", "convert", …
-    [[nodiscard]] virtual std::string verb() const = 0;
-    /// 16 hex digits from verb, options and source identities; names the work folder.
-    [[nodiscard]] virtual std::string id() const = 0;
-    /// The target's own name (the tag), and the pointer file written last next to it ("latest"), empty for
-    /// none.
-    [[nodiscard]] virtual std::string targetName() const = 0;
-    [[nodiscard]] virtual std::string pointerName() const = 0;
-    [[nodiscard]] virtual OutcomeKind outcome() const { return OutcomeKind::Checkpoint; }
+/// Not changed once a planner has returned it; then it may be used by several threads.
+struct WritePlan {
+    std::string verb = {}; ///< "reshard", "convert", …
+    std::string id = {}; ///< 16 hex digits from verb, options and source identities; names the work folder
+    std::string targetName = {}; ///< the target's own name (the tag)
+    std::string pointerName = {}; ///< the pointer file written last next to it ("latest"), empty for none
+    OutcomeKind outcome = OutcomeKind::Checkpoint;
     /// Whether the parent folder of the target belongs to the output, as a run folder belongs to its tag. If
     /// so, this folder must not overlap the source. Else only the target must not overlap it.
-    [[nodiscard]] virtual bool ownsFolder() const { return true; }
-    [[nodiscard]] virtual const std::vector<PlanSource>& sources() const = 0;
-    [[nodiscard]] virtual const std::vector<PlanTensor>& tensors() const = 0;
-    [[nodiscard]] virtual const std::vector<PlannedFile>& files() const = 0;
-    /// The recipe of files()[i]. May take time (it builds the file's pickle); nothing is kept.
-    [[nodiscard]] virtual Result<OutputFile> recipe(size_t i) const = 0;
+    bool ownsFolder = true;
+    std::vector<PlanSource> sources = {};
+    std::vector<PlanTensor> tensors = {};
+    std::vector<PlannedFile> files = {};
+    /// Makes recipe(). Thread-safe to call.
+    std::function<Result<OutputFile>(const WritePlan& plan, size_t file)> compose = {};
     /// Files for the run folder, next to the target: name and bytes. They are written only if absent
     /// (scripts).
-    [[nodiscard]] virtual std::vector<OutputFile> runFolderFiles() const = 0;
-
-    [[nodiscard]] virtual uint64_t readsBytes() const = 0;
-    [[nodiscard]] virtual uint64_t writesBytes() const = 0;
-    /// The fingerprint of the whole training state (32 hex digits), from the digests of tensors() in their
-    /// order; empty for plans that do not write a training state.
-    [[nodiscard]] virtual std::string fingerprint(std::span<const Digest> /*digests*/) const { return {}; }
+    std::vector<OutputFile> runFolderFiles = {};
+    uint64_t readsBytes = 0;
+    uint64_t writesBytes = 0;
+    /// Makes the fingerprint of the whole training state (32 hex digits), from the digests of the tensors in
+    /// their order. Null for plans that do not write a training state. Thread-safe to call.
+    std::function<std::string(std::span<const Digest> digests)> fingerprint = {};
     /// Options and facts for reports and the manifest, as a JSON object's text (deterministic, no paths, no
     /// times).
-    [[nodiscard]] virtual std::string describeJson() const = 0;
-    [[nodiscard]] virtual const std::vector<Finding>& warnings() const = 0;
-    /// The parts of the output that differ from what a run saved, for the manifest; also among warnings().
-    [[nodiscard]] virtual const std::vector<Finding>& marks() const
-    {
-        static const std::vector<Finding> kNone;
-        return kNone;
-    }
+    std::string description = "{}";
+    std::vector<Finding> warnings = {};
+    /// The parts of the output that differ from what a run saved, for the manifest; also among the warnings.
+    std::vector<Finding> marks = {};
+    /// The facts of its kind. A copy has none of them.
+    std::shared_ptr<const ReshardFacts> reshard = {}; ///< reshard, conversion, repair (reshard.h)
+    std::shared_ptr<const ExportFacts> exported = {}; ///< files of other tools (export.h)
+    std::shared_ptr<const RepairFacts> repair = {}; ///< (repair.h)
+
+    /// The recipe of files[i]. May take time (it builds the file's pickle); nothing is kept.
+    [[nodiscard]] Result<OutputFile> recipe(size_t i) const { return compose(*this, i); }
 };
+
+using WritePlanPtr = std::shared_ptr<const WritePlan>;
 
 } // namespace shardscope

@@ -7,6 +7,7 @@
 #include "core/io/outage_watch.h"
 #include "core/io/sha256.h"
 #include "core/plan/model/marks.h"
+#include "core/plan/model/source_list.h"
 #include "core/plan/model/verbatim_files.h"
 #include "core/plan/repair/amended_parts.h"
 #include "core/plan/repair/repair_json.h"
@@ -22,116 +23,41 @@ namespace shardscope {
 
 namespace {
 
-/// A reshard of the repaired source to its own form. Unchanged files are copied. One more file records the
+/// Makes a plan that rewrites the repaired source in its own form a repair: one more file records the
 /// changes.
-class RepairPlanImpl final : public RepairPlan
+void addRecord(WritePlan& plan, const Amended& amended, const RepairRecord& record, const CheckResult& found)
 {
-public:
-    RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, VerbatimFiles verbatim, const Amended& amended,
-        const RepairRecord& record, const CheckResult& found)
-        : m_inner(std::move(inner))
-        , m_verbatim(std::move(verbatim))
-        , m_depth(record.options.depth.value_or(CheckDepth::Metadata))
-        , m_source(amended.source)
-        , m_input{record.source, {.tag = tagToOpen(record.options.fixes, record.tag), .roots = record.roots},
-              record.options}
-        , m_changes(amended.changes)
-        , m_fixed(record.options.fixes)
-        , m_text(repairText(record, m_changes))
-        , m_files(m_inner->files())
-    {
-        m_input.open.salvage = amended.open.salvage;
-        for (const DoctorFinding& made : found.findings) {
-            if (made.finding.severity != Severity::Info)
-                m_found.emplace(made.finding.code);
-        }
-        for (size_t i = 0; i < m_files.size(); ++i) {
-            if (m_verbatim.contains(i)) {
-                m_files[i].bytes = m_verbatim.bytes(i);
-                m_files[i].copyOf = m_verbatim.source(i);
-            }
-        }
-        m_files.push_back({kRepairName, m_text.size()});
-        for (const PlannedFile& file : m_files)
-            m_writesBytes += file.bytes;
-        io::Sha256 sha;
-        const std::string text = m_inner->id() + m_text;
-        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-        m_id = sha.finishHex().substr(0, 16);
+    RepairFacts facts{.changes = amended.changes,
+        .fixed = record.options.fixes,
+        .depth = record.options.depth.value_or(CheckDepth::Metadata),
+        .source = amended.source,
+        .input = {record.source, {.tag = tagToOpen(record.options.fixes, record.tag), .roots = record.roots},
+            record.options}};
+    facts.input.open.salvage = amended.open.salvage;
+    for (const DoctorFinding& made : found.findings) {
+        if (made.finding.severity != Severity::Info)
+            facts.found.emplace(made.finding.code);
     }
-
-    [[nodiscard]] std::string verb() const override { return "repair"; }
-    [[nodiscard]] std::string id() const override { return m_id; }
-    [[nodiscard]] std::string targetName() const override { return m_inner->targetName(); }
-    [[nodiscard]] std::string pointerName() const override { return m_inner->pointerName(); }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_verbatim.sources(); }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_inner->tensors(); }
-    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
-    {
-        if (i + 1 < m_files.size()) {
-            SHARDSCOPE_TRY(OutputFile recipe, m_inner->recipe(i));
-            return m_verbatim.contains(i) ? m_verbatim.recipe(i, recipe)
-                                          : Result<OutputFile>(std::move(recipe));
-        }
-        OutputFile out;
-        out.path = kRepairName;
-        out.torchArchive = false;
-        out.records.push_back({kRepairName, m_text.size(), OutputRecord::Content::Literal, m_text, {}});
-        return out;
-    }
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override
-    {
-        return m_inner->runFolderFiles();
-    }
-    [[nodiscard]] uint64_t readsBytes() const override { return m_inner->readsBytes(); }
-    [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
-    [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
-    {
-        return m_inner->fingerprint(digests);
-    }
-    [[nodiscard]] std::string describeJson() const override
-    {
-        nlohmann::json out = nlohmann::json::parse(m_inner->describeJson(), nullptr, false);
-        out["verb"] = verb();
-        out["id"] = m_id;
-        out["fixed"] = m_fixed;
-        return out.dump();
-    }
-    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_inner->warnings(); }
-    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_inner->marks(); }
-    [[nodiscard]] uint32_t worldSize() const override { return m_inner->worldSize(); }
-    [[nodiscard]] CheckpointKind targetKind() const override { return m_inner->targetKind(); }
-    [[nodiscard]] std::optional<uint64_t> subGroupSize() const override { return m_inner->subGroupSize(); }
-    [[nodiscard]] const std::vector<BatchPair>& batch() const override { return m_inner->batch(); }
-    [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const override
-    {
-        return m_inner->mustStayEqual();
-    }
-    [[nodiscard]] CheckpointPtr laidOut() const override { return m_inner->laidOut(); }
-    [[nodiscard]] std::vector<FlatUnit> targetUnits() const override { return m_inner->targetUnits(); }
-    [[nodiscard]] const ReshardOptions& options() const override { return m_inner->options(); }
-    [[nodiscard]] const std::vector<RepairChange>& changes() const override { return m_changes; }
-    [[nodiscard]] const std::vector<std::string>& fixed() const override { return m_fixed; }
-    [[nodiscard]] const std::set<std::string, std::less<>>& found() const override { return m_found; }
-    [[nodiscard]] CheckDepth depth() const override { return m_depth; }
-    [[nodiscard]] CheckpointPtr source() const override { return m_source; }
-    [[nodiscard]] const RepairInput& input() const override { return m_input; }
-
-private:
-    std::shared_ptr<const ReshardPlan> m_inner;
-    VerbatimFiles m_verbatim;
-    CheckDepth m_depth;
-    std::set<std::string, std::less<>> m_found;
-    CheckpointPtr m_source;
-    RepairInput m_input;
-    std::vector<RepairChange> m_changes;
-    std::vector<std::string> m_fixed;
-    std::string m_text;
-    std::vector<PlannedFile> m_files;
-    uint64_t m_writesBytes = 0;
-    std::string m_id;
-};
+    OutputFile file{.path = kRepairName, .torchArchive = false};
+    const std::string text = repairText(record, facts.changes);
+    file.records.push_back({kRepairName, text.size(), OutputRecord::Content::Literal, text, {}});
+    plan.files.push_back({kRepairName, text.size()});
+    plan.writesBytes = 0;
+    for (const PlannedFile& planned : plan.files)
+        plan.writesBytes += planned.bytes;
+    plan.verb = "repair";
+    plan.id = io::sha256Of(plan.id + text).substr(0, 16);
+    nlohmann::json described = nlohmann::json::parse(plan.description, nullptr, false);
+    described["verb"] = plan.verb;
+    described["id"] = plan.id;
+    described["fixed"] = facts.fixed;
+    plan.description = described.dump();
+    plan.compose
+        = [inner = std::move(plan.compose), file](const WritePlan& of, size_t i) -> Result<OutputFile> {
+        return i + 1 < of.files.size() ? inner(of, i) : file;
+    };
+    plan.repair = std::make_shared<const RepairFacts>(std::move(facts));
+}
 
 /// Compares the requested fixes with the findings.
 class Repair
@@ -147,7 +73,7 @@ public:
     {
     }
 
-    Result<std::shared_ptr<const RepairPlan>> plan()
+    Result<WritePlanPtr> plan()
     {
         if (m_options.fixes.empty() && m_options.values.empty())
             return fail(ErrorCode::Usage, "no finding to repair was named", m_path.string(),
@@ -180,16 +106,15 @@ public:
             && std::none_of(repaired->findings.begin(), repaired->findings.end(),
                 [](const Finding& finding) { return finding.severity == Severity::Error; });
         SHARDSCOPE_TRY(
-            auto inner, planReshard(m_files, repaired, reshardOptions(*source), parts.refills(), m_job));
+            WritePlan plan, planReshard(m_files, repaired, reshardOptions(*source), parts.refills(), m_job));
         const Untouched untouched(parts.all());
-        SHARDSCOPE_TRY(VerbatimFiles verbatim,
-            VerbatimFiles::of(
-                *inner, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
+        SHARDSCOPE_CHECK(copyVerbatim(
+            plan, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
         SHARDSCOPE_TRY(RepairRecord record, recordOf(check.depth));
         record.tag = source->tag;
-        record.identity = identityOf(inner->sources());
-        return std::shared_ptr<const RepairPlan>(
-            std::make_shared<RepairPlanImpl>(std::move(inner), std::move(verbatim), amended, record, found));
+        record.identity = io::sha256Of(identityText(plan.sources));
+        addRecord(plan, amended, record, found);
+        return std::make_shared<const WritePlan>(std::move(plan));
     }
 
 private:
@@ -369,8 +294,8 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
-    const OpenOptions& open, const RepairOptions& options, JobContext& job)
+Result<WritePlanPtr> planRepair(io::FileSystem& files, const io::Path& path, const OpenOptions& open,
+    const RepairOptions& options, JobContext& job)
 {
     const io::OutageWatch watch; // what cannot be read for a moment must not be discarded
     return watch.judged(Repair(files, path, open, options, job).plan());

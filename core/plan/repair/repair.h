@@ -56,20 +56,15 @@ struct RepairInput {
     RepairOptions options; ///< with the codes that are repaired as fixes
 };
 
-/// A plan that writes a repaired copy of a checkpoint, for the same number of ranks, stage and form.
-class RepairPlan : public ReshardPlan
-{
-public:
-    [[nodiscard]] virtual const std::vector<RepairChange>& changes() const = 0;
-    /// The codes that are repaired, in the order of the fixes.
-    [[nodiscard]] virtual const std::vector<std::string>& fixed() const = 0;
-    /// The codes, above the severity info, that were found in the source.
-    [[nodiscard]] virtual const std::set<std::string, std::less<>>& found() const = 0;
-    /// The depth of the check of the source, and of the later check of the copy.
-    [[nodiscard]] virtual CheckDepth depth() const = 0;
-    /// The examined checkpoint: the tag to repair.
-    [[nodiscard]] virtual CheckpointPtr source() const = 0;
-    [[nodiscard]] virtual const RepairInput& input() const = 0;
+/// The facts of a plan that writes a repaired copy of a checkpoint, for the same number of ranks, stage and
+/// form. It also has ReshardFacts.
+struct RepairFacts {
+    std::vector<RepairChange> changes;
+    std::vector<std::string> fixed; ///< the codes that are repaired, in the order of the fixes
+    std::set<std::string, std::less<>> found = {}; ///< the codes, above the severity info, of the source
+    CheckDepth depth = CheckDepth::Metadata; ///< of the check of the source, and of the later one of the copy
+    CheckpointPtr source; ///< as it was examined: the tag to repair
+    RepairInput input;
 };
 
 /// The code of changes that set reviewed values.
@@ -82,14 +77,13 @@ inline constexpr const char* kRepairName = "repair.json";
 /// finding. NotFound if nothing of what is named was found. Unsupported for findings without a fix, with
 /// their names and the reason. Refused if something that a fix needs is missing, or if other findings would
 /// still make the result wrong.
-Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
-    const OpenOptions& open, const RepairOptions& options, JobContext& job);
+Result<WritePlanPtr> planRepair(io::FileSystem& files, const io::Path& path, const OpenOptions& open,
+    const RepairOptions& options, JobContext& job);
 
-/// The source of a repaired copy, without the fixes that are undone. Exactly one of the two is set: a repair
-/// with the remaining fixes, or a copy of the source's own bytes.
+/// The source of a repaired copy, without the fixes that are undone: a repair with the remaining fixes, or a
+/// copy of the source's own bytes.
 struct UndoPlan {
-    std::shared_ptr<const RepairPlan> repair;
-    std::shared_ptr<const WritePlan> copy;
+    WritePlanPtr plan;
     CheckpointPtr source;
 };
 /// `undone`: codes or letters. Empty: all of them. NotACheckpoint if the copy was not repaired by this

@@ -28,14 +28,6 @@ Choice choiceOf(int number, Choice last)
 
 } // namespace
 
-std::string identityOf(const std::vector<PlanSource>& sources)
-{
-    const std::string text = identityText(sources);
-    io::Sha256 sha;
-    sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-    return sha.finishHex();
-}
-
 bool isOfPointer(std::string_view code)
 {
     return code == code::kLatestMissing || code == code::kLatestDangling;

@@ -28,7 +28,4 @@ std::string repairText(const RepairRecord& record, const std::vector<RepairChang
 /// Damaged if the text is not valid.
 Result<RepairRecord> readRepairText(const std::string& text, const io::Path& path);
 
-/// A digest of the names, sizes and times of a plan's sources.
-std::string identityOf(const std::vector<PlanSource>& sources);
-
 } // namespace shardscope

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/outage_watch.h"
+#include "core/io/sha256.h"
 #include "core/plan/model/copy_plan.h"
+#include "core/plan/model/source_list.h"
 #include "core/plan/repair/repair.h"
 #include "core/plan/repair/repair_json.h"
 
@@ -69,18 +71,18 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
         return forward(planned.error());
     if (!planned)
         return changed(": " + planned.error().message);
-    if (identityOf((*planned)->sources()) != record.identity)
+    if (io::sha256Of(identityText((*planned)->sources)) != record.identity)
         return changed({});
 
     UndoPlan out;
-    out.source = (*planned)->source();
+    out.source = (*planned)->repair->source;
     if (undone.empty() || (left.empty() && record.options.values.empty())) {
-        SHARDSCOPE_TRY(out.copy, planCopy(files, *out.source, writePointer, job));
+        SHARDSCOPE_TRY(out.plan, planCopy(files, *out.source, writePointer, job));
         return out;
     }
     again.fixes = left;
     open.tag = tagToOpen(left, record.tag);
-    SHARDSCOPE_TRY(out.repair, planRepair(files, record.source, open, again, job));
+    SHARDSCOPE_TRY(out.plan, planRepair(files, record.source, open, again, job));
     return out;
 }
 

@@ -36,225 +36,173 @@ namespace shardscope {
 
 namespace {
 
-class ReshardPlanImpl final : public ReshardPlan
-{
-public:
-    ReshardPlanImpl(CheckpointPtr source, ReshardOptions options, CheckpointKind kind, uint64_t subGroupSize,
-        ReshardParts parts)
-        : m_source(std::move(source))
-        , m_options(std::move(options))
-        , m_kind(kind)
-        , m_subGroupSize(subGroupSize)
-        , m_parts(std::move(parts))
-    {
-    }
-
-    /// `warnings`: what making the plan's source has shown.
-    Status build(
-        io::FileSystem& files, std::vector<Finding> warnings, std::vector<Finding> marks, JobContext& job)
-    {
-        m_marks = std::move(marks);
-        for (size_t part = 0; part < m_parts.contexts().size(); ++part) {
-            for (const TargetFile& spec : targetFiles(*m_parts.contexts()[part]))
-                m_specs.push_back({part, spec});
-        }
-        SHARDSCOPE_CHECK(measureFiles(job));
-        if (!isConversion() && !isStage0(targetKind())) { // they merge shards
-            SHARDSCOPE_TRY(m_beside, runFolderScripts(files, *m_source));
-        }
-        for (const PlanTensor& tensor : tensors())
-            m_readsBytes += tensor.elements * itemSize(tensor.dtype);
-        for (const CarriedFile& carried : m_parts.contexts().front()->carried)
-            m_readsBytes += carried.bytes;
-        m_id = makeId();
-        const uint32_t ranks = m_parts.contexts().front()->target.ranks;
-        if (!isConversion())
-            m_batch = batchPairs(*m_source, ranks);
-        m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize, expertRanks());
-        const bool columns = keepsColumns(*m_source, targetKind(), m_options);
-        addZenFlowEquals(*m_source, targetKind(), columns, m_mustStayEqual);
-        m_warnings = m_marks;
-        std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
-        auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize, ranks);
-        std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
-        addZenFlowWarnings(*m_source, targetKind(), columns, m_warnings);
-        auto more = wrapperWarnings(
-            files, *m_source, isConversion() ? std::nullopt : std::optional(m_options.worldSize));
-        std::move(more.begin(), more.end(), std::back_inserter(m_warnings));
-        return {};
-    }
-
-    [[nodiscard]] std::string verb() const override { return isConversion() ? "convert" : "reshard"; }
-    [[nodiscard]] std::string id() const override { return m_id; }
-    [[nodiscard]] std::string targetName() const override { return targetTag(*m_source, m_options); }
-    [[nodiscard]] std::string pointerName() const override
-    {
-        if (!m_options.writePointer)
-            return {};
-        return isConversion() ? "latest_universal" : "latest";
-    }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_parts.sources(); }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_parts.tensors(); }
-    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
-    {
-        SHARDSCOPE_TRY(OutputFile recipe, compose(contextOf(m_specs[i]), m_specs[i].file));
-        return m_parts.numbered(m_specs[i].part, std::move(recipe));
-    }
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return m_beside; }
-    [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
-    [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
-    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
-    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_marks; }
-    [[nodiscard]] uint32_t worldSize() const override
-    {
-        return isConversion() ? m_parts.contexts().front()->target.ranks : m_options.worldSize;
-    }
-    [[nodiscard]] CheckpointKind targetKind() const override { return m_kind; }
-    [[nodiscard]] std::optional<uint64_t> subGroupSize() const override
-    {
-        return m_subGroupSize == 0 ? std::nullopt : std::optional(m_subGroupSize);
-    }
-    [[nodiscard]] const std::vector<BatchPair>& batch() const override { return m_batch; }
-    [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const override
-    {
-        return m_mustStayEqual;
-    }
-    [[nodiscard]] const ReshardOptions& options() const override { return m_options; }
-    [[nodiscard]] CheckpointPtr laidOut() const override { return m_source; }
-    [[nodiscard]] std::vector<FlatUnit> targetUnits() const override { return m_parts.targetUnits(); }
-
-    [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
-    {
-        const bool readable = m_source->isReadable(m_source->templateOptim);
-        return fingerprintOf(m_source, m_parts.inOrderOfSource(digests),
-            readable ? targetScalerTexts(*m_source, targetKind()) : ScalerTexts())
-            .text();
-    }
-
-    [[nodiscard]] std::string describeJson() const override
-    {
-        nlohmann::json out;
-        out["verb"] = verb();
-        out["id"] = m_id;
-        if (!isConversion())
-            out["world_size"] = m_options.worldSize;
-        putText(out, "tag", targetName());
-        out["kind"] = kindName(targetKind());
-        out["source"] = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
-        putText(out["source"], "tag", m_source->tag);
-        if (m_subGroupSize != 0)
-            out["sub_group_size"] = m_subGroupSize;
-        if (expertRanks() != 0)
-            out["expert_parallel"] = expertRanks();
-        return out.dump();
-    }
-
-private:
-    struct Spec {
-        size_t part = 0;
-        TargetFile file;
-    };
-    [[nodiscard]] const std::shared_ptr<const ReshardContext>& contextOf(const Spec& spec) const
-    {
-        return m_parts.contexts()[spec.part];
-    }
-
-    /// 0 where they are the source's.
-    [[nodiscard]] uint32_t expertRanks() const { return m_parts.contexts().front()->target.expertRanks; }
-
-    [[nodiscard]] bool isConversion() const { return isUniversal(targetKind()); }
-
-    /// Names of one length lead to archives of one size when their pickles are the same: ZeRO-3 ranks from 1
-    /// on, and all optimizer files. The size of one of them is that of all.
-    Status measureFiles(JobContext& job)
-    {
-        std::map<std::tuple<size_t, TargetFile::Kind, bool, size_t>, uint64_t> known;
-        m_files.reserve(m_specs.size());
-        for (const Spec& spec : m_specs) {
-            SHARDSCOPE_CHECK(job.poll());
-            const std::string name = nameOf(*contextOf(spec), spec.file);
-            const std::tuple key{spec.part, spec.file.kind, spec.file.rank == 0, name.size()};
-            uint64_t bytes = 0;
-            if (const auto found = known.find(key);
-                areAlike(*contextOf(spec), spec.file.kind) && found != known.end()) {
-                bytes = found->second;
-            } else {
-                SHARDSCOPE_TRY(const OutputFile file, compose(contextOf(spec), spec.file));
-                SHARDSCOPE_TRY(bytes, outputBytes(file));
-                known.emplace(key, bytes);
-            }
-            m_files.push_back({name, bytes});
-            m_writesBytes += bytes;
-        }
-        return {};
-    }
-
-    [[nodiscard]] std::string makeId() const
-    {
-        const std::string text = describeWithoutId() + identityText(sources());
-        io::Sha256 sha;
-        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-        return sha.finishHex().substr(0, 16);
-    }
-
-    [[nodiscard]] std::string optionsText() const
-    {
-        std::string out;
-        for (const std::string& option : m_options.optimizerOptions)
-            out += std::to_string(option.size()) + ":" + option;
-        return out;
-    }
-
-    [[nodiscard]] std::string stagesText() const
-    {
-        std::string out;
-        for (const uint32_t layer : m_options.stageLayers)
-            out += "|l" + std::to_string(layer);
-        for (const std::string& tied : m_options.tiedLayers)
-            out += "|t" + std::to_string(tied.size()) + ":" + tied;
-        for (const std::string& tie : m_options.ties)
-            out += "|s" + std::to_string(tie.size()) + ":" + tie;
-        return out;
-    }
-
-    [[nodiscard]] std::string describeWithoutId() const
-    {
-        return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
-            + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
-            + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
-            + std::to_string(m_source->parallel.pp)
-            + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "|"
-            + optionsText() + (m_options.rowMajor ? "|row-major" : "")
-            + (m_options.patterns ? "|" + *m_options.patterns : std::string())
-            + (m_options.paddedVocabulary ? "|v" + std::to_string(*m_options.paddedVocabulary)
-                                          : std::string())
-            + stagesText() + "\n";
-    }
-
-    CheckpointPtr m_source;
-    ReshardOptions m_options;
-    CheckpointKind m_kind;
-    uint64_t m_subGroupSize;
-    ReshardParts m_parts;
-    std::vector<Spec> m_specs;
-    std::vector<PlannedFile> m_files;
-    std::vector<OutputFile> m_beside;
-    uint64_t m_readsBytes = 0;
-    uint64_t m_writesBytes = 0;
-    std::string m_id;
-    std::vector<BatchPair> m_batch;
-    std::vector<std::pair<std::string, std::string>> m_mustStayEqual;
-    std::vector<Finding> m_warnings;
-    std::vector<Finding> m_marks;
+/// One output file: which of the parts it belongs to.
+struct PartFile {
+    size_t part = 0;
+    TargetFile file;
 };
+
+/// What the recipes of a plan are composed from.
+struct Composition {
+    ReshardParts parts;
+    std::vector<PartFile> files = {};
+
+    [[nodiscard]] const std::shared_ptr<const ReshardContext>& contextOf(const PartFile& file) const
+    {
+        return parts.contexts()[file.part];
+    }
+};
+
+/// Lists and measures the files. Names of one length lead to archives of one size when their pickles are the
+/// same: ZeRO-3 ranks from 1 on, and all optimizer files. The size of one of them is that of all.
+Status addFiles(Composition& from, WritePlan& plan, JobContext& job)
+{
+    for (size_t part = 0; part < from.parts.contexts().size(); ++part) {
+        for (const TargetFile& spec : targetFiles(*from.parts.contexts()[part]))
+            from.files.push_back({part, spec});
+    }
+    std::map<std::tuple<size_t, TargetFile::Kind, bool, size_t>, uint64_t> known;
+    plan.files.reserve(from.files.size());
+    for (const PartFile& spec : from.files) {
+        SHARDSCOPE_CHECK(job.poll());
+        const auto& context = from.contextOf(spec);
+        const std::string name = nameOf(*context, spec.file);
+        const std::tuple key{spec.part, spec.file.kind, spec.file.rank == 0, name.size()};
+        uint64_t bytes = 0;
+        if (const auto found = known.find(key); areAlike(*context, spec.file.kind) && found != known.end()) {
+            bytes = found->second;
+        } else {
+            SHARDSCOPE_TRY(const OutputFile file, compose(context, spec.file));
+            SHARDSCOPE_TRY(bytes, outputBytes(file));
+            known.emplace(key, bytes);
+        }
+        plan.files.push_back({name, bytes});
+        plan.writesBytes += bytes;
+    }
+    return {};
+}
+
+/// The inputs that determine the output, besides the source's files: the text that the id is made from.
+/// `expertRanks`: 0 where they are the source's.
+std::string idText(const WritePlan& plan, const ReshardFacts& facts, uint32_t expertRanks)
+{
+    const ReshardOptions& options = facts.options;
+    std::string out = plan.verb + "|" + std::string(buildInfo().version) + "|"
+        + std::string(kindName(facts.kind)) + "|" + std::to_string(options.worldSize) + "|" + plan.targetName
+        + "|" + plan.pointerName + "|" + std::to_string(facts.subGroupSize.value_or(0)) + "|"
+        + std::to_string(facts.laidOut->parallel.tp) + "|" + std::to_string(facts.laidOut->parallel.pp)
+        + (expertRanks == 0 ? std::string() : "|ep" + std::to_string(expertRanks)) + "|";
+    for (const std::string& option : options.optimizerOptions)
+        out += std::to_string(option.size()) + ":" + option;
+    if (options.rowMajor)
+        out += "|row-major";
+    if (options.patterns)
+        out += "|" + *options.patterns;
+    if (options.paddedVocabulary)
+        out += "|v" + std::to_string(*options.paddedVocabulary);
+    for (const uint32_t layer : options.stageLayers)
+        out += "|l" + std::to_string(layer);
+    for (const std::string& tied : options.tiedLayers)
+        out += "|t" + std::to_string(tied.size()) + ":" + tied;
+    for (const std::string& tie : options.ties)
+        out += "|s" + std::to_string(tie.size()) + ":" + tie;
+    return out + "\n" + identityText(plan.sources);
+}
+
+std::string describe(const WritePlan& plan, const ReshardFacts& facts, uint32_t expertRanks)
+{
+    nlohmann::json out;
+    out["verb"] = plan.verb;
+    out["id"] = plan.id;
+    if (!isUniversal(facts.kind))
+        out["world_size"] = facts.options.worldSize;
+    putText(out, "tag", plan.targetName);
+    out["kind"] = kindName(facts.kind);
+    const Checkpoint& source = *facts.laidOut;
+    out["source"] = {{"kind", kindName(source.kind)}, {"world_size", source.parallel.ranks()}};
+    putText(out["source"], "tag", source.tag);
+    if (facts.subGroupSize)
+        out["sub_group_size"] = *facts.subGroupSize;
+    if (expertRanks != 0)
+        out["expert_parallel"] = expertRanks;
+    return out.dump();
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> from)
+{
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+/// `warnings`: what making the plan's source has shown.
+Result<WritePlan> makePlan(io::FileSystem& files, ReshardFacts facts, ReshardParts parts,
+    std::vector<Finding> warnings, std::vector<Finding> marks, JobContext& job)
+{
+    const ReshardOptions& options = facts.options;
+    const CheckpointPtr source = facts.laidOut;
+    const CheckpointKind kind = facts.kind;
+    const bool conversion = isUniversal(kind);
+    const ReshardContext& first = *parts.contexts().front();
+    const uint32_t ranks = first.target.ranks;
+    const uint32_t expertRanks = first.target.expertRanks; // 0 where they are the source's
+    const uint64_t subGroupSize = facts.subGroupSize.value_or(0);
+
+    WritePlan plan{.verb = conversion ? "convert" : "reshard",
+        .targetName = targetTag(*source, options),
+        .pointerName = !options.writePointer ? ""
+            : conversion                     ? "latest_universal"
+                                             : "latest"};
+    plan.sources = parts.takeSources();
+    plan.tensors = parts.takeTensors();
+    auto from = std::make_shared<Composition>(Composition{std::move(parts)});
+    SHARDSCOPE_CHECK(addFiles(*from, plan, job));
+    if (!conversion && !isStage0(kind)) { // they merge shards
+        SHARDSCOPE_TRY(plan.runFolderFiles, runFolderScripts(files, *source));
+    }
+    for (const PlanTensor& tensor : plan.tensors)
+        plan.readsBytes += tensor.elements * itemSize(tensor.dtype);
+    for (const CarriedFile& carried : first.carried)
+        plan.readsBytes += carried.bytes;
+
+    facts.worldSize = conversion ? ranks : options.worldSize;
+    if (!conversion)
+        facts.batch = batchPairs(*source, ranks);
+    facts.mustStayEqual = mustStayEqual(*source, kind, subGroupSize, expertRanks);
+    const bool columns = keepsColumns(*source, kind, options);
+    addZenFlowEquals(*source, kind, columns, facts.mustStayEqual);
+    plan.warnings = marks;
+    plan.marks = std::move(marks);
+    append(plan.warnings, std::move(warnings));
+    append(plan.warnings, reshardWarnings(*source, kind, options, subGroupSize, ranks));
+    addZenFlowWarnings(*source, kind, columns, plan.warnings);
+    append(plan.warnings,
+        wrapperWarnings(files, *source, conversion ? std::nullopt : std::optional(options.worldSize)));
+    plan.id = io::sha256Of(idText(plan, facts, expertRanks)).substr(0, 16);
+    plan.description = describe(plan, facts, expertRanks);
+    plan.compose = [from](const WritePlan&, size_t i) -> Result<OutputFile> {
+        const PartFile& spec = from->files[i];
+        SHARDSCOPE_TRY(OutputFile recipe, compose(from->contextOf(spec), spec.file));
+        return from->parts.numbered(spec.part, std::move(recipe));
+    };
+    plan.fingerprint = [from, source, kind](std::span<const Digest> digests) {
+        const bool readable = source->isReadable(source->templateOptim);
+        return fingerprintOf(source, from->parts.inOrderOfSource(digests),
+            readable ? targetScalerTexts(*source, kind) : ScalerTexts())
+            .text();
+    };
+    facts.targetUnits = [from] { return from->parts.targetUnits(); };
+    plan.reshard = std::make_shared<const ReshardFacts>(std::move(facts));
+    return plan;
+}
 
 } // namespace
 
-Result<std::shared_ptr<const ReshardPlan>> planReshard(
+Result<WritePlanPtr> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job)
 {
-    return planReshard(files, std::move(source), options, std::vector<std::shared_ptr<Refills>>(), job);
+    SHARDSCOPE_TRY(WritePlan plan,
+        planReshard(files, std::move(source), options, std::vector<std::shared_ptr<Refills>>(), job));
+    return std::make_shared<const WritePlan>(std::move(plan));
 }
 
 namespace {
@@ -325,8 +273,8 @@ Result<std::vector<std::shared_ptr<const ReshardContext>>> makeContexts(io::File
 
 } // namespace
 
-Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
-    const ReshardOptions& options, const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job)
+Result<WritePlan> planReshard(io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options,
+    const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job)
 {
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
@@ -377,11 +325,12 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     const TargetLayout layout{
         kind, ranks, changesExperts ? *options.ep : 0, subGroupSize, columns, rebuilds, whole.get()};
     SHARDSCOPE_TRY(auto contexts, makeContexts(files, source, layout, refills, job));
-    ReshardParts parts(source, std::move(contexts));
-    auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));
-    std::move(optioned.notes.begin(), optioned.notes.end(), std::back_inserter(warnings));
-    SHARDSCOPE_CHECK(plan->build(files, std::move(warnings), marksOf(*whole, options.allow), job));
-    return std::shared_ptr<const ReshardPlan>(std::move(plan));
+    append(warnings, std::move(optioned.notes));
+    ReshardFacts facts{.options = options, .kind = kind, .laidOut = source};
+    if (subGroupSize != 0)
+        facts.subGroupSize = subGroupSize;
+    return makePlan(files, std::move(facts), ReshardParts(source, std::move(contexts)), std::move(warnings),
+        marksOf(*whole, options.allow), job);
 }
 
 } // namespace shardscope

@@ -3,13 +3,15 @@
 
 // Room core/plan/reshard: plans a checkpoint for another number of ranks, stage or form. It uses
 // core/plan/{emit,target,model}, core/compare/digest, core/checkpoint/{slices,model} and lower rooms. Start
-// with planReshard(), which checks the source and makes a ReshardPlan.
+// with planReshard(), which checks the source and makes a plan with
+// ReshardFacts.
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/plan/model/write_plan.h"
 #include "core/plan/target/reshard_options.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,33 +28,31 @@ struct BatchPair {
     uint64_t accumulation = 0;
 };
 
-/// A plan that rewrites a checkpoint for another number of ranks, stage or form, with what the user should
-/// know first.
-class ReshardPlan : public WritePlan
-{
-public:
-    [[nodiscard]] virtual uint32_t worldSize() const = 0;
-    [[nodiscard]] virtual CheckpointKind targetKind() const = 0;
-    [[nodiscard]] virtual std::optional<uint64_t> subGroupSize() const = 0; ///< ZeRO-3
-    [[nodiscard]] virtual const std::vector<BatchPair>& batch() const = 0;
+/// The facts of a plan that rewrites a checkpoint for another number of ranks, stage or form: what the user
+/// should know first.
+struct ReshardFacts {
+    ReshardOptions options;
+    uint32_t worldSize = 0;
+    CheckpointKind kind = CheckpointKind::Unknown; ///< of the target
+    std::optional<uint64_t> subGroupSize = {}; ///< ZeRO-3
+    std::vector<BatchPair> batch = {};
     /// Config keys that must not change between source run and resumed run, with their values as text.
-    [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const = 0;
+    std::vector<std::pair<std::string, std::string>> mustStayEqual = {};
     /// The checkpoint that the target is laid out from: the source, its slices or stages merged or split if
     /// the target has others.
-    [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
-    /// The target's flat units, for drawing the new map next to the old one. Their parameters are
-    /// laidOut()'s.
-    [[nodiscard]] virtual std::vector<FlatUnit> targetUnits() const = 0;
-    [[nodiscard]] virtual const ReshardOptions& options() const = 0;
+    CheckpointPtr laidOut = {};
+    /// Makes the target's flat units, for drawing the new map next to the old one. Their parameters are
+    /// laidOut's.
+    std::function<std::vector<FlatUnit>()> targetUnits = {};
 };
 
 /// Unsupported for kinds this build cannot rewrite; Refused when findings make the result wrong (names them);
 /// Usage for impossible options. Nothing is written.
-Result<std::shared_ptr<const ReshardPlan>> planReshard(
+Result<WritePlanPtr> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job);
 /// The same for a source that was repaired in memory (core/plan/repair/repair.h): what it has lost comes from
 /// `refills`, one for each of the source's parts, or the only one; null where nothing is lost.
-Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
-    const ReshardOptions& options, const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job);
+Result<WritePlan> planReshard(io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options,
+    const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job);
 
 } // namespace shardscope

@@ -12,7 +12,8 @@ namespace shardscope {
 
 /// The contexts of all parts of a checkpoint as one list of sources and tensors. Every part is planned by
 /// itself: a model-parallel rank's files depend on nothing of the others'. A file that several parts read, as
-/// slices that are split from one do, is one source. Immutable once made.
+/// slices that are split from one do, is one source. Once they are taken, nothing
+/// changes any more.
 class ReshardParts
 {
 public:
@@ -23,13 +24,14 @@ public:
     {
         return m_contexts;
     }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const { return m_sources; }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const { return m_tensors; }
+    /// The lists of a plan.
+    [[nodiscard]] std::vector<PlanSource> takeSources() { return std::move(m_sources); }
+    [[nodiscard]] std::vector<PlanTensor> takeTensors() { return std::move(m_tensors); }
     /// A recipe of one part, with its sources and tensors numbered as in these lists.
     [[nodiscard]] OutputFile numbered(size_t part, OutputFile recipe) const;
     /// Units of the target with parameters of the whole checkpoint, in the order of the parts.
     [[nodiscard]] std::vector<FlatUnit> targetUnits() const;
-    /// The digests of tensors() in the order of the whole checkpoint's table.
+    /// The digests of the tensors in the order of the whole checkpoint's table.
     [[nodiscard]] std::vector<Digest> inOrderOfSource(std::span<const Digest> digests) const;
 
 private:

@@ -118,64 +118,49 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
         const SavedPlan::Source& was = saved.sources[i];
         const auto isIt = [&](const PlanSource& source) { return source.name == was.name; };
         // A repair may read two files of one name.
-        const bool isThere = i < plan.sources().size() && isIt(plan.sources()[i]);
-        const auto now = isThere ? plan.sources().begin() + static_cast<std::ptrdiff_t>(i)
-                                 : std::ranges::find_if(plan.sources(), isIt);
-        if (now == plan.sources().end())
+        const bool isThere = i < plan.sources.size() && isIt(plan.sources[i]);
+        const auto now = isThere ? plan.sources.begin() + static_cast<std::ptrdiff_t>(i)
+                                 : std::ranges::find_if(plan.sources, isIt);
+        if (now == plan.sources.end())
             return "`" + was.name + "` was removed";
         if (std::string change = changeOf(was, *now); !change.empty())
             return change;
     }
-    if (plan.sources().size() != saved.sources.size())
+    if (plan.sources.size() != saved.sources.size())
         return "there are new files";
     return {};
 }
 
-SavedPlan withoutOptions(
+} // namespace
+
+SavedPlan savePlan(
     const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination)
 {
     SavedPlan out;
-    out.verb = plan.verb();
+    out.verb = plan.verb;
     out.source = source.runFolder;
     if (hasNoRunFolder(source.kind))
         out.source = isWeights(source.kind) && source.files.size() == 1 ? source.files.front().path
                                                                         : source.tagFolder;
     out.tag = source.tag;
     out.roots = std::move(roots);
+    if (plan.repair) {
+        const RepairInput& input = plan.repair->input;
+        out.source = input.path;
+        out.tag = input.open.tag;
+        out.roots = input.open.roots;
+        out.salvage = input.open.salvage;
+        out.options = input.options;
+    } else if (plan.exported) {
+        out.options = plan.exported->options;
+    } else {
+        out.options = plan.reshard->options;
+    }
     out.destination = std::move(destination);
-    out.id = plan.id();
-    for (const PlanSource& file : plan.sources())
+    out.id = plan.id;
+    for (const PlanSource& file : plan.sources)
         out.sources.push_back(savedSource(file));
-    out.files = plan.files();
-    return out;
-}
-
-} // namespace
-
-SavedPlan savePlan(
-    const ReshardPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination)
-{
-    SavedPlan out = withoutOptions(plan, source, std::move(roots), std::move(destination));
-    out.options = plan.options();
-    return out;
-}
-
-SavedPlan savePlan(
-    const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination)
-{
-    SavedPlan out = withoutOptions(plan, source, std::move(roots), std::move(destination));
-    out.options = plan.options();
-    return out;
-}
-
-SavedPlan savePlan(const RepairPlan& plan, io::Path destination)
-{
-    const RepairInput& input = plan.input();
-    SavedPlan out = withoutOptions(plan, *plan.source(), input.open.roots, std::move(destination));
-    out.source = input.path;
-    out.tag = input.open.tag;
-    out.salvage = input.open.salvage;
-    out.options = input.options;
+    out.files = plan.files;
     return out;
 }
 
@@ -258,11 +243,11 @@ tl::unexpected<Error> sourceChanged(const SavedPlan& saved, const std::string& h
 
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
 {
-    const bool sameFiles = std::equal(saved.files.begin(), saved.files.end(), plan.files().begin(),
-        plan.files().end(),
+    const bool sameFiles = std::equal(saved.files.begin(), saved.files.end(), plan.files.begin(),
+        plan.files.end(),
         [](const PlannedFile& a, const PlannedFile& b) { return a.path == b.path && a.bytes == b.bytes; });
     const std::string change = firstChange(saved, plan);
-    if (saved.id == plan.id() && sameFiles && change.empty())
+    if (saved.id == plan.id && sameFiles && change.empty())
         return {};
     return sourceChanged(saved, change.empty() ? "a new plan gives another result" : change);
 }
@@ -276,8 +261,7 @@ OpenOptions openOptionsOf(const SavedPlan& saved)
     return open;
 }
 
-Result<std::shared_ptr<const RepairPlan>> planSavedRepair(
-    io::FileSystem& files, const SavedPlan& saved, JobContext& job)
+Result<WritePlanPtr> planSavedRepair(io::FileSystem& files, const SavedPlan& saved, JobContext& job)
 {
     auto plan
         = planRepair(files, saved.source, openOptionsOf(saved), std::get<RepairOptions>(saved.options), job);

@@ -39,12 +39,10 @@ struct SavedPlan {
     std::vector<PlannedFile> files;
 };
 
-/// The saved form of `plan`, ready to be written.
+/// The saved form of a plan, ready to be written. Of a repair, `source` and `roots` are those that it was
+/// planned from. Not for copies, which have no options.
 SavedPlan savePlan(
-    const ReshardPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
-SavedPlan savePlan(
-    const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
-SavedPlan savePlan(const RepairPlan& plan, io::Path destination);
+    const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
 
 /// The file's text: JSON, indented, with a newline at the end. The same plan gives the same bytes.
 std::string savedPlanText(const SavedPlan& saved);
@@ -62,7 +60,6 @@ OpenOptions openOptionsOf(const SavedPlan& saved);
 
 /// Plans a saved repair again, and checks it. Errors: those of planRepair() and checkSavedPlan().
 /// SourceChanged too if what it repairs is not found any more.
-Result<std::shared_ptr<const RepairPlan>> planSavedRepair(
-    io::FileSystem& files, const SavedPlan& saved, JobContext& job);
+Result<WritePlanPtr> planSavedRepair(io::FileSystem& files, const SavedPlan& saved, JobContext& job);
 
 } // namespace shardscope

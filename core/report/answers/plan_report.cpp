@@ -19,11 +19,11 @@ constexpr size_t kFilesShown = 12;
 
 void writeSizes(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
 {
-    json.nameField("target", plan.targetName());
-    json.field("reads_bytes", plan.readsBytes());
-    json.field("writes_bytes", plan.writesBytes());
+    json.nameField("target", plan.targetName);
+    json.field("reads_bytes", plan.readsBytes);
+    json.field("writes_bytes", plan.writesBytes);
     json.arrayField("files");
-    for (const PlannedFile& file : plan.files()) {
+    for (const PlannedFile& file : plan.files) {
         json.beginObject();
         json.nameField("path", file.path);
         json.field("bytes", file.bytes);
@@ -40,19 +40,11 @@ void writeSizes(JsonWriter& json, const PlanContext& context, const WritePlan& p
     json.field("free_bytes", context.freeBytes);
 }
 
-void writePlanObject(JsonWriter& json, const PlanContext& context, const ReshardPlan& plan)
+void writeReshardFacts(JsonWriter& json, const ReshardFacts& facts)
 {
-    json.objectField("plan");
-    json.field("id", plan.id());
-    json.field("kind", kindName(plan.targetKind()));
-    if (isUniversal(plan.targetKind()))
-        json.nullField("world_size");
-    else
-        json.field("world_size", plan.worldSize());
-    writeSizes(json, context, plan);
-    json.field("sub_group_size", plan.subGroupSize());
+    json.field("sub_group_size", facts.subGroupSize);
     json.arrayField("batch");
-    for (const BatchPair& pair : plan.batch()) {
+    for (const BatchPair& pair : facts.batch) {
         json.beginObject();
         json.field("micro_batch", pair.microBatch);
         json.field("accumulation", pair.accumulation);
@@ -60,45 +52,33 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
     }
     json.endArray();
     json.objectField("must_stay_equal");
-    for (const auto& [key, value] : plan.mustStayEqual())
+    for (const auto& [key, value] : facts.mustStayEqual)
         json.field(key, value);
     json.endObject();
-    writeFindings(json, "warnings", plan.warnings());
-    json.endObject();
-}
-
-/// Writes the fields that only a reshard has, and ends the answer.
-void writeRestWithoutRanks(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
-{
-    json.nullField("world_size");
-    writeSizes(json, context, plan);
-    json.nullField("sub_group_size");
-    json.arrayField("batch");
-    json.endArray();
-    json.objectField("must_stay_equal");
-    json.endObject();
-    writeFindings(json, "warnings", plan.warnings());
-    json.endObject();
-}
-
-void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportPlan& plan)
-{
-    json.objectField("plan");
-    json.field("id", plan.id());
-    const bool dcp = plan.options().format == ExportFormat::Dcp;
-    json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
-    json.field("format", exportFormatName(plan.options().format));
-    json.field("dtype", castName(plan.options().dtype));
-    json.field("tensors", static_cast<uint64_t>(plan.exported().size()));
-    writeRestWithoutRanks(json, context, plan);
 }
 
 void writePlanObject(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
 {
     json.objectField("plan");
-    json.field("id", plan.id());
-    json.field("kind", "copy");
-    writeRestWithoutRanks(json, context, plan);
+    json.field("id", plan.id);
+    if (plan.exported) {
+        const ExportOptions& options = plan.exported->options;
+        const bool dcp = options.format == ExportFormat::Dcp;
+        json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
+        json.field("format", exportFormatName(options.format));
+        json.field("dtype", castName(options.dtype));
+        json.field("tensors", static_cast<uint64_t>(plan.exported->tensors.size()));
+    } else {
+        json.field("kind", plan.reshard ? kindName(plan.reshard->kind) : "copy");
+    }
+    if (plan.reshard && !isUniversal(plan.reshard->kind))
+        json.field("world_size", plan.reshard->worldSize);
+    else
+        json.nullField("world_size");
+    writeSizes(json, context, plan);
+    writeReshardFacts(json, plan.reshard ? *plan.reshard : ReshardFacts());
+    writeFindings(json, "warnings", plan.warnings);
+    json.endObject();
 }
 
 std::string batchText(const std::vector<BatchPair>& batch)
@@ -118,38 +98,16 @@ std::string spaceText(const PlanContext& context, uint64_t writes)
     return formatBytes(*context.freeBytes) + (*context.freeBytes < writes ? ", which is not enough" : "");
 }
 
-template <typename Plan>
-void writeAnswer(const TextSink& sink, const PlanContext& context, const Plan& plan,
-    const std::optional<ExecuteReport>& result)
-{
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/" + context.verb + "/1");
-    json.nameField("checkpoint", context.source);
-    json.nameField("tag", context.sourceTag);
-    json.nameField("destination", context.destination);
-    writePlanObject(json, context, plan);
-    if (!context.savedTo.empty())
-        json.nameField("file", context.savedTo);
-    if (result)
-        writeResultObject(json, *result);
-    if (context.more)
-        context.more(json);
-    json.endObject();
-    json.finish();
-    sink("\n");
-}
-
 void addSizes(
     TextFields& fields, const std::string& target, const PlanContext& context, const WritePlan& plan)
 {
     fields.add("target", printable(target));
-    fields.add("reads",
-        fmt::format("{} ({} bytes)", formatBytes(plan.readsBytes()), formatCount(plan.readsBytes())));
+    fields.add(
+        "reads", fmt::format("{} ({} bytes)", formatBytes(plan.readsBytes), formatCount(plan.readsBytes)));
     fields.add("writes",
-        fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes()),
-            formatCount(plan.writesBytes()), formatCount(plan.files().size())));
-    fields.add("free space", spaceText(context, plan.writesBytes()));
+        fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes), formatCount(plan.writesBytes),
+            formatCount(plan.files.size())));
+    fields.add("free space", spaceText(context, plan.writesBytes));
     fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers, max");
 }
 
@@ -167,13 +125,13 @@ void writeFilesText(
 {
     using Align = TextTable::Align;
     TextTable table({{"file"}, {"bytes", Align::Right}});
-    for (size_t i = 0; i < plan.files().size() && i < kFilesShown; ++i)
-        table.add({plan.files()[i].path, formatCount(plan.files()[i].bytes)});
+    for (size_t i = 0; i < plan.files.size() && i < kFilesShown; ++i)
+        table.add({plan.files[i].path, formatCount(plan.files[i].bytes)});
     table.write(sink, style, "  ");
-    if (plan.files().size() > kFilesShown)
-        sink(fmt::format("  and {} more files; --json lists all\n", plan.files().size() - kFilesShown));
+    if (plan.files.size() > kFilesShown)
+        sink(fmt::format("  and {} more files; --json lists all\n", plan.files.size() - kFilesShown));
     writeReplacedText(sink, context);
-    writeFindingsText(sink, style, plan.warnings());
+    writeFindingsText(sink, style, plan.warnings);
 }
 
 } // namespace
@@ -207,67 +165,77 @@ void writeResultObject(JsonWriter& json, const ExecuteReport& result)
     json.endObject();
 }
 
-void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
-    const std::optional<ExecuteReport>& result)
-{
-    writeAnswer(sink, context, plan, result);
-}
-
-void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
-    const std::optional<ExecuteReport>& result)
-{
-    writeAnswer(sink, context, plan, result);
-}
-
 void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
     const std::optional<ExecuteReport>& result)
 {
-    writeAnswer(sink, context, plan, result);
+    JsonWriter json(sink);
+    json.beginObject();
+    json.field("schema", "shardscope/" + context.verb + "/1");
+    json.nameField("checkpoint", context.source);
+    json.nameField("tag", context.sourceTag);
+    json.nameField("destination", context.destination);
+    writePlanObject(json, context, plan);
+    if (!context.savedTo.empty())
+        json.nameField("file", context.savedTo);
+    if (result)
+        writeResultObject(json, *result);
+    if (context.more)
+        context.more(json);
+    json.endObject();
+    json.finish();
+    sink("\n");
 }
+
+namespace {
+
+std::string titleOf(const WritePlan& plan)
+{
+    if (plan.exported)
+        return fmt::format(" to {}\n", exportFormatName(plan.exported->options.format));
+    if (!plan.reshard)
+        return "\n";
+    if (isUniversal(plan.reshard->kind))
+        return " to universal\n";
+    const uint32_t ranks = plan.reshard->worldSize;
+    return fmt::format(" to {} for {} rank{}\n", kindName(plan.reshard->kind), ranks, ranks == 1 ? "" : "s");
+}
+
+void addReshardFacts(TextFields& fields, const ReshardFacts& facts)
+{
+    if (facts.subGroupSize)
+        fields.add("sub-group size", formatCount(*facts.subGroupSize));
+    if (!facts.batch.empty())
+        fields.add("micro-batch × accumulation", batchText(facts.batch) + " keep the global batch");
+    for (size_t i = 0; i < facts.mustStayEqual.size(); ++i) {
+        const auto& [key, value] = facts.mustStayEqual[i];
+        fields.add(i == 0 ? "must not change" : "", printable(key + " = " + value));
+    }
+}
+
+std::string tensorsText(const ExportFacts& facts)
+{
+    const ExportOptions& options = facts.options;
+    return fmt::format("{}, {}", formatCount(facts.tensors.size()),
+        options.dtype                             ? "cast to " + std::string(castName(options.dtype))
+            : options.format == ExportFormat::Dcp ? std::string("unchanged")
+                                                  : std::string("in the model's own dtypes"));
+}
+
+} // namespace
 
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan)
 {
-    sink(style.bold("copy") + " " + printable(context.source) + "\n");
+    const bool isCopy = !plan.exported && !plan.reshard;
+    sink(style.bold(isCopy ? "copy" : plan.verb) + " " + printable(context.source) + titleOf(plan));
     TextFields fields;
-    addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
-    fields.write(sink, style, "  ");
-    writeFilesText(sink, style, context, plan);
-}
-
-void writePlanText(
-    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan)
-{
-    sink(style.bold(plan.verb()) + " " + printable(context.source)
-        + (isUniversal(plan.targetKind()) ? " to universal\n"
-                                          : fmt::format(" to {} for {} rank{}\n", kindName(plan.targetKind()),
-                                              plan.worldSize(), plan.worldSize() == 1 ? "" : "s")));
-    TextFields fields;
-    addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
-    if (plan.subGroupSize())
-        fields.add("sub-group size", formatCount(*plan.subGroupSize()));
-    if (!plan.batch().empty())
-        fields.add("micro-batch × accumulation", batchText(plan.batch()) + " keep the global batch");
-    for (size_t i = 0; i < plan.mustStayEqual().size(); ++i) {
-        const auto& [key, value] = plan.mustStayEqual()[i];
-        fields.add(i == 0 ? "must not change" : "", printable(key + " = " + value));
-    }
-    fields.write(sink, style, "  ");
-    writeFilesText(sink, style, context, plan);
-}
-
-void writePlanText(
-    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan)
-{
-    sink(style.bold(plan.verb()) + " " + printable(context.source)
-        + fmt::format(" to {}\n", exportFormatName(plan.options().format)));
-    TextFields fields;
-    fields.add("tensors",
-        fmt::format("{}, {}", formatCount(plan.exported().size()),
-            plan.options().dtype ? "cast to " + std::string(castName(plan.options().dtype))
-                : plan.options().format == ExportFormat::Dcp ? std::string("unchanged")
-                                                             : std::string("in the model's own dtypes")));
-    addSizes(fields, context.destination, context, plan);
+    if (plan.exported)
+        fields.add("tensors", tensorsText(*plan.exported));
+    const std::string target
+        = plan.exported ? context.destination : (io::Path(context.destination) / plan.targetName).string();
+    addSizes(fields, target, context, plan);
+    if (plan.reshard)
+        addReshardFacts(fields, *plan.reshard);
     fields.write(sink, style, "  ");
     writeFilesText(sink, style, context, plan);
 }

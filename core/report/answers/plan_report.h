@@ -29,18 +29,9 @@ struct PlanContext {
     std::function<void(JsonWriter&)> more = {}; ///< writes more fields after the others
 };
 
-void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
-    const std::optional<ExecuteReport>& result);
-void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
-    const std::optional<ExecuteReport>& result);
-/// For a plan that copies bytes.
 void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
     const std::optional<ExecuteReport>& result);
 /// The plan before it runs: files, bytes, space, what must not change, warnings.
-void writePlanText(
-    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan);
-void writePlanText(
-    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
 /// Summarizes the output of a run in one line.

@@ -10,12 +10,12 @@
 
 namespace shardscope {
 
-RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after)
+RepairCheck compareChecks(const WritePlan& plan, const CheckResult& after)
 {
     constexpr std::array<std::string_view, 3> kOfValues{
         "step-off-counters", "schedule-discontinuity", "loss-scale-minimum"};
-    const std::vector<std::string>& fixed = plan.fixed();
-    const bool valuesWereSet = std::any_of(plan.changes().begin(), plan.changes().end(),
+    const std::vector<std::string>& fixed = plan.repair->fixed;
+    const bool valuesWereSet = std::any_of(plan.repair->changes.begin(), plan.repair->changes.end(),
         [](const RepairChange& change) { return change.code == kSetCode; });
     RepairCheck out;
     for (const DoctorFinding& made : after.findings) {
@@ -28,7 +28,7 @@ RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after)
                 out.remaining.push_back(code);
             continue;
         }
-        if (plan.found().contains(finding.code))
+        if (plan.repair->found.contains(finding.code))
             continue;
         const bool ofValues
             = valuesWereSet && std::find(kOfValues.begin(), kOfValues.end(), finding.code) != kOfValues.end();
@@ -37,11 +37,11 @@ RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after)
     return out;
 }
 
-void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::optional<RepairCheck>& check)
+void writeRepairFields(JsonWriter& json, const WritePlan& plan, const std::optional<RepairCheck>& check)
 {
-    json.textList("fixed", plan.fixed());
+    json.textList("fixed", plan.repair->fixed);
     json.arrayField("changes");
-    for (const RepairChange& change : plan.changes()) {
+    for (const RepairChange& change : plan.repair->changes) {
         json.beginObject();
         json.field("code", change.code);
         json.textOrNull("where", change.where.text());
@@ -62,10 +62,10 @@ void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::opti
     json.endObject();
 }
 
-void writeChangesText(const TextSink& sink, const TextStyle& style, const RepairPlan& plan)
+void writeChangesText(const TextSink& sink, const TextStyle& style, const WritePlan& plan)
 {
     sink(style.bold("changes") + "\n");
-    for (const RepairChange& change : plan.changes()) {
+    for (const RepairChange& change : plan.repair->changes) {
         sink("  " + printable(change.where.isEmpty() ? std::string("checkpoint") : change.where.text()) + ": "
             + printable(change.what) + " " + style.dim("[" + std::string(change.code) + "]")
             + (change.reconstructed ? " " + style.yellow("marked") : std::string()) + "\n");

@@ -19,12 +19,12 @@ struct RepairCheck {
     [[nodiscard]] bool ok() const { return remaining.empty() && appeared.empty(); }
 };
 /// `marked` is expected if something was reconstructed.
-RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after);
+RepairCheck compareChecks(const WritePlan& plan, const CheckResult& after);
 
 /// Fields of the answer of `repair`: "fixed", "changes" and, after the run, "check".
-void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::optional<RepairCheck>& check);
+void writeRepairFields(JsonWriter& json, const WritePlan& plan, const std::optional<RepairCheck>& check);
 /// The changes, value by value.
-void writeChangesText(const TextSink& sink, const TextStyle& style, const RepairPlan& plan);
+void writeChangesText(const TextSink& sink, const TextStyle& style, const WritePlan& plan);
 void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check);
 
 } // namespace shardscope

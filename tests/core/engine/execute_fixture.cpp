@@ -75,8 +75,8 @@ ExecuteHooks modelHooks(const SyntheticPlan& plan)
 std::string expectedFingerprint(const SyntheticPlan& plan)
 {
     Digest sum;
-    for (size_t i = 0; i < plan.tensors().size(); ++i) {
-        const PlanTensor& tensor = plan.tensors()[i];
+    for (size_t i = 0; i < plan.tensors.size(); ++i) {
+        const PlanTensor& tensor = plan.tensors[i];
         const std::string& bytes = plan.tensorBytes()[i];
         sum += digestElements(digestKey(tensor.name, tensor.state), itemSize(tensor.dtype), 0,
             {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
@@ -110,7 +110,7 @@ void checkComplete(const Bench& bench)
         CHECK(found.contains(path));
         CHECK(found[path] == bytes);
     }
-    CHECK(slurp(bench.destination() / "latest") == bench.plan.targetName());
+    CHECK(slurp(bench.destination() / "latest") == bench.plan.targetName);
     CHECK(slurp(bench.destination() / "zero_to_fp32.py") == "print('hello')\n");
     CHECK_FALSE(std::filesystem::exists(bench.work()));
 }

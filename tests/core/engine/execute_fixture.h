@@ -31,10 +31,10 @@ struct Bench {
         return out;
     }
     [[nodiscard]] std::filesystem::path destination() const { return folder / "out"; }
-    [[nodiscard]] std::filesystem::path target() const { return destination() / plan.targetName(); }
+    [[nodiscard]] std::filesystem::path target() const { return destination() / plan.targetName; }
     [[nodiscard]] std::filesystem::path work() const
     {
-        return destination() / ("." + plan.targetName() + ".partial-" + plan.id());
+        return destination() / ("." + plan.targetName + ".partial-" + plan.id);
     }
 
     TemporaryFolder folder;

@@ -71,11 +71,11 @@ TEST_CASE("a finished file that is changed or removed while others are written i
             Bench bench;
             ExecuteOptions options = bench.options(1); // each file is read back before the next is written
             options.verify = verify;
-            const fs::path first = bench.work() / "files" / bench.plan.files()[0].path;
+            const fs::path first = bench.work() / "files" / bench.plan.files[0].path;
             bool done = false;
             Meddled files([&](const char* call, const io::Path&) {
                 if (std::string(call) == "append" && fs::exists(first) && !done
-                    && fs::exists(bench.work() / "files" / bench.plan.files()[2].path)) {
+                    && fs::exists(bench.work() / "files" / bench.plan.files[2].path)) {
                     done = true;
                     removes ? (void)fs::remove(first) : flip(first);
                 }

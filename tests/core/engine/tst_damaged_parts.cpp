@@ -232,7 +232,7 @@ TEST_CASE("a file that was damaged after its part was written is written again b
                 REQUIRE(runPart(bench, index, optionsOf(bench, verify)));
             std::mt19937_64 random(7);
             const auto placeOf = [&](size_t file) {
-                return bench.work() / "files" / (bench.plan.files()[file].path + ".tmp");
+                return bench.work() / "files" / (bench.plan.files[file].path + ".tmp");
             };
             damage.apply(placeOf(1), placeOf(0), random);
             const auto report = finish(bench, optionsOf(bench, verify));

@@ -31,7 +31,7 @@ TEST_CASE("the output equals the plan byte by byte, for any number of jobs and a
             REQUIRE_MESSAGE(report, describe(report.error()));
             checkComplete(bench);
             CHECK(report->output == bench.target());
-            CHECK(report->bytesWritten == bench.plan.writesBytes());
+            CHECK(report->bytesWritten == bench.plan.writesBytes);
             CHECK(report->bytesReused == 0);
             CHECK(report->verified);
             CHECK(report->peakBufferBytes <= memory);
@@ -82,7 +82,7 @@ TEST_CASE("the manifest lists the files and records no place or time")
 TEST_CASE("without a pointer, and with files in the destination that do not conflict")
 {
     Bench bench;
-    bench.plan.setPointer("");
+    bench.plan.pointerName.clear();
     spill(bench.destination() / "other_tag/file", "other");
     spill(bench.destination() / "latest", "other_tag");
     spill(bench.destination() / "zero_to_fp32.py", "mine");
@@ -140,7 +140,7 @@ TEST_CASE("targets inside, equal to and around the source are refused, through l
     for (const io::Path& destination :
         {bench.folder / "source", bench.folder / "source/", bench.folder / "source/deep/er",
             bench.folder.path(), bench.folder / "link", bench.folder / "link/deep",
-            bench.folder / "source/../source/x", bench.plan.sourceRun() / bench.plan.targetName()}) {
+            bench.folder / "source/../source/x", bench.plan.sourceRun() / bench.plan.targetName}) {
         CAPTURE(destination.string());
         ExecuteOptions options = bench.options();
         options.destination = destination;
@@ -277,7 +277,7 @@ TEST_CASE("sources that are not in the page cache are read by direct I/O, for th
     for (const unsigned jobs : {1u, 2u}) {
         Bench bench({3, 2, 5, 700'000, 3}, TemporaryFolder::Where::Disk);
         bool possible = true;
-        for (const PlanSource& source : bench.plan.sources()) {
+        for (const PlanSource& source : bench.plan.sources) {
             const auto file = io::realFileSystem().openRead(source.path);
             REQUIRE(file);
             struct stat status {
@@ -286,7 +286,7 @@ TEST_CASE("sources that are not in the page cache are read by direct I/O, for th
             possible = possible && major(status.st_dev) != 0 && (*file)->readsDirectly();
         }
         ::sync(); // what was not written back stays in the page cache
-        for (const PlanSource& source : bench.plan.sources()) {
+        for (const PlanSource& source : bench.plan.sources) {
             const auto file = io::realFileSystem().openRead(source.path);
             REQUIRE(file);
             (*file)->dropCache(0, (*file)->size());
@@ -296,6 +296,6 @@ TEST_CASE("sources that are not in the page cache are read by direct I/O, for th
         REQUIRE_MESSAGE(report, describe(report.error()));
         checkComplete(bench);
         CHECK(report->fingerprint == expectedFingerprint(bench.plan));
-        CHECK((files.directBytes > bench.plan.writesBytes() / 2) == possible);
+        CHECK((files.directBytes > bench.plan.writesBytes / 2) == possible);
     }
 }

@@ -46,8 +46,8 @@ struct Promise {
         const io::Path pointer = bench.destination() / "latest";
         if (std::filesystem::exists(pointer)) {
             const std::string name = slurp(pointer);
-            CHECK((name == "other_tag" || (name == bench.plan.targetName() && there)));
-            if (name == bench.plan.targetName()) // all is in its place
+            CHECK((name == "other_tag" || (name == bench.plan.targetName && there)));
+            if (name == bench.plan.targetName) // all is in its place
                 CHECK(std::filesystem::exists(bench.destination() / "weights.bin"));
         }
         CHECK(slurp(bench.destination() / "other_tag/file") == "other");
@@ -91,7 +91,7 @@ uint64_t failEveryCall(const Bench& bench, Fault fault)
         }
         if (report) { // only removing the work folder may fail
             CHECK(std::filesystem::exists(bench.target()));
-            CHECK(slurp(bench.destination() / "latest") == bench.plan.targetName());
+            CHECK(slurp(bench.destination() / "latest") == bench.plan.targetName);
         } else {
             CHECK_FALSE(report.error().message.empty());
             CHECK(report.error().code != ErrorCode::Internal);
@@ -185,7 +185,7 @@ TEST_CASE("a full disk says how to continue, and finished files are kept")
         REQUIRE(again);
         kept = std::max(kept, again->bytesReused);
     }
-    CHECK(kept > bench.plan.writesBytes() / 2);
+    CHECK(kept > bench.plan.writesBytes / 2);
 }
 
 TEST_CASE("force: the old target stays whole until the new one is in its place")

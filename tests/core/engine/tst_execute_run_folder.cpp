@@ -46,7 +46,7 @@ TEST_CASE("a file of the same size is compared byte by byte before anything is c
     options.force = true;
     const auto forced = run(bench, options);
     REQUIRE(forced);
-    CHECK(forced->bytesReused == bench.plan.writesBytes()); // the refused run had written all of it
+    CHECK(forced->bytesReused == bench.plan.writesBytes); // the refused run had written all of it
     checkComplete(bench);
 }
 

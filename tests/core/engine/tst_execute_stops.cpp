@@ -48,8 +48,8 @@ TEST_CASE("a stop leaves only the work folder; the same call continues")
             const auto report = run(bench, bench.options(jobs));
             REQUIRE_MESSAGE(report, describe(report.error()));
             checkComplete(bench);
-            CHECK(report->bytesReused == (phase == "writing" ? 0 : bench.plan.writesBytes()));
-            CHECK(report->bytesReused + report->bytesWritten == bench.plan.writesBytes());
+            CHECK(report->bytesReused == (phase == "writing" ? 0 : bench.plan.writesBytes));
+            CHECK(report->bytesReused + report->bytesWritten == bench.plan.writesBytes);
             CHECK(report->fingerprint == expectedFingerprint(bench.plan));
         }
     }
@@ -84,11 +84,11 @@ TEST_CASE("unfinished work continues if a source's inode and change time differ,
     const auto refusal = [](const auto& change) {
         Bench bench;
         REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
-        change(bench.plan.editSources()[0]);
+        change(bench.plan.sources[0]);
         const auto report = run(bench, bench.options());
         REQUIRE_FALSE(report);
         CHECK(report.error().code == ErrorCode::Refused);
-        CHECK(report.error().message.find(bench.plan.sources()[0].name) != std::string::npos);
+        CHECK(report.error().message.find(bench.plan.sources[0].name) != std::string::npos);
         CHECK(report.error().message.find("version") == std::string::npos);
         checkNothingCommitted(bench);
         return report.error().message;
@@ -113,7 +113,7 @@ TEST_CASE("unfinished work continues if a source's inode and change time differ,
 
     Bench bench;
     REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
-    PlanSource& source = bench.plan.editSources()[0];
+    PlanSource& source = bench.plan.sources[0];
     const int64_t changed = source.identity.changedNs;
     std::filesystem::create_hard_link(source.path, bench.folder / "another name");
     lookAgain(source);
@@ -209,13 +209,13 @@ TEST_CASE("a flipped byte anywhere in a used record stops the job: file and reco
 {
     const Bench sample;
     for (uint32_t record = 0; record < 4; ++record) {
-        const ZipRecord& place = sample.plan.sources()[1].records[record];
+        const ZipRecord& place = sample.plan.sources[1].records[record];
         for (const uint64_t offset : {place.payloadOffset, place.payloadOffset + place.bytes / 2,
                  place.payloadOffset + place.bytes - 1}) { // the last one is padding
             CAPTURE(record);
             CAPTURE(offset);
             Bench bench;
-            flip(bench.plan.sources()[1].path, offset);
+            flip(bench.plan.sources[1].path, offset);
             bench.plan.readIdentitiesAgain();
             const auto report = run(bench, bench.options());
             if (record == 0) { // no output copies from it
@@ -224,13 +224,13 @@ TEST_CASE("a flipped byte anywhere in a used record stops the job: file and reco
             }
             REQUIRE_FALSE(report);
             CHECK(report.error().code == ErrorCode::Damaged);
-            CHECK(report.error().path == bench.plan.sources()[1].path.string());
+            CHECK(report.error().path == bench.plan.sources[1].path.string());
             CHECK(report.error().message.find("'" + place.name + "'") != std::string::npos);
             checkNothingCommitted(bench);
             CHECK(treeOf(bench.destination()).empty());
             // Without a CRC there is nothing to compare with. (Nor with verification: the copies of record 3
             // differ now.)
-            bench.plan.editSources()[1].records[record].crcPresent = false;
+            bench.plan.sources[1].records[record].crcPresent = false;
             ExecuteOptions options = bench.options();
             options.verify = false;
             CHECK(run(bench, options).has_value());
@@ -242,7 +242,7 @@ TEST_CASE("damage that happened after some files were finished is found by the r
 {
     Bench bench;
     REQUIRE_FALSE(runUntil(bench, bench.options(), "checking the source"));
-    bench.plan.editSources()[0].records[1].crc32 ^= 1;
+    bench.plan.sources[0].records[1].crc32 ^= 1;
     const auto report = run(bench, bench.options());
     REQUIRE_FALSE(report);
     CHECK(report.error().code == ErrorCode::Damaged);
@@ -252,7 +252,7 @@ TEST_CASE("damage that happened after some files were finished is found by the r
 TEST_CASE("a source that is not the planned one, or changes meanwhile, is refused")
 {
     Bench bench;
-    const io::Path source = bench.plan.sources()[0].path;
+    const io::Path source = bench.plan.sources[0].path;
     spill(source, slurp(source));
     const auto before = run(bench, bench.options());
     REQUIRE_FALSE(before);
@@ -385,7 +385,8 @@ TEST_CASE("verification reads tensors where the reader finds them")
 TEST_CASE("a job that needs more space than the disk has is refused before anything is written")
 {
     Bench bench;
-    bench.plan.editFiles()[0].bytes = uint64_t{1} << 60;
+    bench.plan.files[0].bytes = uint64_t{1} << 60;
+    bench.plan.writesBytes += bench.plan.files[0].bytes;
     const auto report = run(bench, bench.options());
     REQUIRE_FALSE(report);
     CHECK(report.error().code == ErrorCode::NoSpace);
@@ -397,7 +398,7 @@ TEST_CASE("a job that needs more space than the disk has is refused before anyth
 TEST_CASE("a recipe that does not give the planned size is an internal error and commits nothing")
 {
     Bench bench;
-    bench.plan.editFiles()[1].bytes += 64;
+    bench.plan.files[1].bytes += 64;
     const auto report = run(bench, bench.options());
     REQUIRE_FALSE(report);
     CHECK(report.error().code == ErrorCode::Internal);
@@ -411,7 +412,7 @@ TEST_CASE("names that leave the target or clash are refused")
             "a//b", "a/", "./a", "shardscope.json", "part_0.pt", "part_0.pt.tmp"}) {
         CAPTURE(name);
         Bench bench;
-        bench.plan.editFiles()[1].path = name;
+        bench.plan.files[1].path = name;
         const auto report = run(bench, bench.options());
         REQUIRE_FALSE(report);
         // A file next to the tag with the tag's own name: the user chose that name.

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::shared_ptr<const ExportPlan> planOf(const fs::path& source, ExportFormat format, uint64_t shardBytes)
+WritePlanPtr planOf(const fs::path& source, ExportFormat format, uint64_t shardBytes)
 {
     JobContext job;
     auto opened = openCheckpoint(io::realFileSystem(), source, {}, job);
@@ -84,7 +84,7 @@ void failCalls(ExportFormat format, uint64_t step)
     REQUIRE(write(counting, *newer, folder.path(), true).has_value());
     const auto wanted = contentOf(out);
     CHECK(wanted.at("mine.txt") == "not of an export");
-    CHECK(wanted.size() == newer->files().size() + 2); // no file of the older export is left
+    CHECK(wanted.size() == newer->files.size() + 2); // no file of the older export is left
     REQUIRE(before != wanted);
     auto complete = wanted; // verifies by its own checksums, whatever is beside it
     complete.erase("shardscope.json");
@@ -129,7 +129,7 @@ TEST_CASE("files that an interrupted export is still publishing are compared wit
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const auto plan
         = planOf(io::Path(sourceFolder()) / "tests/data/samples/zero2-w2", ExportFormat::Safetensors, 1000);
-    REQUIRE(plan->files().size() > 3);
+    REQUIRE(plan->files.size() > 3);
     const fs::path out = folder / "out";
     const auto exported
         = [&](io::FileSystem& files, bool force) { return write(files, *plan, folder.path(), force); };
@@ -144,7 +144,7 @@ TEST_CASE("files that an interrupted export is still publishing are compared wit
         io::FaultingFileSystem files(
             io::realFileSystem(), {.callNumber = call, .errnoValue = EIO, .repeat = true});
         (void)exported(files, false);
-        const std::string name = plan->files()[1].path;
+        const std::string name = plan->files[1].path;
         if (!fs::exists(out / name) || fs::exists(out / "shardscope.json"))
             continue;
         ++tried;
@@ -168,10 +168,10 @@ TEST_CASE("files of the older export that were changed since are kept")
     const auto older = planOf(samples / "zero2-w2", ExportFormat::Safetensors, 1000);
     const auto newer = planOf(samples / "zero2-w2", ExportFormat::Safetensors, uint64_t{1} << 30);
     REQUIRE(write(io::realFileSystem(), *older, folder.path(), false).has_value());
-    const std::string changed = older->files().front().path;
-    const std::string whole = older->files().back().path;
+    const std::string changed = older->files.front().path;
+    const std::string whole = older->files.back().path;
     spill(folder / "out" / changed, "other bytes");
-    REQUIRE(newer->files().size() == 1);
+    REQUIRE(newer->files.size() == 1);
     REQUIRE(write(io::realFileSystem(), *newer, folder.path(), false).has_value() == false);
     REQUIRE(write(io::realFileSystem(), *newer, folder.path(), true).has_value());
     CHECK(slurp(folder / "out" / changed) == "other bytes");

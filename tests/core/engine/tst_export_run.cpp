@@ -54,8 +54,8 @@ struct Export {
 
     void checkWritten() const
     {
-        for (size_t i = 0; i < plan->files().size(); ++i)
-            CHECK(slurp(target() / plan->files()[i].path) == plainBytes(*plan, i));
+        for (size_t i = 0; i < plan->files.size(); ++i)
+            CHECK(slurp(target() / plan->files[i].path) == plainBytes(*plan, i));
         for (const auto& entry : fs::directory_iterator(folder.path()))
             CHECK((entry.path().filename() == "out" || entry.path() == source));
     }
@@ -63,7 +63,7 @@ struct Export {
     TemporaryFolder folder{TemporaryFolder::Where::Memory};
     io::Path source;
     JobContext job;
-    std::shared_ptr<const ExportPlan> plan;
+    WritePlanPtr plan;
 };
 
 /// Name → dtype, shape and bytes of all tensors in files of one stem.
@@ -119,7 +119,7 @@ TEST_CASE("an export has the bytes of the naive writer, for any number of jobs")
             CHECK(report->verified);
             CHECK(report->output == bench.target());
             CHECK(report->fingerprint.empty());
-            CHECK(bench.plan->files().size() > 3);
+            CHECK(bench.plan->files.size() > 3);
             bench.checkWritten();
             CHECK(fs::exists(bench.target() / "shardscope.json"));
         }
@@ -233,7 +233,7 @@ TEST_CASE("DST may exist with other files, which are never changed")
     REQUIRE(again.has_value());
     CHECK(again->wasDone);
 
-    spill(bench.target() / bench.plan->files().front().path, "of another export");
+    spill(bench.target() / bench.plan->files.front().path, "of another export");
     ExecuteOptions options = bench.options();
     options.force = true;
     REQUIRE(bench.run(options).has_value());
@@ -275,7 +275,7 @@ TEST_CASE("a stop leaves only the work folder; the same call continues")
         stopWhere(bench, [&](const Progress& progress) { return progress.phase == phase; });
         const auto report = bench.run();
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-        CHECK(report->bytesWritten + report->bytesReused == bench.plan->writesBytes());
+        CHECK(report->bytesWritten + report->bytesReused == bench.plan->writesBytes);
         bench.checkWritten();
     }
 }
@@ -290,7 +290,7 @@ TEST_CASE("a source with a flipped bit is refused although every element is cast
         Segment segment;
         while (!segment.isConverted())
             REQUIRE(cursor->next(segment));
-        const PlanSource& source = bench.plan->sources()[segment.source];
+        const PlanSource& source = bench.plan->sources[segment.source];
         const ZipRecord& record = source.records[segment.record];
         std::string bytes = slurp(source.path);
         bytes[record.payloadOffset + record.bytes / 2] ^= 1;
@@ -298,7 +298,8 @@ TEST_CASE("a source with a flipped bit is refused although every element is cast
         // A plan that is made now takes the file for what it is.
         auto opened = openCheckpoint(io::realFileSystem(), bench.source, {}, bench.job);
         REQUIRE(opened.has_value());
-        auto plan = planExport(io::realFileSystem(), opened->checkpoint, bench.plan->options(), bench.job);
+        auto plan
+            = planExport(io::realFileSystem(), opened->checkpoint, bench.plan->exported->options, bench.job);
         REQUIRE(plan.has_value());
         const auto report = execute(io::realFileSystem(), **plan, bench.options(), bench.job);
         REQUIRE_FALSE(report.has_value());
@@ -328,7 +329,7 @@ TEST_CASE("verification after writing refuses files that differ from the plan")
         CHECK(found.error().code == ErrorCode::VerifyFailed);
     };
     REQUIRE(opinion(bench.target()).has_value());
-    const std::string first = bench.plan->files().front().path;
+    const std::string first = bench.plan->files.front().path;
     changed(first, "\"BF16\"", "\"F16\" ");
     changed(first, "norm.weight", "norm.Weight");
     changed(first, "[8]", "[9]");

@@ -59,60 +59,37 @@ std::map<std::string, std::string> writtenAtOnce(const SyntheticPlan::Shape& sha
 }
 
 /// A plan of large plain files that nobody writes.
-class LargePlan final : public WritePlan
+WritePlan largePlan(uint32_t files, uint64_t bytes)
 {
-public:
-    LargePlan(uint32_t files, uint64_t bytes)
+    class Zeros final : public SegmentCursor
     {
-        for (uint32_t i = 0; i < files; ++i)
-            m_files.push_back({std::to_string(i), bytes + i * 4096, {}});
-    }
-    [[nodiscard]] std::string verb() const override { return "reshard"; }
-    [[nodiscard]] std::string id() const override { return "0123456789abcdef"; }
-    [[nodiscard]] std::string targetName() const override { return "tag"; }
-    [[nodiscard]] std::string pointerName() const override { return {}; }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
-    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
-    {
-        class Zeros final : public SegmentCursor
+    public:
+        explicit Zeros(uint64_t count)
+            : m_bytes(count)
         {
-        public:
-            explicit Zeros(uint64_t bytes)
-                : m_bytes(bytes)
-            {
-            }
-            bool next(Segment& segment) override
-            {
-                segment = {};
-                segment.bytes = std::exchange(m_bytes, 0);
-                return segment.bytes > 0;
-            }
+        }
+        bool next(Segment& segment) override
+        {
+            segment = {};
+            segment.bytes = std::exchange(m_bytes, 0);
+            return segment.bytes > 0;
+        }
 
-        private:
-            uint64_t m_bytes;
-        };
-        OutputFile out;
-        out.path = m_files[i].path;
-        out.torchArchive = false;
-        const uint64_t bytes = m_files[i].bytes;
-        out.records.push_back({"all", bytes, OutputRecord::Content::Segments, {},
-            [bytes] { return std::make_unique<Zeros>(bytes); }});
-        return out;
-    }
-    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return {}; }
-    [[nodiscard]] uint64_t readsBytes() const override { return 0; }
-    [[nodiscard]] uint64_t writesBytes() const override { return 0; }
-    [[nodiscard]] std::string describeJson() const override { return "{}"; }
-    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
-
-private:
-    std::vector<PlannedFile> m_files;
-    std::vector<PlanSource> m_sources;
-    std::vector<PlanTensor> m_tensors;
-    std::vector<Finding> m_warnings;
-};
+    private:
+        uint64_t m_bytes;
+    };
+    WritePlan out{.verb = "reshard", .id = "0123456789abcdef", .targetName = "tag"};
+    for (uint32_t i = 0; i < files; ++i)
+        out.files.push_back({std::to_string(i), bytes + i * 4096, {}});
+    out.compose = [](const WritePlan& plan, size_t i) -> Result<OutputFile> {
+        const uint64_t size = plan.files[i].bytes;
+        OutputFile file{.path = plan.files[i].path, .torchArchive = false};
+        file.records.push_back({"all", size, OutputRecord::Content::Segments, {},
+            [size] { return std::make_unique<Zeros>(size); }});
+        return file;
+    };
+    return out;
+}
 
 /// Runs with `count` processes; `files` are those of all but process 0.
 Result<ExecuteReport> runTogether(
@@ -144,12 +121,12 @@ TEST_CASE("parts in any order, then finished, give the bytes of one process")
                 CHECK(report->bytesWritten == report->bytes);
                 bytes += report->bytes;
             }
-            CHECK(bytes == bench.plan.writesBytes());
+            CHECK(bytes == bench.plan.writesBytes);
             checkNothingCommitted(bench);
             const auto report = finish(bench, options);
             REQUIRE_MESSAGE(report, describe(report.error()));
             CHECK(report->bytesWritten == 0);
-            CHECK(report->bytesReused == bench.plan.writesBytes());
+            CHECK(report->bytesReused == bench.plan.writesBytes);
             CHECK(report->verified);
             CHECK(report->fingerprint == expectedFingerprint(bench.plan));
             checkComplete(bench);
@@ -204,7 +181,7 @@ TEST_CASE("a plain run, or parts of another number, write only what is missing")
             REQUIRE_MESSAGE(report, describe(report.error()));
             CHECK(report->bytesWritten > 0);
             CHECK(report->bytesReused > 0);
-            CHECK(report->bytesWritten + report->bytesReused == bench.plan.writesBytes());
+            CHECK(report->bytesWritten + report->bytesReused == bench.plan.writesBytes);
         } else {
             uint64_t written = 0;
             for (const uint32_t index : {0u, 1u, 2u}) {
@@ -212,7 +189,7 @@ TEST_CASE("a plain run, or parts of another number, write only what is missing")
                 REQUIRE(report);
                 written += report->bytesWritten;
             }
-            CHECK(written < bench.plan.writesBytes());
+            CHECK(written < bench.plan.writesBytes);
             REQUIRE(finish(bench, options));
         }
         CHECK(treeOf(bench.destination()) == expected);
@@ -297,7 +274,7 @@ TEST_CASE("damage in a source, or in what a part wrote, is found")
     {
         for (uint64_t at = 0;; at += step) {
             Bench bench;
-            const PlanSource& source = bench.plan.sources()[1];
+            const PlanSource& source = bench.plan.sources[1];
             const ZipRecord& record = *std::ranges::max_element(source.records, {}, &ZipRecord::bytes);
             if (at >= record.bytes)
                 break;
@@ -329,7 +306,7 @@ TEST_CASE("damage in a source, or in what a part wrote, is found")
             options.verify = false;
             for (uint32_t index = 0; index < 3; ++index)
                 REQUIRE(runPart(bench, {index, 3}, options));
-            const io::Path file = bench.work() / "files" / (bench.plan.files()[0].path + ".tmp");
+            const io::Path file = bench.work() / "files" / (bench.plan.files[0].path + ".tmp");
             if (at >= std::filesystem::file_size(file))
                 break;
             const std::string before = slurp(file);
@@ -348,7 +325,7 @@ TEST_CASE("damage in a source, or in what a part wrote, is found")
 TEST_CASE("16 files on 64 processes are balanced within 5 percent")
 {
     for (const uint64_t bytes : {uint64_t{52'500'000'000}, uint64_t{2'000'000'000}}) {
-        const LargePlan plan(16, bytes);
+        const WritePlan plan = largePlan(16, bytes);
         uint64_t least = UINT64_MAX;
         uint64_t most = 0;
         std::vector<FilePiece> all;
@@ -385,7 +362,7 @@ TEST_CASE("processes that share a job give the bytes of one, and go on from what
             const auto report = runTogether(bench, count, optionsOf(bench, sizes));
             REQUIRE_MESSAGE(report, describe(report.error()));
             CHECK(report->verified);
-            CHECK(report->bytesWritten == bench.plan.writesBytes());
+            CHECK(report->bytesWritten == bench.plan.writesBytes);
             CHECK(report->fingerprint == expectedFingerprint(bench.plan));
             CHECK(treeOf(bench.destination()) == expected);
         }

@@ -140,7 +140,7 @@ TEST_CASE("a piece that the disk did not keep is found by another process, and n
             if (rank != 0 || journal.pieces.empty() || ++lines != 2)
                 return;
             const FilePiece& piece = journal.pieces[0].piece;
-            io::Path path = WorkFolder::placeIn(bench.work(), bench.plan.files()[piece.file].path);
+            io::Path path = WorkFolder::placeIn(bench.work(), bench.plan.files[piece.file].path);
             path += ".tmp";
             std::string bytes = slurp(path);
             bytes[piece.range.begin] = static_cast<char>(bytes[piece.range.begin] ^ 1);

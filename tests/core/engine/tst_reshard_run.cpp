@@ -45,8 +45,8 @@ TEST_CASE("an executed reshard has the bytes of the naive writer, verifies and i
             REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
             CHECK(report->verified);
             CHECK(report->bytesWritten > 0);
-            for (size_t i = 0; i < (*plan)->files().size(); ++i)
-                CHECK(test::slurp(report->output / (*plan)->files()[i].path) == test::plainBytes(**plan, i));
+            for (size_t i = 0; i < (*plan)->files.size(); ++i)
+                CHECK(test::slurp(report->output / (*plan)->files[i].path) == test::plainBytes(**plan, i));
             CHECK(test::slurp(folder / "out/latest") == source->tag);
 
             const CheckpointPtr result = open(folder / "out");

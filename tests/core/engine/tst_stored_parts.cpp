@@ -46,32 +46,32 @@ TEST_CASE("a stored plan has the bytes of the plan, and a damaged one is refused
     REQUIRE(ranges);
     const auto text = StoredPlan::store(io::realFileSystem(), bench.plan, *ranges, {});
     REQUIRE(text);
-    const auto stored = StoredPlan::parse(*text);
+    const auto stored = StoredPlan::parse(text->text);
     REQUIRE(stored);
     CHECK((*stored)->checkSources(io::realFileSystem()));
     for (const FilePiece& range : *ranges) {
         const uint32_t own = (*stored)->fileFor(range.file);
         CHECK((*stored)->toPlan(FilePiece{own, range.range}) == range);
-        CHECK((*stored)->files()[own].path == bench.plan.files()[range.file].path);
+        CHECK((*stored)->plan().files[own].path == bench.plan.files[range.file].path);
     }
-    for (size_t i = 0; i < text->size(); ++i) {
-        CHECK_FALSE(StoredPlan::parse(std::string_view(*text).substr(0, i)));
-        std::string other = *text;
+    for (size_t i = 0; i < text->text.size(); ++i) {
+        CHECK_FALSE(StoredPlan::parse(std::string_view(text->text).substr(0, i)));
+        std::string other = text->text;
         other[i] = static_cast<char>(other[i] ^ 0x81);
         const auto damaged = StoredPlan::parse(other);
-        for (size_t file = 0; damaged && file < (*damaged)->files().size(); ++file) {
-            const auto recipe = (*damaged)->recipe(file);
+        for (size_t file = 0; damaged && file < (*damaged)->plan().files.size(); ++file) {
+            const auto recipe = (*damaged)->plan().recipe(file);
             for (const OutputRecord& record : recipe->records) {
                 Segment segment;
                 const auto cursor = record.cursor ? record.cursor() : nullptr;
                 for (int n = 0; cursor && n < 1000 && cursor->next(segment); ++n)
                     CHECK((segment.tensor == Segment::kNoTensor
-                        || segment.tensor < (*damaged)->tensors().size()));
+                        || segment.tensor < (*damaged)->plan().tensors.size()));
             }
         }
     }
     // Another version of a source, with the same size and time.
-    const PlanSource& source = bench.plan.sources()[0];
+    const PlanSource& source = bench.plan.sources[0];
     std::string bytes = slurp(source.path);
     const auto time = std::filesystem::last_write_time(source.path);
     bytes[bytes.size() - 30] = static_cast<char>(bytes[bytes.size() - 30] ^ 1);

@@ -25,7 +25,7 @@ CheckpointPtr openForPlan(const io::Path& path)
     return opened->checkpoint;
 }
 
-std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const ReshardOptions& options)
+WritePlanPtr planFor(const CheckpointPtr& source, const ReshardOptions& options)
 {
     JobContext job;
     auto plan = planReshard(io::realFileSystem(), source, options, job);

@@ -15,7 +15,7 @@ io::Path planSample(const char* name);
 /// The checkpoint, fully read; the test ends when there is none.
 CheckpointPtr openForPlan(const io::Path& path);
 /// The plan; the test ends when there is none.
-std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const ReshardOptions& options);
+WritePlanPtr planFor(const CheckpointPtr& source, const ReshardOptions& options);
 /// What a plan writes into `folder`, read again: complete and without a finding above info. (The
 /// copied configuration may name another sub-group size than was requested.)
 /// `allowed`: the code of one more finding that may be present.

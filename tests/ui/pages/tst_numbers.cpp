@@ -153,7 +153,7 @@ private Q_SLOTS:
         dialog->form()->setWorldSize(4);
         const auto isPlanned = [&] {
             const auto& plan = dialog->preview().plan;
-            return !shown.isEmpty() && (answer.isEmpty() ? !plan : plan && plan->worldSize() == 4);
+            return !shown.isEmpty() && (answer.isEmpty() ? !plan : plan && plan->reshard->worldSize == 4);
         };
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned(), 30'000);
         if (answer.isEmpty())

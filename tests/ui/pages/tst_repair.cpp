@@ -71,7 +71,7 @@ private Q_SLOTS:
         QVERIFY2(
             panel->preview().plan, panel->preview().problem ? panel->preview().problem->message.c_str() : "");
         auto* list = ui.find<QListWidget>("changeList");
-        QCOMPARE(list->count(), static_cast<int>(panel->preview().plan->changes().size()));
+        QCOMPARE(list->count(), static_cast<int>(panel->preview().plan->repair->changes.size()));
         QVERIFY(list->count() > 0);
         QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--fix rank-missing"_s));
         // The copy goes next to the run, into a folder that need not exist, or one that is chosen.
@@ -166,7 +166,7 @@ private Q_SLOTS:
         ui.find<QLineEdit>("repairValues")->setText(u"step=9; 1:lr=0.5"_s);
         QVERIFY(ui.settle());
         QVERIFY(panel->preview().plan != nullptr);
-        const auto& changes = panel->preview().plan->changes();
+        const auto& changes = panel->preview().plan->repair->changes;
         QVERIFY(std::any_of(changes.begin(), changes.end(),
             [](const RepairChange& change) { return change.code == "set" && change.after == "0.5"; }));
         QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--set step=9 --set 1:lr=0.5"_s));

@@ -208,7 +208,7 @@ private Q_SLOTS:
         QTest::keyClick(slider, Qt::Key_Right);
         QCOMPARE(ranks->value(), 5);
         QVERIFY(dialog.settle());
-        QCOMPARE(dialog->preview().plan->worldSize(), 5U);
+        QCOMPARE(dialog->preview().plan->reshard->worldSize, 5U);
         slider->setValue(slider->maximum());
         QCOMPARE(ranks->value(), 16);
         ranks->setValue(1000); // beyond the slider, and kept
@@ -226,7 +226,7 @@ private Q_SLOTS:
         QCOMPARE(facts->tabText(2), u"Keep the batch size"_s);
         QCOMPARE(facts->tabText(3), u"Config must match"_s);
         auto* pairs = dialog.find<QListWidget>("reshardBatch");
-        const auto& batch = dialog->preview().plan->batch();
+        const auto& batch = dialog->preview().plan->reshard->batch;
         QCOMPARE(pairs->count(), static_cast<int>(batch.size()));
         QVERIFY(pairs->count() > 1);
         pairs->setCurrentRow(1);

@@ -90,7 +90,7 @@ private Q_SLOTS:
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
         auto* files = dialog->findChild<PlannedFiles*>(u"exportFiles"_s);
         const QAbstractItemModel* listed = files->model();
-        QCOMPARE(listed->rowCount(), static_cast<int>(dialog->preview().plan->files().size()));
+        QCOMPARE(listed->rowCount(), static_cast<int>(dialog->preview().plan->files.size()));
         QVERIFY(!listed->match(listed->index(0, 0), Qt::DisplayRole, file, 1, Qt::MatchExactly).isEmpty());
         QVERIFY(dialog->findChild<QLabel*>(u"exportSummary"_s)->text().contains(u"free"_s));
         dialog->startButton()->click();
@@ -129,7 +129,7 @@ private Q_SLOTS:
         QCOMPARE(options.shardBytes, uint64_t{1024});
         QCOMPARE(options.only.size(), size_t{2});
         QCOMPARE(options.states, std::vector<std::string>{"exp_avg"});
-        QVERIFY(dialog->preview().plan->files().size() > 2);
+        QVERIFY(dialog->preview().plan->files.size() > 2);
         const QString command = commandOf(dialog);
         for (const QString& part : {u"--format safetensors"_s, u"--dtype fp16"_s, u"--shard-size 1024"_s,
                  u"--only 'layers.*' --only 'norm*'"_s, u"--strip-prefix layers."_s, u"--rename 0.mlp=mlp"_s,

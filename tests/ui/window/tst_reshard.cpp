@@ -51,7 +51,7 @@ bool distribute(const QString& from, const QString& to)
     options.format = ExportFormat::Dcp;
     options.folderName = io::Path(to.toStdString()).filename().string();
     const auto plan = opened ? planExport(io::realFileSystem(), opened->checkpoint, options, job)
-                             : Result<std::shared_ptr<const ExportPlan>>(nullptr);
+                             : Result<WritePlanPtr>(nullptr);
     ExecuteOptions how;
     how.destination = io::Path(to.toStdString()).parent_path();
     return opened && plan && execute(io::realFileSystem(), **plan, how, job);
@@ -218,9 +218,9 @@ private Q_SLOTS:
         QVERIFY(waitForPlan(dialog));
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
-        QCOMPARE(dialog->preview().plan->worldSize(), static_cast<uint32_t>(ranks));
+        QCOMPARE(dialog->preview().plan->reshard->worldSize, static_cast<uint32_t>(ranks));
         QCOMPARE(dialog->findChild<QTableView*>(u"reshardFiles"_s)->model()->rowCount(),
-            static_cast<int>(dialog->preview().plan->files().size()));
+            static_cast<int>(dialog->preview().plan->files.size()));
         QCOMPARE(dialog->preview().target->units.front().partition.ranks(), static_cast<uint32_t>(ranks));
         const QString command = dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text();
         QVERIFY(command.contains(u"--world-size %1"_s.arg(ranks)));
@@ -383,7 +383,7 @@ private Q_SLOTS:
         QVERIFY(!dialog->startButton()->isEnabled());
         dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"1e9"_s);
         QVERIFY(waitForPlan(dialog));
-        QVERIFY(dialog->preview().plan->subGroupSize() == uint64_t{1'000'000'000});
+        QVERIFY(dialog->preview().plan->reshard->subGroupSize == uint64_t{1'000'000'000});
         QVERIFY(dialog->startButton()->isEnabled());
     }
 

@@ -29,8 +29,8 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ExportPreview)
 };
 
-Result<std::shared_ptr<const ExportPlan>> planFor(io::FileSystem& files, const CheckpointPtr& source,
-    const ExportWish& wish, const std::string& name, JobContext& job)
+Result<WritePlanPtr> planFor(io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish,
+    const std::string& name, JobContext& job)
 {
     ExportOptions options = wish.options;
     options.folderName = name;
@@ -109,10 +109,10 @@ ExportPreview previewExport(
     return preview;
 }
 
-bool takesConfigurationAlong(const ExportPlan& plan)
+bool takesConfigurationAlong(const WritePlan& plan)
 {
-    const std::vector<PlanSource>& sources = plan.sources();
-    return plan.options().format == ExportFormat::Adapter
+    const std::vector<PlanSource>& sources = plan.sources;
+    return plan.exported->options.format == ExportFormat::Adapter
         && std::any_of(sources.begin(), sources.end(),
             [](const PlanSource& source) { return source.path.filename().native() == kAdapterConfigName; });
 }

@@ -23,7 +23,7 @@ struct ExportWish {
 
 /// The result of planning, before any file is written.
 struct ExportPreview {
-    std::shared_ptr<const ExportPlan> plan; ///< null: see `problem`
+    WritePlanPtr plan; ///< null: see `problem`
     io::Path folder; ///< the parent folder of the target
     std::optional<uint64_t> freeBytes; ///< there
     QString note; ///< which files in the target the export replaces or removes, where it can be started
@@ -36,7 +36,7 @@ ExportPreview previewExport(
     io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish, const std::stop_token& token);
 
 /// Whether an adapter's configuration is next to the checkpoint and is copied; else it is created.
-bool takesConfigurationAlong(const ExportPlan& plan);
+bool takesConfigurationAlong(const WritePlan& plan);
 
 /// The same as a command line of `shardscope`, quoted for a shell.
 QString exportCommand(const SourceWords& source, const ExportWish& wish);

@@ -21,14 +21,14 @@ struct Words {
 
 /// Whether the plan can be written into the run folder `target`.
 Status checkRepairTarget(
-    io::FileSystem& files, const RepairPlan& plan, const io::Path& target, JobContext& job)
+    io::FileSystem& files, const WritePlan& plan, const io::Path& target, JobContext& job)
 {
     if (target.empty() || target.is_relative())
         return fail(ErrorCode::Usage,
             Words::tr("The folder of the copy must be an absolute path.").toStdString(), target.native());
     ExecuteOptions run;
     run.destination = target;
-    run.sourceRunFolder = plan.source()->runFolder;
+    run.sourceRunFolder = plan.repair->source->runFolder;
     auto problem = problemOfRun(files, plan, run, job);
     if (!problem)
         return {};

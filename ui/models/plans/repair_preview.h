@@ -13,7 +13,7 @@ namespace shardscope::ui {
 
 /// A plan that repairs, or why there is none.
 struct RepairPreview {
-    std::shared_ptr<const RepairPlan> plan;
+    WritePlanPtr plan;
     std::optional<Error> problem; ///< why there is no plan, or why it cannot be written to the target
 };
 

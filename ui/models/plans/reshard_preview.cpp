@@ -40,10 +40,10 @@ std::vector<FileId> filesOf(const Checkpoint& target, FileRole role, uint32_t mo
     return out;
 }
 
-void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const ReshardPlan& plan)
+void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const WritePlan& plan)
 {
     target.files.clear();
-    for (const PlannedFile& planned : plan.files()) {
+    for (const PlannedFile& planned : plan.files) {
         CheckpointFile file;
         file.name = planned.path;
         file.identity.bytes = planned.bytes;
@@ -64,7 +64,7 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const Reshard
     }
     target.optimFiles = filesOf(target, FileRole::OptimStates, 0);
     // The first of a universal folder's many files represents all; without ZeRO there is one.
-    if ((isUniversal(plan.targetKind()) || isStage0(plan.targetKind())) && !target.files.empty())
+    if ((isUniversal(plan.reshard->kind) || isStage0(plan.reshard->kind)) && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
 
@@ -76,9 +76,9 @@ FileId optimFileOf(const Checkpoint& target, const FlatUnit& unit, uint32_t rank
 }
 
 /// The plan's units say what each rank holds; the map also needs a file for it.
-void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
+void addPlannedUnits(Checkpoint& target, const WritePlan& plan)
 {
-    target.units = plan.targetUnits();
+    target.units = plan.reshard->targetUnits();
     for (ParamGroup& group : target.groups)
         group.units.clear();
     for (size_t i = 0; i < target.units.size(); ++i) {
@@ -106,15 +106,15 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
     }
 }
 
-CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
+CheckpointPtr plannedCheckpoint(const WritePlan& plan)
 {
-    const CheckpointPtr laidOut = plan.laidOut();
+    const CheckpointPtr laidOut = plan.reshard->laidOut;
     const Checkpoint& source = *laidOut;
     auto target = std::make_shared<Checkpoint>(source);
     target->merged.reset(); // its parameters are whole
-    target->parallel.dp = plan.worldSize() / (source.parallel.tp * source.parallel.pp);
-    target->kind = plan.targetKind();
-    target->zenflow = keepsColumns(source, plan.targetKind(), plan.options());
+    target->parallel.dp = plan.reshard->worldSize / (source.parallel.tp * source.parallel.pp);
+    target->kind = plan.reshard->kind;
+    target->zenflow = keepsColumns(source, plan.reshard->kind, plan.reshard->options);
     target->findings.clear();
     target->modelFiles.clear();
     target->whole.clear();
@@ -171,7 +171,7 @@ ReshardPreview previewReshard(
         return preview;
     }
     preview.freeBytes = freeBytesAt(files, wish.destination);
-    preview.targetExists = files.stat(wish.destination / preview.plan->targetName()).has_value();
+    preview.targetExists = files.stat(wish.destination / preview.plan->targetName).has_value();
     preview.resumes
         = StoredJobs::begun(files, *preview.plan, wish.destination) == StoredJobs::Begun::Interrupted;
     ExecuteOptions run;

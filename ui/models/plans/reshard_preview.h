@@ -30,7 +30,7 @@ struct ReshardWish {
 
 /// The result of planning, before any file is written.
 struct ReshardPreview {
-    std::shared_ptr<const ReshardPlan> plan; ///< null: see `problem`
+    WritePlanPtr plan; ///< null: see `problem`
     /// The new layout as a checkpoint that is not there yet, for the map: every param group as one unit.
     CheckpointPtr target;
     size_t subGroups = 0; ///< of the target's param group with the most

@@ -18,7 +18,7 @@ struct Words {
 std::optional<Error> problemOfRun(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
 {
-    const io::Path target = options.destination / plan.targetName();
+    const io::Path target = options.destination / plan.targetName;
     const std::string replace
         = Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString();
     const auto outlook = examineRun(files, plan, options, job);

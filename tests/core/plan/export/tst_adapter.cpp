@@ -30,7 +30,7 @@ struct Model {
             planSample("zero2-w2"), folder / "run", std::filesystem::copy_options::recursive);
     }
 
-    Result<std::shared_ptr<const ExportPlan>> plan(const std::vector<std::string>& adapterOptions = {},
+    Result<WritePlanPtr> plan(const std::vector<std::string>& adapterOptions = {},
         const std::vector<std::string>& only = {}, const std::string& stripped = {}) const
     {
         JobContext job;
@@ -47,7 +47,7 @@ struct Model {
         const auto made = plan(adapterOptions);
         REQUIRE_MESSAGE(made.has_value(), (made ? "" : describe(made.error())));
         std::set<std::string> out;
-        for (const ExportTensor& tensor : (*made)->exported())
+        for (const ExportTensor& tensor : (*made)->exported->tensors)
             out.insert(tensor.name);
         return out;
     }
@@ -55,8 +55,8 @@ struct Model {
     {
         const auto made = plan(adapterOptions);
         REQUIRE_MESSAGE(made.has_value(), (made ? "" : describe(made.error())));
-        REQUIRE((*made)->files().back().path == "adapter_config.json");
-        return Json::parse(plainBytes(**made, (*made)->files().size() - 1));
+        REQUIRE((*made)->files.back().path == "adapter_config.json");
+        return Json::parse(plainBytes(**made, (*made)->files.size() - 1));
     }
     void configure(const Json& config, const std::string& at = "run/adapter_config.json") const
     {
@@ -149,9 +149,9 @@ TEST_CASE("only the adapter is written, with the configuration next to the check
         CHECK(model.names() == alone);
         const auto plan = *model.plan();
         files.clear();
-        for (size_t i = 0; i < plan->files().size(); ++i) {
-            files.insert(plan->files()[i].path);
-            if (plan->files()[i].path == "adapter_config.json")
+        for (size_t i = 0; i < plan->files.size(); ++i) {
+            files.insert(plan->files[i].path);
+            if (plan->files[i].path == "adapter_config.json")
                 CHECK(plainBytes(*plan, i) == configOf().dump());
         }
         CHECK(files
@@ -166,7 +166,7 @@ TEST_CASE("only the adapter is written, with the configuration next to the check
     CHECK(model.names().contains("base_model.model.model.other.up_proj.bias"));
     CHECK(model.names().size() > biased.size());
     const auto plan = *model.plan();
-    CHECK(std::any_of(plan->warnings().begin(), plan->warnings().end(), [](const Finding& warning) {
+    CHECK(std::any_of(plan->warnings.begin(), plan->warnings.end(), [](const Finding& warning) {
         return warning.message.find("PEFT does not keep") != std::string::npos;
     }));
 }
@@ -310,17 +310,17 @@ TEST_CASE("an adapter that was saved without the model is named as such")
         }
         const auto partial = planExport(io::realFileSystem(), openForPlan(copy.run()), options, job);
         REQUIRE_MESSAGE(partial.has_value(), (partial ? "" : describe(partial.error())));
-        CHECK(std::ranges::any_of((*partial)->warnings(), [](const Finding& warning) {
+        CHECK(std::ranges::any_of((*partial)->warnings, [](const Finding& warning) {
             return warning.message.find("`--format adapter`") != std::string::npos;
         }));
-        CHECK(std::ranges::any_of((*partial)->exported(), [](const ExportTensor& tensor) {
+        CHECK(std::ranges::any_of((*partial)->exported->tensors, [](const ExportTensor& tensor) {
             return tensor.name == "lm_head.weight";
         }) == !zero3); // ZeRO-2 keeps it under the other name
         options.format = ExportFormat::Adapter;
         options.adapterOptions = {"lora_alpha=1"};
         const auto adapter = planExport(io::realFileSystem(), openForPlan(copy.run()), options, job);
         REQUIRE_MESSAGE(adapter.has_value(), (adapter ? "" : describe(adapter.error())));
-        CHECK(std::ranges::any_of((*adapter)->exported(),
+        CHECK(std::ranges::any_of((*adapter)->exported->tensors,
             [](const ExportTensor& tensor) { return tensor.name == kLayer + "q_proj.lora_B.weight"; }));
     }
 }

@@ -21,7 +21,7 @@ using namespace shardscope::test;
 
 namespace {
 
-Result<std::shared_ptr<const ExportPlan>> tryPlan(const CheckpointPtr& source)
+Result<WritePlanPtr> tryPlan(const CheckpointPtr& source)
 {
     JobContext job;
     return planExport(io::realFileSystem(), source, {.format = ExportFormat::Dcp, .folderName = "out"}, job);
@@ -70,7 +70,7 @@ struct Written {
 
     TemporaryFolder folder{TemporaryFolder::Where::Memory};
     JobContext job;
-    std::shared_ptr<const ExportPlan> plan;
+    WritePlanPtr plan;
     std::map<std::string, DcpEntry> entries;
 };
 
@@ -84,7 +84,7 @@ TEST_CASE("every state of every kind is written under torch's names")
         CAPTURE(std::string(name));
         const CheckpointPtr source = openForPlan(planSample(name));
         Written written(source);
-        const Checkpoint& model = *written.plan->laidOut();
+        const Checkpoint& model = *written.plan->exported->laidOut;
         std::set<std::string> expected;
         for (const Parameter& param : model.params) {
             const ParamId id = *model.findParam(param.name);
@@ -145,8 +145,8 @@ TEST_CASE("a conversion to a distributed checkpoint is planned again from its fi
     const CheckpointPtr source = openForPlan(planSample("zero3-w4"));
     const auto plan = tryPlan(source);
     REQUIRE(plan.has_value());
-    CHECK((*plan)->verb() == "convert");
-    CHECK((*plan)->files().back().path == ".metadata");
+    CHECK((*plan)->verb == "convert");
+    CHECK((*plan)->files.back().path == ".metadata");
     const auto parsed
         = parseSavedPlan(savedPlanText(savePlan(**plan, *source, {}, "/somewhere/out")), "plan.json");
     REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : describe(parsed.error())));

@@ -18,7 +18,7 @@ using namespace shardscope::test;
 
 namespace {
 
-Result<std::shared_ptr<const ExportPlan>> tryPlan(const CheckpointPtr& source, ExportOptions options)
+Result<WritePlanPtr> tryPlan(const CheckpointPtr& source, ExportOptions options)
 {
     JobContext job;
     options.folderName = "out";
@@ -74,8 +74,8 @@ TEST_CASE("NumPy files hold the elements that safetensors files hold")
                 const auto plan = tryPlan(source, options);
                 REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
                 plainWrite(**plan, folder / std::string(exportFormatName(format)));
-                CHECK((*plan)->files().size()
-                    == (format == ExportFormat::Npy ? (*plan)->exported().size() + 1 : 2));
+                CHECK((*plan)->files.size()
+                    == (format == ExportFormat::Npy ? (*plan)->exported->tensors.size() + 1 : 2));
             }
             const auto found = npyContent(folder / "npy" / "out");
             CHECK(found.size() > 20);
@@ -90,7 +90,7 @@ TEST_CASE("elements without a NumPy type cause a warning")
     const auto warned = [&](std::optional<DType> dtype) {
         const auto plan = tryPlan(source, {.format = ExportFormat::Npy, .dtype = dtype});
         REQUIRE(plan.has_value());
-        return std::any_of((*plan)->warnings().begin(), (*plan)->warnings().end(),
+        return std::any_of((*plan)->warnings.begin(), (*plan)->warnings.end(),
             [](const Finding& warning) { return warning.message.find("NumPy") != std::string::npos; });
     };
     CHECK(warned({}));

@@ -9,7 +9,7 @@ namespace shardscope::test {
 
 /// A repaired copy, and the plan that it was written by.
 struct Repaired {
-    std::shared_ptr<const RepairPlan> plan;
+    WritePlanPtr plan;
     CheckpointPtr copy;
 };
 

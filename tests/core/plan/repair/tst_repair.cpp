@@ -41,13 +41,13 @@ fs::path shardOf(const fs::path& tag, int rank)
     return {};
 }
 
-Result<std::shared_ptr<const RepairPlan>> tryRepair(const fs::path& run, const RepairOptions& options)
+Result<WritePlanPtr> tryRepair(const fs::path& run, const RepairOptions& options)
 {
     JobContext job;
     return planRepair(io::realFileSystem(), run, {}, options, job);
 }
 
-std::shared_ptr<const RepairPlan> repair(const fs::path& run, const RepairOptions& options)
+WritePlanPtr repair(const fs::path& run, const RepairOptions& options)
 {
     auto plan = tryRepair(run, options);
     REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
@@ -166,12 +166,12 @@ TEST_CASE("all records of a file with a lost directory are recovered")
     REQUIRE(directory != std::string::npos);
     spill(shard, bytes.substr(0, directory));
     const auto plan = repair(run, {{"F1"}});
-    CHECK(plan->marks().empty());
+    CHECK(plan->marks.empty());
     checkSameState(written(*plan, run, folder / "repaired"), whole);
 
     spill(shard, bytes.substr(0, bytes.size() / 3)); // records are lost, too
     const auto refilled = repair(run, {{"file-torn"}});
-    CHECK(!refilled->marks().empty());
+    CHECK(!refilled->marks.empty());
     written(*refilled, run, folder / "refilled");
 }
 
@@ -182,9 +182,9 @@ TEST_CASE("the pointer is set to the newest complete tag")
     fs::remove(shardOf(run / "global_step6", 1));
     fs::remove(run / "latest");
     const auto plan = repair(run, {{"latest-missing"}});
-    CHECK(plan->targetName() == "global_step3");
-    CHECK(plan->pointerName() == "latest");
-    CHECK(plan->fixed() == std::vector<std::string>{"latest-missing"});
+    CHECK(plan->targetName == "global_step3");
+    CHECK(plan->pointerName == "latest");
+    CHECK(plan->repair->fixed == std::vector<std::string>{"latest-missing"});
 }
 
 TEST_CASE("findings that cannot be repaired are refused by name")
@@ -215,17 +215,17 @@ TEST_CASE("a repair is undone from its source")
     spill(shard, bytes.substr(0, bytes.find("PK\x01\x02")));
     spill(tag / "zero_pp_rank_7_mp_rank_00_optim_states.pt", bytes); // of an older, larger save
     const auto plan = repair(run, {{"all"}});
-    CHECK(plan->fixed().size() >= 2);
+    CHECK(plan->repair->fixed.size() >= 2);
     written(*plan, run, folder / "repaired");
 
     JobContext job;
     const auto all = planUndo(io::realFileSystem(), folder / "repaired", {}, {}, true, job);
     REQUIRE_MESSAGE(all.has_value(), (all ? "" : describe(all.error())));
-    REQUIRE(all->copy);
+    REQUIRE_FALSE(all->plan->repair);
     ExecuteOptions options;
     options.destination = folder / "again";
     options.sourceRunFolder = run;
-    REQUIRE(execute(io::realFileSystem(), *all->copy, options, job));
+    REQUIRE(execute(io::realFileSystem(), *all->plan, options, job));
     for (const auto& entry : fs::directory_iterator(tag))
         CHECK(slurp(folder / "again" / tag.filename() / entry.path().filename()) == slurp(entry.path()));
 

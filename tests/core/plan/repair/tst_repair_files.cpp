@@ -26,7 +26,7 @@ void checkRepairs(const Patchable& damaged, const char* code, Severity severity)
     CHECK(found->command.find("--fix " + std::string(code)) != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(damaged, {.fixes = {code}}, folder / "repaired");
-    CHECK(repaired.plan->marks().empty());
+    CHECK(repaired.plan->marks.empty());
     checkSameState(repaired.copy, openForPlan(planSample("zero2-w2")));
     JobContext job;
     const auto after = examine(io::realFileSystem(), folder / "repaired", {}, job);
@@ -90,7 +90,7 @@ TEST_CASE("one save in several folders is merged into one, with unchanged files"
         CHECK(error.path.find("tmp-node-1") != std::string::npos);
         const fs::path target = folder / "merged";
         const Repaired repaired = repair(split, {.fixes = {"all", "split-shards"}}, target);
-        CHECK(repaired.plan->marks().empty());
+        CHECK(repaired.plan->marks.empty());
         checkSameState(repaired.copy, openForPlan(planSample(sample.c_str())));
         CHECK(troublesOf(target, CheckDepth::Bytes).empty());
         for (const auto& [name, bytes] : whole)
@@ -116,7 +116,7 @@ TEST_CASE("parts that no folder holds are refilled after merging")
     options.masters = RepairOptions::Masters::Donor;
     const Repaired repaired = repair(split, options, folder / "repaired");
     checkSameState(repaired.copy, sample);
-    for (const Finding& mark : repaired.plan->marks())
+    for (const Finding& mark : repaired.plan->marks)
         CHECK(mark.where.text().starts_with("dp2."));
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("frozen parameters of ZeRO-3 are grafted from another checkpoint of th
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired
         = repair(damaged, {.fixes = {"S8"}, .donor = planSample("zero3-w4").string()}, folder / "repaired");
-    CHECK(repaired.plan->fixed() == std::vector<std::string>{"frozen-lost"});
+    CHECK(repaired.plan->repair->fixed == std::vector<std::string>{"frozen-lost"});
     checkWeightsAreWhole(repaired.copy, "zero3-w4", kFrozen);
     CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
@@ -176,7 +176,7 @@ TEST_CASE("a frozen base that every tag repeats is left out of a copy on request
         const CheckpointPtr before = openForPlan(damaged.run());
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Repaired repaired = repair(damaged, {.fixes = {"F6"}}, folder / "repaired");
-        CHECK(repaired.plan->marks().empty());
+        CHECK(repaired.plan->marks.empty());
         CHECK(troublesOf(folder / "repaired").empty());
         CHECK_FALSE(repaired.copy->findParam(kFrozen));
         const auto isFrozen = [](const Parameter& param) { return param.role == ParamRole::Frozen; };

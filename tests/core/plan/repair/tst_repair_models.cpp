@@ -77,7 +77,7 @@ TEST_CASE("a lost model file is rebuilt from the neighbouring tag's and the mast
     REQUIRE(troubles(damaged.check()).contains("model-states-missing"));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(damaged, {.fixes = {"L7"}}, folder / "repaired");
-    CHECK(repaired.plan->fixed() == std::vector<std::string>{"model-states-missing"});
+    CHECK(repaired.plan->repair->fixed == std::vector<std::string>{"model-states-missing"});
     checkSameModel(repaired.copy, wholeOf("zero2-w2"), kCounted);
     CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
@@ -158,7 +158,7 @@ TEST_CASE("lost files of experts are rebuilt from the experts' masters, bit for 
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Repaired repaired = repair(damaged, {.fixes = {word}}, folder / "repaired");
         checkSameModel(repaired.copy, whole);
-        CHECK(repaired.plan->marks().empty());
+        CHECK(repaired.plan->marks.empty());
         CHECK(troublesOf(folder / "repaired", CheckDepth::Bytes).empty());
     }
     for (const std::string& file : damaged.filesLike("model_states.pt")) {
@@ -193,7 +193,7 @@ TEST_CASE("weights with a damaged record are rebuilt from the masters, others ar
     flip(damaged.tag() / kModel, placeOf(*whole, name));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(damaged, {.fixes = {"record-corrupt"}}, folder / "repaired");
-    CHECK(repaired.plan->marks().empty());
+    CHECK(repaired.plan->marks.empty());
     checkSameModel(repaired.copy, whole);
 
     const Patchable other("zero2-w2");
@@ -251,7 +251,7 @@ TEST_CASE("NaN weights are rebuilt from the masters, which are not reported as w
         != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(damaged, {.fixes = {"non-finite"}}, folder / "repaired");
-    CHECK(repaired.plan->marks().empty());
+    CHECK(repaired.plan->marks.empty());
     CHECK(bytesOf(*repaired.copy, "layers.0.mlp.down.weight", "weight")
         == bytesOf(*whole, "layers.0.mlp.down.weight", "weight"));
     CHECK(findingOf(damaged.check(CheckDepth::Bytes), "masters-not-copies")->finding.where.text()

@@ -27,10 +27,10 @@ void checkChanges(const Patchable& source, const std::string& code)
     CAPTURE(code);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(source, {.fixes = {code}}, folder / "repaired");
-    CHECK(!repaired.plan->changes().empty());
+    CHECK(!repaired.plan->repair->changes.empty());
     std::set<std::string> names;
     bool isRewritten = false;
-    for (const PlannedFile& file : repaired.plan->files()) {
+    for (const PlannedFile& file : repaired.plan->files) {
         names.insert(file.path);
         isRewritten = isRewritten || (!file.copyOf && parseCheckpointFileName(file.path));
     }
@@ -114,7 +114,7 @@ TEST_CASE("files of a Ulysses run get the names that other releases look for")
         const Patchable source(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Repaired repaired = repair(source, {.fixes = {"sequence-names"}}, folder / "repaired");
-        CHECK(repaired.plan->marks().empty());
+        CHECK(repaired.plan->marks.empty());
         checkSameState(repaired.copy, openForPlan(planSample(sample)));
         for (const CheckpointFile& file : repaired.copy->files) {
             const auto parsed = parseCheckpointFileName(file.name);

@@ -88,7 +88,7 @@ void checkSound(const Repaired& repaired, const fs::path& run, const CheckpointP
 {
     checkSameState(repaired.copy, native);
     CHECK(troublesOf(run, CheckDepth::Bytes).empty());
-    CHECK(repaired.plan->marks().empty());
+    CHECK(repaired.plan->marks.empty());
 }
 
 } // namespace
@@ -102,7 +102,7 @@ TEST_CASE("the wrong order of a universal folder that stock made of a round-robi
     CHECK(troubles(found) == std::set<std::string>{"universal-from-round-robin"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(damaged, {.fixes = {"S22"}}, folder / "repaired");
-    CHECK(repaired.plan->fixed() == std::vector<std::string>{"universal-from-round-robin"});
+    CHECK(repaired.plan->repair->fixed == std::vector<std::string>{"universal-from-round-robin"});
     checkSound(repaired, folder / "repaired", native);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("flat buffers in the order without round_robin_gradients are laid out 
     CHECK(troubles(damaged.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired = repair(damaged, {.fixes = {"all"}}, folder / "repaired");
-    CHECK(repaired.plan->fixed() == std::vector<std::string>{"param-order"});
+    CHECK(repaired.plan->repair->fixed == std::vector<std::string>{"param-order"});
     checkSound(repaired, folder / "repaired", native);
     CHECK(repaired.copy->roundRobin);
 }

@@ -97,7 +97,7 @@ TEST_CASE("a lost shard of a slice or stage is refilled from a copy with another
             CHECK(troubles(damaged.check()).contains("rank-missing"));
             const fs::path target = folder / ("repaired" + std::to_string(number++));
             const Repaired repaired = repair(damaged, fromDonor("L6", donor), target);
-            CHECK(!repaired.plan->marks().empty());
+            CHECK(!repaired.plan->marks.empty());
             checkSameState(repaired.copy, whole);
             CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
         }
@@ -144,7 +144,7 @@ TEST_CASE("without a donor, the shard of one stage is refilled from copies and z
         const bool tied = changed.contains("tied_modules.embed.weight:pp1#fp32")
             || changed.contains("tied_modules.embed.weight:pp1#exp_avg");
         CHECK(!tied); // the first stage has the same
-        for (const Finding& mark : repaired.plan->marks()) {
+        for (const Finding& mark : repaired.plan->marks) {
             CHECK(mark.where.text().find(whole->parallel.tp > 1 ? "tp1" : "pp1") != std::string::npos);
             CHECK(mark.message.find("dp1") != std::string::npos);
         }
@@ -188,7 +188,7 @@ TEST_CASE("options that one rank of a slice has alone are set to what the others
         });
         REQUIRE(troubles(damaged.check()).contains("option-mismatch"));
         const Repaired repaired = repair(damaged, {.fixes = {"option-mismatch"}}, folder / "repaired");
-        CHECK(repaired.plan->marks().empty());
+        CHECK(repaired.plan->marks.empty());
         checkSameState(repaired.copy, wholeOf(sample));
         CHECK(troublesOf(folder / "repaired", CheckDepth::Bytes).empty());
     }

@@ -18,7 +18,7 @@ CheckpointPtr repaired(const Patchable& source, const RepairOptions& options, co
     const Repaired made = repair(source, options, destination);
     JobContext job;
     const CheckResult after = examine(io::realFileSystem(), destination, {}, job).value();
-    for (const std::string& code : made.plan->fixed())
+    for (const std::string& code : made.plan->repair->fixed)
         CHECK(findingOf(after, code) == nullptr);
     return made.copy;
 }
@@ -50,7 +50,7 @@ TEST_CASE("the key that the stock converter requires is added if no slices are m
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired made = repair(damaged, {.fixes = {"S2"}}, folder / "repaired");
     checkSameState(made.copy, whole);
-    CHECK(made.plan->marks().empty());
+    CHECK(made.plan->marks.empty());
     const PickleGraph& graph = made.copy->file(made.copy->templateModel).content->pickle();
     const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
     REQUIRE(info != kNoNode);

@@ -46,7 +46,7 @@ CheckResult checkOf(const fs::path& run)
     return examine(io::realFileSystem(), run, {}, job).value();
 }
 
-Result<std::shared_ptr<const RepairPlan>> planFor(const Swapped& swapped, const RepairOptions& options)
+Result<WritePlanPtr> planFor(const Swapped& swapped, const RepairOptions& options)
 {
     JobContext job;
     return planRepair(io::realFileSystem(), swapped.run(), {}, options, job);
@@ -124,8 +124,8 @@ TEST_CASE("moments that are another tensor's are taken from another checkpoint, 
     const RepairOptions options{.fixes = {"swap-mismatch"}, .donor = swapped.other("donor").string()};
     const auto plan = planFor(swapped, options);
     REQUIRE(plan);
-    CHECK((*plan)->marks().size() == 2);
-    for (const Finding& mark : (*plan)->marks())
+    CHECK((*plan)->marks.size() == 2);
+    for (const Finding& mark : (*plan)->marks)
         CHECK(mark.where.text().starts_with("dp0.tp0.pp0/subgroup2+0:171@exp_avg"));
     checkSameState(repaired(swapped, options), sample());
     CHECK(troubles(checkOf(swapped.other("repaired"))) == std::set<std::string>{"marked"});

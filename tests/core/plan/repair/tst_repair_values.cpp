@@ -47,7 +47,7 @@ void checkFromDonor(const std::string& sample, const Patchable& damaged, const s
             .masters = RepairOptions::Masters::Donor,
             .moments = RepairOptions::Moments::Donor},
         folder / "repaired");
-    CHECK(!repaired.plan->marks().empty());
+    CHECK(!repaired.plan->marks.empty());
     checkSameState(repaired.copy, openForPlan(planSample(sample.c_str())));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a universal file that is longer than its parameter is truncated to it
     });
     const Repaired repaired
         = repair(damaged, {.fixes = {"universal-overlong"}}, folder / "repaired", universal);
-    CHECK(repaired.plan->marks().empty());
+    CHECK(repaired.plan->marks.empty());
     checkSameState(
         repaired.copy, openCheckpoint(io::realFileSystem(), folder / "whole", universal, job)->checkpoint);
     CHECK(troublesOf(folder / "repaired").empty());
@@ -139,7 +139,7 @@ TEST_CASE("NaN values are refilled, and all others stay")
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Repaired zeroed = repair(
             damaged, {.fixes = {"S18"}, .moments = RepairOptions::Moments::Zeros}, folder / "zeroed");
-        CHECK(zeroed.plan->depth() == CheckDepth::Bytes);
+        CHECK(zeroed.plan->repair->depth == CheckDepth::Bytes);
         const CheckpointPtr whole = openForPlan(planSample(sample.c_str()));
         uint64_t zeros = 0;
         for (const Parameter& param : whole->params) {
@@ -186,7 +186,7 @@ TEST_CASE("NaN values are repaired together with a lost shard")
                 .moments = RepairOptions::Moments::Donor,
                 .depth = CheckDepth::Bytes},
             folder / "repaired");
-        CHECK(std::set<std::string>(whole.plan->fixed().begin(), whole.plan->fixed().end())
+        CHECK(std::set<std::string>(whole.plan->repair->fixed.begin(), whole.plan->repair->fixed.end())
             == std::set<std::string>{"non-finite", "rank-missing"});
         checkSameState(whole.copy, openForPlan(planSample(sample.c_str())));
     }

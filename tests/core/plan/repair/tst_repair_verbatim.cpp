@@ -84,7 +84,7 @@ TEST_CASE("if a shard is rebuilt, all other files are copied unchanged")
                 .moments = RepairOptions::Moments::Donor},
             folder / "repaired");
         CHECK(sameFiles(damaged.tag(), repaired.copy->tagFolder) == allFiles(damaged.tag()));
-        CHECK(!repaired.plan->marks().empty());
+        CHECK(!repaired.plan->marks.empty());
         checkSameState(repaired.copy, whole);
     }
 }
@@ -144,13 +144,13 @@ TEST_CASE("files that share the source's bytes need no space")
     REQUIRE(plan);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     uint64_t copied = 0;
-    for (const PlannedFile& file : (*plan)->files()) {
+    for (const PlannedFile& file : (*plan)->files) {
         CHECK(file.copyOf.has_value()
             == (file.path.find("rank_1_") == std::string::npos && file.path != "repair.json"));
         copied += file.copyOf ? file.bytes : 0;
     }
     // Folders, journal and manifest take a MiB and one percent.
-    const uint64_t free = (uint64_t{1} << 20) + (*plan)->writesBytes() - copied / 2;
+    const uint64_t free = (uint64_t{1} << 20) + (*plan)->writesBytes - copied / 2;
     for (const bool canShare : {false, true}) {
         CAPTURE(canShare);
         FullDisk disk(free, canShare);

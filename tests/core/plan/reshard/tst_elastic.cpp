@@ -127,7 +127,7 @@ TEST_CASE("a plan records the origin of the options, and its file keeps the give
 {
     const CheckpointPtr source = openForPlan(planSample("elastic-w3"));
     const auto plan = planFor(source, withOptions({.worldSize = 2}));
-    const auto& notes = plan->warnings();
+    const auto& notes = plan->warnings;
     REQUIRE(!notes.empty());
     CHECK(notes.front().code == code::kOptionMissing);
     CHECK(notes.front().message.find("`betas`, `eps` and `weight_decay` as named") != std::string::npos);
@@ -135,10 +135,10 @@ TEST_CASE("a plan records the origin of the options, and its file keeps the give
     const SavedPlan saved = savePlan(*plan, *source, {}, "/somewhere");
     const auto parsed = parseSavedPlan(savedPlanText(saved), "plan.json");
     REQUIRE(parsed.has_value());
-    CHECK(std::get<ReshardOptions>(parsed->options) == plan->options());
+    CHECK(std::get<ReshardOptions>(parsed->options) == plan->reshard->options);
     auto other = withOptions({.worldSize = 2});
     other.optimizerOptions.back() = "2:weight_decay=0.5";
-    CHECK(planFor(source, other)->id() != plan->id());
+    CHECK(planFor(source, other)->id != plan->id);
 }
 
 TEST_CASE("options that cannot be used are refused before anything is planned")

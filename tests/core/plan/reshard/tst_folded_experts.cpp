@@ -160,7 +160,7 @@ TEST_CASE("unsupported rewrites of folded experts are refused by name")
 TEST_CASE("the plan reports the degrees that the resumed run must have")
 {
     const auto plan = test::planFor(openForPlan(planSample("folded-zero3-w4")), {.worldSize = 2});
-    const auto& required = plan->mustStayEqual();
+    const auto& required = plan->reshard->mustStayEqual;
     for (const char* key : {"expert_parallel.autoep_size", "tensor_parallel.autotp_size"})
         CHECK(std::find(required.begin(), required.end(), std::pair<std::string, std::string>(key, "2"))
             != required.end());

@@ -108,7 +108,7 @@ TEST_CASE("before 0.19.3 no file lists the shapes of AutoEP's tensors: the resul
 TEST_CASE("the plan reports the degree that the resumed run must have")
 {
     const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 2});
-    const auto& required = plan->mustStayEqual();
+    const auto& required = plan->reshard->mustStayEqual;
     const auto degree = std::pair<std::string, std::string>("expert_parallel.autoep_size", "2");
     CHECK(std::find(required.begin(), required.end(), degree) != required.end());
 }
@@ -168,7 +168,7 @@ TEST_CASE("experts of AutoEP are repartitioned to another number of expert-paral
 TEST_CASE("the expert-parallel degree that was asked for is what the resumed run must have")
 {
     const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 4, .ep = 4});
-    const auto& required = plan->mustStayEqual();
+    const auto& required = plan->reshard->mustStayEqual;
     const auto degree = std::pair<std::string, std::string>("expert_parallel.autoep_size", "4");
     CHECK(std::find(required.begin(), required.end(), degree) != required.end());
 }

@@ -23,9 +23,9 @@ constexpr const char* kAll[]
 std::vector<std::string> bytesOfAll(const WritePlan& plan)
 {
     std::vector<std::string> out;
-    for (size_t i = 0; i < plan.files().size(); ++i) {
+    for (size_t i = 0; i < plan.files.size(); ++i) {
         out.push_back(plainBytes(plan, i));
-        CHECK(out.back().size() == plan.files()[i].bytes);
+        CHECK(out.back().size() == plan.files[i].bytes);
     }
     return out;
 }
@@ -85,7 +85,7 @@ TEST_CASE("ZeRO-3 sub-groups have the requested size")
         CAPTURE(size);
         const TemporaryFolder folder;
         const auto plan = planFor(source, {.worldSize = 3, .subGroupSize = size});
-        CHECK(plan->subGroupSize() == size);
+        CHECK(plan->reshard->subGroupSize == size);
         plainWrite(*plan, folder.path());
         const CheckpointPtr result = openForPlan(folder.path());
         std::vector<uint64_t> sizes;

@@ -80,10 +80,10 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
         test::checkSameState(there, source);
         const auto back = planFor(there, {.worldSize = 4});
         const auto again = planFor(source, {.worldSize = 4});
-        REQUIRE(back->files().size() == again->files().size());
-        for (size_t i = 0; i < back->files().size(); ++i) {
-            CAPTURE(back->files()[i].path);
-            CHECK(back->files()[i].path == again->files()[i].path);
+        REQUIRE(back->files.size() == again->files.size());
+        for (size_t i = 0; i < back->files.size(); ++i) {
+            CAPTURE(back->files[i].path);
+            CHECK(back->files[i].path == again->files[i].path);
             CHECK(test::plainBytes(*back, i) == test::plainBytes(*again, i));
         }
     }
@@ -99,7 +99,7 @@ TEST_CASE("files of layers and experts are copied once")
         for (const CheckpointFile& file : source->files)
             expected += file.role == FileRole::LayerStates || file.role == FileRole::ExpertStates ? 1 : 0;
         size_t found = 0;
-        for (const PlannedFile& file : plan->files())
+        for (const PlannedFile& file : plan->files)
             found += file.path.starts_with("layer_") ? 1 : 0;
         CHECK(found == expected);
     }

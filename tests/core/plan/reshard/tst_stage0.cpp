@@ -136,8 +136,8 @@ TEST_CASE("another number of ranks changes that number and nothing else")
             asInteger(modelGraph(*made), lookup(modelGraph(*made), modelGraph(*made).root(), "dp_world_size"))
             == 7);
         checkSameState(made, source);
-        CHECK(planFor(source, {.worldSize = 7})->files().size() == 1);
-        CHECK(planFor(source, {.worldSize = 7})->runFolderFiles().empty());
+        CHECK(planFor(source, {.worldSize = 7})->files.size() == 1);
+        CHECK(planFor(source, {.worldSize = 7})->runFolderFiles.empty());
     }
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("the form follows precision and optimizer, and another one is refused 
 {
     const auto kindFor = [](const char* name, std::optional<CheckpointKind> form) {
         return planFor(openForPlan(planSample(name)), {.worldSize = 2, .stage = 0, .stage0Form = form})
-            ->targetKind();
+            ->reshard->kind;
     };
     CHECK(kindFor("zero1-w2", {}) == CheckpointKind::Fp16Unfused);
     CHECK(kindFor("zero1-w2", CheckpointKind::Fp16) == CheckpointKind::Fp16);

@@ -156,20 +156,20 @@ TEST_CASE("the same optimizer files are written as from the checkpoint that was 
     swapOut(run.tag(), {.subgroups = {1, 2}, .pipelined = true});
     const auto swapped = planFor(run.open(), {.worldSize = 3});
     const auto plain = planFor(sample(), {.worldSize = 3});
-    REQUIRE(swapped->files().size() == plain->files().size());
+    REQUIRE(swapped->files.size() == plain->files.size());
     size_t compared = 0;
-    for (size_t i = 0; i < plain->files().size(); ++i) {
-        if (plain->files()[i].path.find("optim_states") == std::string::npos)
+    for (size_t i = 0; i < plain->files.size(); ++i) {
+        if (plain->files[i].path.find("optim_states") == std::string::npos)
             continue; // model files differ in the configuration
-        CAPTURE(plain->files()[i].path);
+        CAPTURE(plain->files[i].path);
         CHECK(plainBytes(*swapped, i) == plainBytes(*plain, i));
         ++compared;
     }
     CHECK(compared == 3);
-    const auto& warnings = swapped->warnings();
+    const auto& warnings = swapped->warnings;
     CHECK(std::any_of(warnings.begin(), warnings.end(),
         [](const Finding& finding) { return finding.message.find("NVMe") != std::string::npos; }));
-    CHECK(std::any_of(swapped->sources().begin(), swapped->sources().end(), [](const PlanSource& source) {
+    CHECK(std::any_of(swapped->sources.begin(), swapped->sources.end(), [](const PlanSource& source) {
         return source.records.size() == 1 && !source.records[0].crcPresent;
     }));
 }

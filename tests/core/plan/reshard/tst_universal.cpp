@@ -69,7 +69,7 @@ TEST_CASE("a universal folder has the files and keys that all stages of stock De
     const CheckpointPtr source = openForPlan(planSample("zero3-w4"));
     const auto plan = planFor(source, kUniversal);
     std::set<std::string> names;
-    for (const PlannedFile& file : plan->files())
+    for (const PlannedFile& file : plan->files)
         names.insert(file.path);
     CHECK(names.contains("mp_rank_00_model_states.pt"));
     CHECK(names.contains("zero_pp_rank_0_mp_rank_00_model_states.pt"));
@@ -80,7 +80,7 @@ TEST_CASE("a universal folder has the files and keys that all stages of stock De
         for (const char* state : {"fp32", "exp_avg", "exp_avg_sq", "step"})
             CHECK(names.contains(universalStateName(param.name, state)));
     }
-    CHECK(plan->pointerName() == "latest_universal");
+    CHECK(plan->pointerName == "latest_universal");
     const TemporaryFolder folder;
     const CheckpointPtr made = rewrite(source, kUniversal, folder.path());
     const PickleGraph& optim = made->file(made->templateOptim).content->pickle();

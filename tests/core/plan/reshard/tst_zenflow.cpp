@@ -185,8 +185,8 @@ TEST_CASE("ZenFlow: the engine gathers columns as the naive writer does")
         const auto report = execute(io::realFileSystem(), *plan, how, job);
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
         CHECK(report->verified);
-        for (size_t i = 0; i < plan->files().size(); ++i)
-            CHECK(slurp(report->output / plan->files()[i].path) == plainBytes(*plan, i));
+        for (size_t i = 0; i < plan->files.size(); ++i)
+            CHECK(slurp(report->output / plan->files[i].path) == plainBytes(*plan, i));
     }
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("ZenFlow: the plan says what the resumed run must have, and what it lo
     const auto saysOn = [&](const ReshardOptions& options, std::string_view text) {
         const auto plan = planFor(source, options);
         return std::any_of(
-            plan->mustStayEqual().begin(), plan->mustStayEqual().end(), [&](const auto& entry) {
+            plan->reshard->mustStayEqual.begin(), plan->reshard->mustStayEqual.end(), [&](const auto& entry) {
                 return entry.first == "zero_optimization.zenflow" && entry.second.starts_with(text);
             });
     };
@@ -222,10 +222,10 @@ TEST_CASE("ZenFlow: the plan says what the resumed run must have, and what it lo
     CHECK(saysOn({.worldSize = 3, .rowMajor = true}, "not set, or in DeepSpeed 0.19.8"));
     CHECK(saysOn({.worldSize = 3, .stage = 3}, "not set"));
     const auto plan = planFor(source, {.worldSize = 3, .rowMajor = true});
-    CHECK(std::any_of(plan->warnings().begin(), plan->warnings().end(), [](const Finding& finding) {
+    CHECK(std::any_of(plan->warnings.begin(), plan->warnings.end(), [](const Finding& finding) {
         return finding.message.find("selective optimizer") != std::string::npos;
     }));
-    CHECK(plan->id() != planFor(source, {.worldSize = 3})->id());
+    CHECK(plan->id != planFor(source, {.worldSize = 3})->id);
 }
 
 TEST_CASE("ZenFlow of 0.19.8 stores rows, which every target has, and other stages do not claim ZenFlow")
