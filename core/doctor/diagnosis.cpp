@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/diagnosis.h"
 
+#include "core/doctor/diagnosis_tables.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <vector>
 
 namespace shardscope {
 
@@ -29,6 +32,21 @@ std::optional<CheckDepth> parseCheckDepth(std::string_view name)
     if (found == kDepthNames.end())
         return std::nullopt;
     return static_cast<CheckDepth>(found - kDepthNames.begin());
+}
+
+std::span<const Diagnosis* const> diagnoses()
+{
+    static const std::vector<const Diagnosis*> kAll = [] {
+        std::vector<const Diagnosis*> all;
+        for (const auto& table : {filesDiagnoses(), locationDiagnoses(), parametersDiagnoses(),
+                 stateDiagnoses(), targetsDiagnoses(), trainingDiagnoses(), valuesDiagnoses()}) {
+            for (const Diagnosis& diagnosis : table)
+                all.push_back(&diagnosis);
+        }
+        std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->code < b->code; });
+        return all;
+    }();
+    return kAll;
 }
 
 const Diagnosis* findDiagnosis(std::string_view code)

@@ -33,9 +33,8 @@ struct Meaning {
 
 /// A problem that a checkpoint can have: how it is detected, its consequences, its repair.
 ///
-/// One with `look` is a file of its own in core/doctor/diagnoses, named like its constant; CMake generates
-/// the list. Findings of one without `look` are raised by the readers of core/checkpoint; those are in the
-/// tables of reader_diagnoses.h.
+/// All are rows of the tables in core/doctor/diagnoses (diagnosis_tables.h). Findings of one without `look`
+/// are raised by the readers of core/checkpoint.
 struct Diagnosis {
     std::string_view code = {}; ///< kebab-case, as in Finding::code; unique
     std::string_view letter = {}; ///< an alias in common use, "L6"; several codes may share one

@@ -220,7 +220,7 @@ const Planted kPlanted[] = {
     {"core/layout/x.h", "  #  include \"core/compare/digest/state_digest.h\"", 1},
     {"core/plan/model/x.h", "#include \"core/plan/emit/target_files.h\"", 1},
     {"core/plan/emit/x.h", "#include \"core/plan/model/write_plan.h\"", 0},
-    {"core/doctor/x.h", "#include \"core/doctor/diagnoses/state/x.h\"", 1},
+    {"core/doctor/x.h", "#include \"core/doctor/diagnoses/x.h\"", 1},
     {"core/tensor/x.cpp", "#include \"core/compute/cuda/gpu.h\"", 1},
     {"core/plan/emit/x.cpp", "#include \"core/compute/cuda/gpu.h\"", 1},
     {"core/tensor/x.cpp", "#include <ATen/ATen.h>", 1},

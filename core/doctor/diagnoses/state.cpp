@@ -1,22 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0
+// Diagnoses of optimizer state and options, also in swap files.
 #include "core/base/finding_codes.h"
-#include "core/doctor/reader_diagnoses.h"
+#include "core/doctor/check_context.h"
+#include "core/doctor/diagnosis_tables.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/loader_checks.h"
+#include "core/doctor/saved_facts.h"
 
+#include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 namespace shardscope {
 
 namespace {
 
-// Parameters, optimizer state and options, NVMe swap files among them.
+bool isInSwapFiles(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    return std::any_of(unit.states.begin(), unit.states.end(), [&](const UnitState& state) {
+        return std::any_of(state.perRank.begin(), state.perRank.end(), [&](const StoredRun& run) {
+            return run.isPresent() && checkpoint.file(run.file).role == FileRole::Swap;
+        });
+    });
+}
+
+Status findNvmeStateSkew(const CheckContext& context, FindingSink& sink)
+{
+    if (!context.hasModel() || !partitionsParameters(context.checkpoint->kind))
+        return {};
+    const Checkpoint& checkpoint = *context.checkpoint;
+    const auto isSubGroup = [](const FlatUnit& unit) { return unit.kind == UnitKind::SubGroup; };
+    const auto all = std::count_if(checkpoint.units.begin(), checkpoint.units.end(), isSubGroup);
+    const auto swapped = std::count_if(checkpoint.units.begin(), checkpoint.units.end(),
+        [&](const FlatUnit& unit) { return isSubGroup(unit) && isInSwapFiles(checkpoint, unit); });
+    if (swapped > 0)
+        sink.add(Severity::Warning,
+            "stock DeepSpeed resumes it silently without moments and steps, and without the sub-groups that "
+            "are not in swap files",
+            {},
+            {std::to_string(swapped) + " of " + std::to_string(all)
+                + " sub-groups are in swap files; with NVMe offload DeepSpeed copies these back and does not "
+                  "read the optimizer files (runtime/engine.py, load_checkpoint)"});
+    return {};
+}
+
+/// Optimizer states are in swap files: when stock DeepSpeed resumes with NVMe offload, it loses the rest.
+constexpr Diagnosis kNvmeStateSkew{
+    .code = "nvme-state-skew",
+    .letter = "N5",
+    .name = "Resuming with NVMe offload loses optimizer states",
+    .worst = Severity::Warning,
+    .silent = true,
+    .means = {.loading = "With NVMe offload, stock DeepSpeed loads only the masters of swapped sub-groups. "
+                         "Smaller sub-groups start from initial values.",
+        .resuming = "Moments, steps, the loss scale and the options of param groups start again."},
+    .remedy = "write ordinary shards, which hold all of it, and resume from them with CPU offload or none",
+    .command = reshardCommand,
+    .threads = "DS#2272, DS#4416, DS#4565, DS#3376",
+    .look = findNvmeStateSkew,
+};
+
+Status findWorldBoundSwap(const CheckContext& context, FindingSink& sink)
+{
+    if (!context.hasModel() || !partitionsParameters(context.checkpoint->kind))
+        return {};
+    const Checkpoint& checkpoint = *context.checkpoint;
+    const auto swapped = std::count_if(checkpoint.files.begin(), checkpoint.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
+    if (swapped > 0)
+        sink.add(Severity::Info,
+            "optimizer states are in swap files, which no converter of stock DeepSpeed reads", {},
+            {std::to_string(swapped) + " swap files of " + std::to_string(checkpoint.parallel.dp)
+                + " ranks"});
+    return {};
+}
+
+/// States are in swap files: only a run with the same number of ranks can read them.
+constexpr Diagnosis kWorldBoundSwap{
+    .code = "world-bound-swap",
+    .letter = "N4",
+    .name = "Swap files fix the number of ranks",
+    .worst = Severity::Info,
+    .means = {.loading = "Stock DeepSpeed loads it only at this world size, with NVMe offload, and without "
+                         "the moments and steps of swapped sub-groups.",
+        .resuming = "Resume from ordinary shards, which hold all of it.",
+        .exporting = "Weights are exported from the swap files."},
+    .remedy = "write ordinary shards, for any number of ranks",
+    .command = reshardCommand,
+    .threads = "DS#4416, DS#4707, DS#8031",
+    .look = findWorldBoundSwap,
+};
+
+/// Attributes of runtime/fp16/loss_scaler.py, DynamicLossScaler.
+Status findLossScaleMinimum(const CheckContext& context, FindingSink& sink)
+{
+    if (!context.hasModel())
+        return {};
+    const OptimStates optimizer = optimStates(*context.checkpoint);
+    if (!optimizer || isUniversal(context.checkpoint->kind))
+        return {};
+    const LossScaler scaler = lossScaler(optimizer);
+    const auto scale = asNumber(*optimizer.graph, scaler.scale);
+    const auto min = asNumber(*optimizer.graph, scaler.minScale);
+    const auto overflow = asNumber(*optimizer.graph, scaler.lastOverflow);
+    const bool fell = overflow && *overflow >= 0; // it did not start at the minimum
+    if (!scale || !min || !fell || *scale > *min)
+        return {};
+    sink.add(Severity::Warning, "overflows reduced the loss scale to its minimum", optimizer.file->name,
+        {fmt::format("cur_scale {:g}, min_scale {:g}", *scale, *min),
+            fmt::format("last overflow in iteration {:g}", *overflow)});
+    return {};
+}
+
+/// A dynamic loss scale that cannot be reduced further.
+constexpr Diagnosis kLossScaleMinimum{
+    .code = "loss-scale-minimum",
+    .letter = "S18",
+    .name = "The loss scale is at its minimum",
+    .worst = Severity::Warning,
+    .silent = true,
+    .means = {.loading = "It loads.",
+        .resuming
+        = "Stock DeepSpeed stops the run at the next overflows, and small gradients are lost before. The "
+          "cause of such a low scale is diverged training, or values that are not finite.",
+        .exporting = "Weights may be those of a diverged run."},
+    .remedy = "set a higher scale if the gradients are finite again (`repair --set scale=N`), or resume from "
+              "an earlier step",
+    .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
+    .look = findLossScaleMinimum,
+};
+
+Status findLoaderRefuses(const CheckContext& context, FindingSink& sink)
+{
+    if (!context.checkpoint)
+        return {};
+    std::vector<LoaderViolation> violations;
+    const Status looked = findLoaderViolations(*context.checkpoint, context.files, context.job, violations);
+    for (LoaderViolation& violation : violations) {
+        const LoaderCheck& check = loaderCheck(violation.check);
+        const Severity severity = violation.bySomeEngines ? Severity::Warning : Severity::Error;
+        sink.add(severity, std::move(violation.what), std::move(violation.where),
+            {"loader check " + std::to_string(static_cast<int>(check.id)) + " (" + std::string(check.name)
+                    + "): " + std::string(check.function),
+                "stock DeepSpeed: " + std::string(check.stockSays)});
+    }
+    return looked;
+}
+
+/// Requirements of stock DeepSpeed's loaders that no other diagnosis checks (loader_checks.h).
+constexpr Diagnosis kLoaderRefuses{
+    .code = shardscope::kLoaderRefuses,
+    .name = "Stock DeepSpeed refuses to load it",
+    .means = {.loading = "Stock DeepSpeed stops with the exception that the finding names.",
+        .resuming = "Training cannot resume from these files.",
+        .exporting = "Export does not need what is missing."},
+    .remedy = "restore the right file; `reshard` rewrites the list of alignment paddings",
+    .look = findLoaderRefuses,
+};
+
 constexpr std::array kDiagnoses{
+    kNvmeStateSkew,
+    kWorldBoundSwap,
+    kLossScaleMinimum,
+    kLoaderRefuses,
     // Swapped sub-groups with files that are missing, too short, or of an unknown rank.
     Diagnosis{
         .code = code::kSwapMissing,
         .letter = "N1",
         .name = "Swapped states on NVMe are missing",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .silent = true,
         .means = {.loading
             = "Stock DeepSpeed continues with new masters and moments for these sub-groups, silently.",
@@ -32,7 +183,6 @@ constexpr std::array kDiagnoses{
         .code = code::kSwapUnmapped,
         .letter = "N2",
         .name = "Swap files of unknown sub-groups",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "Stock DeepSpeed names them by object addresses and cannot find them again."},
         .remedy = "files that sizes, order and 16-bit content identify are used, with the evidence shown; "
@@ -44,7 +194,6 @@ constexpr std::array kDiagnoses{
         .code = code::kSwapCopy,
         .letter = "N5",
         .name = "Shards contain placeholders for swapped states",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Info,
         .means = {.loading = "Stock DeepSpeed resumes with the placeholders.",
             .resuming = "Moments and steps of swapped sub-groups start from zero."},
@@ -58,8 +207,6 @@ constexpr std::array kDiagnoses{
         .code = code::kSwapMismatch,
         .letter = "N5",
         .name = "Swap files of another state",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed does not compare them.",
             .resuming = "Sub-groups resume from different steps."},
@@ -73,7 +220,6 @@ constexpr std::array kDiagnoses{
         .code = code::kUniversalOverlong,
         .letter = "S3",
         .name = "Universal files are too long",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "Stock DeepSpeed stops at the size, or reads only the beginning.",
             .resuming = "The surplus is padding."},
@@ -86,8 +232,6 @@ constexpr std::array kDiagnoses{
         .code = code::kStateLength,
         .letter = "S4",
         .name = "Shards do not have the length of the layout",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops at the size, or pads.",
             .resuming = "The rank's shard is incomplete or belongs to another layout.",
             .exporting = "All slices after it are shifted."},
@@ -100,8 +244,6 @@ constexpr std::array kDiagnoses{
         .code = code::kStepMismatch,
         .letter = "S6",
         .name = "Steps disagree",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed uses each rank's own step, silently.",
             .resuming
@@ -116,7 +258,6 @@ constexpr std::array kDiagnoses{
         .code = code::kAliasUnrecorded,
         .letter = "S9",
         .name = "A tie is not recorded",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It loads.", .exporting = "The name is missing in merged weights."},
         .remedy = "name the owner with --tie NAME=OWNER in reshard, convert or export; the model's code "
@@ -128,7 +269,6 @@ constexpr std::array kDiagnoses{
         .code = code::kClientStatePerRank,
         .letter = "S17",
         .name = "State that belongs to one rank each",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Info,
         .means = {.loading = "It loads at the same world size.",
             .resuming = "At another world size, random states or samplers do not fit the ranks."},
@@ -140,8 +280,6 @@ constexpr std::array kDiagnoses{
         .code = code::kUniversalRoundRobin,
         .letter = "S22",
         .name = "A universal folder of a round-robin run, scrambled",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed loads it silently.",
             .resuming = "Masters and moments contain values of other parameters: the loss jumps.",
@@ -156,8 +294,6 @@ constexpr std::array kDiagnoses{
         .code = code::kUniversalSource,
         .letter = "S22",
         .name = "The converter lost data of its source",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed loads it silently.",
             .resuming = "Masters are not the trained ones; the loss jumps.",
@@ -169,7 +305,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kMarked,
         .name = "Reconstructed, or written despite a finding",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It loads.",
             .resuming = "What is marked is not what a run saved.",
@@ -181,8 +316,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kOptionMismatch,
         .name = "Ranks disagree about options or scaler",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed uses each rank's own.",
             .resuming = "Ranks train with different learning rates or scales and drift apart."},
@@ -195,7 +328,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kOptionMissing,
         .name = "Options are not in the checkpoint",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "The engine uses the values of its configuration.",
             .resuming = "Values that a schedule changed are lost."},
@@ -205,8 +337,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kStateMissing,
         .name = "Optimizer states are missing",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops, or starts them at zero.",
             .resuming = "Missing moments start from zero.",
             .exporting = "Weights are not affected."},
@@ -217,8 +347,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kOptimizerMissing,
         .name = "Weights without an optimizer",
-        .depth = CheckDepth::Metadata,
-        .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops at the missing files, or loads the weights and starts "
                              "masters and moments again.",
             .resuming = "Training cannot continue from it: masters and moments start again.",
@@ -231,7 +359,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kStockLoaderTrap,
         .name = "Stock DeepSpeed loads it differently",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .silent = true,
         .means = {.loading = "The message says what is lost or fails."},
@@ -241,7 +368,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kNewerRelease,
         .name = "Saved by a newer DeepSpeed than those tested",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means
         = {.loading = "What is written was tested with the releases that `shardscope --version --json` "
@@ -253,7 +379,6 @@ constexpr std::array kDiagnoses{
     Diagnosis{
         .code = code::kSubGroupSize,
         .name = "The sub-group size is inferred",
-        .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "Stock DeepSpeed splits its buffers by its configuration and loads only shards "
                              "with the same split.",
@@ -264,7 +389,7 @@ constexpr std::array kDiagnoses{
 
 } // namespace
 
-std::span<const Diagnosis> readerStateDiagnoses()
+std::span<const Diagnosis> stateDiagnoses()
 {
     return kDiagnoses;
 }
