@@ -64,7 +64,8 @@ unsigned defaultJobs()
     return std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
 }
 
-Status parallelFor(size_t count, unsigned jobs, JobContext& job, const std::function<Status(size_t)>& work)
+Status runWorkers(
+    size_t count, size_t jobs, JobContext& job, const std::function<Status(size_t, size_t)>& work)
 {
     std::atomic<size_t> next = 0;
     std::atomic<bool> stop = false;
@@ -73,24 +74,33 @@ Status parallelFor(size_t count, unsigned jobs, JobContext& job, const std::func
     const auto keep = [&](size_t i, Error error) {
         stop = true;
         const std::lock_guard lock(mutex);
-        if (!failure || i < failure->first)
-            failure.emplace(i, std::move(error));
+        const auto rank = [](const std::pair<size_t, Error>& one) {
+            return std::pair(one.second.code == ErrorCode::Cancelled, one.first);
+        };
+        std::pair<size_t, Error> found(i, std::move(error));
+        if (!failure || rank(found) < rank(*failure))
+            failure = std::move(found);
     };
-    const auto run = [&] {
+    const auto run = [&](size_t worker) {
         while (!stop) {
             const size_t i = next++;
             if (i >= count)
                 return;
             if (auto polled = job.poll(); !polled)
                 return keep(i, std::move(polled).error());
-            if (auto done = work(i); !done)
+            if (auto done = work(worker, i); !done)
                 return keep(i, std::move(done).error());
         }
     };
-    onThreads(std::min<size_t>(jobs, count), [&](size_t) { run(); });
+    onThreads(std::min<size_t>(jobs == 0 ? defaultJobs() : jobs, count), run);
     if (failure)
         return forward(std::move(failure->second));
     return {};
+}
+
+Status parallelFor(size_t count, unsigned jobs, JobContext& job, const std::function<Status(size_t)>& work)
+{
+    return runWorkers(count, jobs, job, [&](size_t, size_t i) { return work(i); });
 }
 
 } // namespace shardscope

@@ -52,11 +52,16 @@ Status withinMemory(const Work& work)
 /// Processors to use for work that waits on disks as much as it computes: at least 1, at most 16.
 unsigned defaultJobs();
 
-/// Calls `work(i)` for every i in [0, count) on up to `jobs` threads, or as many as there are, and returns
-/// when all are done.
+/// Calls `work(worker, i)` for every i in [0, count) on up to `jobs` threads, or as many as there are, and
+/// returns when all are done. 0 jobs: defaultJobs(). `worker`, below `jobs`, is the number of the thread, so
+/// that threads can have buffers of their own.
 ///
-/// After a failure or a stop no further index starts; the error of the lowest failed index is returned.
-/// `work` must be thread-safe; the calling thread takes part.
+/// After a failure or a stop no further index starts. Returns the error of the lowest failed index, Cancelled
+/// only if nothing else failed. `work` must be thread-safe; the calling thread takes part.
+Status runWorkers(
+    size_t count, size_t jobs, JobContext& job, const std::function<Status(size_t worker, size_t i)>& work);
+
+/// The same for work that has no need of the thread's number.
 Status parallelFor(size_t count, unsigned jobs, JobContext& job, const std::function<Status(size_t)>& work);
 
 } // namespace shardscope

@@ -5,7 +5,7 @@
 #include "core/base/parallel.h"
 #include "core/base/shell_quote.h"
 #include "core/checkpoint/open/open_listed.h"
-#include "core/compare/digest/scan_findings.h"
+#include "core/compare/digest/state_digest.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
 #include "core/io/outage_watch.h"

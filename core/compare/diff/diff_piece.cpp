@@ -13,6 +13,61 @@ namespace shardscope {
 
 namespace {
 
+/// The elements of one side that its rule needs, as numbers. Empty if the optimizer has no such state.
+struct StepInputs {
+    std::vector<double> weights;
+    std::vector<double> first;
+    std::vector<double> second;
+    UpdateRule rule;
+};
+
+/// The names of the states used as the first and second moment of a rule; empty for none.
+struct MomentNames {
+    std::string_view first;
+    std::string_view second;
+};
+
+std::vector<double> stepOf(const StepInputs& side, double gradient)
+{
+    std::vector<double> out(side.weights.size());
+    nextUpdates(side.rule, {side.weights, side.first, side.second}, gradient, out);
+    return out;
+}
+
+std::span<const uint8_t> bytesOf(const std::vector<double>& values)
+{
+    return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(double)};
+}
+
+Comparison compared(const StepInputs& left, const StepInputs& right, double gradient)
+{
+    const std::vector<double> one = stepOf(left, gradient);
+    const std::vector<double> other = stepOf(right, gradient);
+    return plainComparison({DType::Float64, bytesOf(one)}, {DType::Float64, bytesOf(other)}, 0, {});
+}
+
+MomentNames momentNames(UpdateKind kind)
+{
+    switch (kind) {
+    case UpdateKind::Adam:
+        return {"exp_avg", "exp_avg_sq"};
+    case UpdateKind::Lion:
+        return {"exp_avg", ""};
+    case UpdateKind::Sgd:
+        return {"momentum_buffer", ""};
+    case UpdateKind::Adagrad:
+        return {"", "sum"};
+    case UpdateKind::Unknown:
+        break;
+    }
+    return {};
+}
+
+StepComparison compareSteps(const StepInputs& left, const StepInputs& right)
+{
+    return {compared(left, right, 0), compared(left, right, 1)};
+}
+
 /// Whether every float32 is exactly representable as bfloat16 or float16.
 bool isRounded(std::span<const uint8_t> masters)
 {
@@ -37,6 +92,13 @@ uint64_t countStale(std::span<const uint8_t> masters, DType copyType, std::span<
 }
 
 } // namespace
+
+StepComparison& StepComparison::operator+=(const StepComparison& further)
+{
+    withoutGradient += further.withoutGradient;
+    withUnitGradient += further.withUnitGradient;
+    return *this;
+}
 
 /// The bytes of every paired state, by side.
 struct DiffReader::Buffers {
@@ -213,6 +275,51 @@ Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uin
     else if (rule.kind != UpdateKind::Unknown)
         out.steps = StepComparison(); // equal inputs make equal steps
     return out;
+}
+
+namespace {
+
+template <class Value>
+void writeList(WireWriter& out, const std::vector<Value>& values)
+{
+    out.number(values.size());
+    for (const Value& value : values)
+        out.plain(value);
+}
+
+template <class Value>
+std::vector<Value> readList(WireReader& in)
+{
+    std::vector<Value> out;
+    const uint64_t count = in.count();
+    for (uint64_t i = 0; i < count && in.isGood(); ++i)
+        out.push_back(in.plain<Value>());
+    return out;
+}
+
+} // namespace
+
+void write(WireWriter& out, const DiffPiece& piece)
+{
+    writeList(out, piece.states);
+    writeList(out, piece.missing);
+    out.plain(piece.weights);
+    out.number(piece.steps ? 1 : 0);
+    if (piece.steps)
+        out.plain(*piece.steps);
+    out.plain(piece.stale);
+    out.plain(piece.rounded);
+}
+
+void read(WireReader& in, DiffPiece& out)
+{
+    out.states = readList<Comparison>(in);
+    out.missing = readList<std::array<bool, 2>>(in);
+    out.weights = in.plain<Comparison>();
+    if (in.number() != 0)
+        out.steps = in.plain<StepComparison>();
+    out.stale = in.plain<std::array<uint64_t, 2>>();
+    out.rounded = in.plain<std::array<bool, 2>>();
 }
 
 } // namespace shardscope

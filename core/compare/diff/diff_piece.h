@@ -2,11 +2,13 @@
 #pragma once
 
 #include "core/base/job_context.h"
+#include "core/base/wire.h"
 #include "core/compare/diff/paired_states.h"
-#include "core/compare/diff/update_difference.h"
 #include "core/io/file_system.h"
 #include "core/layout/fragments.h"
+#include "core/tensor/comparison.h"
 #include "core/tensor/compute_backend.h"
+#include "core/tensor/update_rule.h"
 
 #include <array>
 #include <optional>
@@ -14,6 +16,13 @@
 
 namespace shardscope {
 
+/// The comparison of next steps: one without gradient, one with gradient 1.
+struct StepComparison {
+    Comparison withoutGradient;
+    Comparison withUnitGradient;
+
+    StepComparison& operator+=(const StepComparison& further);
+};
 /// The comparison of some elements of a parameter. Sides: 0 left, 1 right.
 struct DiffPiece {
     std::vector<Comparison> states; ///< as PairedParam::states
@@ -62,5 +71,9 @@ private:
     const ComputeBackend& m_backend;
     JobContext& m_job;
 };
+
+/// A piece between processes that share a comparison.
+void write(WireWriter& out, const DiffPiece& piece);
+void read(WireReader& in, DiffPiece& out);
 
 } // namespace shardscope

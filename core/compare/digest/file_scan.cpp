@@ -1,14 +1,205 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/file_scan.h"
 
-#include "core/compare/digest/run_digester.h"
+#include "core/checkpoint/model/wrapped_names.h"
+#include "core/compare/digest/merged_runs.h"
 #include "core/io/crc32.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace shardscope {
 
 namespace {
+
+/// Follows ascending runs through a stream of chunks and digests their elements, chunk by chunk. Keeps an
+/// element that crosses a chunk border for the next chunk.
+class RunDigester
+{
+public:
+    /// Keeps references to `context` and `runs`.
+    RunDigester(const ScanContext& context, const std::vector<TensorRun>& runs)
+        : m_context(context)
+        , m_runs(runs)
+    {
+    }
+
+    /// The next bytes of the file; `offset`: of the first one. Adds the runs that end in them to `out`.
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, FoundTensors& out);
+
+private:
+    /// The sums of one chunk. A run has several where an element crosses a chunk border.
+    class Sums
+    {
+    public:
+        void push(const ElementSum& sum) { m_sums.push_back(sum); }
+        void endRun() { m_ends.push_back(m_sums.size()); }
+        [[nodiscard]] std::span<ElementSum> all() { return m_sums; }
+        /// Once they were computed: the digests of the runs that ended. That of the run that continues stays.
+        std::vector<Digest> take();
+
+    private:
+        std::vector<ElementSum> m_sums;
+        std::vector<size_t> m_ends; ///< for each run that ends in this chunk: one past its last sum
+        Digest m_open; ///< of the run that continues
+    };
+
+    void beginRun(const TensorRun& run);
+    void add(const TensorRun& run, std::span<const uint8_t> bytes);
+    void push(const TensorRun& run, std::span<const uint8_t> bytes);
+    void pushRounded(const TensorRun& run, std::span<const uint8_t> bytes);
+    void sumUp(FoundTensors& out);
+    void endStatistics(size_t runs, std::vector<Statistics>& out);
+
+    const ScanContext& m_context;
+    const std::vector<TensorRun>& m_runs;
+    size_t m_run = 0;
+    size_t m_ended = 0; ///< runs in this chunk
+    uint64_t m_done = 0; ///< elements of the run
+    std::vector<uint8_t> m_carry; ///< the first bytes of an element at the end of the chunk
+    std::vector<uint8_t> m_straddling; ///< an element from two chunks; at most one per chunk
+
+    uint32_t m_keyed = 0xFFFFFFFFu; ///< the tensor that the following are of
+    DigestKey m_key;
+    DType m_dtype = DType::Unknown; ///< Unknown: no statistics
+    DigestKey m_copyKey;
+    DType m_roundsTo = DType::Unknown; ///< Unknown: it is no master with a 16-bit copy
+
+    Sums m_sums;
+    Sums m_rounded;
+    std::vector<ElementCast> m_casts;
+    std::vector<uint8_t> m_room; ///< for the elements of `m_casts`
+    size_t m_used = 0; ///< of `m_room`
+    /// Of the runs that ended in this chunk, and of the one that continues.
+    std::vector<Statistics> m_statistics;
+};
+
+std::vector<Digest> RunDigester::Sums::take()
+{
+    std::vector<Digest> out;
+    size_t at = 0;
+    for (const size_t end : m_ends) {
+        for (; at < end; ++at)
+            m_open += m_sums[at].digest;
+        out.push_back(m_open);
+        m_open = {};
+    }
+    for (; at < m_sums.size(); ++at)
+        m_open += m_sums[at].digest;
+    m_sums.clear();
+    m_ends.clear();
+    return out;
+}
+
+void RunDigester::feed(uint64_t offset, std::span<const uint8_t> chunk, FoundTensors& out)
+{
+    const uint64_t end = offset + chunk.size();
+    if (m_context.copies != nullptr && m_room.size() < chunk.size() / 2 + sizeof(double))
+        m_room.resize(chunk.size() / 2 + sizeof(double));
+    while (m_run < m_runs.size() && m_runs[m_run].offset < end) {
+        const TensorRun& run = m_runs[m_run];
+        const uint64_t runEnd = run.offset + run.bytes;
+        const uint64_t from = std::max(run.offset, offset);
+        const uint64_t to = std::min(runEnd, end);
+        if (m_done == 0 && m_carry.empty())
+            beginRun(run);
+        add(run, chunk.subspan(from - offset, to - from));
+        if (runEnd > end)
+            break;
+        m_sums.endRun();
+        m_rounded.endRun();
+        ++m_ended;
+        ++m_run;
+        m_done = 0;
+        m_carry.clear();
+    }
+    sumUp(out);
+}
+
+void RunDigester::beginRun(const TensorRun& run)
+{
+    if (run.tensor == m_keyed)
+        return;
+    const auto& [files, checkpoint, table, wholeRuns, copies, options, backend, job] = m_context;
+    const auto keyOf = [&](const TensorTable::Entry& entry) {
+        return digestKey(stateDictName(checkpoint, entry.param), entry.state, options.version);
+    };
+    const TensorTable::Entry entry = table.entry(run.tensor);
+    m_keyed = run.tensor;
+    m_key = keyOf(entry);
+    m_dtype = options.statistics && hasStatistics(entry.dtype) ? entry.dtype : DType::Unknown;
+    m_roundsTo = DType::Unknown;
+    if (const auto copy = copies != nullptr ? copies->copyOf(run.tensor) : std::nullopt) {
+        m_copyKey = keyOf(table.entry(*copy));
+        m_roundsTo = table.entry(*copy).dtype;
+    }
+}
+
+void RunDigester::add(const TensorRun& run, std::span<const uint8_t> bytes)
+{
+    if (!m_carry.empty()) {
+        const size_t missing = std::min<size_t>(run.itemBytes - m_carry.size(), bytes.size());
+        m_carry.insert(m_carry.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(missing));
+        bytes = bytes.subspan(missing);
+        if (m_carry.size() < run.itemBytes)
+            return;
+        m_straddling.swap(m_carry);
+        push(run, m_straddling);
+        m_carry.clear();
+    }
+    const size_t whole = bytes.size() / run.itemBytes;
+    push(run, bytes.first(whole * run.itemBytes));
+    const auto rest = bytes.subspan(whole * run.itemBytes);
+    m_carry.assign(rest.begin(), rest.end());
+}
+
+void RunDigester::push(const TensorRun& run, std::span<const uint8_t> bytes)
+{
+    m_sums.push({m_key, run.itemBytes, run.order, run.firstElement + m_done, bytes, {}});
+    if (m_roundsTo != DType::Unknown)
+        pushRounded(run, bytes);
+    m_done += bytes.size() / run.itemBytes;
+    if (m_dtype == DType::Unknown)
+        return;
+    m_statistics.resize(m_ended + 1);
+    m_statistics.back() += m_context.backend.statistics(m_dtype, bytes, nullptr);
+}
+
+void RunDigester::pushRounded(const TensorRun& run, std::span<const uint8_t> bytes)
+{
+    const uint32_t item = itemSize(m_roundsTo);
+    const std::span<uint8_t> room = std::span(m_room).subspan(m_used, bytes.size() / run.itemBytes * item);
+    m_used += room.size();
+    m_casts.push_back({DType::Float32, bytes, m_roundsTo, room});
+    m_rounded.push({m_copyKey, item, run.order, run.firstElement + m_done, room, {}});
+}
+
+void RunDigester::sumUp(FoundTensors& out)
+{
+    m_context.backend.transform({}, m_sums.all());
+    m_context.backend.transform(m_casts, m_rounded.all());
+    m_casts.clear();
+    m_used = 0;
+    const std::vector<Digest> sums = m_sums.take();
+    const std::vector<Digest> rounded = m_rounded.take();
+    for (size_t i = 0; i < m_ended; ++i) {
+        const TensorRun& run = m_runs[m_run - m_ended + i];
+        out.digests.push_back({run.tensor, sums[i], run.bytes / run.itemBytes, rounded[i]});
+    }
+    if (m_context.options.statistics)
+        endStatistics(m_ended, out.statistics);
+    m_ended = 0;
+}
+
+/// Passes on those of the first runs, and keeps those of the run that continues.
+void RunDigester::endStatistics(size_t runs, std::vector<Statistics>& out)
+{
+    m_statistics.resize(std::max(m_statistics.size(), runs)); // a run may have none
+    const auto end = m_statistics.begin() + static_cast<ptrdiff_t>(runs);
+    out.insert(out.end(), m_statistics.begin(), end);
+    m_statistics.erase(m_statistics.begin(), end);
+}
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
 /// Read by the kernel while earlier bytes are digested.

@@ -110,4 +110,8 @@ Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>&
 Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors,
     const ScalerTexts& scaler, DigestVersion version = kDigestVersion);
 
+/// Findings from reading every byte: files that end early, and records that do not match their saved CRC, by
+/// their addresses.
+std::vector<Finding> findingsOf(const Checkpoint& checkpoint, const CheckpointScan& scan);
+
 } // namespace shardscope

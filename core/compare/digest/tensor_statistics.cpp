@@ -2,14 +2,11 @@
 #include "core/compare/digest/tensor_statistics.h"
 
 #include "core/base/ordered_results.h"
-#include "core/base/shared_results.h"
-#include "core/compare/digest/shared_statistics.h"
 #include "core/io/outage_watch.h"
 #include "core/layout/present_elements.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -237,12 +234,40 @@ Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request
         current = {};
         return {};
     };
-    const unsigned jobs = workers.jobs == 0 ? defaultJobs() : workers.jobs;
-    if (workers.shared == nullptr)
-        return parallelInOrder<FoundStatistics>(items.size(), jobs, job, find, add);
-    SharedResults<FoundStatistics, decltype(find), decltype(add), decltype(&writeFound), decltype(&readFound)>
-        results(*workers.shared, find, add, &writeFound, &readFound);
-    return results.run(items.size(), jobs, job);
+    return parallelInOrder<FoundStatistics>({items.size(), workers.jobs, workers.shared}, job, find, add);
+}
+
+void write(WireWriter& out, const FoundStatistics& found)
+{
+    out.plain(found.statistics);
+    const auto counts = found.histogram.counts();
+    out.number(counts.size());
+    uint32_t before = 0;
+    for (const auto& [upperBits, count] : counts) {
+        out.number(upperBits - before);
+        out.number(count);
+        before = upperBits;
+    }
+    out.number(found.missing);
+    writeStatus(out, found.firstError ? Status(forward(*found.firstError)) : Status());
+}
+
+void read(WireReader& in, FoundStatistics& out)
+{
+    out.statistics = in.plain<Statistics>();
+    const uint64_t bins = in.count();
+    uint64_t upperBits = 0;
+    for (uint64_t i = 0; i < bins && in.isGood(); ++i) {
+        upperBits += in.number32();
+        if (upperBits > UINT16_MAX) {
+            in.fail();
+            break;
+        }
+        out.histogram.add(static_cast<uint32_t>(upperBits), in.number());
+    }
+    out.missing = in.number();
+    if (const Status status = readStatus(in); !status)
+        out.firstError = status.error();
 }
 
 } // namespace shardscope

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "core/base/job_context.h"
+#include "core/base/wire.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/tensor/statistics.h"
+#include "core/tensor/value_histogram.h"
 #include "core/tensor/workers.h"
 
 #include <functional>
@@ -44,5 +47,17 @@ struct StatisticsRequest {
 /// counted.
 Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request, const Workers& workers,
     JobContext& job, const std::function<Status(TensorStatistics)>& take);
+
+/// What one piece of a tensor has.
+struct FoundStatistics {
+    Statistics statistics;
+    ValueHistogram histogram;
+    uint64_t missing = 0;
+    std::optional<Error> firstError; ///< why a piece could not be read at all
+};
+
+/// Between processes of one job.
+void write(WireWriter& out, const FoundStatistics& found);
+void read(WireReader& in, FoundStatistics& out);
 
 } // namespace shardscope

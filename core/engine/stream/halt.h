@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/job_context.h"
+#include "core/base/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -32,10 +33,18 @@ private:
     std::atomic<bool> m_stopped = false;
 };
 
-/// Calls `work(worker, item)` for every item in [0, count) on `workers` threads, including the calling
-/// thread. A worker processes one item at a time. The first failure stops the others at their next poll, and
-/// is returned.
-Status runWorkers(
-    size_t count, size_t workers, Halt& halt, const std::function<Status(size_t, size_t)>& work);
+/// runWorkers() of core/base/parallel.h; a failure also stops the others at their next poll of `halt`.
+inline Status runWorkers(
+    size_t count, size_t workers, Halt& halt, const std::function<Status(size_t, size_t)>& work)
+{
+    return runWorkers(count, std::max<size_t>(workers, 1), halt.job(), [&](size_t worker, size_t item) {
+        Status status = halt.poll();
+        if (status)
+            status = work(worker, item);
+        if (!status)
+            halt.stop();
+        return status;
+    });
+}
 
 } // namespace shardscope

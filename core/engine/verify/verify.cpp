@@ -9,7 +9,6 @@
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/diff/same_degrees.h"
-#include "core/compare/digest/scan_findings.h"
 #include "core/compare/digest/slice_replicas.h"
 #include "core/compare/digest/state_digest.h"
 #include "core/engine/stream/manifest_reader.h"

@@ -1,60 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/ordered_results.h"
+#include "tests/support/thread_peers.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 using namespace shardscope;
 
-TEST_CASE("results are taken once each and in order, for any number of threads")
+namespace {
+
+struct Made {
+    std::string text;
+};
+
+void write(WireWriter& out, const Made& made)
 {
+    out.text(made.text);
+}
+
+void read(WireReader& in, Made& made)
+{
+    made.text = in.text();
+}
+
+/// Runs a loop over `count`, which fails at `fails`, and returns the numbers of the results that were taken.
+std::vector<size_t> takenOf(const OrderedLoop& loop, size_t fails, Status& done)
+{
+    JobContext job;
+    std::vector<size_t> taken;
+    done = parallelInOrder<Made>(
+        loop, job,
+        [&](size_t i) -> Result<Made> {
+            if (i % 7 == 0) // the first ones last
+                std::this_thread::sleep_for(std::chrono::microseconds(300));
+            if (i == fails)
+                return fail(ErrorCode::Unreadable, "it failed");
+            return Made{std::to_string(i)};
+        },
+        [&](size_t i, const Made& made) -> Status {
+            taken.push_back(made.text == std::to_string(i) ? i : SIZE_MAX);
+            return {};
+        });
+    return taken;
+}
+
+} // namespace
+
+TEST_CASE("results are taken once each and in order, for any number of threads and processes")
+{
+    std::vector<size_t> all(200);
+    std::iota(all.begin(), all.end(), size_t{0});
     for (const unsigned jobs : {1u, 4u, 16u}) {
-        JobContext job;
-        std::vector<size_t> taken;
-        const Status done = parallelInOrder<std::string>(
-            200, jobs, job,
-            [](size_t i) -> Result<std::string> {
-                if (i % 7 == 0) // the first ones last
-                    std::this_thread::sleep_for(std::chrono::microseconds(300));
-                return std::to_string(i);
-            },
-            [&](size_t i, const std::string& text) -> Status {
-                CHECK(text == std::to_string(i));
-                taken.push_back(i);
-                return {};
-            });
+        Status done;
+        CHECK(takenOf({200, jobs}, SIZE_MAX, done) == all);
         CHECK(done.has_value());
-        REQUIRE(taken.size() == 200);
-        for (size_t i = 0; i < taken.size(); ++i)
-            CHECK(taken[i] == i);
+        for (const size_t fails : {SIZE_MAX, size_t{150}}) {
+            constexpr uint32_t kProcesses = 3;
+            test::ThreadPeers peers(kProcesses);
+            std::vector<std::vector<size_t>> taken(kProcesses);
+            std::vector<Status> ends(kProcesses);
+            onThreads(kProcesses, [&](size_t rank) {
+                test::ThreadPeers::One own(peers, static_cast<uint32_t>(rank));
+                SharedWork shared(own);
+                taken[rank] = takenOf({200, jobs, &shared}, fails, ends[rank]);
+            });
+            for (uint32_t rank = 0; rank < kProcesses; ++rank) {
+                CHECK(taken[rank] == taken[0]);
+                CHECK(std::equal(taken[rank].begin(), taken[rank].end(), all.begin()));
+                CHECK(taken[rank].size() == (fails == SIZE_MAX ? 200 : taken[0].size()));
+                CHECK(ends[rank].has_value() == (fails == SIZE_MAX));
+            }
+        }
     }
 }
 
 TEST_CASE("a failure ends the loop, and no later result is taken")
 {
-    JobContext job;
-    size_t taken = 0;
-    const Status failed = parallelInOrder<int>(
-        100, 4, job,
-        [](size_t i) -> Result<int> {
-            if (i == 20)
-                return fail(ErrorCode::Unreadable, "twenty");
-            return 1;
-        },
-        [&](size_t i, int) -> Status {
-            CHECK(i < 20);
-            ++taken;
-            return {};
-        });
+    Status failed;
+    CHECK(takenOf({100, 4}, 20, failed).size() <= 20);
     REQUIRE(!failed.has_value());
-    CHECK(failed.error().message == "twenty");
-    CHECK(taken <= 20);
-    const Status refused = parallelInOrder<int>(
-        10, 4, job, [](size_t) -> Result<int> { return 1; },
-        [](size_t, int) -> Status { return fail(ErrorCode::Refused, "no"); });
+    CHECK(failed.error().message == "it failed");
+    JobContext job;
+    const Status refused = parallelInOrder<Made>(
+        {10, 4}, job, [](size_t) -> Result<Made> { return Made{}; },
+        [](size_t, const Made&) -> Status { return fail(ErrorCode::Refused, "no"); });
     CHECK(!refused.has_value());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/compare/digest/shared_statistics.h"
+#include "core/compare/digest/tensor_statistics.h"
 
 #include "core/tensor/compute_backend.h"
 
@@ -32,10 +32,11 @@ TEST_CASE("statistics pass between processes unchanged, and damaged ones are ref
     found.missing = uint64_t{1} << 40;
     found.firstError = Error{ErrorCode::Unreadable, "reading failed", "a/file", "look at it"};
     WireWriter out;
-    writeFound(out, found);
+    write(out, found);
     const std::string text = out.take();
     WireReader in(text);
-    const FoundStatistics same = readFound(in);
+    FoundStatistics same;
+    read(in, same);
     CHECK(in.isGood());
     CHECK(in.atEnd());
     CHECK(same.histogram.counts() == found.histogram.counts());
@@ -47,11 +48,12 @@ TEST_CASE("statistics pass between processes unchanged, and damaged ones are ref
     CHECK(same.firstError->code == ErrorCode::Unreadable);
     for (size_t i = 0; i < text.size(); ++i) {
         WireReader torn(std::string_view(text).substr(0, i));
-        readFound(torn);
+        FoundStatistics part;
+        read(torn, part);
         CHECK_FALSE(torn.isGood());
         std::string other = text;
         other[i] = static_cast<char>(other[i] ^ 0x81);
         WireReader damaged(other);
-        readFound(damaged); // reads nothing outside
+        read(damaged, part); // reads nothing outside
     }
 }
