@@ -2,17 +2,32 @@
 #pragma once
 
 #include "core/base/job_context.h"
+#include "core/base/result.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/diagnosis.h"
-#include "core/doctor/target.h"
+#include "core/io/file_system.h"
 #include "core/torchfile/torch_file_sniff.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
+
+/// The planned use of a checkpoint: the doctor reports what prevents it. Fields that are not set are not
+/// checked.
+struct CheckTarget {
+    std::optional<uint32_t> worldSize;
+    std::optional<int> stage; ///< ZeRO, 0 to 3
+    std::optional<uint64_t> memoryBytes; ///< of the machine that will process it
+    std::optional<io::Path> disk; ///< a folder on the disk for copies
+};
+
+/// "world-size=8,stage=3,memory=64G,disk=/scratch", each at most once. Usage for anything else.
+Result<CheckTarget> parseCheckTarget(std::string_view text);
 
 struct ByteFacts;
 

@@ -4,6 +4,9 @@
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/model_states.h"
 
+#include <array>
+#include <utility>
+
 namespace shardscope {
 
 namespace {
@@ -65,6 +68,25 @@ void readModelHeader(Reading& reading)
         if (key && !isEngineKey(*key))
             out.clientStateKeys.emplace_back(*key);
     }
+}
+
+std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper)
+{
+    const NodeId stage = lookup(graph, wrapper, "zero_stage");
+    if (stage == kNoNode)
+        return std::nullopt;
+    const auto byName = [](std::string_view name) -> std::optional<int64_t> {
+        static constexpr std::array<std::pair<std::string_view, int64_t>, 4> kNames{
+            {{"disabled", 0}, {"optimizer_states", 1}, {"gradients", 2}, {"weights", 3}}};
+        for (const auto& [known, number] : kNames) {
+            if (name == known)
+                return number;
+        }
+        return std::nullopt;
+    };
+    const auto number = asEnumValue(graph, stage, "deepspeed.runtime.zero.config", "ZeroStageEnum", byName);
+    const int64_t value = number.value_or(asInteger(graph, stage).value_or(0));
+    return value >= 0 && value <= 3 ? static_cast<int>(value) : 0;
 }
 
 } // namespace shardscope

@@ -24,18 +24,12 @@ void Reading::refuse(std::string why) const
     add(code::kNotSupported, Severity::Info, std::move(why), {});
 }
 
-void Reading::stop(Error error) const
+void Reading::stop(const Status& steps) const
 {
-    if (error.code == ErrorCode::Unsupported)
-        refuse(std::move(error.message));
-    else
-        noModel(std::move(error));
-}
-
-void Reading::noModel(Error error) const
-{
-    if (!out.modelError)
-        out.modelError = std::move(error);
+    if (!steps && steps.error().code == ErrorCode::Unsupported)
+        refuse(steps.error().message);
+    else if (!steps && !out.modelError)
+        out.modelError = steps.error();
 }
 
 } // namespace shardscope

@@ -71,12 +71,12 @@ struct Reading {
     }
     /// Whether it is a skeleton: values cannot be read, and do not count as missing.
     [[nodiscard]] bool hasNoValues() const;
-    /// Marks the checkpoint as recognised but not supported by this build. Only the first reason is kept.
+    /// Records why the steps of a reader ended without a model; does nothing if they did not. Unsupported:
+    /// the checkpoint is recognised, but not supported by this build, for the reason in the message. Only the
+    /// first reason is kept, but Unsupported replaces others.
+    void stop(const Status& steps) const;
+    /// The same for Unsupported, where reading goes on.
     void refuse(std::string why) const;
-    /// Records that no model can be built although the kind is supported. Only the first reason is kept.
-    void noModel(Error error) const;
-    /// Calls refuse() for Unsupported, noModel() for all other errors.
-    void stop(Error error) const;
 
     /// The parts of a file's name. Sequence-parallel ranks in it are ranks of model slice 0.
     [[nodiscard]] std::optional<CheckpointFileName> nameOf(const CheckpointFile& file) const

@@ -1,16 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/model/client_values.h"
 
-#include "core/checkpoint/model/config_words.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/torchfile/pickle/pickle_machine_opcodes.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 namespace shardscope {
 
 namespace {
+
+constexpr size_t kLongestKey = 64;
+
+/// In lower case: DeepSpeed compares most of them case-insensitively.
+constexpr std::array<std::string_view, 71> kWords{"", "auto", "none", "null", "true", "false", "cpu", "cuda",
+    "nvme", "fp16", "bf16", "bfp16", "fp32", "fp64", "int8", "float16", "float32", "bfloat16", "adam",
+    "adamw", "fusedadam", "cpuadam", "deepspeedcpuadam", "adagrad", "cpuadagrad", "lamb", "fusedlamb", "lion",
+    "fusedlion", "cpulion", "sgd", "muon", "muadam", "muadamw", "musgd", "rmsprop", "adafactor", "onebitadam",
+    "onebitlamb", "zerooneadam", "warmuplr", "warmupdecaylr", "warmupcosinelr", "onecycle", "lrrangetest",
+    "linear", "log", "cos", "cosine", "constant", "warn", "ignore", "fail", "sum", "mean", "nccl", "gloo",
+    "mpi", "ccl", "hccl", "prescale", "fixed_linear", "fixed_root", "fixed_discrete", "custom", "seqlen",
+    "step", "epoch", "auto_tp", "seq", "uniform"};
+
+char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Whether a text of ds_config or of a scheduler is a word with a meaning to DeepSpeed: a device, a dtype, a
+/// mode, the name of an optimizer or a schedule. False for a user's text, such as a path. Sources:
+/// runtime/constants.py, runtime/config.py, runtime/zero/offload_config.py, runtime/lr_schedules.py.
+bool isConfigWord(std::string_view text)
+{
+    return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+        return word.size() == text.size()
+            && std::equal(
+                word.begin(), word.end(), text.begin(), [](char a, char b) { return a == lower(b); });
+    });
+}
+
+/// Whether it may be a key that DeepSpeed knows: letters, digits and `_ . -`, at most 64 characters.
+bool looksLikeConfigKey(std::string_view text)
+{
+    return !text.empty() && text.size() <= kLongestKey && std::all_of(text.begin(), text.end(), [](char c) {
+        return (std::isalnum(static_cast<unsigned char>(c)) != 0) || c == '_' || c == '.' || c == '-';
+    });
+}
 
 /// What to keep of a node and its contents. Later values keep less.
 enum class Rule : uint8_t {

@@ -5,7 +5,7 @@
 #include "core/base/tested_releases.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/work_folders.h"
-#include "core/checkpoint/units/shard_group.h"
+#include "core/checkpoint/units/model_ranks.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 namespace shardscope {

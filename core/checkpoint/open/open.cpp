@@ -3,34 +3,31 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/experts/expert_files.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/folder/file_loader.h"
 #include "core/checkpoint/folder/file_table.h"
-#include "core/checkpoint/folder/marks.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/folder/sequence_names.h"
+#include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/folder/swap_table.h"
 #include "core/checkpoint/folder/wrapper_files.h"
-#include "core/checkpoint/folder/zero_stage.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/open/describe.h"
 #include "core/checkpoint/open/open_listed.h"
 #include "core/checkpoint/open/single_file.h"
 #include "core/checkpoint/slices/parts.h"
-#include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_reader.h"
 #include "core/checkpoint/stage0/stage0_stages.h"
+#include "core/checkpoint/stage0/stage0_states.h"
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/units/consistency.h"
+#include "core/checkpoint/units/expert_families.h"
 #include "core/checkpoint/units/layer_files.h"
 #include "core/checkpoint/units/model_ranks.h"
 #include "core/checkpoint/units/release_facts.h"
-#include "core/checkpoint/units/shard_group.h"
 #include "core/checkpoint/units/unsupported.h"
-#include "core/checkpoint/units/world_size.h"
-#include "core/checkpoint/universal/universal_agrees.h"
+#include "core/checkpoint/universal/universal_order.h"
 #include "core/checkpoint/universal/universal_reader.h"
 #include "core/checkpoint/zero/weights_agree.h"
 #include "core/checkpoint/zero/zero12_reader.h"
@@ -128,7 +125,9 @@ private:
     {
         if (hasTorchOptimizer(m_out.kind))
             return readWhole();
-        SHARDSCOPE_CHECK(readRanks(zero3));
+        if (m_out.templateModel == kNoFile && m_guideOptim == kNoFile)
+            return failNothingReadable();
+        m_reading.stop(readRanks(zero3));
         describeEvidence(m_reading, {m_optimCount, m_guideOptim, zero3});
         return {};
     }
@@ -186,8 +185,8 @@ private:
         const std::string rank = std::to_string(m_out.modelRank);
         m_reading.add(code::kRankMissing, Severity::Error,
             "the files of model-parallel rank " + rank + " are missing", modelFileName(m_out.modelRank));
-        m_reading.noModel({ErrorCode::Damaged, "the files of model-parallel rank " + rank + " are missing",
-            m_out.tagFolder.string(), {}});
+        m_reading.stop(fail(ErrorCode::Damaged, "the files of model-parallel rank " + rank + " are missing",
+            m_out.tagFolder.string()));
         return {};
     }
 
@@ -332,9 +331,9 @@ private:
             m_out.parallel.dp = static_cast<uint32_t>(*world);
         m_reading.worldSize = 1;
         markRenamed(m_reading, m_out.templateModel);
-        refuseUnsupported(m_reading);
+        m_reading.stop(refuseUnsupported(m_reading));
         if (!m_out.modelError)
-            SHARDSCOPE_CHECK(readStage0(m_reading));
+            m_reading.stop(readStage0(m_reading));
         m_out.evidence.emplace_back(isStage0(m_out.kind)
                 ? "no optimizer files, so it was saved without ZeRO (stage 0)"
                 : "no optimizer files; the configuration says how the run was partitioned");
@@ -362,8 +361,6 @@ private:
 
     Status readRanks(bool zero3)
     {
-        if (m_out.templateModel == kNoFile && m_guideOptim == kNoFile)
-            return failNothingReadable();
         m_reading.worldSize = findWorldSize(m_reading, m_guideOptim, m_optimCount);
         m_out.parallel.dp = m_reading.worldSize;
         readModelHeader(m_reading);
@@ -373,33 +370,30 @@ private:
         chooseOptim();
         markUnread();
         takeVersionOf(m_reading, m_out.templateOptim);
-        if (isUnknown(m_out.kind)) {
-            m_reading.noModel({ErrorCode::Damaged, "no optimizer file shows which kind of checkpoint this is",
-                m_out.tagFolder.string(), {}});
-            return {};
-        }
+        if (isUnknown(m_out.kind))
+            return fail(ErrorCode::Damaged, "no optimizer file shows which kind of checkpoint this is",
+                m_out.tagFolder.string());
         markForeignRanks(m_reading);
         chooseOptim();
         if (m_out.templateModel != kNoFile)
             markRenamed(m_reading, m_out.templateModel);
-        refuseUnsupported(m_reading);
-        if (m_out.modelError)
+        SHARDSCOPE_CHECK(refuseUnsupported(m_reading));
+        if (m_out.modelError) // why a file is not supported
             return {};
-        if (m_out.templateModel == kNoFile) {
-            m_reading.noModel({ErrorCode::Damaged,
+        if (m_out.templateModel == kNoFile)
+            return fail(ErrorCode::Damaged,
                 "the model file is missing or unreadable, and only it records names and shapes",
-                m_out.tagFolder.string(), "copy the *_model_states.pt file next to the optimizer files"});
-            return {};
-        }
-        SHARDSCOPE_CHECK(zero3 ? readZero3(m_reading) : readZero12(m_reading));
+                m_out.tagFolder.string(), "copy the *_model_states.pt file next to the optimizer files");
+        m_reading.stop(zero3 ? readZero3(m_reading) : readZero12(m_reading));
         if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
             SHARDSCOPE_CHECK(readLayerFiles(m_reading));
             SHARDSCOPE_CHECK(readExpertFiles(m_reading));
         }
-        if (m_options.depth == OpenDepth::Full && !m_out.modelError)
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
             checkRanksAgree(m_reading);
-        if (m_options.depth == OpenDepth::Full && !zero3 && !m_out.modelError)
-            checkWeightsAgree(m_reading);
+            if (!zero3)
+                checkWeightsAgree(m_reading);
+        }
         describeOptimizer(m_reading);
         return {};
     }

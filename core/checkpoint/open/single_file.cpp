@@ -3,7 +3,7 @@
 
 #include "core/checkpoint/dcp/dcp_reader.h"
 #include "core/checkpoint/folder/discover.h"
-#include "core/checkpoint/weights/weights_reader.h"
+#include "core/checkpoint/open/weights_reader.h"
 #include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/formats/npy_folder.h"
 #include "core/torchfile/torch_tensors.h"

@@ -13,7 +13,6 @@
 #include "core/checkpoint/model/merged_parts.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/checkpoint/units/module_reader.h"
-#include "core/checkpoint/units/whole_tensors.h"
 
 #include <algorithm>
 #include <map>

@@ -2,6 +2,7 @@
 #include "core/checkpoint/slices/slice_pieces.h"
 
 #include "core/base/checked.h"
+#include "core/checkpoint/slices/merged_slices.h"
 
 #include <algorithm>
 #include <numeric>
@@ -225,6 +226,133 @@ private:
 Result<RuledPieces> piecesOf(const SliceRule& rule, const ParamSlices& slices)
 {
     return Pieces(rule, slices).run();
+}
+
+namespace {
+
+/// The run that contains an element of the whole. Its element count is the rest of the run.
+bool runAt(const std::vector<SlicePiece>& pieces, uint64_t element, SliceRun& out)
+{
+    for (const SlicePiece& piece : pieces) {
+        if (element < piece.first || piece.stride == 0)
+            continue;
+        const uint64_t at = element - piece.first;
+        const uint64_t number = std::min(at / piece.stride, piece.count - 1);
+        const uint64_t inside = at - number * piece.stride;
+        if (inside >= piece.run)
+            continue;
+        out = {
+            piece.slice, element, piece.sliceFirst + number * piece.sliceStride + inside, piece.run - inside};
+        return true;
+    }
+    return false;
+}
+
+} // namespace
+
+void forEachSliceRun(const std::vector<SlicePiece>& pieces, uint64_t begin, uint64_t end,
+    const std::function<bool(const SliceRun&)>& visit)
+{
+    while (begin < end) {
+        SliceRun run;
+        if (!runAt(pieces, begin, run))
+            return;
+        run.elements = std::min(run.elements, end - begin);
+        begin += run.elements;
+        if (!visit(run))
+            return;
+    }
+}
+
+namespace {
+
+Status checkAlike(const Checkpoint& of, uint32_t group, const FlatUnit& guide)
+{
+    for (const FlatUnit& unit : of.units) {
+        if (unit.group != static_cast<int32_t>(group))
+            continue;
+        bool same = unit.step == guide.step && unit.states.size() == guide.states.size();
+        for (size_t i = 0; same && i < unit.states.size(); ++i)
+            same = unit.states[i].name == guide.states[i].name
+                && unit.states[i].dtype == guide.states[i].dtype;
+        if (!same)
+            return fail(ErrorCode::Refused,
+                "the model-parallel ranks differ in step or states of param group " + std::to_string(group),
+                of.tagFolder.string());
+    }
+    return {};
+}
+
+FlatUnit wholeUnit(const Checkpoint& of, const FlatUnit& guide)
+{
+    FlatUnit unit;
+    unit.kind = UnitKind::Whole;
+    unit.group = guide.group;
+    unit.step = guide.step;
+    unit.stepForm = guide.stepForm;
+    unit.stepType = guide.stepType;
+    unit.stateNode = guide.stateNode;
+    for (const UnitState& state : guide.states) {
+        UnitState merged;
+        merged.name = state.name;
+        merged.dtype = state.dtype;
+        merged.perRank = {StoredRun{of.templateOptim, StoredRun::kNoRecord, 0, 0}};
+        unit.states.push_back(std::move(merged));
+    }
+    return unit;
+}
+
+} // namespace
+
+const Checkpoint& storedUnder(const Checkpoint& checkpoint)
+{
+    const Checkpoint* out = &checkpoint;
+    while (out->merged)
+        out = out->merged->of.get();
+    return *out;
+}
+
+std::shared_ptr<Checkpoint> emptyMerged(const Checkpoint& of)
+{
+    auto out = std::make_shared<Checkpoint>(of);
+    out->parts.clear();
+    out->params.clear();
+    out->paramByName.clear();
+    out->units.clear();
+    out->whole.clear();
+    out->groups.clear();
+    out->parallel = {of.parallel.dp, 1, 1, 1};
+    return out;
+}
+
+Status addMergedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out)
+{
+    const Checkpoint& first = of.parts.empty() ? of : *of.parts.front();
+    for (size_t g = 0; g < first.groups.size(); ++g) {
+        ParamGroup group = first.groups[g];
+        if (group.units.empty())
+            continue;
+        const FlatUnit& guide = first.units[index(group.units.front())];
+        SHARDSCOPE_CHECK(checkAlike(of, group.index, guide));
+        FlatUnit unit = wholeUnit(of, guide);
+        const UnitId id{static_cast<uint32_t>(out.units.size())};
+        std::vector<uint64_t> elements;
+        for (const ParamId param : order[g]) {
+            Parameter& member = out.params[index(param)];
+            member.unit = id;
+            member.group = unit.group;
+            member.indexInUnit = static_cast<uint32_t>(unit.params.size());
+            unit.params.push_back(param);
+            elements.push_back(member.elements);
+        }
+        SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(elements, 1, 1));
+        group.units = {id};
+        group.elements = unit.partition.payloadElements();
+        group.parameters = unit.params.size();
+        out.groups.push_back(std::move(group));
+        out.units.push_back(std::move(unit));
+    }
+    return {};
 }
 
 } // namespace shardscope

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_stages.h"
+#include "core/checkpoint/stage0/stage0_states.h"
 
 #include <map>
 #include <memory>

@@ -6,13 +6,12 @@
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/fused_adam.h"
-#include "core/checkpoint/naming/group_search.h"
-#include "core/checkpoint/naming/stage0_evidence.h"
-#include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_states.h"
+#include "core/checkpoint/units/group_search.h"
 #include "core/checkpoint/units/layer_files.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/other_values.h"
+#include "core/checkpoint/units/stage0_evidence.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>
@@ -42,21 +41,17 @@ public:
     Status run()
     {
         reserveParameters(m_reading);
-        if (!isMapping(m_graph, m_optimizer)) {
-            readWithoutOptimizer();
-            return {};
-        }
+        if (!isMapping(m_graph, m_optimizer))
+            return readWithoutOptimizer();
         m_out.templateOptim = m_out.templateModel;
         m_out.optimFiles = {m_out.templateModel};
         m_out.optimWrapper = m_optimizer;
-        readGroups();
-        if (!m_out.modelError && !splitByNames())
-            splitBySearch();
-        if (m_out.modelError)
-            return {};
-        addUnits();
-        if (m_out.modelError)
-            return {};
+        SHARDSCOPE_TRY(auto read, readStage0Groups(m_reading, m_out.templateModel, m_optimizer, m_out.kind));
+        m_state = read.state;
+        m_groups = std::move(read.groups);
+        if (!splitByNames())
+            SHARDSCOPE_CHECK(splitBySearch());
+        SHARDSCOPE_CHECK(addUnits());
         readModule(m_reading, true);
         if (m_reading.ofStage != nullptr) {
             if (hasTorchOptimizer(m_out.kind)) // the masters of 16-bit runs show the order
@@ -68,12 +63,11 @@ public:
             std::erase_if(m_out.whole, [&](const WholeTensor& whole) {
                 return m_out.params[index(whole.param)].role == ParamRole::Trainable;
             });
-        for (uint32_t g = 0; g < m_groups.size() && !m_out.modelError; ++g)
-            fillStates(g);
-        if (!m_out.modelError)
-            checkOptimizerKeys(m_reading, m_out.templateModel,
-                hasTorchOptimizer(m_out.kind) ? m_optimizer
-                                              : lookup(m_graph, m_optimizer, "optimizer_state_dict"));
+        for (uint32_t g = 0; g < m_groups.size(); ++g)
+            SHARDSCOPE_CHECK(fillStates(g));
+        checkOptimizerKeys(m_reading, m_out.templateModel,
+            hasTorchOptimizer(m_out.kind) ? m_optimizer
+                                          : lookup(m_graph, m_optimizer, "optimizer_state_dict"));
         return {};
     }
 
@@ -82,10 +76,9 @@ private:
 
     [[nodiscard]] bool isFlat() const { return hasFlatMasters(m_out.kind); }
 
-    void damaged(std::string what) const
+    [[nodiscard]] tl::unexpected<Error> damaged(std::string what) const
     {
-        m_reading.noModel(
-            {ErrorCode::Damaged, std::move(what), m_out.file(m_out.templateModel).path.string(), {}});
+        return fail(ErrorCode::Damaged, std::move(what), m_out.file(m_out.templateModel).path.string());
     }
 
     /// The kind of a run whose optimizer is in other files, from its configuration.
@@ -112,7 +105,7 @@ private:
     }
 
     /// Only weights are present: the optimizer's files are not here, or it was not saved.
-    void readWithoutOptimizer()
+    Status readWithoutOptimizer()
     {
         const bool lost = wasNeverSaved();
         const bool inFiles = wasSavedWithZero(m_reading) && !lost;
@@ -141,6 +134,7 @@ private:
                 + std::to_string(m_out.parallel.dp));
         m_reading.add(code::kOptimizerMissing, lost || inFiles ? Severity::Error : Severity::Warning, lacks,
             m_out.file(m_out.templateModel).name, std::move(evidence));
+        return {};
     }
 
     /// Which weights the file holds.
@@ -157,15 +151,6 @@ private:
         return (here == all ? "all weights are here, in " + m_out.precision
                             : std::to_string(here) + " of " + std::to_string(all) + " weights are here, in "
                     + m_out.precision);
-    }
-
-    void readGroups()
-    {
-        auto read = readStage0Groups(m_reading, m_out.templateModel, m_optimizer, m_out.kind);
-        if (!read)
-            return m_reading.stop(read.error());
-        m_state = read->state;
-        m_groups = std::move(read->groups);
     }
 
     /// torch records names if the optimizer was given them (torch/optim/optimizer.py, `param_names`).
@@ -210,7 +195,7 @@ private:
         return true;
     }
 
-    void splitBySearch()
+    Status splitBySearch()
     {
         std::vector<uint32_t> candidates;
         GroupSearch search;
@@ -229,7 +214,7 @@ private:
         GroupSplit split = splitIntoGroups(search);
         if (split.outcome == GroupSplit::Outcome::None && !hasTorchOptimizer(m_out.kind)) {
             if (splitByValues(candidates))
-                return;
+                return {};
             values = false;
             split = splitIntoGroups(search);
             if (split.outcome == GroupSplit::Outcome::One)
@@ -242,13 +227,15 @@ private:
             return damaged(
                 "no choice of the module's tensors, in their order, makes up the optimizer's param groups");
         if (split.outcome != GroupSplit::Outcome::One && m_reading.hasNoValues())
-            return m_reading.refuse("no names of the optimizer's parameters are recorded: only values "
-                                    "identify them, and a skeleton has none");
+            return fail(ErrorCode::Unsupported,
+                "no names of the optimizer's parameters are recorded: only values "
+                "identify them, and a skeleton has none");
         if (split.outcome != GroupSplit::Outcome::One)
-            return m_reading.refuse(
+            return fail(ErrorCode::Unsupported,
                 "nothing in it records which of its parameters belong to which param group: the file records "
                 "no names of the optimizer's parameters, and by shapes"
-                + std::string(hasTorchOptimizer(m_out.kind) ? "" : " and values") + " several choices fit");
+                    + std::string(hasTorchOptimizer(m_out.kind) ? "" : " and values")
+                    + " several choices fit");
         m_members.resize(m_groups.size());
         for (uint32_t i = 0; i < candidates.size(); ++i) {
             if (split.groupOf[i] >= 0)
@@ -258,6 +245,7 @@ private:
                 ? "names of the optimizer's parameters follow from the shapes of its states"
                 : "names of the optimizer's parameters follow from its masters, which are the weights before "
                   "rounding");
+        return {};
     }
 
     /// For groups in another order than the module. Only the masters show which tensor comes next. If several
@@ -322,7 +310,7 @@ private:
         return !values || !masters || m_evidence.agrees(tensor, *masters, group.masterType);
     }
 
-    void addUnits()
+    Status addUnits()
     {
         for (uint32_t g = 0; g < m_groups.size(); ++g) {
             FlatUnit unit;
@@ -340,13 +328,10 @@ private:
                 unit.params.push_back(id);
                 elements.push_back(param.elements);
                 if (hasTorchOptimizer(m_out.kind) && !tensor.contiguous)
-                    return m_reading.refuse(
+                    return fail(ErrorCode::Unsupported,
                         "parameter `" + toValidUtf8(tensor.name) + "` is not stored in row-major order");
             }
-            auto partition = FlatPartition::contiguous(std::move(elements), 1, 1);
-            if (!partition)
-                return m_reading.noModel(partition.error());
-            unit.partition = std::move(*partition);
+            SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(std::move(elements), 1, 1));
             ParamGroup group;
             group.index = g;
             group.units = {UnitId{g}};
@@ -356,9 +341,10 @@ private:
             m_out.groups.push_back(std::move(group));
             m_out.units.push_back(std::move(unit));
         }
+        return {};
     }
 
-    void fillStates(uint32_t g)
+    Status fillStates(uint32_t g)
     {
         const Stage0Group& group = m_groups[g];
         FlatUnit& unit = m_out.units[g];
@@ -367,7 +353,7 @@ private:
             if (group.entry.stateKeys.size() == 1)
                 source.state = lookup(m_graph, m_state, group.entry.stateKeys.front());
             fillUnitStates(m_reading, unit, {source});
-            return;
+            return {};
         }
         WholeSources sources;
         sources.entries = group.states;
@@ -380,7 +366,8 @@ private:
                 if (i == 0)
                     sources.masterType = tensor.dtype;
                 if (tensor.dtype != sources.masterType)
-                    return m_reading.refuse("parameters of one param group have different dtypes");
+                    return fail(
+                        ErrorCode::Unsupported, "parameters of one param group have different dtypes");
             } else {
                 const auto extent
                     = m_reading.content(m_out.templateModel)->extentOf(*asTensor(m_graph, group.masters[i]));
@@ -388,7 +375,7 @@ private:
             }
             sources.masters.push_back(run);
         }
-        fillStage0Unit(m_reading, unit, sources);
+        return fillStage0Unit(m_reading, unit, sources);
     }
 
     Reading& m_reading;

@@ -10,7 +10,7 @@
 namespace shardscope {
 
 /// Reads a checkpoint without ZeRO: one model file. Infers the names of the optimizer's parameters, or
-/// refuses.
+/// returns why there is no model, for Reading::stop().
 Status readStage0(Reading& reading);
 
 } // namespace shardscope

@@ -2,8 +2,8 @@
 #include "core/checkpoint/stage0/stage0_stages.h"
 
 #include "core/checkpoint/model/layer_names.h"
-#include "core/checkpoint/naming/group_search.h"
 #include "core/checkpoint/stage0/stage0_layers.h"
+#include "core/checkpoint/units/group_search.h"
 #include "core/checkpoint/units/model_ranks.h"
 
 #include <algorithm>
@@ -394,7 +394,7 @@ void takeStage0Stage(
     Reading& reading, const Result<std::shared_ptr<const Stage0Stages>>& stages, uint32_t rank)
 {
     if (!stages)
-        reading.stop(stages.error());
+        reading.stop(forward(stages.error()));
     if (!stages || *stages == nullptr)
         return;
     reading.ofStage = &(*stages)->ofRank[rank];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/naming/stage0_evidence.h"
+#include "core/checkpoint/units/stage0_evidence.h"
 
 #include <deque>
 #include <memory>

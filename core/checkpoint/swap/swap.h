@@ -6,7 +6,7 @@
 // core/checkpoint/{zero,open} include it. Start with SwapMap.
 
 #include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/folder/swap_names.h"
+#include "core/checkpoint/folder/swap_table.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <map>

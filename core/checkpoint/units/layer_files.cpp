@@ -8,7 +8,6 @@
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/layer_names.h"
 #include "core/checkpoint/units/module_reader.h"
-#include "core/checkpoint/units/whole_tensors.h"
 
 #include <algorithm>
 #include <set>

@@ -5,8 +5,11 @@
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/units/module_reader.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
 
@@ -123,8 +126,55 @@ bool refuseWithoutShards(Reading& reading)
     const std::string what = "the optimizer files of model-parallel rank " + std::to_string(out.modelRank)
         + " are missing: its model file was saved with ZeRO";
     reading.add(code::kRankMissing, Severity::Error, what, optimFileName(0, out.modelRank, bf16));
-    reading.noModel({ErrorCode::Damaged, what, out.tagFolder.string(), {}});
+    reading.stop(fail(ErrorCode::Damaged, what, out.tagFolder.string()));
     return true;
+}
+
+std::optional<uint32_t> shardGroupRanks(const Reading& reading, FileId optimFile)
+{
+    if (reading.content(optimFile) == nullptr || reading.modelRoot == kNoNode)
+        return std::nullopt;
+    const NodeId size = configValue(reading, {"zero_optimization", "mics_shard_size"});
+    if (size == kNoNode
+        || asInteger(reading.content(reading.out.templateModel)->pickle(), size).value_or(-1) <= 0)
+        return std::nullopt;
+    const PickleGraph& graph = reading.content(optimFile)->pickle();
+    const NodeId wrapper = wrapperOf(graph);
+    const auto count = asInteger(graph, lookup(graph, wrapper, "partition_count"));
+    if (!count || *count <= 0 || *count > 1'000'000)
+        return std::nullopt;
+    return static_cast<uint32_t>(*count);
+}
+
+namespace {
+
+constexpr int64_t kMaxRanks = 1'000'000;
+
+} // namespace
+
+uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles)
+{
+    Checkpoint& out = reading.out;
+    if (const auto shards = shardGroupRanks(reading, guide)) {
+        out.evidence.push_back("MiCS: the first shard group of " + std::to_string(*shards)
+            + " ranks saved, the others hold the same");
+        return *shards;
+    }
+    if (reading.modelRoot != kNoNode) {
+        const PickleGraph& graph = reading.content(out.templateModel)->pickle();
+        const auto world = asInteger(graph, lookup(graph, reading.modelRoot, "dp_world_size"));
+        if (world && *world > 0 && *world <= kMaxRanks)
+            return static_cast<uint32_t>(*world);
+    }
+    const TorchFile* optim = reading.content(guide);
+    if (optim == nullptr)
+        return std::max<uint32_t>(1, static_cast<uint32_t>(optimFiles)); // the model file lacks the count
+    const PickleGraph& graph = optim->pickle();
+    const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");
+    int64_t most = node == kNoNode ? 0 : asInteger(graph, node).value_or(0);
+    for (const NodeId item : sequenceItems(graph, node))
+        most = std::max(most, asInteger(graph, item).value_or(0));
+    return most > 0 && most <= kMaxRanks ? static_cast<uint32_t>(most) : static_cast<uint32_t>(optimFiles);
 }
 
 } // namespace shardscope

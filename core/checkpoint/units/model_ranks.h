@@ -21,4 +21,14 @@ bool refuseWithoutShards(Reading& reading);
 /// ranks also save optimizer files (runtime/engine.py, _save_checkpoint).
 bool isStage0OfStages(const Reading& reading);
 
+/// MiCS (runtime/zero/mics.py, DeepSpeed 0.9.3 to 0.19.6) partitions over shard groups of `mics_shard_size`
+/// ranks. All groups hold the same data, and only the first one saves (engine.py,
+/// is_first_weights_partition_group). Returns the number of ranks in a group, from an optimizer file. Nothing
+/// if the run had no shard groups.
+std::optional<uint32_t> shardGroupRanks(const Reading& reading, FileId optimFile);
+
+/// The number of data-parallel ranks that a native checkpoint is partitioned over: from its model file, else
+/// from the optimizer file `guide`, else the number of optimizer files.
+uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles);
+
 } // namespace shardscope

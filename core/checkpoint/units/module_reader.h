@@ -29,4 +29,10 @@ std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId model
 /// Whether the model file has such lists. The engine writes them only for ZeRO.
 bool wasSavedWithZero(const Reading& reading);
 
+/// Adds a tensor that a file holds whole as the copy of a parameter. False, with a finding, if it is not such
+/// a copy.
+bool addWholeTensor(Reading& reading, FileId file, ParamId param, const TensorView& tensor);
+/// Sorts Checkpoint::whole after tensors were added.
+void sortWholeTensors(Reading& reading);
+
 } // namespace shardscope

@@ -52,7 +52,7 @@ void takeFrozenFragments(const Reading& reading, uint32_t rank)
 
 } // namespace
 
-void addFrozenUnits(Reading& reading)
+Status addFrozenUnits(Reading& reading)
 {
     Checkpoint& out = reading.out;
     for (uint32_t i = 0; i < out.params.size(); ++i) {
@@ -60,13 +60,10 @@ void addFrozenUnits(Reading& reading)
         if (param.role != ParamRole::Frozen || param.sharedWith != kNoParam || param.elements == 0
             || out.wholeOf(ParamId{i}) != nullptr)
             continue;
-        auto partition = FlatPartition::sliced({param.elements}, reading.worldSize);
-        if (!partition)
-            return reading.noModel(partition.error());
         FlatUnit unit;
         unit.kind = UnitKind::Frozen;
         unit.params = {ParamId{i}};
-        unit.partition = std::move(*partition);
+        SHARDSCOPE_TRY(unit.partition, FlatPartition::sliced({param.elements}, reading.worldSize));
         UnitState weight;
         weight.name = "weight";
         weight.perRank.resize(reading.worldSize);
@@ -78,6 +75,7 @@ void addFrozenUnits(Reading& reading)
         if (reading.content(out.modelFiles[rank]) != nullptr)
             takeFrozenFragments(reading, rank);
     }
+    return {};
 }
 
 Status readOtherModelFiles(Reading& reading)

@@ -328,9 +328,9 @@ bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, con
         && lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit));
 }
 
-bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank)
+Status requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank)
 {
-    std::optional<Error> misfit;
+    Status out;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
         const RankStates& source = perRank[rank];
         if (source.master == kNoNode || source.swapped != nullptr || reading.content(source.file) == nullptr)
@@ -339,19 +339,17 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
         if (!master || master->sizes.size() != 1)
             continue;
         if (lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit)))
-            return true;
-        if (!misfit)
-            misfit = Error{ErrorCode::Damaged,
+            return {};
+        if (out)
+            out = fail(ErrorCode::Damaged,
                 "the shapes of the model file do not fit what the optimizer files hold: they make "
                     + std::to_string(unit.partition.partitionElements()) + " elements of "
                     + formatAddress(flatAddressOf(reading.out, unit, rank, 0, {})) + ", and "
                     + std::to_string(master->sizes[0]) + " are stored",
                 reading.out.file(source.file).path.string(),
-                "model file and optimizer files may come from different runs"};
+                "model file and optimizer files may come from different runs");
     }
-    if (misfit)
-        reading.noModel(std::move(*misfit));
-    return !misfit;
+    return out;
 }
 
 FileId guideOf(const Reading& reading)

@@ -62,9 +62,9 @@ struct RankStates {
 /// The optimizer file that provides what all ranks' files have in common: templateOptim, else the first
 /// readable one of this checkpoint. kNoFile if there is none.
 FileId guideOf(const Reading& reading);
-/// Whether the masters of at least one rank have the length that the shapes give. If not, the shapes do not
-/// belong to these files, and noModel() records that. True if no rank's masters can be checked.
-bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank);
+/// Success if the masters of at least one rank have the length that the shapes give. If not, the shapes do
+/// not belong to these files: Damaged. Success if no rank's masters can be checked.
+Status requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank);
 /// Whether one rank's masters exist and have such a length.
 bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const RankStates& source);
 /// Fills unit.states from the fp32 list entry and from the optimizer's state mapping in every rank's file.

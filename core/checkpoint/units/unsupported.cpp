@@ -32,23 +32,25 @@ bool isUniversal(const Reading& reading)
     return isUniversal(reading.out.kind);
 }
 
-void refuseByFiles(const Reading& reading)
+Status refuseByFiles(const Reading& reading)
 {
     for (const CheckpointFile& file : reading.out.files) {
         const auto parsed = parseCheckpointFileName(file.name);
         if (file.role == FileRole::Swap && !partitionsParameters(reading.out.kind))
-            return reading.refuse("part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
+            return fail(ErrorCode::Unsupported,
+                "part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
         if (!parsed)
             continue;
         if (parsed->fastWriterPart)
-            return reading.refuse(
+            return fail(ErrorCode::Unsupported,
                 "`" + file.name + "` is one part of a file split by the fast checkpoint writer");
         if (isUniversal(reading))
             continue;
         if (parsed->role == FileRole::ExpertStates && !parsed->expert && file.name.starts_with("expert_"))
-            return reading.refuse(
+            return fail(ErrorCode::Unsupported,
                 "`" + file.name + "` has the experts of all layers, as releases before 0.6.0 wrote them");
     }
+    return {};
 }
 
 bool isListed(const Reading& reading, std::string_view key)
@@ -58,49 +60,51 @@ bool isListed(const Reading& reading, std::string_view key)
 }
 
 /// AutoEP: refuses if the experts' tensors are in a form that FusedExperts does not support.
-void refuseByFusedExperts(const Reading& reading)
+Status refuseByFusedExperts(const Reading& reading)
 {
     const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const std::string why = "AutoEP keeps the experts of a layer in one tensor (`ds_autoep_layers`), ";
     const CheckpointKind kind = reading.out.kind;
     const bool zero3 = partitionsParameters(kind);
     if (!zero3 && !partitionsGroups(kind))
-        return reading.refuse(why + "which this build reads for ZeRO-1, 2 and 3 only");
+        return fail(ErrorCode::Unsupported, why + "which this build reads for ZeRO-1, 2 and 3 only");
     const bool swapped = std::any_of(reading.out.files.begin(), reading.out.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
     if (swapped)
-        return reading.refuse(why + "and this build does not know which of its swap files are theirs");
+        return fail(
+            ErrorCode::Unsupported, why + "and this build does not know which of its swap files are theirs");
     if (!hasBf16Optimizer(kind) && !zero3 && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
-        return reading.refuse(why + "and round_robin_gradients distributes them as one");
+        return fail(ErrorCode::Unsupported, why + "and round_robin_gradients distributes them as one");
     if (isSet(reading, {"zero_optimization", "zenflow"}))
-        return reading.refuse(why + "and this build does not know which of them ZenFlow transposes");
-    const auto fused = FusedExperts::read(graph, reading.modelRoot, zero3);
-    if (!fused)
-        return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
-                                                            : reading.noModel(fused.error());
-    if (fused->slices() != reading.modelRanks)
-        return reading.refuse(why + "and `folding` records " + std::to_string(fused->slices())
-            + " tensor slices, where " + std::to_string(reading.modelRanks) + " model-parallel ranks saved");
+        return fail(
+            ErrorCode::Unsupported, why + "and this build does not know which of them ZenFlow transposes");
+    SHARDSCOPE_TRY(const auto fused, FusedExperts::read(graph, reading.modelRoot, zero3));
+    if (fused.slices() != reading.modelRanks)
+        return fail(ErrorCode::Unsupported,
+            why + "and `folding` records " + std::to_string(fused.slices()) + " tensor slices, where "
+                + std::to_string(reading.modelRanks) + " model-parallel ranks saved");
     const auto frozen = mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes"));
     for (size_t i = 0; i + 1 < frozen.size(); i += 2) {
-        if (const auto name = asString(graph, frozen[i]); name && fused->layerOf(*name) != nullptr)
-            return reading.refuse(why + "and only the frozen ones of rank 0 are recorded");
+        if (const auto name = asString(graph, frozen[i]); name && fused.layerOf(*name) != nullptr)
+            return fail(ErrorCode::Unsupported, why + "and only the frozen ones of rank 0 are recorded");
     }
     for (const auto& group : readParamShapes(reading).value_or(ShapeLists())) {
         if (std::any_of(group.begin(), group.end(),
                 [](const NamedShape& entry) { return parseExpertName(entry.name).has_value(); }))
-            return reading.refuse(why + "and the model has layers with native experts, too");
+            return fail(ErrorCode::Unsupported, why + "and the model has layers with native experts, too");
     }
+    return {};
 }
 
-void refuseByModelFile(const Reading& reading)
+Status refuseByModelFile(const Reading& reading)
 {
     if (reading.modelRoot == kNoNode)
-        return;
+        return {};
     const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const bool orderShows = isZero12(reading.out.kind); // decideZenFlow() checks it
     if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
-        return reading.refuse(isUniversal(reading)
+        return fail(ErrorCode::Unsupported,
+            isUniversal(reading)
                 ? "it was converted from a ZenFlow checkpoint by a converter that leaves matrices in the "
                   "order that they had there, and no file records which"
                 : "ZenFlow's order of matrices is known for ZeRO-1 and ZeRO-2 only");
@@ -108,35 +112,38 @@ void refuseByModelFile(const Reading& reading)
     // attribute (partition_parameters.py, ds_quant_scale), which is lost.
     const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();
     if (frozen && isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
-        return reading.refuse(
+        return fail(ErrorCode::Unsupported,
             "its frozen weights are quantised, and DeepSpeed saves them without their scales");
     if (isUniversal(reading))
-        return;
+        return {};
     if (isListed(reading, "autoep_layers"))
-        return reading.refuse("AutoEP keeps the experts of a layer in one tensor (`autoep_layers`)");
+        return fail(
+            ErrorCode::Unsupported, "AutoEP keeps the experts of a layer in one tensor (`autoep_layers`)");
     if (isListed(reading, "ds_autoep_layers"))
-        refuseByFusedExperts(reading);
+        return refuseByFusedExperts(reading);
+    return {};
 }
 
 /// Its tensors are sound, but need the library of an accelerator.
-void refuseByTensors(const Reading& reading)
+Status refuseByTensors(const Reading& reading)
 {
     for (const FileId file : {reading.out.templateModel, reading.out.templateOptim}) {
         const TorchFile* content = reading.content(file);
         const auto library = content != nullptr ? foreignTensors(content->pickle()) : std::nullopt;
         if (library)
-            return reading.refuse(
+            return fail(ErrorCode::Unsupported,
                 "its tensors were saved by " + *library + ", in a form that this build does not read");
     }
+    return {};
 }
 
 } // namespace
 
-void refuseUnsupported(const Reading& reading)
+Status refuseUnsupported(const Reading& reading)
 {
-    refuseByTensors(reading);
-    refuseByFiles(reading);
-    refuseByModelFile(reading);
+    SHARDSCOPE_CHECK(refuseByTensors(reading));
+    SHARDSCOPE_CHECK(refuseByFiles(reading));
+    return refuseByModelFile(reading);
 }
 
 } // namespace shardscope

@@ -5,7 +5,8 @@
 
 namespace shardscope {
 
-/// Refuses for reasons that apply to any kind: parallelism, experts, offload folders, legacy releases.
-void refuseUnsupported(const Reading& reading);
+/// Unsupported for reasons that apply to any kind: parallelism, experts, offload folders, legacy releases.
+/// Damaged where AutoEP's record of experts is.
+Status refuseUnsupported(const Reading& reading);
 
 } // namespace shardscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/checkpoint.h"
 
 #include <optional>
@@ -37,5 +38,9 @@ private:
 
 /// The data-parallel ranks of the universal folder's source, if its model file records more than one.
 std::optional<uint32_t> convertedRanks(const Checkpoint& universal);
+
+/// For a universal folder with copies of weights: compares some masters of every group with them. This is the
+/// only way to detect the errors of DeepSpeed's converter with a round-robin source.
+void checkUniversalAgrees(const Reading& reading);
 
 } // namespace shardscope

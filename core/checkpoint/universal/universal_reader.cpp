@@ -6,7 +6,6 @@
 #include "core/checkpoint/folder/file_loader.h"
 #include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/folder/model_header.h"
-#include "core/checkpoint/folder/zero_stage.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/rank_model_files.h"
@@ -39,10 +38,10 @@ public:
         findOptimizer();
         readModelHeader(m_reading);
         readOptimizerHeader();
-        refuseUnsupported(m_reading);
+        m_reading.stop(refuseUnsupported(m_reading));
         const auto shapes = readParamShapes(m_reading);
         if (!shapes)
-            failWithoutShapes();
+            m_reading.stop(withoutShapes());
         else if (!m_out.modelError)
             SHARDSCOPE_CHECK(readModel(*shapes));
         markUnread();
@@ -118,24 +117,25 @@ private:
             m_out.deepspeedVersion = std::string(*version);
     }
 
-    void failWithoutShapes()
+    [[nodiscard]] Status withoutShapes() const
     {
+        constexpr auto kCopy = "copy it from the checkpoint that was converted";
         if (m_out.templateModel == kNoFile)
-            return m_reading.noModel({ErrorCode::Damaged,
+            return fail(ErrorCode::Damaged,
                 "the model file is missing or unreadable, and only it records names and shapes",
-                m_out.tagFolder.string(), "copy it from the checkpoint that was converted"});
-        m_reading.noModel({ErrorCode::Damaged,
+                m_out.tagFolder.string(), kCopy);
+        return fail(ErrorCode::Damaged,
             "the model file has no usable `param_shapes`, so no parameter can be placed",
-            m_out.file(m_out.templateModel).path.string(), "copy it from the checkpoint that was converted"});
+            m_out.file(m_out.templateModel).path.string(), kCopy);
     }
 
     Status readModel(const ShapeLists& shapes)
     {
         m_plan = planGroups(optimizerGraph(), shapes.size());
         if (m_plan.ownerOfList.size() != shapes.size()) {
-            m_reading.noModel({ErrorCode::Damaged,
+            m_reading.stop(fail(ErrorCode::Damaged,
                 "model file and optimizer_state.pt disagree about the number of param groups",
-                m_out.tagFolder.string(), "the files may come from different runs"});
+                m_out.tagFolder.string(), "the files may come from different runs"));
             return {};
         }
         m_members.resize(m_plan.groups.size());
@@ -146,7 +146,7 @@ private:
         reserveParameters(m_reading);
         m_ofAdam = statesOfAdam();
         for (uint32_t g = 0; g < m_members.size() && !m_out.modelError; ++g)
-            addGroup(g);
+            m_reading.stop(addGroup(g));
         m_reading.placeholders = true;
         readModule(m_reading, true);
         if (!m_out.modelError)
@@ -232,7 +232,7 @@ private:
         return out;
     }
 
-    void addGroup(uint32_t g)
+    Status addGroup(uint32_t g)
     {
         static const std::set<std::string> noStates;
         FlatUnit unit;
@@ -244,10 +244,7 @@ private:
             unit.params.push_back(*m_out.findParam(member.name));
             elements.push_back(param.elements);
         }
-        auto partition = FlatPartition::contiguous(std::move(elements), 1, 1);
-        if (!partition)
-            return m_reading.noModel(partition.error());
-        unit.partition = std::move(*partition);
+        SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(std::move(elements), 1, 1));
         const bool steps = fillWholeUnit(
             m_reading, unit, m_members[g], m_folders, m_facts, isOfAdam(g) ? m_ofAdam : noStates, m_findings);
         if (!steps && optimizerGraph() != nullptr)
@@ -260,6 +257,7 @@ private:
         group.options = m_plan.groups[g].options;
         m_out.groups.push_back(std::move(group));
         m_out.units.push_back(std::move(unit));
+        return {};
     }
 
     const Parameter& addMember(const Member& member, uint32_t group, uint32_t position)
@@ -337,7 +335,7 @@ private:
             if (world && *world > 0 && *world <= 1'000'000) {
                 m_reading.worldSize = static_cast<uint32_t>(*world);
                 markExpectedModelFiles(m_reading);
-                addFrozenUnits(m_reading);
+                m_reading.stop(addFrozenUnits(m_reading));
                 SHARDSCOPE_CHECK(readOtherModelFiles(m_reading));
             }
         }

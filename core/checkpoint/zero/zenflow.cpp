@@ -195,23 +195,24 @@ bool showsZenFlow(const Reading& reading)
     return hasZenFlow(reading.out) || hasColumnViews(reading.out);
 }
 
-void decideZenFlow(Reading& reading)
+Status decideZenFlow(Reading& reading)
 {
     Checkpoint& out = reading.out;
     const bool configured = hasZenFlow(reading.out);
     const bool columnViews = hasColumnViews(out);
     if (!configured && !columnViews)
-        return;
-    if (!isZero12(out.kind)) {
-        if (configured)
-            reading.refuse("ZenFlow is set, and its optimizer files are not ZeRO-1's or -2's");
-        return;
-    }
+        return {};
+    if (!isZero12(out.kind) && configured)
+        return fail(
+            ErrorCode::Unsupported, "ZenFlow is set, and its optimizer files are not ZeRO-1's or -2's");
+    if (!isZero12(out.kind))
+        return {};
     if (configured && (reading.modelRanks > 1 || out.parallel.ep > 1))
-        return reading.refuse("this build does not support ZenFlow with model-parallel ranks or experts");
+        return fail(ErrorCode::Unsupported,
+            "this build does not support ZenFlow with model-parallel ranks or experts");
     out.zenflow = configured && columnViews;
     if (reading.depth != OpenDepth::Full)
-        return;
+        return {};
     OrderVotes all;
     std::vector<std::pair<FileId, OrderVotes>> strange;
     OrderVote vote(reading);
@@ -235,6 +236,7 @@ void decideZenFlow(Reading& reading)
         out.evidence.push_back("ZenFlow, with matrices stored row by row: "
             + (all.sayPlain() ? countText(all) : std::string("their copies are no views of columns")));
     markForeign(reading, strange, all.all() > 0);
+    return {};
 }
 
 } // namespace shardscope

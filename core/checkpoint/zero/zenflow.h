@@ -30,6 +30,6 @@ bool showsZenFlow(const Reading& reading);
 /// Optimizer files with masters that are near the copies in no order become Foreign, with a finding. Needs
 /// the states of the units and the tensors of `module`. At depth Structure nothing is read, and the form of
 /// the copies decides. Refuses model-parallel ranks and experts, which were not observed with ZenFlow.
-void decideZenFlow(Reading& reading);
+Status decideZenFlow(Reading& reading);
 
 } // namespace shardscope

@@ -3,26 +3,119 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/experts/expert_families.h"
+#include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/naming/old_shapes.h"
+#include "core/checkpoint/model/zero_paddings.h"
+#include "core/checkpoint/units/expert_families.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/old_shapes.h"
 #include "core/checkpoint/units/other_values.h"
 #include "core/checkpoint/units/unit_states.h"
-#include "core/checkpoint/zero/param_alignment.h"
 #include "core/checkpoint/zero/round_robin.h"
-#include "core/checkpoint/zero/slice_mappings.h"
 #include "core/checkpoint/zero/zenflow.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <string_view>
 #include <tuple>
 
 namespace shardscope {
 
 namespace {
+
+constexpr uint32_t kBoundary = 16; ///< bytes: every parameter starts at a multiple, in the model's dtype
+
+DType modelTypeOf(const Reading& reading, std::string_view param)
+{
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
+    const NodeId module = lookup(graph, reading.modelRoot, "module");
+    if (const auto tensor = asTensor(graph, lookup(graph, module, param)))
+        return tensor->dtype;
+    return reading.out.precision == "fp32" ? DType::Float32 : DType::Float16;
+}
+
+/// Whether the units' parameters are back to back. An empty list implies that.
+bool areCompact(const Checkpoint& checkpoint, const std::vector<UnitId>& units)
+{
+    return std::none_of(units.begin(), units.end(), [&](UnitId id) {
+        const FlatPartition& partition = checkpoint.units[index(id)].partition;
+        return partition.parameterAlignment() > 1
+            && partition.paramStart(partition.paramCount()) != partition.payloadElements();
+    });
+}
+
+/// ZeRO-1/2: whether parameters start on their own boundaries (parameter_alignment). Also determines the
+/// alignment of each group's parameters, in elements.
+bool isParameterAligned(const Reading& reading, FileId optimFile)
+{
+    const PickleGraph& graph = reading.content(optimFile)->pickle();
+    const auto recorded = RecordedPaddings::of(graph);
+    if (hasBf16Optimizer(reading.out.kind) || !recorded || recorded->isEmpty())
+        return false; // 0.19.8 introduced this layout together with the key
+    if (!recorded->isAllZero())
+        return true;
+    const NodeId option = configValue(reading, {"zero_optimization", "parameter_alignment"});
+    return option != kNoNode
+        && asBool(reading.content(reading.out.templateModel)->pickle(), option).value_or(false);
+}
+
+uint32_t parameterAlignmentOf(const Reading& reading, std::string_view firstParam)
+{
+    return kBoundary / std::gcd(kBoundary, itemSize(modelTypeOf(reading, firstParam)));
+}
+
+/// Compares the paddings in every optimizer file with those of the units. A file with others is
+/// Foreign. Damaged if none has them.
+Status checkAlignmentPaddings(Reading& reading)
+{
+    Checkpoint& out = reading.out;
+    std::vector<FileId> misfits;
+    bool someFit = false;
+    std::map<std::vector<UnitId>, ExpectedPaddings> expected; // experts' ranks have other units
+    bool mayBeCompact = true; // no misfit contradicts the layout so far
+    for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
+        const FileId file = out.optimFiles[rank];
+        const TorchFile* content = reading.content(file);
+        if (content == nullptr || out.file(file).status == FileStatus::Foreign)
+            continue;
+        const auto recorded = RecordedPaddings::of(content->pickle());
+        if (!recorded)
+            continue;
+        const std::vector<UnitId> units = out.unitsOn({rank, out.place.tp, out.place.pp});
+        // A list without entries says nothing about the layout. Stock DeepSpeed refuses it, and the doctor
+        // reports that.
+        if (recorded->isEmpty() && areCompact(out, units))
+            continue;
+        auto known = expected.find(units);
+        if (known == expected.end())
+            known = expected.emplace(units, ExpectedPaddings(out, units)).first;
+        const bool fits = known->second.areIn(content->pickle());
+        someFit = someFit || fits;
+        if (fits)
+            continue;
+        misfits.push_back(file);
+        mayBeCompact = mayBeCompact && recorded->isAllZero() && areCompact(out, units);
+    }
+    if (!someFit && mayBeCompact)
+        return {}; // every file has the same wrong number of zeros: the masters' lengths decide
+    if (!misfits.empty() && !someFit)
+        return fail(ErrorCode::Damaged,
+            "the optimizer file records padding between its parameters that parameter_alignment does not "
+            "give with the shapes of the model file",
+            out.file(misfits.front()).path.string(),
+            "model file and optimizer files may come from different runs");
+    for (const FileId file : misfits) {
+        out.files[index(file)].status = FileStatus::Foreign;
+        reading.add(code::kRankForeign, Severity::Error,
+            "the file records other padding between its parameters than the other ranks' files",
+            out.file(file).name);
+    }
+    return {};
+}
 
 /// Reads the files of DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py) and BF16_Optimizer
 /// (runtime/bf16_optimizer.py).
@@ -36,36 +129,24 @@ public:
     {
     }
 
-    void run()
+    Status run()
     {
         reserveParameters(m_reading);
-        const auto shapes = findParamShapes(m_reading);
-        if (m_out.modelError)
-            return;
-        if (!shapes)
-            return m_reading.noModel({ErrorCode::Damaged,
-                "the model file has no usable `param_shapes`, so no parameter can be placed",
-                m_out.file(m_out.modelFiles.front()).path.string(),
-                "check that mp_rank_00_model_states.pt exists and is complete"});
-        if (m_guide == kNoFile && !findGuide())
-            return m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
-                m_out.tagFolder.string(), {}});
-        if (refuseForm(*shapes))
-            return;
-        addUnits(*shapes);
-        if (!m_out.modelError)
-            checkLengths();
-        if (!m_out.modelError)
-            checkAlignmentPaddings(m_reading);
-        readModule(m_reading, true);
-        if (!m_out.modelError)
-            decideRoundRobin(m_reading, checkSliceMappings(m_reading));
-        if (!m_out.modelError)
-            fillStates();
-        if (!m_out.modelError)
-            decideZenFlow(m_reading);
-        if (!m_out.modelError && !m_fused.isEmpty())
-            describeFused();
+        SHARDSCOPE_TRY(const ShapeLists shapes, findParamShapes(m_reading));
+        m_guide = guideOf(m_reading);
+        if (m_guide == kNoFile)
+            return fail(ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
+                m_out.tagFolder.string());
+        SHARDSCOPE_CHECK(checkForm(shapes));
+        const Status units = readUnits(shapes);
+        m_reading.stop(units);
+        readModule(m_reading, true); // is shown also without units
+        SHARDSCOPE_CHECK(units);
+        SHARDSCOPE_TRY(const bool mappingsShowIt, checkSliceMappings(m_reading));
+        decideRoundRobin(m_reading, mappingsShowIt);
+        fillStates();
+        SHARDSCOPE_CHECK(decideZenFlow(m_reading));
+        return m_fused.isEmpty() ? Status() : describeFused();
     }
 
 private:
@@ -84,13 +165,15 @@ private:
         return base != kNoNode && graph.kind(base) == NodeKind::List;
     }
 
-    bool findGuide()
+    Status readUnits(const ShapeLists& shapes)
     {
-        m_guide = guideOf(m_reading);
-        return m_guide != kNoFile;
+        SHARDSCOPE_CHECK(addUnits(shapes));
+        for (const FlatUnit& unit : m_out.units)
+            SHARDSCOPE_CHECK(requireShapesFit(m_reading, unit, sourcesOf(unit)));
+        return checkAlignmentPaddings(m_reading);
     }
 
-    bool refuseForm(const std::vector<std::vector<NamedShape>>& shapes)
+    Status checkForm(const std::vector<std::vector<NamedShape>>& shapes)
     {
         const PickleGraph& graph = m_reading.content(m_guide)->pickle();
         const NodeId node = wrapper(m_guide);
@@ -102,22 +185,17 @@ private:
         if (m_elastic)
             m_out.evidence.emplace_back("`base_optimizer_state` is a list (elastic_checkpoint): it holds no "
                                         "options of the param groups");
-        if (masters.size() != shapes.size() || m_groups.size() != shapes.size()) {
-            m_reading.noModel({ErrorCode::Damaged,
+        if (masters.size() != shapes.size() || m_groups.size() != shapes.size())
+            return fail(ErrorCode::Damaged,
                 "model file and optimizer files disagree about the number of param groups",
-                m_out.tagFolder.string(), "the files may come from different runs"});
-            return true;
-        }
-        return false;
+                m_out.tagFolder.string(), "the files may come from different runs");
+        return {};
     }
 
-    void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
+    Status addUnits(const std::vector<std::vector<NamedShape>>& shapes)
     {
-        if (!listsAllFused(shapes))
-            return;
-        const auto families = expertFamilies(m_reading, m_guide, shapes, m_fused);
-        if (!families)
-            return m_reading.noModel(families.error());
+        SHARDSCOPE_CHECK(listsAllFused(shapes));
+        SHARDSCOPE_TRY(const auto families, expertFamilies(m_reading, m_guide, shapes, m_fused));
         const bool aligned = isParameterAligned(m_reading, m_guide);
         for (uint32_t g = 0; g < shapes.size(); ++g) {
             ParamGroup group;
@@ -127,15 +205,16 @@ private:
             m_out.groups.push_back(std::move(group));
             const uint32_t alignment
                 = aligned && !shapes[g].empty() ? parameterAlignmentOf(m_reading, shapes[g].front().name) : 1;
-            const uint32_t count = (*families)[g].count;
+            const uint32_t count = families[g].count;
             m_out.parallel.ep = std::max({m_out.parallel.ep, count, m_fused.ranks()});
-            for (uint32_t family = 0; family < count && !m_out.modelError; ++family)
-                addUnit(shapes[g], g, (*families)[g], family, alignment);
+            for (uint32_t family = 0; family < count; ++family)
+                SHARDSCOPE_CHECK(addUnit(shapes[g], g, families[g], family, alignment));
         }
+        return {};
     }
 
     /// Adds one unit per param group. A group of experts gets one per expert-parallel rank.
-    void addUnit(const std::vector<NamedShape>& shapes, uint32_t g, const ExpertFamilies& families,
+    Status addUnit(const std::vector<NamedShape>& shapes, uint32_t g, const ExpertFamilies& families,
         uint32_t family, uint32_t alignment)
     {
         FlatUnit unit;
@@ -145,42 +224,39 @@ private:
         unit.rankStride = families.rankStride;
         const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
         std::vector<uint64_t> elements;
-        const auto add = [&](std::string name, Shape shape) {
+        const auto add = [&](std::string name, Shape shape) -> Status {
             const ParamId id
                 = addParameter(m_reading, std::move(name), std::move(shape), ParamRole::Trainable);
             Parameter& param = m_out.params[index(id)];
             if (param.unit != kNoUnit) // an expert's name is derived and may already be in use
-                return m_reading.noModel({ErrorCode::Damaged,
+                return fail(ErrorCode::Damaged,
                     "`" + toValidUtf8(param.name) + "` is an expert's and another parameter's name",
-                    m_out.tagFolder.string(), {}});
+                    m_out.tagFolder.string());
             param.group = unit.group;
             param.unit = unitId;
             param.indexInUnit = static_cast<uint32_t>(unit.params.size());
             unit.params.push_back(id);
             elements.push_back(param.elements);
+            return {};
         };
         for (const NamedShape& entry : shapes) {
             const FusedLayer* layer = m_fused.layerOf(entry.name);
             if (layer == nullptr) {
-                add(families.globalName(entry.name, family), entry.shape);
+                SHARDSCOPE_CHECK(add(families.globalName(entry.name, family), entry.shape));
                 continue;
             }
-            if (!checkFused(entry, *layer, families.count, alignment))
-                return;
+            SHARDSCOPE_CHECK(checkFused(entry, *layer, families.count, alignment));
             for (uint32_t i = 0; i < layer->localExperts; ++i)
-                add(std::string(entry.name) + "."
+                SHARDSCOPE_CHECK(add(std::string(entry.name) + "."
                         + std::to_string(m_fused.rankOf(family) * layer->localExperts + i),
-                    Shape(entry.shape.begin() + 1, entry.shape.end()));
+                    Shape(entry.shape.begin() + 1, entry.shape.end())));
         }
-        if (m_out.modelError)
-            return;
         const auto place = [&](uint32_t factor) -> Status {
             SHARDSCOPE_TRY(unit.partition,
                 FlatPartition::contiguous(elements, families.ranksPerFamily, factor, alignment));
             return {};
         };
-        if (const Status placed = place(2); !placed)
-            return m_reading.noModel(placed.error());
+        SHARDSCOPE_CHECK(place(2));
         if (const size_t fitting = countFitting(unit); fitting < unit.partition.ranks()) {
             // Before 0.5.2 partitions were only aligned to the number of ranks.
             if (const Status placed = place(1); placed && countFitting(unit) <= fitting)
@@ -191,64 +267,59 @@ private:
         group.parameters += unit.params.size();
         group.elements += unit.partition.payloadElements();
         m_out.units.push_back(std::move(unit));
+        return {};
     }
 
     /// Whether the groups have all of AutoEP's tensors. These distinguish expert names from others.
-    bool listsAllFused(const std::vector<std::vector<NamedShape>>& shapes) const
+    Status listsAllFused(const std::vector<std::vector<NamedShape>>& shapes) const
     {
         size_t fused = 0;
         for (const auto& group : shapes)
             fused += static_cast<size_t>(std::count_if(group.begin(), group.end(),
                 [&](const NamedShape& entry) { return m_fused.layerOf(entry.name) != nullptr; }));
         if (fused != m_fused.tensors())
-            m_reading.noModel({ErrorCode::Damaged,
+            return fail(ErrorCode::Damaged,
                 "`ds_autoep_layers` lists " + std::to_string(m_fused.tensors())
                     + " tensors of experts, and `param_shapes` has " + std::to_string(fused) + " of them",
-                m_out.tagFolder.string(), "the model file is not what DeepSpeed wrote"});
-        return !m_out.modelError;
+                m_out.tagFolder.string(), "the model file is not what DeepSpeed wrote");
+        return {};
     }
 
-    /// Whether a fused tensor matches its layer's record. If not, records why there is no model.
-    bool checkFused(
+    /// Whether a fused tensor matches its layer's record.
+    Status checkFused(
         const NamedShape& entry, const FusedLayer& layer, uint32_t families, uint32_t alignment) const
     {
         const std::string name = "`" + toValidUtf8(entry.name) + "`";
         if (entry.shape.size() < 2 || entry.shape.front() != layer.localExperts
-            || families != m_fused.families()) {
-            m_reading.noModel({ErrorCode::Damaged,
+            || families != m_fused.families())
+            return fail(ErrorCode::Damaged,
                 "`param_shapes`, `partition_count` and `ds_autoep_layers` disagree about the experts in "
                     + name,
-                m_out.tagFolder.string(), "model file and optimizer files may come from different runs"});
-            return false;
-        }
+                m_out.tagFolder.string(), "model file and optimizer files may come from different runs");
         const uint64_t experts = elementCount(entry.shape).value_or(0) / layer.localExperts;
         if (experts % alignment != 0)
-            m_reading.refuse("parameter_alignment pads behind the tensor of AutoEP's experts " + name
-                + ", and its single experts do not end on such boundaries");
-        return !m_out.modelError;
+            return fail(ErrorCode::Unsupported,
+                "parameter_alignment pads behind the tensor of AutoEP's experts " + name
+                    + ", and its single experts do not end on such boundaries");
+        return {};
     }
 
-    void describeFused()
+    Status describeFused()
     {
         const bool muon = std::any_of(m_out.units.begin(), m_out.units.end(), [](const FlatUnit& unit) {
             return std::any_of(unit.states.begin(), unit.states.end(),
                 [](const UnitState& state) { return state.name == kMuonMomentum; });
         });
         if (muon)
-            return m_reading.refuse("Muon's momentum is kept for whole parameters, and AutoEP's have the "
-                                    "experts of a layer in one");
+            return fail(ErrorCode::Unsupported,
+                "Muon's momentum is kept for whole parameters, and AutoEP's have the "
+                "experts of a layer in one");
         m_out.evidence.emplace_back(
             "`ds_autoep_layers`: AutoEP keeps a rank's experts of a layer in one tensor; they are shown one "
             "by one, under the names of the experts' files");
         if (std::string fold = m_fused.foldText(); !fold.empty())
             m_out.evidence.push_back(std::move(fold));
-    }
-
-    void checkLengths()
-    {
-        for (const FlatUnit& unit : m_out.units)
-            if (!requireShapesFit(m_reading, unit, sourcesOf(unit)))
-                return;
+        return {};
     }
 
     /// Number of ranks with masters of a length that fits the unit's partition.
@@ -322,8 +393,7 @@ private:
 
 Status readZero12(Reading& reading)
 {
-    Zero12Reader(reading).run();
-    return {};
+    return Zero12Reader(reading).run();
 }
 
 } // namespace shardscope

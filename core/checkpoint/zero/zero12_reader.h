@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// Fills params, units and groups. Problems are recorded as findings, or with refuse() or noModel().
+/// Fills params, units and groups. Problems are recorded as findings, or are returned for Reading::stop().
 Status readZero12(Reading& reading);
 
 } // namespace shardscope

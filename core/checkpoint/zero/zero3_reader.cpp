@@ -2,14 +2,18 @@
 #include "core/checkpoint/zero/zero3_reader.h"
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/experts/fused_zero3.h"
+#include "core/base/text.h"
 #include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/file_names.h"
-#include "core/checkpoint/naming/old_shapes.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/units/elastic_zero3.h"
+#include "core/checkpoint/units/expert_families.h"
+#include "core/checkpoint/units/old_shapes.h"
 #include "core/checkpoint/units/other_values.h"
 #include "core/checkpoint/units/rank_model_files.h"
+#include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +21,79 @@
 namespace shardscope {
 
 namespace {
+
+/// Whether a rank's file records these sub-groups for its family. True if the file is missing.
+bool agrees(const Reading& reading, const FusedExperts& fused, uint32_t rank, uint32_t subGroup,
+    const ExpertFamilies& families)
+{
+    const TorchFile* content = reading.content(reading.out.optimFiles[rank]);
+    if (content == nullptr)
+        return true;
+    const PickleGraph& graph = content->pickle();
+    const auto entries = sequenceItems(graph, lookup(graph, wrapperOf(graph), "ds_zero_partition_groups"));
+    if (subGroup >= entries.size())
+        return false;
+    const auto ranks = sequenceItems(graph, lookup(graph, entries[subGroup], "partition_ranks"));
+    const uint32_t family = families.consecutive ? rank / families.ranksPerFamily : rank % families.count;
+    if (ranks.size() != families.ranksPerFamily)
+        return false;
+    for (uint32_t i = 0; i < ranks.size(); ++i) {
+        if (asInteger(graph, ranks[i])
+            != int64_t{fused.stageRankOf(families.firstRank(family) + i * families.rankStride)})
+            return false;
+    }
+    return true;
+}
+
+/// Which ranks share a sub-group of ZeRO-3 with AutoEP (fused_experts.h). All ranks share a sub-group without
+/// experts. The ranks with the same experts share a sub-group of experts. `ds_zero_partition_groups` of every
+/// rank's optimizer file records this (runtime/zero/stage3.py, _zero3_partition_group_metadata; 0.19.3 and
+/// later).
+///
+/// Damaged if the shapes are not those of the layers' experts, or do not divide. Unsupported if experts share
+/// a sub-group with other parameters. Unsupported, too, if such ranks are neither adjacent nor spaced by the
+/// number of expert-parallel ranks.
+Result<ExpertFamilies> subGroupFamilies(const Reading& reading, const FusedExperts& fused, uint32_t subGroup,
+    const std::vector<NamedShape>& shapes)
+{
+    const std::string where = reading.out.tagFolder.string();
+    ExpertFamilies out;
+    out.ranksPerFamily = reading.worldSize;
+    if (fused.isEmpty())
+        return out;
+    const auto isFused = [&](const NamedShape& entry) { return fused.layerOf(entry.name) != nullptr; };
+    const bool holds = std::any_of(shapes.begin(), shapes.end(), isFused);
+    if (holds && !std::all_of(shapes.begin(), shapes.end(), isFused))
+        return fail(ErrorCode::Unsupported,
+            "sub-group " + std::to_string(subGroup) + " has experts of AutoEP together with other parameters",
+            where);
+    if (holds) {
+        for (const NamedShape& entry : shapes) {
+            if (entry.shape.empty() || entry.shape.front() != fused.layerOf(entry.name)->localExperts)
+                return fail(ErrorCode::Damaged,
+                    "`" + toValidUtf8(entry.name)
+                        + "` does not have the number of experts that `ds_autoep_layers` records",
+                    where);
+        }
+        if (reading.worldSize % fused.families() != 0)
+            return fail(ErrorCode::Damaged,
+                std::to_string(reading.worldSize) + " ranks do not divide by "
+                    + std::to_string(fused.families()) + " expert-parallel ranks",
+                where);
+        out.count = fused.families();
+        out.ranksPerFamily = reading.worldSize / out.count;
+        out.consecutive = familiesAreConsecutive(reading.out);
+    }
+    out.rankStride = out.consecutive ? 1 : out.count;
+    for (uint32_t rank = 0; rank < reading.worldSize; ++rank) {
+        if (!agrees(reading, fused, rank, subGroup, out))
+            return fail(ErrorCode::Unsupported,
+                "rank " + std::to_string(rank) + " shares sub-group " + std::to_string(subGroup)
+                    + ", but not with the ranks that `ds_autoep_layers` and the configuration record",
+                where);
+    }
+    return out;
+}
 
 constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
 
@@ -34,29 +111,19 @@ public:
     Status run()
     {
         reserveParameters(m_reading);
-        const auto shapes = findParamShapes(m_reading);
-        if (!shapes) {
-            m_reading.noModel(
-                {ErrorCode::Damaged, "no file has a usable `param_shapes`, so no parameter can be placed",
-                    m_out.tagFolder.string(),
-                    "copy a complete *_model_states.pt file of the same run into the folder"});
-            return {};
-        }
+        SHARDSCOPE_TRY(const ShapeLists shapes, findParamShapes(m_reading));
         const FileId guide = guideOf(m_reading);
-        if (guide == kNoFile) {
-            m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
-                m_out.tagFolder.string(), {}});
-            return {};
-        }
-        if (!refuseForm(guide))
-            addUnits(*shapes, guide);
-        readModule(m_reading, false);
-        addFrozenUnits(m_reading);
-        if (m_out.modelError)
-            return {};
+        if (guide == kNoFile)
+            return fail(ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
+                m_out.tagFolder.string());
+        const Status units = readUnits(shapes, guide);
+        m_reading.stop(units);
+        readModule(m_reading, false); // is shown also without units
+        SHARDSCOPE_CHECK(addFrozenUnits(m_reading));
+        SHARDSCOPE_CHECK(units);
         readSubGroupSize();
         m_swapped = mapSwapFiles(m_reading);
-        fillStates();
+        m_reading.stop(fillStates());
         if (std::string fold = m_fused.foldText(); !fold.empty())
             m_out.evidence.push_back(std::move(fold));
         return readOtherModelFiles(m_reading);
@@ -69,33 +136,37 @@ private:
         return lookup(graph, graph.root(), "optimizer_state_dict");
     }
 
-    bool refuseForm(FileId guide)
+    Status readUnits(const ShapeLists& shapes, FileId guide)
     {
         const PickleGraph& graph = m_reading.content(guide)->pickle();
         const NodeId node = wrapper(guide);
         if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode && m_fused.isEmpty())
-            m_reading.refuse("its sub-groups are partitioned over groups of their own, and no experts of "
-                             "AutoEP (`ds_autoep_layers`) explain this");
+            return fail(ErrorCode::Unsupported,
+                "its sub-groups are partitioned over groups of their own, and no experts of "
+                "AutoEP (`ds_autoep_layers`) explain this");
         m_elastic = isElasticZero3(graph, node);
         if (m_elastic)
-            refuseElastic(sequenceItems(graph, lookup(graph, node, "base_optimizer_state")).size());
-        return m_out.modelError.has_value();
+            SHARDSCOPE_CHECK(
+                refuseElastic(sequenceItems(graph, lookup(graph, node, "base_optimizer_state")).size()));
+        return addUnits(shapes, guide);
     }
 
-    void refuseElastic(size_t entries)
+    Status refuseElastic(size_t entries)
     {
         const std::string what = "it has the elastic ZeRO-3 form, which no release of DeepSpeed writes, ";
         const bool swapped = std::any_of(m_out.files.begin(), m_out.files.end(),
             [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
         if (entries == 0)
-            return m_reading.refuse(what + "and no list of states in it");
+            return fail(ErrorCode::Unsupported, what + "and no list of states in it");
         if (swapped || m_reading.modelRanks > 1 || !m_fused.isEmpty())
-            return m_reading.refuse(what
-                + (swapped                  ? "with states in swap files"
-                        : m_fused.isEmpty() ? "with several model-parallel ranks"
-                                            : "with experts of AutoEP"));
+            return fail(ErrorCode::Unsupported,
+                what
+                    + (swapped                  ? "with states in swap files"
+                            : m_fused.isEmpty() ? "with several model-parallel ranks"
+                                                : "with experts of AutoEP"));
         m_out.evidence.emplace_back("`base_optimizer_state` of ZeRO-3 is a list, as a pull request to "
                                     "DeepSpeed (#8031) describes and no release writes");
+        return {};
     }
 
     /// The sub-groups of every param group, with the group's options if the file has them.
@@ -112,12 +183,13 @@ private:
         return groups;
     }
 
-    void addUnits(const std::vector<std::vector<NamedShape>>& shapes, FileId guide)
+    Status addUnits(const std::vector<std::vector<NamedShape>>& shapes, FileId guide)
     {
         const auto found = paramGroups(shapes, guide);
         if (!found)
-            return m_reading.refuse("it has the elastic ZeRO-3 form without its param groups, and the sizes "
-                                    "of its sub-groups do not determine which of them belong to one group");
+            return fail(ErrorCode::Unsupported,
+                "it has the elastic ZeRO-3 form without its param groups, and the sizes "
+                "of its sub-groups do not determine which of them belong to one group");
         const auto& groups = *found;
         m_groups = groups;
         for (const auto& subGroup : shapes)
@@ -134,25 +206,21 @@ private:
                 return std::find(group.stateKeys.begin(), group.stateKeys.end(), int64_t{i})
                     != group.stateKeys.end();
             });
-            if (owner == groups.end()) {
-                m_reading.noModel({ErrorCode::Damaged,
+            if (owner == groups.end())
+                return fail(ErrorCode::Damaged,
                     "model file and optimizer files disagree about the number of sub-groups",
-                    m_out.tagFolder.string(), "the files may come from different runs"});
-                return;
-            }
-            const auto families = subGroupFamilies(m_reading, m_fused, i, shapes[i]);
-            if (!families)
-                return families.error().code == ErrorCode::Unsupported
-                    ? m_reading.refuse(families.error().message)
-                    : m_reading.noModel(families.error());
-            m_out.parallel.ep = std::max({m_out.parallel.ep, families->count, m_fused.ranks()});
-            for (uint32_t family = 0; family < families->count && !m_out.modelError; ++family)
-                addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()), *families, family);
+                    m_out.tagFolder.string(), "the files may come from different runs");
+            SHARDSCOPE_TRY(const auto families, subGroupFamilies(m_reading, m_fused, i, shapes[i]));
+            m_out.parallel.ep = std::max({m_out.parallel.ep, families.count, m_fused.ranks()});
+            for (uint32_t family = 0; family < families.count; ++family)
+                SHARDSCOPE_CHECK(
+                    addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()), families, family));
         }
+        return {};
     }
 
     /// Adds one unit per sub-group. A sub-group of experts gets one per expert-parallel rank.
-    void addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group,
+    Status addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group,
         const ExpertFamilies& families, uint32_t family)
     {
         FlatUnit unit;
@@ -175,15 +243,13 @@ private:
             unit.params.push_back(id);
             elements.push_back(param.elements);
         }
-        auto partition = FlatPartition::sliced(std::move(elements), families.ranksPerFamily);
-        if (!partition)
-            return m_reading.noModel(partition.error());
-        unit.partition = std::move(*partition);
+        SHARDSCOPE_TRY(unit.partition, FlatPartition::sliced(std::move(elements), families.ranksPerFamily));
         ParamGroup& owner = m_out.groups[group];
         owner.units.push_back(unitId);
         owner.parameters += unit.params.size();
         owner.elements += unit.partition.payloadElements();
         m_out.units.push_back(std::move(unit));
+        return {};
     }
 
     void readSubGroupSize()
@@ -229,7 +295,7 @@ private:
         return true;
     }
 
-    void fillStates()
+    Status fillStates()
     {
         for (FlatUnit& unit : m_out.units) {
             if (unit.kind != UnitKind::SubGroup)
@@ -248,8 +314,7 @@ private:
                     perRank[rank].master = masters[*unit.subgroup];
                 addState(graph, *unit.subgroup, node, perRank[rank]);
             }
-            if (!requireShapesFit(m_reading, unit, perRank))
-                return;
+            SHARDSCOPE_CHECK(requireShapesFit(m_reading, unit, perRank));
             fillUnitStates(m_reading, unit, perRank);
         }
         checkValuesOfGroups(m_reading);
@@ -258,6 +323,7 @@ private:
                 checkOptimizerKeys(m_reading, file,
                     lookup(m_reading.content(file)->pickle(), wrapper(file), "optimizer_state_dict"));
         }
+        return {};
     }
 
     void addState(const PickleGraph& graph, uint32_t subgroup, NodeId node, RankStates& states) const

@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-/// Fills params, units and groups. Problems are recorded as findings, or with refuse() or noModel().
+/// Fills params, units and groups. Problems are recorded as findings, or are returned for Reading::stop().
 Status readZero3(Reading& reading);
 
 } // namespace shardscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/model/optimizer_order.h"
+#include "core/checkpoint/model/param_order.h"
 #include "core/compare/diff/diff_places.h"
 #include "core/layout/fragments.h"
 #include "core/partition/round_robin.h"

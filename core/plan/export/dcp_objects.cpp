@@ -5,7 +5,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/dcp/dcp_native.h"
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/model/optimizer_order.h"
+#include "core/checkpoint/model/param_order.h"
 #include "core/checkpoint/model/wrapped_names.h"
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/model/model_types.h"

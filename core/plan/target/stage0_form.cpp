@@ -8,7 +8,7 @@
 #include "core/checkpoint/model/muon.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/naming/group_search.h"
+#include "core/checkpoint/units/group_search.h"
 #include "core/compare/digest/digested_scalars.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/target/scaler_forms.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assigning tensors to the groups of an optimizer that records no names, compared with trying every way.
-#include "core/checkpoint/naming/group_search.h"
+#include "core/checkpoint/units/group_search.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry: every finding has a complete explanation.
 #include "core/base/finding_codes.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/diagnosis.h"
-#include "core/doctor/target.h"
 
 #include <doctest/doctest.h>
 

@@ -10,8 +10,8 @@ namespace shardscope {
 /// 0). No model file lists `param_shapes` then. `param_slice_mappings` of the stage's optimizer files has the
 /// names in flat order and the numbers of elements. The layer files have the shapes.
 ///
-/// On failure, refuse() or noModel() records the reason and nothing is returned. Loads all optimizer files
-/// and the layer files of the slice.
-std::optional<ShapeLists> findMappedShapes(Reading& reading);
+/// Unsupported or Damaged where there is no model. Loads all optimizer files and the layer files of the
+/// slice.
+Result<ShapeLists> findMappedShapes(Reading& reading);
 
 } // namespace shardscope

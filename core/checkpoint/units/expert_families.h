@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/experts: for mixture-of-experts layers, which ranks share a param group, and the files
-// of single experts. It uses core/checkpoint/{units,folder,model} and lower rooms. Start with ExpertFamilies.
-
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/units/module_reader.h"
@@ -42,5 +39,9 @@ Result<std::vector<ExpertFamilies>> expertFamilies(
 /// Whether there are mixture-of-experts layers. `num_experts` records it. If the model file lost that key,
 /// the names of parameters and param groups show it.
 bool holdsExperts(const Reading& reading);
+
+/// Reads the files of experts: each expert has one of its own (layer_L_expert_X_…, engine.py,
+/// _save_moe_checkpoint).
+Status readExpertFiles(Reading& reading);
 
 } // namespace shardscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/naming/group_search.h"
+#include "core/checkpoint/units/group_search.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/weights/weights_reader.h"
+#include "core/checkpoint/open/weights_reader.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/naming/nameless_groups.h"
+#include "core/checkpoint/units/nameless_groups.h"
 
-#include "core/checkpoint/experts/expert_families.h"
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/optim_states.h"
+#include "core/checkpoint/units/expert_families.h"
 #include "core/checkpoint/units/unit_states.h"
 #include "core/tensor/convert.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/naming/mapped_shapes.h"
+#include "core/checkpoint/units/mapped_shapes.h"
 
 #include "core/base/text.h"
 #include "core/checkpoint/folder/file_loader.h"
@@ -26,18 +26,17 @@ public:
     {
     }
 
-    std::optional<ShapeLists> find()
+    Result<ShapeLists> find()
     {
-        if (!loadFiles(m_reading, m_out.optimFiles) || !addMappings() || !loadLayers())
-            return std::nullopt;
+        SHARDSCOPE_CHECK(loadFiles(m_reading, m_out.optimFiles));
+        SHARDSCOPE_CHECK(addMappings());
+        SHARDSCOPE_CHECK(loadLayers());
         ShapeLists out;
         for (const auto& group : m_groups) {
             out.emplace_back();
             for (const auto& [name, elements] : group) {
-                auto shape = shapeOf(name, elements);
-                if (!shape)
-                    return std::nullopt;
-                out.back().push_back({name, std::move(*shape)});
+                SHARDSCOPE_TRY(Shape shape, shapeOf(name, elements));
+                out.back().push_back({name, std::move(shape)});
             }
         }
         m_out.evidence.emplace_back("`param_slice_mappings` of the optimizer files name the parameters of "
@@ -46,70 +45,60 @@ public:
     }
 
 private:
-    std::nullopt_t damaged(std::string what) const
+    tl::unexpected<Error> damaged(std::string what) const
     {
-        m_reading.noModel({ErrorCode::Damaged, std::move(what), m_out.tagFolder.string(), {}});
-        return std::nullopt;
+        return fail(ErrorCode::Damaged, std::move(what), m_out.tagFolder.string());
     }
 
     /// A parameter that two ranks share is named by both ranks.
-    bool addMappings()
+    Status addMappings()
     {
         for (const FileId file : m_out.optimFiles) {
-            if (m_reading.content(file) == nullptr) {
-                damaged("no file lists the shapes of its parameters, and only the optimizer files of all "
-                        "ranks together name them: one is missing or unreadable");
-                return false;
-            }
+            if (m_reading.content(file) == nullptr)
+                return damaged(
+                    "no file lists the shapes of its parameters, and only the optimizer files of all "
+                    "ranks together name them: one is missing or unreadable");
             const PickleGraph& graph = m_reading.content(file)->pickle();
             const auto mappings
                 = sequenceItems(graph, lookup(graph, wrapperOf(graph), "param_slice_mappings"));
-            if (mappings.empty()) {
-                m_reading.refuse(
+            if (mappings.empty())
+                return fail(ErrorCode::Unsupported,
                     "it was saved without ZeRO (stage 0) by pipeline stages, and its optimizer files record "
                     "no `param_slice_mappings` that would name the parameters of a stage");
-                return false;
-            }
             m_groups.resize(std::max(m_groups.size(), mappings.size()));
             for (size_t g = 0; g < mappings.size(); ++g) {
                 const auto items = mappingItems(graph, mappings[g]);
-                for (size_t i = 0; i + 1 < items.size(); i += 2) {
-                    if (!addSlice(g, graph, items[i], items[i + 1]))
-                        return false;
-                }
+                for (size_t i = 0; i + 1 < items.size(); i += 2)
+                    SHARDSCOPE_CHECK(addSlice(g, graph, items[i], items[i + 1]));
             }
         }
-        return true;
+        return {};
     }
 
-    bool addSlice(size_t g, const PickleGraph& graph, NodeId nameNode, NodeId addressNode)
+    Status addSlice(size_t g, const PickleGraph& graph, NodeId nameNode, NodeId addressNode)
     {
         const auto name = asString(graph, nameNode);
         const auto address = asObject(graph, addressNode);
-        const auto numel
-            = address ? asInteger(graph, lookup(graph, address->attributes, "numel")) : std::nullopt;
+        const int64_t numel
+            = address ? asInteger(graph, lookup(graph, address->attributes, "numel")).value_or(-1) : -1;
         auto& group = m_groups[g];
-        if (!name || !numel || *numel < 0) {
-            damaged("an optimizer file's `param_slice_mappings` does not hold together");
-            return false;
-        }
-        const auto count = static_cast<uint64_t>(*numel);
+        if (!name || numel < 0)
+            return damaged("an optimizer file's `param_slice_mappings` does not hold together");
+        const auto count = static_cast<uint64_t>(numel);
         if (!group.empty() && group.back().first == *name) {
-            if (count > std::numeric_limits<uint64_t>::max() - group.back().second) {
-                damaged("the parts of a parameter have more elements than 64 bits can count");
-                return false;
-            }
+            if (count > std::numeric_limits<uint64_t>::max() - group.back().second)
+                return damaged("the parts of a parameter have more elements than 64 bits can count");
             group.back().second += count;
         } else if (!m_names.insert(*name).second) {
-            damaged("the optimizer files name `" + toValidUtf8(std::string(*name)) + "` at two places");
-            return false;
+            return damaged(
+                "the optimizer files name `" + toValidUtf8(std::string(*name)) + "` at two places");
         } else {
             group.emplace_back(*name, count);
         }
-        return true;
+        return {};
     }
 
-    bool loadLayers()
+    Status loadLayers()
     {
         std::vector<FileId> files;
         for (uint32_t i = 0; i < m_out.files.size(); ++i) {
@@ -120,7 +109,7 @@ private:
             m_layers.emplace(*parsed->layer, FileId{i});
             files.push_back(FileId{i});
         }
-        return loadFiles(m_reading, files).has_value();
+        return loadFiles(m_reading, files);
     }
 
     [[nodiscard]] std::optional<Shape> shapeIn(FileId file, std::string_view key, uint64_t elements) const
@@ -139,7 +128,7 @@ private:
     }
 
     /// Any layer that uses a tied module has its shape in its file. No file records which layers do.
-    std::optional<Shape> shapeOf(std::string_view name, uint64_t elements) const
+    Result<Shape> shapeOf(std::string_view name, uint64_t elements) const
     {
         const std::string shown = "`" + toValidUtf8(std::string(name)) + "`";
         if (const auto layer = layerOf(name)) {
@@ -148,9 +137,9 @@ private:
                 ? std::nullopt
                 : shapeIn(file->second, name.substr(name.find('.') + 1), elements);
             if (!shape)
-                damaged("the layer file that holds " + shown
+                return damaged("the layer file that holds " + shown
                     + " is missing, or does not fit the optimizer files");
-            return shape;
+            return std::move(*shape);
         }
         std::set<Shape> shapes;
         for (const auto& [layer, file] : m_layers) {
@@ -159,10 +148,10 @@ private:
         }
         if (shapes.size() == 1)
             return *shapes.begin();
-        m_reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages, and "
-            + std::string(shapes.empty() ? "no layer file has" : "layer files have several shapes for") + " "
-            + shown + ", whose shape no other file records");
-        return std::nullopt;
+        return fail(ErrorCode::Unsupported,
+            "it was saved without ZeRO (stage 0) by pipeline stages, and "
+                + std::string(shapes.empty() ? "no layer file has" : "layer files have several shapes for")
+                + " " + shown + ", whose shape no other file records");
     }
 
     Reading& m_reading;
@@ -174,7 +163,7 @@ private:
 
 } // namespace
 
-std::optional<ShapeLists> findMappedShapes(Reading& reading)
+Result<ShapeLists> findMappedShapes(Reading& reading)
 {
     return MappedShapes(reading).find();
 }

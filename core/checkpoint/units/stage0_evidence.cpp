@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/naming/stage0_evidence.h"
+#include "core/checkpoint/units/stage0_evidence.h"
 
 #include "core/base/finding_codes.h"
 #include "core/tensor/convert.h"

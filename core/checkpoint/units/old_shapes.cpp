@@ -1,22 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/naming/old_shapes.h"
+#include "core/checkpoint/units/old_shapes.h"
 
-#include "core/checkpoint/experts/expert_families.h"
 #include "core/checkpoint/folder/file_loader.h"
 #include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/naming/expert_tensors.h"
-#include "core/checkpoint/naming/group_search.h"
-#include "core/checkpoint/naming/mapped_shapes.h"
-#include "core/checkpoint/naming/nameless_groups.h"
+#include "core/checkpoint/units/expert_families.h"
+#include "core/checkpoint/units/group_search.h"
+#include "core/checkpoint/units/mapped_shapes.h"
 #include "core/checkpoint/units/model_ranks.h"
+#include "core/checkpoint/units/nameless_groups.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 namespace shardscope {
 
 namespace {
+
+/// The tensors in expert files that belong to the first expert-parallel rank. The order is that of a model:
+/// by layer, number, and place in the file. Loads those files. Empty if there are none.
+std::vector<ModuleTensor> firstFamilyExperts(Reading& reading, const std::vector<NamelessGroup>& groups)
+{
+    std::vector<ModuleTensor> out;
+    if (!holdsExperts(reading))
+        return out;
+    size_t families = 1;
+    for (const NamelessGroup& group : groups) {
+        if (!group.perRank.empty())
+            families = std::max(families, reading.worldSize / group.perRank.size());
+    }
+    std::map<uint32_t, std::map<uint32_t, FileId>> layers;
+    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
+        const auto parsed = parseCheckpointFileName(reading.out.files[i].name);
+        if (parsed && parsed->role == FileRole::ExpertStates && parsed->mp == reading.out.modelRank
+            && parsed->layer && parsed->expert)
+            layers[*parsed->layer].emplace(*parsed->expert, FileId{i});
+    }
+    std::vector<FileId> files;
+    for (const auto& [layer, experts] : layers) {
+        const auto local = static_cast<uint32_t>(experts.size() / families);
+        for (const auto& [number, file] : experts) {
+            if (number < local)
+                files.push_back(file);
+        }
+    }
+    if (!loadFiles(reading, files))
+        return out;
+    for (const FileId id : files) {
+        const TorchFile* file = reading.content(id);
+        if (file == nullptr)
+            continue;
+        const PickleGraph& graph = file->pickle();
+        const auto items = mappingItems(graph, graph.root());
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(graph, items[i]);
+            const auto tensor = asTensor(graph, items[i + 1]);
+            const auto extent = name && tensor ? file->extentOf(*tensor)
+                                               : Result<TensorExtent>(fail(ErrorCode::Damaged, "no tensor"));
+            if (!extent || !tensor->elements())
+                continue;
+            out.push_back({*name, tensor->sizes, *tensor->elements(), tensor->dtype,
+                {id, extent->record, extent->byteOffset, *tensor->elements()}, tensor->isContiguous()});
+        }
+    }
+    return out;
+}
 
 /// A parameter that may be in a group. Candidates are in the order in which the checkpoint names them.
 struct Candidate {
@@ -37,29 +87,24 @@ public:
     {
     }
 
-    std::optional<ShapeLists> find()
+    Result<ShapeLists> find()
     {
         const auto loaded = loadFiles(m_reading, m_out.optimFiles);
         m_groups = loaded ? readNamelessGroups(m_reading) : std::vector<NamelessGroup>();
-        if (m_groups.empty()) {
-            m_reading.noModel(
-                {ErrorCode::Damaged, "no optimizer file of this checkpoint records its param groups",
-                    m_out.tagFolder.string(), {}});
-            return std::nullopt;
-        }
+        if (m_groups.empty())
+            return fail(ErrorCode::Damaged, "no optimizer file of this checkpoint records its param groups",
+                m_out.tagFolder.string());
         m_ranks = m_reading.worldSize;
         const bool mapped = takeMapping();
-        if (!mapped && partitionsParameters(m_out.kind)) {
-            m_reading.refuse("no file lists the shapes of its parameters, as ZeRO-3 before 0.3.14 does not");
-            return std::nullopt;
-        }
+        if (!mapped && partitionsParameters(m_out.kind))
+            return fail(ErrorCode::Unsupported,
+                "no file lists the shapes of its parameters, as ZeRO-3 before 0.3.14 does not");
         if (!partitionsParameters(m_out.kind))
             takeCopies(mapped);
         if (mapped && splitInOrder())
             return listed(
                 "`param_shapes` of the optimizer files is one mapping; its groups follow from lengths");
-        if (m_out.modelError || !splitBySearch())
-            return std::nullopt;
+        SHARDSCOPE_CHECK(splitBySearch());
         return listed(partitionsParameters(m_out.kind)
                 ? "`param_shapes` of the optimizer files is one mapping; its groups follow from lengths alone"
                 : "no file lists the param groups: they follow from the masters, which are the weights "
@@ -179,7 +224,7 @@ private:
     }
 
     /// Tries every choice of candidates that keeps their order in each group.
-    bool splitBySearch()
+    Status splitBySearch()
     {
         std::vector<uint32_t> offered;
         GroupSearch search;
@@ -196,25 +241,22 @@ private:
                 && fitsAt(m_candidates[offered[candidate]], m_groups[group], position);
         };
         const GroupSplit split = splitIntoGroups(search);
-        if (split.outcome == GroupSplit::Outcome::None) {
-            m_reading.noModel({ErrorCode::Damaged,
+        if (split.outcome == GroupSplit::Outcome::None)
+            return fail(ErrorCode::Damaged,
                 "no choice of the model's parameters, in their order, makes up the optimizer's param groups, "
                 "and no file lists those",
-                m_out.tagFolder.string(), "the files may come from different runs"});
-            return false;
-        }
-        if (split.outcome != GroupSplit::Outcome::One) {
-            m_reading.refuse(m_reading.hasNoValues()
+                m_out.tagFolder.string(), "the files may come from different runs");
+        if (split.outcome != GroupSplit::Outcome::One)
+            return fail(ErrorCode::Unsupported,
+                m_reading.hasNoValues()
                     ? "no file lists its param groups, which only values identify, and a skeleton has none"
                     : "no file lists its param groups, and several choices of parameters fit them");
-            return false;
-        }
         m_members.resize(m_groups.size());
         for (uint32_t i = 0; i < offered.size(); ++i) {
             if (split.groupOf[i] >= 0)
                 m_members[static_cast<size_t>(split.groupOf[i])].push_back(offered[i]);
         }
-        return true;
+        return {};
     }
 
     /// Groups of fewer ranks hold experts. If there are such groups, those of all ranks hold no experts.
@@ -229,7 +271,7 @@ private:
             [&](const NamelessGroup& group) { return group.perRank.size() < m_ranks; });
     }
 
-    std::optional<ShapeLists> listed(std::string evidence)
+    ShapeLists listed(std::string evidence)
     {
         ShapeLists out(m_groups.size());
         size_t begin = 0;
@@ -262,17 +304,30 @@ private:
     size_t m_tries = 0;
 };
 
+/// The list is malformed, or nowhere.
+tl::unexpected<Error> noShapes(const Checkpoint& checkpoint)
+{
+    if (partitionsParameters(checkpoint.kind))
+        return fail(ErrorCode::Damaged, "no file has a usable `param_shapes`, so no parameter can be placed",
+            checkpoint.tagFolder.string(),
+            "copy a complete *_model_states.pt file of the same run into the folder");
+    return fail(ErrorCode::Damaged,
+        "the model file has no usable `param_shapes`, so no parameter can be placed",
+        checkpoint.file(checkpoint.modelFiles.front()).path.string(),
+        "check that mp_rank_00_model_states.pt exists and is complete");
+}
+
 } // namespace
 
-std::optional<ShapeLists> findParamShapes(Reading& reading)
+Result<ShapeLists> findParamShapes(Reading& reading)
 {
     if (auto listed = readParamShapes(reading))
-        return listed;
+        return std::move(*listed);
     const TorchFile* model = reading.content(reading.out.templateModel);
     if (model != nullptr) {
         const NodeId there = lookup(model->pickle(), reading.modelRoot, "param_shapes");
         if (there != kNoNode && model->pickle().kind(there) != NodeKind::None)
-            return std::nullopt; // the list is malformed
+            return noShapes(reading.out);
     }
     for (const FileId file : reading.out.optimFiles) {
         if (reading.content(file) == nullptr)
@@ -280,7 +335,7 @@ std::optional<ShapeLists> findParamShapes(Reading& reading)
         const PickleGraph& graph = reading.content(file)->pickle();
         if (auto listed = readParamShapes(graph, graph.root())) {
             reading.out.evidence.emplace_back("the optimizer files list `param_shapes`, as before 0.6.0");
-            return listed;
+            return std::move(*listed);
         }
         break;
     }

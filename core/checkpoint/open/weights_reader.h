@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/weights: the reader of weights without an optimizer: safetensors, a state dict of
-// torch, NumPy folders. It uses core/checkpoint/model, core/torchfile and lower rooms; only
-// core/checkpoint/open includes it. Start with readWeightsFile().
-
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
 
