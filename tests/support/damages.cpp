@@ -172,10 +172,15 @@ std::string Surgery::finish()
 }
 
 Patchable::Patchable(const std::string& sample, const std::string& tag)
-    : m_run(m_folder / sample)
 {
-    fs::copy(kSamples / sample, m_run, fs::copy_options::recursive);
-    m_tag = m_run / (tag.empty() ? slurp(m_run / "latest") : tag);
+    const size_t colon = sample.find(':');
+    const std::string name = sample.substr(0, colon);
+    m_run = m_folder / name;
+    fs::copy(kSamples / name, m_run, fs::copy_options::recursive);
+    m_tag = m_run
+        / (colon != std::string::npos ? sample.substr(colon + 1)
+                : tag.empty()         ? slurp(m_run / "latest")
+                                      : tag);
 }
 
 std::vector<std::string> Patchable::filesLike(const std::string& ending) const
@@ -227,6 +232,17 @@ CheckResult Patchable::check(CheckDepth depth, const std::string& target) const
     return std::move(*result);
 }
 
+CheckpointPtr opened(const std::filesystem::path& path, const std::string& tag, OpenDepth depth)
+{
+    OpenOptions options;
+    options.tag = tag;
+    options.depth = depth;
+    JobContext job;
+    const auto out = openCheckpoint(io::realFileSystem(), path, options, job);
+    REQUIRE_MESSAGE(out.has_value(), (out ? "" : describe(out.error())));
+    return out->checkpoint;
+}
+
 std::set<std::string> troubles(const CheckResult& result)
 {
     std::set<std::string> out;
@@ -244,6 +260,14 @@ const DoctorFinding* findingOf(const CheckResult& result, std::string_view code)
             return &found;
     }
     return nullptr;
+}
+
+const DoctorFinding& requireFinding(const CheckResult& result, std::string_view code)
+{
+    CAPTURE(code);
+    const DoctorFinding* found = findingOf(result, code);
+    REQUIRE(found != nullptr);
+    return *found;
 }
 
 std::string textOf(const DoctorFinding& finding)

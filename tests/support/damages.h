@@ -15,6 +15,10 @@
 
 namespace shardscope::test {
 
+/// Opens what can be opened: the test fails if it cannot.
+CheckpointPtr opened(
+    const std::filesystem::path& path, const std::string& tag = {}, OpenDepth depth = OpenDepth::Full);
+
 /// Names of all samples, and of those that DeepSpeed converted: "NAME:TAG".
 std::vector<std::string> allSamples();
 
@@ -56,7 +60,7 @@ private:
     ArchiveComposer m_composer;
 };
 
-/// A copy of a sample that can be damaged.
+/// A copy of a sample, "NAME" or "NAME:TAG", that can be damaged. Without a tag: the one that `latest` names.
 class Patchable
 {
 public:
@@ -83,6 +87,10 @@ private:
 std::set<std::string> troubles(const CheckResult& result);
 /// The first finding of a code; null when there is none.
 const DoctorFinding* findingOf(const CheckResult& result, std::string_view code);
+/// The same; the test fails when there is none.
+const DoctorFinding& requireFinding(const CheckResult& result, std::string_view code);
+const DoctorFinding& requireFinding(CheckResult&& result, std::string_view code)
+    = delete; ///< it would dangle
 /// Its sentence and evidence as one text.
 std::string textOf(const DoctorFinding& finding);
 

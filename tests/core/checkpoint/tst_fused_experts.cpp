@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AutoEP: tensors of several experts, shown one by one.
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/open/open.h"
 #include "core/torchfile/pickle/pickle_graph.h"
 #include "core/torchfile/pickle/pickle_values.h"
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>
@@ -15,16 +15,7 @@ using namespace shardscope;
 
 namespace {
 
-CheckpointPtr openSample(OpenDepth depth = OpenDepth::Full)
-{
-    JobContext job;
-    OpenOptions options;
-    options.depth = depth;
-    auto opened = openCheckpoint(
-        io::realFileSystem(), io::Path(sourceFolder()) / "tests/data/samples/autoep-w4", options, job);
-    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
-    return opened->checkpoint;
-}
+const io::Path kSample = io::Path(sourceFolder()) / "tests/data/samples/autoep-w4";
 
 /// An entry of `ds_autoep_layers`, as long as nothing is changed in it.
 struct Entry {
@@ -107,7 +98,7 @@ ErrorCode errorOf(const Entry& entry)
 
 TEST_CASE("AutoEP's experts are single parameters of the families that hold them")
 {
-    const CheckpointPtr checkpoint = openSample();
+    const CheckpointPtr checkpoint = test::opened(kSample);
     CHECK(checkpoint->kind == CheckpointKind::Zero2);
     CHECK(checkpoint->parallel.dp == 4);
     CHECK(checkpoint->parallel.ep == 2);
@@ -133,7 +124,7 @@ TEST_CASE("AutoEP's experts are single parameters of the families that hold them
     const FlatUnit& dense = *checkpoint->unitOf(*checkpoint->findParam("head.weight"));
     CHECK(dense.partition.ranks() == 4);
     CHECK(FusedExperts::of(*checkpoint).optimizerEnds(*checkpoint, dense).size() == dense.params.size());
-    CHECK(openSample(OpenDepth::Structure)->findParam("layers.1.mlp.experts.w2.3"));
+    CHECK(test::opened(kSample, {}, OpenDepth::Structure)->findParam("layers.1.mlp.experts.w2.3"));
 }
 
 TEST_CASE("only the layers that the model file lists are fused")

@@ -2,47 +2,21 @@
 // Tensor slices, pipeline stages and experts: one model of many holders.
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/open/open.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
-#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 using namespace shardscope;
+using namespace shardscope::test;
 
 namespace {
 
 const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
-constexpr const char* kTag = "global_step3";
-
-CheckpointPtr open(const io::Path& path, OpenDepth depth = OpenDepth::Full)
-{
-    JobContext job;
-    OpenOptions options;
-    options.depth = depth;
-    auto opened = openCheckpoint(io::realFileSystem(), path, options, job);
-    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
-    return opened->checkpoint;
-}
-
-/// A sample that may be damaged.
-class Copy
-{
-public:
-    explicit Copy(const char* sample)
-    {
-        std::filesystem::copy(kSamples / sample, run(), std::filesystem::copy_options::recursive);
-    }
-    [[nodiscard]] io::Path run() const { return m_folder / "run"; }
-    [[nodiscard]] io::Path file(const std::string& name) const { return run() / kTag / name; }
-
-private:
-    test::TemporaryFolder m_folder;
-};
 
 bool hasFinding(const Checkpoint& checkpoint, std::string_view code, std::string_view where)
 {
@@ -86,13 +60,13 @@ TEST_CASE("an address leads to the same place from every part, rank and file")
 {
     for (const char* sample : {"experts-w4", "autoep-w4", "pipeline-w4", "slices-w4"}) {
         CAPTURE(sample);
-        checkAddresses(*open(kSamples / sample));
+        checkAddresses(*opened(kSamples / sample));
     }
 }
 
 TEST_CASE("pipeline stages are parts with layers of their own and copies in the layer files")
 {
-    const CheckpointPtr checkpoint = open(kSamples / "pipeline-w4");
+    const CheckpointPtr checkpoint = opened(kSamples / "pipeline-w4");
     REQUIRE(checkpoint->parts.size() == 2);
     CHECK(checkpoint->parallel.dp == 2);
     CHECK(checkpoint->parallel.pp == 2);
@@ -126,7 +100,7 @@ TEST_CASE("pipeline stages are parts with layers of their own and copies in the 
 
 TEST_CASE("tensor slices of one parameter are separate parts")
 {
-    const CheckpointPtr checkpoint = open(kSamples / "slices-w4");
+    const CheckpointPtr checkpoint = opened(kSamples / "slices-w4");
     CHECK(checkpoint->parallel.tp == 2);
     CHECK(checkpoint->parallel.pp == 1);
     const auto slice = checkpoint->findParam("layers.1.up_proj.weight:tp1");
@@ -141,7 +115,7 @@ TEST_CASE("tensor slices of one parameter are separate parts")
 
 TEST_CASE("experts are partitioned over the ranks that hold them, under the numbers of all")
 {
-    const CheckpointPtr checkpoint = open(kSamples / "experts-w4");
+    const CheckpointPtr checkpoint = opened(kSamples / "experts-w4");
     CHECK(checkpoint->parts.empty());
     CHECK(checkpoint->parallel.dp == 4);
     CHECK(checkpoint->parallel.ep == 2);
@@ -166,7 +140,7 @@ TEST_CASE("experts are partitioned over the ranks that hold them, under the numb
 
 TEST_CASE("the first snapshot has all parts, and the other ranks follow")
 {
-    const CheckpointPtr checkpoint = open(kSamples / "pipeline-w4", OpenDepth::Structure);
+    const CheckpointPtr checkpoint = opened(kSamples / "pipeline-w4", {}, OpenDepth::Structure);
     CHECK(!checkpoint->modelError);
     CHECK(!checkpoint->complete);
     CHECK(checkpoint->parts.size() == 2);
@@ -177,46 +151,46 @@ TEST_CASE("missing files of a parallel checkpoint are named")
 {
     SUBCASE("all files of a stage")
     {
-        const Copy copy("pipeline-w4");
+        const Patchable copy("pipeline-w4");
         for (const char* name :
             {"mp_rank_01_model_states.pt", "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt",
                 "bf16_zero_pp_rank_1_mp_rank_01_optim_states.pt"})
-            std::filesystem::remove(copy.file(name));
-        const CheckpointPtr checkpoint = open(copy.run());
+            std::filesystem::remove(copy.tag() / name);
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(hasFinding(*checkpoint, "rank-missing", "mp_rank_01"));
         CHECK(!checkpoint->complete);
         CHECK(!requireComplete(*checkpoint));
     }
     SUBCASE("one rank of a slice")
     {
-        const Copy copy("slices-w4");
-        std::filesystem::remove(copy.file("bf16_zero_pp_rank_1_mp_rank_01_optim_states.pt"));
-        const CheckpointPtr checkpoint = open(copy.run());
+        const Patchable copy("slices-w4");
+        std::filesystem::remove(copy.tag() / "bf16_zero_pp_rank_1_mp_rank_01_optim_states.pt");
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(hasFinding(*checkpoint, "rank-missing", "bf16_zero_pp_rank_1_mp_rank_01"));
         CHECK(!checkpoint->complete);
         CHECK(!checkpoint->modelError);
     }
     SUBCASE("a layer's file")
     {
-        const Copy copy("pipeline-w4");
-        std::filesystem::remove(copy.file("layer_04-model_states.pt"));
-        const CheckpointPtr checkpoint = open(copy.run());
+        const Patchable copy("pipeline-w4");
+        std::filesystem::remove(copy.tag() / "layer_04-model_states.pt");
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(hasFinding(*checkpoint, "model-states-missing", "layer_04-model_states.pt"));
         CHECK(!checkpoint->complete);
     }
     SUBCASE("an expert's file")
     {
-        const Copy copy("experts-w4");
-        std::filesystem::remove(copy.file("layer_1_expert_1_mp_rank_00_model_states.pt"));
-        const CheckpointPtr checkpoint = open(copy.run());
+        const Patchable copy("experts-w4");
+        std::filesystem::remove(copy.tag() / "layer_1_expert_1_mp_rank_00_model_states.pt");
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(hasFinding(*checkpoint, "model-states-missing", "deepspeed_experts.1"));
         CHECK(!checkpoint->complete);
     }
     SUBCASE("an expert's file of AutoEP")
     {
-        const Copy copy("autoep-w4");
-        std::filesystem::remove(copy.file("layer_1_expert_1_mp_rank_00_model_states.pt"));
-        const CheckpointPtr checkpoint = open(copy.run());
+        const Patchable copy("autoep-w4");
+        std::filesystem::remove(copy.tag() / "layer_1_expert_1_mp_rank_00_model_states.pt");
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(hasFinding(*checkpoint, "model-states-missing", "layers.1.mlp.experts.w1.1"));
         CHECK(!checkpoint->complete);
     }
@@ -243,9 +217,9 @@ TEST_CASE("files of other runs in the folder are recognised")
             Left{"pipeline-w4", "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt",
                 "expp_rank_0_mp_rank_01_optim_states.pt"}}) {
         CAPTURE(to);
-        const Copy copy(sample);
-        std::filesystem::copy_file(copy.file(from), copy.file(to));
-        const CheckpointPtr checkpoint = open(copy.run());
+        const Patchable copy(sample);
+        std::filesystem::copy_file(copy.tag() / from, copy.tag() / to);
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(warned(*checkpoint, to));
         CHECK(checkpoint->complete);
         CHECK(checkpoint->parts.size() == 2);
@@ -256,21 +230,22 @@ TEST_CASE("masters in the wrong place differ from the copies of layers and exper
 {
     for (const char* sample : {"experts-w4", "autoep-w4"}) {
         CAPTURE(sample); // ranks of two expert families swapped
-        const Copy copy(sample);
-        const auto a = copy.file("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt");
-        const auto b = copy.file("bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
-        std::filesystem::rename(a, copy.file("x"));
+        const Patchable copy(sample);
+        const auto a = copy.tag() / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt";
+        const auto b = copy.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+        std::filesystem::rename(a, copy.tag() / "x");
         std::filesystem::rename(b, a);
-        std::filesystem::rename(copy.file("x"), b);
-        CHECK(!open(copy.run())->complete);
+        std::filesystem::rename(copy.tag() / "x", b);
+        CHECK(!opened(copy.run())->complete);
     }
     SUBCASE("two layers of the same shape swapped")
     {
-        const Copy copy("pipeline-w4");
-        std::filesystem::rename(copy.file("layer_01-model_states.pt"), copy.file("x"));
-        std::filesystem::rename(copy.file("layer_03-model_states.pt"), copy.file("layer_01-model_states.pt"));
-        std::filesystem::rename(copy.file("x"), copy.file("layer_03-model_states.pt"));
-        CHECK(!open(copy.run())->complete);
+        const Patchable copy("pipeline-w4");
+        std::filesystem::rename(copy.tag() / "layer_01-model_states.pt", copy.tag() / "x");
+        std::filesystem::rename(
+            copy.tag() / "layer_03-model_states.pt", copy.tag() / "layer_01-model_states.pt");
+        std::filesystem::rename(copy.tag() / "x", copy.tag() / "layer_03-model_states.pt");
+        CHECK(!opened(copy.run())->complete);
     }
 }
 

@@ -2,9 +2,9 @@
 // Compares the readers with what stock DeepSpeed's live engine held when it saved the samples
 // (tests/data/samples/*.json).
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/open/open.h"
 #include "core/io/sha256.h"
 #include "core/layout/fragments.h"
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>
@@ -21,12 +21,7 @@ const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
 
 CheckpointPtr openSample(const std::string& name, const std::string& tag)
 {
-    JobContext job;
-    OpenOptions options;
-    options.tag = tag;
-    auto opened = openCheckpoint(io::realFileSystem(), kSamples / name, options, job);
-    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
-    return opened->checkpoint;
+    return test::opened(kSamples / name, tag);
 }
 
 nlohmann::json factsOf(const std::string& name)
@@ -184,13 +179,9 @@ TEST_CASE("the first snapshot of an old checkpoint has its parameters, too")
 {
     for (const char* name : {"ds0310-zero2-w2", "ds045-zero2-w3", "ds053-zero3-w3", "ds0510-zero2-w3"}) {
         CAPTURE(name);
-        JobContext job;
-        OpenOptions options;
-        options.depth = OpenDepth::Structure;
-        const auto opened = openCheckpoint(io::realFileSystem(), kSamples / name, options, job);
-        REQUIRE(opened.has_value());
-        CHECK(!opened->checkpoint->modelError);
-        CHECK(opened->checkpoint->units.size() >= 3);
+        const CheckpointPtr checkpoint = test::opened(kSamples / name, {}, OpenDepth::Structure);
+        CHECK(!checkpoint->modelError);
+        CHECK(checkpoint->units.size() >= 3);
     }
 }
 
@@ -220,13 +211,9 @@ TEST_CASE("the output of DeepSpeed's converter for a sample equals what the live
 
 TEST_CASE("the first snapshot of a universal folder opens no state file")
 {
-    JobContext job;
-    OpenOptions options;
-    options.depth = OpenDepth::Structure;
-    const io::Path path = kSamples / "zero3-universal-w3/global_step3_universal";
-    const auto opened = openCheckpoint(io::realFileSystem(), path, options, job);
-    REQUIRE(opened.has_value());
-    const Checkpoint& checkpoint = *opened->checkpoint;
+    const auto kept
+        = test::opened(kSamples / "zero3-universal-w3/global_step3_universal", {}, OpenDepth::Structure);
+    const Checkpoint& checkpoint = *kept;
     REQUIRE(!checkpoint.modelError);
     CHECK(!checkpoint.complete);
     size_t pending = 0;

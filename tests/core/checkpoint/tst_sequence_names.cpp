@@ -2,9 +2,7 @@
 // Ulysses: DeepSpeed 0.18.4 puts the number of the sequence-parallel rank into file names, where others have
 // that of the model slice.
 #include "core/checkpoint/folder/sequence_names.h"
-#include "core/checkpoint/open/open.h"
-#include "tests/support/places.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 
@@ -15,21 +13,6 @@ using namespace shardscope::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-fs::path copyOf(const char* sample, const TemporaryFolder& folder)
-{
-    fs::copy(fs::path(sourceFolder()) / "tests/data/samples" / sample, folder / "run",
-        fs::copy_options::recursive);
-    return folder / "run";
-}
-
-CheckpointPtr opened(const fs::path& path)
-{
-    JobContext job;
-    auto out = openCheckpoint(io::realFileSystem(), path, {}, job);
-    REQUIRE_MESSAGE(out.has_value(), (out ? "" : describe(out.error())));
-    return out->checkpoint;
-}
 
 /// "code at file" of each finding above info.
 std::set<std::string> troublesIn(const Checkpoint& checkpoint)
@@ -71,8 +54,7 @@ TEST_CASE("all files of a Ulysses run belong to one model slice")
 {
     for (const char* sample : {"ds0184-ulysses-zero2-w4", "ds0184-ulysses-zero3-w4"}) {
         CAPTURE(std::string(sample));
-        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const CheckpointPtr checkpoint = opened(copyOf(sample, folder));
+        const CheckpointPtr checkpoint = opened(Patchable(sample).run());
         CHECK(checkpoint->complete);
         CHECK(checkpoint->parts.empty());
         CHECK(checkpoint->parallel.dp == 4);
@@ -90,25 +72,23 @@ TEST_CASE("all files of a Ulysses run belong to one model slice")
 
 TEST_CASE("only the missing file of a Ulysses run is missing, under its own name")
 {
-    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const fs::path run = copyOf("ds0184-ulysses-zero3-w4", folder);
+    const Patchable copy("ds0184-ulysses-zero3-w4");
     const std::string lost = "bf16_zero_pp_rank_1_mp_rank_01_optim_states.pt";
-    fs::remove(run / "global_step3" / lost);
-    CHECK(troublesIn(*opened(run)) == std::set<std::string>{"rank-missing at " + lost});
+    fs::remove(copy.tag() / lost);
+    CHECK(troublesIn(*opened(copy.run())) == std::set<std::string>{"rank-missing at " + lost});
 }
 
 TEST_CASE("files of a Ulysses run that were renamed for another release are no foreign ones")
 {
     for (const char* sample : {"ds0184-ulysses-zero2-w4", "ds0184-ulysses-zero3-w4"}) {
         CAPTURE(std::string(sample));
-        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const fs::path run = copyOf(sample, folder);
-        for (const auto& entry : fs::directory_iterator(run / "global_step3")) {
+        const Patchable copy(sample);
+        for (const auto& entry : fs::directory_iterator(copy.tag())) {
             std::string name = entry.path().filename().string();
             if (const size_t at = name.find("_mp_rank_01_"); at != std::string::npos)
                 fs::rename(entry.path(), entry.path().parent_path() / name.replace(at, 12, "_mp_rank_00_"));
         }
-        const CheckpointPtr checkpoint = opened(run);
+        const CheckpointPtr checkpoint = opened(copy.run());
         CHECK(checkpoint->complete);
         CHECK(checkpoint->findings.empty());
     }
@@ -116,13 +96,11 @@ TEST_CASE("files of a Ulysses run that were renamed for another release are no f
 
 TEST_CASE("recorded tensor slices stay slices, whatever files are missing")
 {
-    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const fs::path run = copyOf("slices-w4", folder);
-    const fs::path tag = run / "global_step3";
-    fs::remove(tag / "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt");
-    fs::remove(tag / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
-    fs::remove(tag / "mp_rank_01_model_states.pt");
-    const CheckpointPtr checkpoint = opened(run);
+    const Patchable copy("slices-w4");
+    fs::remove(copy.tag() / "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt");
+    fs::remove(copy.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    fs::remove(copy.tag() / "mp_rank_01_model_states.pt");
+    const CheckpointPtr checkpoint = opened(copy.run());
     CHECK(checkpoint->parallel.tp == 2);
     CHECK_FALSE(checkpoint->complete);
     CHECK(troublesIn(*checkpoint).contains("rank-missing at bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"));

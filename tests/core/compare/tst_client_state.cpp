@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the training script saved with the state: compared by value.
-#include "core/checkpoint/open/open.h"
 #include "core/compare/diff/state_diff.h"
 #include "tests/support/damages.h"
 #include "tests/support/places.h"
@@ -9,18 +8,6 @@
 
 using namespace shardscope;
 using namespace shardscope::test;
-
-namespace {
-
-CheckpointPtr opened(const std::filesystem::path& path)
-{
-    JobContext job;
-    const auto checkpoint = openCheckpoint(io::realFileSystem(), path, {}, job);
-    REQUIRE(checkpoint);
-    return checkpoint->checkpoint;
-}
-
-} // namespace
 
 TEST_CASE("a changed value of the client state is a difference, and an equal one is none")
 {

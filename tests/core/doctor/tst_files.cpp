@@ -24,12 +24,11 @@ const std::string kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
 void checkExplained(const CheckResult& result, const char* code, Severity severity)
 {
     CAPTURE(code);
-    const DoctorFinding* found = findingOf(result, code);
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.severity == severity);
-    CHECK(!found->diagnosis->repairs);
-    CHECK(found->diagnosis->remedy.empty() != found->diagnosis->noRemedy.empty());
-    CHECK(found->command.find("repair") == std::string::npos);
+    const DoctorFinding& found = requireFinding(result, code);
+    CHECK(found.finding.severity == severity);
+    CHECK(!found.diagnosis->repairs);
+    CHECK(found.diagnosis->remedy.empty() != found.diagnosis->noRemedy.empty());
+    CHECK(found.command.find("repair") == std::string::npos);
 }
 
 } // namespace
@@ -77,10 +76,9 @@ TEST_CASE("L2: a pointer to a tag that is not there")
     JobContext job;
     const auto result = examine(io::realFileSystem(), damaged.run(), {}, job);
     REQUIRE(result);
-    const DoctorFinding* found = findingOf(*result, "latest-dangling");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.severity == Severity::Error);
-    CHECK(found->diagnosis->repairs);
+    const DoctorFinding& found = requireFinding(*result, "latest-dangling");
+    CHECK(found.finding.severity == Severity::Error);
+    CHECK(found.diagnosis->repairs);
 }
 
 TEST_CASE("a release of DeepSpeed that was not tested is a warning, and nothing else")

@@ -75,9 +75,8 @@ TEST_CASE("L4: the rest of a save in another folder is found by opening both")
     fs::create_directory(run / "tmp-checkpoint-6");
     fs::rename(tagOf(run) / shard, run / "tmp-checkpoint-6" / shard);
     const auto result = check(run);
-    const DoctorFinding* found = findingOf(result, "split-shards");
-    REQUIRE(found != nullptr);
-    CHECK(found->command.ends_with(" DST --fix split-shards"));
+    const DoctorFinding& found = requireFinding(result, "split-shards");
+    CHECK(found.command.ends_with(" DST --fix split-shards"));
     // The files there are from another step, not the rest of this save.
     fs::copy_file(
         run / "global_step3" / shard, run / "tmp-checkpoint-6" / shard, fs::copy_options::overwrite_existing);
@@ -98,9 +97,8 @@ TEST_CASE("L4: a save in as many folders as there were nodes is found whole")
         folders.push_back("in " + fs::canonical(other).string());
     }
     const auto result = check(run);
-    const DoctorFinding* found = findingOf(result, "split-shards");
-    REQUIRE(found != nullptr);
-    const auto& evidence = found->finding.evidence;
+    const DoctorFinding& found = requireFinding(result, "split-shards");
+    const auto& evidence = found.finding.evidence;
     REQUIRE(evidence.size() == 5);
     CHECK(std::vector<std::string>(evidence.begin(), evidence.begin() + 3) == folders);
     CHECK(evidence[4].find("complete") != std::string::npos);

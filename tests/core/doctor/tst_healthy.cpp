@@ -26,8 +26,7 @@ TEST_CASE("no finding above info in any sample, at any depth")
 {
     for (const std::string& sample : allSamples()) {
         CAPTURE(sample);
-        const size_t colon = sample.find(':');
-        const Patchable copy(sample.substr(0, colon), sample.substr(colon + 1));
+        const Patchable copy(sample);
         for (const CheckDepth depth :
             {CheckDepth::Names, CheckDepth::Headers, CheckDepth::Metadata, CheckDepth::Bytes}) {
             CAPTURE(checkDepthName(depth));

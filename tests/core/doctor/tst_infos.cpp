@@ -15,9 +15,7 @@ std::set<std::string> samplesWith(std::string_view code)
 {
     std::set<std::string> out;
     for (const std::string& sample : allSamples()) {
-        const size_t colon = sample.find(':');
-        const CheckResult result = Patchable(sample.substr(0, colon), sample.substr(colon + 1)).check();
-        if (findingOf(result, code) != nullptr)
+        if (findingOf(Patchable(sample).check(), code) != nullptr)
             out.insert(sample);
     }
     return out;
@@ -39,10 +37,9 @@ TEST_CASE("universal_checkpoint_info is missing, although the stock converter ne
     copy.operateOnAll(
         "model_states.pt", [](Surgery& surgery) { surgery.remove({}, "universal_checkpoint_info"); });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "universal-info-missing");
-    REQUIRE(found != nullptr);
-    CHECK(textOf(*found).find("--patterns") != std::string::npos);
-    CHECK(found->command == "convert " + copy.run().string() + " DST --to universal");
+    const DoctorFinding& found = requireFinding(result, "universal-info-missing");
+    CHECK(textOf(found).find("--patterns") != std::string::npos);
+    CHECK(found.command == "convert " + copy.run().string() + " DST --to universal");
 }
 
 TEST_CASE("states of other optimizers than Adam")
@@ -69,10 +66,9 @@ TEST_CASE("tensors that use a small part of their storages")
         surgery.composer().substitute(arguments[2], builder.tuple(shape));
     });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "storage-bloat");
-    REQUIRE(found != nullptr);
+    const DoctorFinding& found = requireFinding(result, "storage-bloat");
     CHECK(troubles(result).empty());
-    CHECK(textOf(*found).find("6.1 MiB could be saved") != std::string::npos);
+    CHECK(textOf(found).find("6.1 MiB could be saved") != std::string::npos);
 }
 
 // The reader keeps no content of a ZeRO-3 model file with so many records.
@@ -98,9 +94,8 @@ TEST_CASE("tensors that use a small part of their storages, in a model file with
         surgery.composer().substitute(arguments[2], surgery.builder().tuple(shape));
     });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "storage-bloat");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == kFile);
+    const DoctorFinding& found = requireFinding(result, "storage-bloat");
+    CHECK(found.finding.where.text() == kFile);
 }
 
 TEST_CASE("a frozen base that is many times what is trained, in every tag")
@@ -132,9 +127,8 @@ TEST_CASE("states in swap files are bound to the number of ranks")
     const Patchable copy("zero3-w4");
     swapOut(copy.tag(), {.subgroups = {0}});
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "world-bound-swap");
-    REQUIRE(found != nullptr);
-    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
+    const DoctorFinding& found = requireFinding(result, "world-bound-swap");
+    CHECK(found.command == "reshard " + copy.run().string() + " DST --world-size 4");
 }
 
 TEST_CASE("stock DeepSpeed resumes states in swap files without the rest")
@@ -143,11 +137,10 @@ TEST_CASE("stock DeepSpeed resumes states in swap files without the rest")
     const Patchable copy("zero3-w4");
     swapOut(copy.tag(), {.subgroups = {0}});
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "nvme-state-skew");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.severity == Severity::Warning);
-    CHECK(textOf(*found).find("1 of ") != std::string::npos);
-    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
+    const DoctorFinding& found = requireFinding(result, "nvme-state-skew");
+    CHECK(found.finding.severity == Severity::Warning);
+    CHECK(textOf(found).find("1 of ") != std::string::npos);
+    CHECK(found.command == "reshard " + copy.run().string() + " DST --world-size 4");
     CHECK(troubles(result) == std::set<std::string>{"nvme-state-skew"});
 }
 
@@ -171,8 +164,7 @@ TEST_CASE("checkpoints that stock DeepSpeed saves and cannot load")
                 {"optimizer_state_dict", "optimizer_state_dict", "state", group}, "exp_avg", "sum");
     });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "cannot-load-own-save");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.severity == Severity::Info);
-    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
+    const DoctorFinding& found = requireFinding(result, "cannot-load-own-save");
+    CHECK(found.finding.severity == Severity::Info);
+    CHECK(found.command == "reshard " + copy.run().string() + " DST --world-size 4");
 }

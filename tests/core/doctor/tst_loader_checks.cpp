@@ -257,10 +257,9 @@ TEST_CASE("ZeRO-3 model files with very many records are checked on every rank")
         CHECK(findingOf(damaged.check(), kLoaderRefuses) == nullptr);
         damaged.operate(kRank1Model, edit);
         const CheckResult result = damaged.check();
-        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
-        REQUIRE(found != nullptr);
-        CHECK(textOf(*found).find(labelOf(check)) != std::string::npos);
-        CHECK(found->finding.where.text() == kRank1Model);
+        const DoctorFinding& found = requireFinding(result, kLoaderRefuses);
+        CHECK(textOf(found).find(labelOf(check)) != std::string::npos);
+        CHECK(found.finding.where.text() == kRank1Model);
     }
 }
 
@@ -312,10 +311,9 @@ TEST_CASE("a file that stock's pattern for model files matches is counted")
     fs::copy_file(
         damaged.tag() / "mp_rank_00_model_states.pt", damaged.tag() / "mp_rank_00_old_model_states.pt");
     const CheckResult result = damaged.check();
-    const DoctorFinding* found = findingOf(result, kLoaderRefuses);
-    REQUIRE(found != nullptr);
-    CHECK(textOf(*found).find(labelOf(Id::ModelFileCount)) != std::string::npos);
-    CHECK(found->finding.severity == Severity::Error);
+    const DoctorFinding& found = requireFinding(result, kLoaderRefuses);
+    CHECK(textOf(found).find(labelOf(Id::ModelFileCount)) != std::string::npos);
+    CHECK(found.finding.severity == Severity::Error);
 }
 
 // The names of the parameters say that there are experts: their files are not left from another run.
@@ -330,9 +328,8 @@ TEST_CASE("without the key `num_experts` only that key is reported")
                 damaged.operate(name, without({}, "num_experts"));
         }
         const CheckResult result = damaged.check(CheckDepth::Bytes);
-        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
-        REQUIRE(found != nullptr);
-        CHECK(textOf(*found).find(labelOf(Id::NumExperts)) != std::string::npos);
+        const DoctorFinding& found = requireFinding(result, kLoaderRefuses);
+        CHECK(textOf(found).find(labelOf(Id::NumExperts)) != std::string::npos);
         CHECK(troubles(result) == std::set<std::string>{std::string(kLoaderRefuses)});
     }
 }
@@ -344,9 +341,8 @@ TEST_CASE("an expert's file with a model without experts is left from another ru
     const Patchable damaged("zero2-w2");
     fs::copy_file(experts.tag() / kExpert, damaged.tag() / kExpert);
     const CheckResult result = damaged.check();
-    const DoctorFinding* found = findingOf(result, "stale-file");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == kExpert);
+    const DoctorFinding& found = requireFinding(result, "stale-file");
+    CHECK(found.finding.where.text() == kExpert);
 }
 
 TEST_CASE("a universal folder of ZeRO-3 needs no param groups but those that the loader of ZeRO-3 reads")

@@ -42,20 +42,17 @@ bool isOneFile(const std::string& sample)
 TEST_CASE("a missing file is reported, and no other file is")
 {
     for (const std::string& sample : allSamples()) {
-        const size_t colon = sample.find(':');
-        const std::string of = sample.substr(0, colon);
-        const std::string tag = sample.substr(colon + 1);
-        if (isOneFile(of))
+        if (isOneFile(sample))
             continue;
-        for (std::string name : Patchable(of, tag).filesLike(".pt")) {
+        for (std::string name : Patchable(sample).filesLike(".pt")) {
             CAPTURE(sample);
             CAPTURE(name);
-            const Patchable damaged(of, tag);
+            const Patchable damaged(sample);
             fs::remove(damaged.tag() / name);
             const CheckResult result = damaged.check();
             CAPTURE(troubles(result));
             CHECK(falselySaid(result).empty());
-            if (of == "pipeline-w4" && name == "layer_00-model_states.pt") {
+            if (sample.starts_with("pipeline-w4:") && name == "layer_00-model_states.pt") {
                 const DoctorFinding* found = findingOf(result, "model-states-missing"); // the tied module's
                 REQUIRE(found != nullptr);
                 CHECK(found->finding.severity == Severity::Info);
@@ -78,13 +75,10 @@ TEST_CASE("a missing file is reported, and no other file is")
 TEST_CASE("a truncated file is reported, without a finding about the step of its rank")
 {
     for (const std::string& sample : allSamples()) {
-        const size_t colon = sample.find(':');
-        const std::string of = sample.substr(0, colon);
-        const std::string tag = sample.substr(colon + 1);
-        for (const std::string& name : Patchable(of, tag).filesLike("states.pt")) {
+        for (const std::string& name : Patchable(sample).filesLike("states.pt")) {
             CAPTURE(sample);
             CAPTURE(name);
-            const Patchable damaged(of, tag);
+            const Patchable damaged(sample);
             fs::resize_file(damaged.tag() / name, fs::file_size(damaged.tag() / name) / 2);
             const CheckResult result = damaged.check();
             CAPTURE(troubles(result));
@@ -142,10 +136,9 @@ TEST_CASE("a universal folder reports what the only parameter of a group has los
                 continue;
             fs::remove(file);
             const CheckResult result = damaged.check();
-            const DoctorFinding* found = findingOf(result, "state-missing");
-            REQUIRE(found != nullptr);
-            CHECK(found->finding.severity == Severity::Error);
-            CHECK(found->finding.where.text() == "tok_embeddings.weight#" + std::string(state));
+            const DoctorFinding& found = requireFinding(result, "state-missing");
+            CHECK(found.finding.severity == Severity::Error);
+            CHECK(found.finding.where.text() == "tok_embeddings.weight#" + std::string(state));
         }
     }
     const Patchable damaged("zero3-universal-w3", "global_step3_universal");

@@ -17,9 +17,8 @@ TEST_CASE("frozen parameters without fragments")
     copy.operateOnAll("model_states.pt",
         [](Surgery& surgery) { surgery.remove({"frozen_param_fragments"}, "positions.weight"); });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "frozen-lost");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == "positions.weight#weight");
+    const DoctorFinding& found = requireFinding(result, "frozen-lost");
+    CHECK(found.finding.where.text() == "positions.weight#weight");
     CHECK(troubles(result) == Codes{"frozen-lost"});
 }
 
@@ -57,9 +56,8 @@ TEST_CASE("a module of another model than the optimizer's")
         surgery.rename({"module"}, "layers.1.mlp.up.weight", "layers.1.mlp.gate.weight");
     });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "model-changed");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == "layers.1.mlp.up.weight#fp32");
+    const DoctorFinding& found = requireFinding(result, "model-changed");
+    CHECK(found.finding.where.text() == "layers.1.mlp.up.weight#fp32");
     // The replacement is reported too.
     CHECK(troubles(result) == Codes{"alias-unrecorded", "model-changed"});
 }
@@ -78,9 +76,8 @@ TEST_CASE("numbers of ranks that the files contradict")
                 const CheckResult result = copy.check();
                 const Codes codes = troubles(result);
                 CAPTURE(codes);
-                const DoctorFinding* found = findingOf(result, "bad-world-size-field");
-                REQUIRE(found != nullptr);
-                CHECK(textOf(*found).find("`" + std::string(key) + "` is " + std::to_string(value))
+                const DoctorFinding& found = requireFinding(result, "bad-world-size-field");
+                CHECK(textOf(found).find("`" + std::string(key) + "` is " + std::to_string(value))
                     != std::string::npos);
                 if (value == 0) // otherwise files of more ranks are expected as well
                     CHECK(troubles(result) == Codes{"bad-world-size-field"});
@@ -95,19 +92,17 @@ TEST_CASE("experts without files, and files without experts")
         const Patchable copy("experts-w4");
         fs::remove(copy.tag() / "layer_0_expert_2_mp_rank_00_model_states.pt");
         const CheckResult result = copy.check();
-        const DoctorFinding* found = findingOf(result, "moe-incomplete");
-        REQUIRE(found != nullptr);
-        CHECK(found->finding.where.text() == "layer_0_expert_2_mp_rank_00_model_states.pt");
+        const DoctorFinding& found = requireFinding(result, "moe-incomplete");
+        CHECK(found.finding.where.text() == "layer_0_expert_2_mp_rank_00_model_states.pt");
         CHECK(troubles(result) == Codes{"model-states-missing", "moe-incomplete"});
     }
     const Patchable copy("ds0192-experts-w4");
     fs::copy_file(copy.tag() / "layer_1_expert_1_mp_rank_00_model_states.pt",
         copy.tag() / "layer_1_expert_2_mp_rank_00_model_states.pt");
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "moe-incomplete");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.severity == Severity::Warning);
-    CHECK(found->finding.where.text() == "layer_1_expert_2_mp_rank_00_model_states.pt");
+    const DoctorFinding& found = requireFinding(result, "moe-incomplete");
+    CHECK(found.finding.severity == Severity::Warning);
+    CHECK(found.finding.where.text() == "layer_1_expert_2_mp_rank_00_model_states.pt");
 }
 
 TEST_CASE("optimizer files of expert-parallel ranks, if the release wrote them")

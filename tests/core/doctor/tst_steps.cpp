@@ -42,9 +42,8 @@ TEST_CASE("a step that contradicts the counters")
     });
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"step-off-counters"});
-    const DoctorFinding* found = findingOf(result, "step-off-counters");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.message == "the optimizer is at step 1, and the engine has taken 6");
+    const DoctorFinding& found = requireFinding(result, "step-off-counters");
+    CHECK(found.finding.message == "the optimizer is at step 1, and the engine has taken 6");
 }
 
 TEST_CASE("an optimizer that is ahead is an info")
@@ -79,9 +78,8 @@ TEST_CASE("moments without a step")
     });
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"step-off-counters"});
-    const DoctorFinding* found = findingOf(result, "step-off-counters");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.evidence == std::vector<std::string>{"group 0", "group 1", "group 2"});
+    const DoctorFinding& found = requireFinding(result, "step-off-counters");
+    CHECK(found.finding.evidence == std::vector<std::string>{"group 0", "group 1", "group 2"});
 
     const Patchable universal("zero2-universal-w2", "global_step5_universal");
     for (const auto& entry : std::filesystem::recursive_directory_iterator(universal.tag() / "zero")) {
@@ -97,9 +95,8 @@ TEST_CASE("param groups at different steps")
     copy.operateOnAll("optim_states.pt", [](Surgery& surgery) { setStep(surgery, stateOf(2, "step"), 5); });
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"step-off-counters"});
-    const DoctorFinding* found = findingOf(result, "step-off-counters");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.evidence == std::vector<std::string>{"group 2: 5", "group 0: 6"});
+    const DoctorFinding& found = requireFinding(result, "step-off-counters");
+    CHECK(found.finding.evidence == std::vector<std::string>{"group 2: 5", "group 0: 6"});
 }
 
 TEST_CASE("learning rates that the scheduler did not set")
@@ -115,10 +112,9 @@ TEST_CASE("learning rates that the scheduler did not set")
         });
         const CheckResult result = copy.check();
         CHECK(troubles(result) == Codes{"schedule-discontinuity"});
-        const DoctorFinding* found = findingOf(result, "schedule-discontinuity");
-        REQUIRE(found != nullptr);
-        CHECK(textOf(*found).find("group 1: ") != std::string::npos);
-        CHECK(textOf(*found).find("the group has 0.5") != std::string::npos);
+        const DoctorFinding& found = requireFinding(result, "schedule-discontinuity");
+        CHECK(textOf(found).find("group 1: ") != std::string::npos);
+        CHECK(textOf(found).find("the group has 0.5") != std::string::npos);
     }
     const Patchable whole("stage0-fp16");
     whole.operateOnAll("model_states.pt", [](Surgery& surgery) {

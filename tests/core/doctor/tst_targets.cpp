@@ -12,10 +12,7 @@ namespace {
 
 Codes troublesFor(const std::string& sample, const std::string& target)
 {
-    const size_t colon = sample.find(':');
-    const Patchable copy(
-        sample.substr(0, colon), colon == std::string::npos ? std::string() : sample.substr(colon + 1));
-    return troubles(copy.check(CheckDepth::Metadata, target));
+    return troubles(Patchable(sample).check(CheckDepth::Metadata, target));
 }
 
 } // namespace
@@ -35,10 +32,9 @@ TEST_CASE("another number of ranks prevents loading of ZeRO's shards only")
 
     const Patchable copy("zero3-w4");
     const CheckResult result = copy.check(CheckDepth::Metadata, "world-size=6");
-    const DoctorFinding* found = findingOf(result, "world-size-mismatch");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.message == "it was saved by 4 ranks, and the target has 6");
-    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 6");
+    const DoctorFinding& found = requireFinding(result, "world-size-mismatch");
+    CHECK(found.finding.message == "it was saved by 4 ranks, and the target has 6");
+    CHECK(found.command == "reshard " + copy.run().string() + " DST --world-size 6");
 }
 
 TEST_CASE("a stage that needs other files is reported, with the command that writes them")
@@ -61,9 +57,8 @@ TEST_CASE("a stage that needs other files is reported, with the command that wri
 
     const Patchable copy("zero2-w2");
     const CheckResult result = copy.check(CheckDepth::Metadata, "stage=3");
-    const DoctorFinding* found = findingOf(result, "stage-mismatch");
-    REQUIRE(found != nullptr);
-    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 2 --stage 3");
+    const DoctorFinding& found = requireFinding(result, "stage-mismatch");
+    CHECK(found.command == "reshard " + copy.run().string() + " DST --world-size 2 --stage 3");
 }
 
 TEST_CASE("a universal folder with different groups loses options in stage 3, and reports it for stage 3")
@@ -75,8 +70,7 @@ TEST_CASE("a universal folder with different groups loses options in stage 3, an
 
     const Patchable copy("zero3-universal-w3", "global_step3_universal");
     const CheckResult checked = copy.check();
-    const DoctorFinding* note = findingOf(checked, "group-collapse");
-    REQUIRE(note != nullptr);
-    CHECK(note->finding.severity == Severity::Info);
-    CHECK(textOf(*note).find("weight_decay") != std::string::npos);
+    const DoctorFinding& note = requireFinding(checked, "group-collapse");
+    CHECK(note.finding.severity == Severity::Info);
+    CHECK(textOf(note).find("weight_decay") != std::string::npos);
 }

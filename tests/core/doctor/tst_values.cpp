@@ -104,10 +104,9 @@ TEST_CASE("some masters are not the values that the copies were rounded from")
     });
     const CheckResult result = copy.check(CheckDepth::Bytes);
     CHECK(troubles(result) == Codes{"masters-not-copies"});
-    const DoctorFinding* found = findingOf(result, "masters-not-copies");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == "layers.0.attention.wv.weight#fp32");
-    CHECK(found->finding.evidence.empty());
+    const DoctorFinding& found = requireFinding(result, "masters-not-copies");
+    CHECK(found.finding.where.text() == "layers.0.attention.wv.weight#fp32");
+    CHECK(found.finding.evidence.empty());
 }
 
 TEST_CASE("masters in another order are distinguished from those of another step")
@@ -120,9 +119,8 @@ TEST_CASE("masters in another order are distinguished from those of another step
         });
     });
     const CheckResult result = copy.check(CheckDepth::Bytes);
-    const DoctorFinding* found = findingOf(result, "masters-not-copies");
-    REQUIRE(found != nullptr);
-    CHECK(textOf(*found).find("another order") != std::string::npos);
+    const DoctorFinding& found = requireFinding(result, "masters-not-copies");
+    CHECK(textOf(found).find("another order") != std::string::npos);
 }
 
 TEST_CASE("a universal folder with other masters than the tag next to it")
@@ -140,11 +138,10 @@ TEST_CASE("a universal folder with other masters than the tag next to it")
         CHECK(troubles(copy.check()).empty());
         const CheckResult result = copy.check(CheckDepth::Bytes);
         CHECK(troubles(result) == Codes{"universal-not-source"});
-        const DoctorFinding* found = findingOf(result, "universal-not-source");
-        REQUIRE(found != nullptr);
-        CHECK(found->finding.where.text() == "norm.bias#fp32");
+        const DoctorFinding& found = requireFinding(result, "universal-not-source");
+        CHECK(found.finding.where.text() == "norm.bias#fp32");
         const std::string source = tag.substr(0, tag.find("_universal"));
-        CHECK(found->command == "convert " + (copy.run() / source).string() + " DST --to universal");
+        CHECK(found.command == "convert " + (copy.run() / source).string() + " DST --to universal");
 
         std::filesystem::remove_all(copy.run() / source); // nothing to compare it with
         CHECK(troubles(copy.check(CheckDepth::Bytes)).empty());

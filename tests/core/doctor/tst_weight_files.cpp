@@ -58,11 +58,10 @@ TEST_CASE("placeholders of ZeRO-3 next to a checkpoint that has the weights")
         safetensors({{"norm.weight", {0}}, {"elsewhere", {0}}, {"module.tok_embeddings.weight", {1}}}));
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"empty-placeholders"});
-    const DoctorFinding* found = findingOf(result, "empty-placeholders");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == "../model.safetensors");
-    CHECK(found->finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without weights");
-    CHECK(found->command == "export " + copy.run().string() + " DST --format safetensors");
+    const DoctorFinding& found = requireFinding(result, "empty-placeholders");
+    CHECK(found.finding.where.text() == "../model.safetensors");
+    CHECK(found.finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without weights");
+    CHECK(found.command == "export " + copy.run().string() + " DST --format safetensors");
 }
 
 TEST_CASE("exported weights that are one tensor slice of two")
@@ -72,11 +71,10 @@ TEST_CASE("exported weights that are one tensor slice of two")
     spill(copy.run() / "model.safetensors", safetensors(shapesOf(*healthy.checkpoint->parts.front())));
     const CheckResult result = copy.check();
     CHECK(troubles(result) == Codes{"tensor-parallel-dropped"});
-    const DoctorFinding* found = findingOf(result, "tensor-parallel-dropped");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == "../model.safetensors");
-    REQUIRE(!found->finding.evidence.empty());
-    CHECK(found->finding.evidence.front().find("all slices together have") != std::string::npos);
+    const DoctorFinding& found = requireFinding(result, "tensor-parallel-dropped");
+    CHECK(found.finding.where.text() == "../model.safetensors");
+    REQUIRE(!found.finding.evidence.empty());
+    CHECK(found.finding.evidence.front().find("all slices together have") != std::string::npos);
 
     const auto merged = mergeSlicesAndStages(healthy.checkpoint);
     REQUIRE(merged);
@@ -110,8 +108,7 @@ TEST_CASE("parameters that the converter skipped")
         });
     });
     const CheckResult result = copy.check();
-    const DoctorFinding* found = findingOf(result, "universal-parameter-skipped");
-    REQUIRE(found != nullptr);
-    CHECK(found->finding.where.text() == name + "#fp32");
+    const DoctorFinding& found = requireFinding(result, "universal-parameter-skipped");
+    CHECK(found.finding.where.text() == name + "#fp32");
     CHECK(troubles(result) == Codes{"state-missing", "universal-parameter-skipped", "universal-source"});
 }
