@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/run.h"
 
+#include "app/cli/frame/completion.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/frame/help.h"
 #include "app/cli/frame/log_file.h"
@@ -23,6 +24,7 @@
 #include <csignal>
 #include <exception>
 #include <optional>
+#include <span>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -157,6 +159,12 @@ Output plainOutput(const std::vector<std::string>& words)
 
 int runWords(const std::vector<std::string>& words)
 {
+    if (!words.empty() && words.front() == kCompleteWord) {
+        Output output = plainOutput({});
+        output.answer()(completionsOf(program(), std::span(words).subspan(1)));
+        (void)output.finishAnswer();
+        return kExitDone;
+    }
     const auto parsed = parse(program(), words);
     const bool isPeer = std::ranges::find(words, "--mpi") != words.end() && isSilentPeer();
     if (!parsed && isPeer)

@@ -10,7 +10,7 @@ set -eu
 spec=$(complete -p shardscope)
 function_name=$(sed -n 's/.*-F \([^ ]*\).*/\1/p' <<<"$spec")
 [ -n "$function_name" ] || { echo "no completion function: $spec"; exit 1; }
-COMP_WORDS=(shardscope res)
+COMP_WORDS=("$1" res)
 COMP_CWORD=1
 COMP_LINE="shardscope res"
 COMP_POINT=${#COMP_LINE}

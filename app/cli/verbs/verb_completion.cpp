@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/common_options.h"
-#include "app/cli/frame/completion_script.h"
+#include "app/cli/frame/completion.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/verbs/verbs.h"
@@ -10,35 +10,23 @@ namespace shardscope::cli {
 
 namespace {
 
-const std::vector<std::string>& shells()
-{
-    static const std::vector<std::string> kShells{"bash", "zsh", "fish"};
-    return kShells;
-}
-
 Result<int> runCompletion(Session& session)
 {
     const std::string shell = session.arguments().positional("SHELL");
-    std::string script;
-    if (shell == "bash")
-        script = bashCompletion(program());
-    else if (shell == "zsh")
-        script = zshCompletion(program());
-    else if (shell == "fish")
-        script = fishCompletion(program());
-    else
+    const std::optional<std::string> script = completionScript(shell);
+    if (!script)
         return fail(ErrorCode::Usage, "there is no completion script for the shell `" + shell + "`", {},
             "use bash, zsh or fish");
     const TextSink answer = session.output().answer();
     if (!session.output().json()) {
-        answer(script);
+        answer(*script);
         return kExitDone;
     }
     answer(jsonText([&](JsonWriter& json) {
         json.beginObject();
         json.field("schema", "shardscope/completion/1");
         json.field("shell", shell);
-        json.field("script", script);
+        json.field("script", *script);
         json.endObject();
     }) + "\n");
     return kExitDone;
@@ -53,7 +41,7 @@ Command completionCommand()
         .summary = "print a completion script for a shell",
         .description = {"Prints a script that lets the shell complete commands, options and their values."},
         .positionals
-        = {{.name = "SHELL", .kind = ValueKind::Choice, .help = "The shell.", .choices = shells()}},
+        = {{.name = "SHELL", .kind = ValueKind::Choice, .help = "The shell.", .choices = completionShells()}},
         .commonOptions = outputOptions(),
         .examples = {{"source <(shardscope completion bash)", "In this shell, now:"},
             {"shardscope completion fish > ~/.config/fish/completions/shardscope.fish",
