@@ -2,12 +2,10 @@
 #include "ui/controls/planned_files.h"
 
 #include "ui/controls/cell_delegate.h"
+#include "ui/models/column_table.h"
 #include "ui/text/text.h"
 
-#include <QAbstractTableModel>
 #include <QHeaderView>
-
-#include <limits>
 
 namespace shardscope::ui {
 
@@ -18,53 +16,26 @@ constexpr int kBytesWidth = 150;
 } // namespace
 
 /// Texts are made for the visible rows only: a plan may have a million files.
-class PlannedFilesModel final : public QAbstractTableModel
+class PlannedFilesModel final : public ColumnTable<uint32_t>
 {
 public:
-    using QAbstractTableModel::QAbstractTableModel;
+    explicit PlannedFilesModel(QObject* parent)
+        : ColumnTable(parent)
+    {
+        Column bytes(PlannedFiles::tr("Bytes"), [this](uint32_t row) { return countText(at(row).bytes); });
+        bytes.isNumber = true;
+        setColumns(
+            {{PlannedFiles::tr("File"), [this](uint32_t row) { return toText(at(row).path); }}, bytes});
+    }
 
     void setPlan(WritePlanPtr plan)
     {
-        beginResetModel();
         m_plan = std::move(plan);
-        endResetModel();
-    }
-
-    [[nodiscard]] int rowCount(const QModelIndex& parent) const override
-    {
-        if (parent.isValid() || !m_plan)
-            return 0;
-        constexpr size_t kMost = std::numeric_limits<int>::max();
-        return static_cast<int>(std::min(m_plan->files.size(), kMost));
-    }
-    [[nodiscard]] int columnCount(const QModelIndex& parent) const override
-    {
-        return parent.isValid() ? 0 : 2;
-    }
-    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override
-    {
-        if (role == Qt::TextAlignmentRole)
-            return alignmentOf(index.column());
-        if (role != Qt::DisplayRole)
-            return {};
-        const PlannedFile& file = m_plan->files[static_cast<size_t>(index.row())];
-        return index.column() == 0 ? toText(file.path) : countText(file.bytes);
-    }
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override
-    {
-        if (orientation != Qt::Horizontal)
-            return {};
-        if (role == Qt::TextAlignmentRole)
-            return alignmentOf(section);
-        return role == Qt::DisplayRole ? (section == 0 ? PlannedFiles::tr("File") : PlannedFiles::tr("Bytes"))
-                                       : QVariant();
+        setRows(m_plan ? firstNumbers(m_plan->files.size()) : std::vector<uint32_t>());
     }
 
 private:
-    static QVariant alignmentOf(int column)
-    {
-        return static_cast<int>(Qt::AlignVCenter | (column == 0 ? Qt::AlignLeft : Qt::AlignRight));
-    }
+    [[nodiscard]] const PlannedFile& at(uint32_t row) const { return m_plan->files[row]; }
 
     WritePlanPtr m_plan;
 };

@@ -17,10 +17,6 @@ namespace shardscope::ui {
 
 namespace {
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Tables)
-};
-
 QString copyText(const QModelIndex& at)
 {
     const QVariant exact = at.data(CopyRole);
@@ -37,14 +33,14 @@ QString rowText(const QModelIndex& at)
 
 void addCopyActions(QAbstractItemView* view)
 {
-    QAction* cell = addViewAction(view, Words::tr("Copy"));
+    QAction* cell = addViewAction(view, u"Copy"_s);
     cell->setShortcut(QKeySequence::Copy);
     cell->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     QObject::connect(cell, &QAction::triggered, view, [view] {
         if (view->currentIndex().isValid())
             QApplication::clipboard()->setText(copyText(view->currentIndex()));
     });
-    QAction* row = addViewAction(view, Words::tr("Copy Row"));
+    QAction* row = addViewAction(view, u"Copy Row"_s);
     row->setShortcut(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C));
     row->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     QObject::connect(row, &QAction::triggered, view, [view] {

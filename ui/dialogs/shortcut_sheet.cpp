@@ -4,7 +4,6 @@
 #include "ui/widgets/window_fit.h"
 
 #include <QAction>
-#include <QCoreApplication>
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QLabel>
@@ -18,10 +17,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ShortcutSheet)
-};
 
 void addLine(QGridLayout* grid, const QString& keys, const QString& meaning)
 {
@@ -54,39 +49,39 @@ QGridLayout* addList(QVBoxLayout* column, const QString& title)
 /// The keys of pages, which are no actions.
 void addPageKeys(QVBoxLayout* column)
 {
-    QGridLayout* map = addList(column, Words::tr("Partition map"));
+    QGridLayout* map = addList(column, u"Partition map"_s);
     const std::pair<QString, QString> mapKeys[] = {
-        {Words::tr("Wheel"), Words::tr("Scroll ranks")},
-        {Words::tr("Ctrl+Wheel,  W   S"), Words::tr("Zoom elements")},
-        {Words::tr("Ctrl+Shift+Wheel,  Shift+W  Shift+S"), Words::tr("Zoom ranks")},
-        {u"A   D"_s, Words::tr("Scroll left, right")},
-        {Words::tr("Home  End  PgUp  PgDown"), Words::tr("Scroll to the ends, by a page of ranks")},
-        {Words::tr("Arrows,  ,   ."), Words::tr("Neighbours, other ranks")},
-        {Words::tr("Drag,  Shift+Arrows"), Words::tr("Select a range")},
-        {Words::tr("Space+Drag, middle drag"), Words::tr("Pan")},
-        {Words::tr("Double click,  0"), Words::tr("Fit")},
-        {u"F"_s, Words::tr("Centre the selection; again: fit it")},
-        {u"[   ]"_s, Words::tr("Previous, next fragment of the parameter")},
-        {u"N   Shift+N"_s, Words::tr("Next, previous finding")},
-        {u"Z   Shift+Z"_s, Words::tr("Next, previous padding")},
-        {u"H   Shift+H"_s, Words::tr("Fold a section, or all")},
-        {u"P"_s, Words::tr("Pin the rank's row on top, unpin it")},
-        {u"M   Shift+M"_s, Words::tr("Set a mark, go to the next one")},
-        {u"U"_s, Words::tr("Ranks as rows, all as one line, or files as rows")},
-        {Words::tr("Enter"), Words::tr("Open the parameter")},
-        {Words::tr("Esc"), Words::tr("Step back")},
+        {u"Wheel"_s, u"Scroll ranks"_s},
+        {u"Ctrl+Wheel,  W   S"_s, u"Zoom elements"_s},
+        {u"Ctrl+Shift+Wheel,  Shift+W  Shift+S"_s, u"Zoom ranks"_s},
+        {u"A   D"_s, u"Scroll left, right"_s},
+        {u"Home  End  PgUp  PgDown"_s, u"Scroll to the ends, by a page of ranks"_s},
+        {u"Arrows,  ,   ."_s, u"Neighbours, other ranks"_s},
+        {u"Drag,  Shift+Arrows"_s, u"Select a range"_s},
+        {u"Space+Drag, middle drag"_s, u"Pan"_s},
+        {u"Double click,  0"_s, u"Fit"_s},
+        {u"F"_s, u"Centre the selection; again: fit it"_s},
+        {u"[   ]"_s, u"Previous, next fragment of the parameter"_s},
+        {u"N   Shift+N"_s, u"Next, previous finding"_s},
+        {u"Z   Shift+Z"_s, u"Next, previous padding"_s},
+        {u"H   Shift+H"_s, u"Fold a section, or all"_s},
+        {u"P"_s, u"Pin the rank's row on top, unpin it"_s},
+        {u"M   Shift+M"_s, u"Set a mark, go to the next one"_s},
+        {u"U"_s, u"Ranks as rows, all as one line, or files as rows"_s},
+        {u"Enter"_s, u"Open the parameter"_s},
+        {u"Esc"_s, u"Step back"_s},
     };
     for (const auto& [keys, meaning] : mapKeys)
         addLine(map, keys, meaning);
-    QGridLayout* tensor = addList(column, Words::tr("Tensor"));
+    QGridLayout* tensor = addList(column, u"Tensor"_s);
     const std::pair<QString, QString> tensorKeys[] = {
-        {Words::tr("Arrows,  PgUp  PgDown"), Words::tr("Neighbours, a page of rows")},
-        {Words::tr("Home  End"), Words::tr("First, last column (Ctrl: element)")},
-        {Words::tr("Drag,  Shift+Arrows"), Words::tr("Select a block of values")},
-        {u"Ctrl+C"_s, Words::tr("Copy them with all digits")},
-        {Words::tr("Histogram: Left  Right"), Words::tr("Lower end of the range")},
-        {Words::tr("Histogram: Shift+Left  Right"), Words::tr("Upper end of the range")},
-        {Words::tr("Histogram: Drag,  Esc"), Words::tr("Choose a range, all values")},
+        {u"Arrows,  PgUp  PgDown"_s, u"Neighbours, a page of rows"_s},
+        {u"Home  End"_s, u"First, last column (Ctrl: element)"_s},
+        {u"Drag,  Shift+Arrows"_s, u"Select a block of values"_s},
+        {u"Ctrl+C"_s, u"Copy them with all digits"_s},
+        {u"Histogram: Left  Right"_s, u"Lower end of the range"_s},
+        {u"Histogram: Shift+Left  Right"_s, u"Upper end of the range"_s},
+        {u"Histogram: Drag,  Esc"_s, u"Choose a range, all values"_s},
     };
     for (const auto& [keys, meaning] : tensorKeys)
         addLine(tensor, keys, meaning);

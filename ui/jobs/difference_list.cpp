@@ -4,8 +4,6 @@
 #include "core/base/text.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,10 +17,6 @@ namespace {
 
 constexpr qsizetype kShortNumber = 8; ///< characters
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::DifferenceList)
-};
-
 /// Scalars that affect the next step; loss scaler, scheduler and counters come after values.
 bool isOption(const ScalarDifference& scalar)
 {
@@ -34,24 +28,24 @@ QString ownerText(const StateScalar& scalar)
     switch (scalar.kind) {
     case ScalarKind::Step:
     case ScalarKind::Option:
-        return Words::tr("group %1").arg(scalar.group);
+        return u"group %1"_s.arg(scalar.group);
     case ScalarKind::Scaler:
-        return Words::tr("loss scaler");
+        return u"loss scaler"_s;
     case ScalarKind::Scheduler:
-        return Words::tr("scheduler");
+        return u"scheduler"_s;
     case ScalarKind::Counter:
-        return Words::tr("engine");
+        return u"engine"_s;
     case ScalarKind::ClientState:
         break;
     }
-    return Words::tr("client state");
+    return u"client state"_s;
 }
 
 /// The stored text; a number with many digits is shortened.
 QString valueText(const std::string& value, bool exact)
 {
     if (value.empty())
-        return Words::tr("absent");
+        return u"absent"_s;
     const QString text = toText(value);
     bool isNumber = false;
     const double number = text.toDouble(&isNumber);
@@ -178,24 +172,22 @@ QString DifferenceList::kindText(uint32_t i) const
 {
     switch (m_rows[i].kind) {
     case DifferenceKind::OnlyLeft:
-        return Words::tr("only left");
+        return u"only left"_s;
     case DifferenceKind::OnlyRight:
-        return Words::tr("only right");
+        return u"only right"_s;
     case DifferenceKind::Shape:
-        return Words::tr("shape");
+        return u"shape"_s;
     case DifferenceKind::Values:
-        return Words::tr("values");
+        return u"values"_s;
     case DifferenceKind::LastBit:
-        return Words::tr("last bit");
+        return u"last bit"_s;
     case DifferenceKind::Copy:
-        return Words::tr("copy");
+        return u"copy"_s;
     case DifferenceKind::Scalar:
         break;
     }
     const ScalarKind kind = scalar(i)->left.kind;
-    return kind == ScalarKind::Option ? Words::tr("option")
-        : kind == ScalarKind::Step    ? Words::tr("step")
-                                      : Words::tr("scalar");
+    return kind == ScalarKind::Option ? u"option"_s : kind == ScalarKind::Step ? u"step"_s : u"scalar"_s;
 }
 
 QString DifferenceList::countText(uint32_t i, bool exact) const
@@ -203,11 +195,10 @@ QString DifferenceList::countText(uint32_t i, bool exact) const
     if (const ScalarDifference* found = scalar(i))
         return valueText(found->left.value, exact) % u" → "_s % valueText(found->right.value, exact);
     if (const StateDifference* found = values(i)) {
-        QString count
-            = Words::tr("%1 of %2")
-                  .arg(ui::countText(found->values.different), ui::countText(found->values.elements));
+        QString count = u"%1 of %2"_s.arg(
+            ui::countText(found->values.different), ui::countText(found->values.elements));
         if (found->values.notFinite > 0)
-            count += u", "_s % Words::tr("%1 NaN or infinite").arg(ui::countText(found->values.notFinite));
+            count += u", "_s % u"%1 NaN or infinite"_s.arg(ui::countText(found->values.notFinite));
         if (found->state.leftType == found->state.rightType)
             return count;
         return count % u", "_s % toText(dtypeName(found->state.leftType)) % u" → "_s

@@ -8,26 +8,20 @@
 #include "core/report/answers/repair_report.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
-
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
 namespace {
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::WriteJob)
-};
-
 QString stageWords(const char* stage)
 {
     const std::string_view name(stage);
     if (name == "reading")
-        return Words::tr("reading");
+        return u"reading"_s;
     if (name == "processor")
-        return Words::tr("the processor");
-    return name == "verification" ? Words::tr("reading back") : Words::tr("writing");
+        return u"the processor"_s;
+    return name == "verification" ? u"reading back"_s : u"writing"_s;
 }
 
 /// The compute backend, the rate and the slowest stage.
@@ -35,9 +29,9 @@ QString ratesOf(const ExecuteReport& report)
 {
     QString text = u"%1 (%2)"_s.arg(toText(report.compute.device), toText(report.compute.by));
     if (report.bytesPerSecond > 0)
-        text = Words::tr("%1/s on %2").arg(bytesText(static_cast<uint64_t>(report.bytesPerSecond)), text);
+        text = u"%1/s on %2"_s.arg(bytesText(static_cast<uint64_t>(report.bytesPerSecond)), text);
     if (const char* stage = report.limitedBy())
-        text += u", "_s % Words::tr("mostly %1").arg(stageWords(stage));
+        text += u", "_s % u"mostly %1"_s.arg(stageWords(stage));
     for (const std::string& note : report.compute.notes)
         text += u"; "_s % toText(note);
     return text;
@@ -46,12 +40,12 @@ QString ratesOf(const ExecuteReport& report)
 QString summaryOf(const ExecuteReport& report)
 {
     if (report.wasDone)
-        return Words::tr("An earlier job had written it") % u" · "_s % pathText(report.output);
-    QString text = report.verified ? Words::tr("Written and verified: %1 in %2")
-                                   : Words::tr("Written, not verified: %1 in %2");
+        return u"An earlier job had written it"_s % u" · "_s % pathText(report.output);
+    QString text
+        = report.verified ? u"Written and verified: %1 in %2"_s : u"Written, not verified: %1 in %2"_s;
     text = text.arg(bytesText(report.bytesWritten + report.bytesReused), durationText(report.seconds));
     if (report.bytesReused > 0)
-        text += u" · "_s % Words::tr("%1 kept from an interrupted run").arg(bytesText(report.bytesReused));
+        text += u" · "_s % u"%1 kept from an interrupted run"_s.arg(bytesText(report.bytesReused));
     return text % u" · "_s % ratesOf(report) % u" · "_s % pathText(report.output);
 }
 
@@ -112,13 +106,13 @@ Result<JobOutcome> runPlan(io::FileSystem& files, const WritePlan& plan, const E
 QString titleOf(const WritePlan& plan)
 {
     if (plan.repair)
-        return Words::tr("Repair a copy");
+        return u"Repair a copy"_s;
     if (plan.exported)
-        return Words::tr("Export as %1").arg(toText(exportFormatName(plan.exported->options.format)));
+        return u"Export as %1"_s.arg(toText(exportFormatName(plan.exported->options.format)));
     if (isUniversal(plan.reshard->kind))
-        return Words::tr("Convert to a universal folder");
+        return u"Convert to a universal folder"_s;
     const uint32_t ranks = plan.reshard->worldSize;
-    return ranks == 1 ? Words::tr("Reshard to 1 GPU") : Words::tr("Reshard to %1 GPUs").arg(ranks);
+    return ranks == 1 ? u"Reshard to 1 GPU"_s : u"Reshard to %1 GPUs"_s.arg(ranks);
 }
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
@@ -133,16 +127,15 @@ Afterwards checkAgain(io::FileSystem& files, const WritePlanPtr& plan)
         if (!after && after.error().code != ErrorCode::Cancelled)
             return forward(after.error());
         if (!after || after->stopped)
-            return OutputCheck{Words::tr("The copy is complete, but it was not checked again"), true};
+            return OutputCheck{u"The copy is complete, but it was not checked again"_s, true};
         const RepairCheck check = compareChecks(*plan, *after);
         QStringList codes;
         for (const std::string& code : check.remaining)
             codes.append(toText(code));
         for (const Finding& finding : check.appeared)
             codes.append(toText(finding.code));
-        return check.ok()
-            ? OutputCheck{Words::tr("Checked again: it is repaired"), false}
-            : OutputCheck{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
+        return check.ok() ? OutputCheck{u"Checked again: it is repaired"_s, false}
+                          : OutputCheck{u"Checked again, and found: %1"_s.arg(codes.join(u", "_s)), true};
     };
 }
 
@@ -239,7 +232,7 @@ Job* makeStoredJob(io::FileSystem& files, const StoredJob& stored, const StoredJ
 
 Job* makeUndoJob(io::FileSystem& files, const io::Path& repairedTag, const ExecuteOptions& options)
 {
-    return new Job(Words::tr("Undo a repair"), pathText(options.destination),
+    return new Job(u"Undo a repair"_s, pathText(options.destination),
         [&files, repairedTag, options](JobContext& context) -> Result<JobOutcome> {
             SHARDSCOPE_TRY(const UndoPlan undo, planUndo(files, repairedTag, {}, {}, true, context));
             ExecuteOptions how = options;

@@ -4,17 +4,9 @@
 #include "core/layout/address.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
+using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
-
-namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapMenu)
-};
-
-} // namespace
 
 QList<MapCopy> mapCopies(const MapSource& source, MapSource::Point point)
 {
@@ -26,22 +18,22 @@ QList<MapCopy> mapCopies(const MapSource& source, MapSource::Point point)
     const UnitState& state = source.stateAt(cell.begin);
     if (cell.param != kNoParam) {
         const Parameter& param = checkpoint.params[index(cell.param)];
-        copies.append({Words::tr("Copy &Name"), toText(param.name)});
-        copies.append({Words::tr("Copy &Shape"), QString::fromStdString(shapeText(param.shape))});
+        copies.append({u"Copy &Name"_s, toText(param.name)});
+        copies.append({u"Copy &Shape"_s, QString::fromStdString(shapeText(param.shape))});
         if (!checkpoint.transposedOrder(cell.param)) { // else the cell is not a range of elements
             const std::pair range{cell.paramOffset, cell.paramOffset + (cell.end - cell.begin)};
-            copies.append({Words::tr("Copy &Address of Parameter"),
+            copies.append({u"Copy &Address of Parameter"_s,
                 toText(formatAddress(ParamAddress{param.name, state.name, range}))});
         }
     }
     if (unit.isFlat()) {
-        copies.append({Words::tr("Copy Address on &Rank"),
+        copies.append({u"Copy Address on &Rank"_s,
             toText(formatAddress(flatAddressOf(checkpoint, unit, place.rank, place.offset, state.name)))});
     }
     if (cell.kind == CellKind::Param || cell.kind == CellKind::PaddingStored) {
         const auto [run, offset] = source.storedAt(cell, place);
         if (run.isPresent() && run.record != StoredRun::kNoRecord) {
-            copies.append({Words::tr("Copy File and &Byte"),
+            copies.append({u"Copy File and &Byte"_s,
                 toText(formatAddress(FileAddress{
                     checkpoint.file(run.file).name, {}, run.byteOffset + offset * itemSize(state.dtype)}))});
         }

@@ -9,7 +9,6 @@
 #include "ui/layoutmap/rank_gutter.h"
 #include "ui/layoutmap/tiles/map_cell_shapes.h"
 
-#include <QCoreApplication>
 #include <QFontMetrics>
 #include <QPainter>
 #include <QSvgGenerator>
@@ -24,10 +23,6 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kMargin = 10;
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapPicture)
-};
 
 MapPicture::Part partOf(QWidget* widget, QPoint at, const QSize& size)
 {
@@ -130,9 +125,8 @@ QString saveMapPicture(const MapPicture& picture, const SaveTarget& target)
         paint(picture, painter, true);
         return true;
     });
-    return problem.isEmpty()
-        ? QString()
-        : Words::tr("The picture could not be written to %1: %2").arg(target.path, problem);
+    return problem.isEmpty() ? QString()
+                             : u"The picture could not be written to %1: %2"_s.arg(target.path, problem);
 }
 
 } // namespace shardscope::ui

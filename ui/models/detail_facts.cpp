@@ -9,8 +9,6 @@
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 
 using namespace Qt::StringLiterals;
@@ -21,19 +19,15 @@ namespace {
 
 constexpr size_t kMaxFragments = 5000;
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Details)
-};
-
 void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& param)
 {
-    DetailSection section{Words::tr("States"), {}};
+    DetailSection section{u"States"_s, {}};
     for (const std::string& state : details.states)
         section.facts.append(
             {toText(state), toText(formatAddress(ParamAddress{param.name, state, {}})), true});
     if (param.unit != kNoUnit)
         section.facts.append(
-            {Words::tr("Stored in"), heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
+            {u"Stored in"_s, heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
     details.sections.append(section);
 }
 
@@ -45,12 +39,12 @@ void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& 
         = locate(checkpoint, ParamAddress{param.name, details.state, std::pair{uint64_t{0}, uint64_t{1}}});
     if (!location)
         return;
-    DetailSection section{Words::tr("First element"), {}};
+    DetailSection section{u"First element"_s, {}};
     if (location->flat)
-        section.facts.append({Words::tr("Rank"), toText(formatAddress(*location->flat)), true});
+        section.facts.append({u"Rank"_s, toText(formatAddress(*location->flat)), true});
     if (location->file) {
-        section.facts.append({Words::tr("File"), toText(formatAddress(*location->file)), true});
-        section.facts.append({Words::tr("Byte"),
+        section.facts.append({u"File"_s, toText(formatAddress(*location->file)), true});
+        section.facts.append({u"Byte"_s,
             toText(formatAddress(FileAddress{location->file->path, {}, location->fileByte})), true});
     }
     if (!section.facts.isEmpty())
@@ -60,7 +54,7 @@ void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& 
 template <class IsHere>
 void addFindings(Details& details, const std::vector<Finding>& findings, const IsHere& isHere)
 {
-    DetailSection section{Words::tr("Findings here"), {}};
+    DetailSection section{u"Findings here"_s, {}};
     for (const Finding& finding : findings)
         if (isHere(finding.where))
             section.facts.append({severityText(finding.severity), sentenceText(finding.message), false});
@@ -72,23 +66,23 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 {
     const Parameter& param = checkpoint.params[index(thing.param)];
     Details details;
-    details.kind = param.role == ParamRole::Buffer ? Words::tr("Buffer") : Words::tr("Parameter");
+    details.kind = param.role == ParamRole::Buffer ? u"Buffer"_s : u"Parameter"_s;
     details.title = toText(param.name);
     details.states = statesOf(checkpoint, thing.param);
     details.state = details.states.empty() ? std::string() : details.states.front();
     if (std::find(details.states.begin(), details.states.end(), thing.state) != details.states.end())
         details.state = thing.state;
     DetailSection section{{}, {}};
-    section.facts.append({Words::tr("Shape"), QString::fromStdString(shapeText(param.shape)), false});
-    section.facts.append({Words::tr("Elements"), countText(param.elements), false});
-    section.facts.append({Words::tr("Kind"), roleText(param.role), false});
+    section.facts.append({u"Shape"_s, QString::fromStdString(shapeText(param.shape)), false});
+    section.facts.append({u"Elements"_s, countText(param.elements), false});
+    section.facts.append({u"Kind"_s, roleText(param.role), false});
     const ParamClass paramClass = classOf(param.name, param.shape, param.role);
-    section.facts.append({Words::tr("Class"), toText(paramClassName(paramClass)), false});
+    section.facts.append({u"Class"_s, toText(paramClassName(paramClass)), false});
     if (param.group >= 0)
-        section.facts.append({Words::tr("Group"), QString::number(param.group), false});
+        section.facts.append({u"Group"_s, QString::number(param.group), false});
     if (param.sharedWith != kNoParam)
         section.facts.append(
-            {Words::tr("Shared with"), toText(checkpoint.params[index(param.sharedWith)].name), false});
+            {u"Shared with"_s, toText(checkpoint.params[index(param.sharedWith)].name), false});
     details.sections.append(section);
     addStates(details, checkpoint, param);
     addPlaces(details, checkpoint, param);
@@ -106,14 +100,13 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 void addFile(DetailSection& section, const Checkpoint& checkpoint, FileId id, const QString& name)
 {
     if (id == kNoFile) {
-        section.facts.append({name, Words::tr("missing"), false});
+        section.facts.append({name, u"missing"_s, false});
         return;
     }
     const CheckpointFile& file = checkpoint.file(id);
     section.facts.append({name,
-        file.status == FileStatus::Ok
-            ? toText(file.name)
-            : Words::tr("%1 (%2)").arg(toText(file.name), fileStatusText(checkpoint, id)),
+        file.status == FileStatus::Ok ? toText(file.name)
+                                      : u"%1 (%2)"_s.arg(toText(file.name), fileStatusText(checkpoint, id)),
         false});
 }
 
@@ -121,15 +114,15 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 {
     const uint32_t rank = *thing.rank;
     Details details;
-    details.kind = Words::tr("Rank");
+    details.kind = u"Rank"_s;
     const RankCoordinate coordinate = rankAt(checkpoint, rank);
     const Checkpoint& part = partOfRank(checkpoint, rank);
     details.title = rankLabel(checkpoint, coordinate);
-    DetailSection files{Words::tr("Files"), {}};
+    DetailSection files{u"Files"_s, {}};
     if (coordinate.dp < part.optimFiles.size())
-        addFile(files, checkpoint, part.optimFiles[coordinate.dp], Words::tr("Optimizer"));
+        addFile(files, checkpoint, part.optimFiles[coordinate.dp], u"Optimizer"_s);
     if (coordinate.dp < part.modelFiles.size())
-        addFile(files, checkpoint, part.modelFiles[coordinate.dp], Words::tr("Model"));
+        addFile(files, checkpoint, part.modelFiles[coordinate.dp], u"Model"_s);
     details.sections.append(files);
     constexpr size_t kMaxUnits = 40;
     for (size_t i = 0; i < checkpoint.units.size() && i < kMaxUnits; ++i) {
@@ -140,18 +133,17 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         if (!row || (unit.kind == UnitKind::Frozen && thing.unit == kNoUnit))
             continue;
         DetailSection section{heldUnitText(checkpoint, unit), {}};
-        section.facts.append({Words::tr("Elements"), countText(unit.partition.payloadOn(*row)), false});
+        section.facts.append({u"Elements"_s, countText(unit.partition.payloadOn(*row)), false});
         for (const UnitState& state : unit.states) {
             const StoredRun run = *row < state.perRank.size() ? state.perRank[*row] : StoredRun{};
             if (run.isPresent() && checkpoint.file(run.file).role == FileRole::Swap)
-                section.facts.append({Words::tr("Swap file, %1").arg(toText(state.name)),
+                section.facts.append({u"Swap file, %1"_s.arg(toText(state.name)),
                     toText(checkpoint.file(run.file).name), false});
             const PaddingInfo padding = paddingOf(unit, state, *row);
             if (padding.elements > 0)
-                section.facts.append({Words::tr("Padding, %1").arg(toText(state.name)),
-                    padding.kind == PaddingKind::Stored
-                        ? Words::tr("%1, stored").arg(countText(padding.elements))
-                        : Words::tr("%1, implied").arg(countText(padding.elements)),
+                section.facts.append({u"Padding, %1"_s.arg(toText(state.name)),
+                    padding.kind == PaddingKind::Stored ? u"%1, stored"_s.arg(countText(padding.elements))
+                                                        : u"%1, implied"_s.arg(countText(padding.elements)),
                     false});
         }
         FlatAddress address;
@@ -159,7 +151,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         address.subgroup = unit.subgroup.has_value();
         address.group = unit.subgroup.value_or(static_cast<uint32_t>(std::max(0, unit.group)));
         if (unit.isFlat())
-            section.facts.append({Words::tr("Address"), toText(formatAddress(address)), true});
+            section.facts.append({u"Address"_s, toText(formatAddress(address)), true});
         details.sections.append(section);
     }
     return details;
@@ -172,27 +164,26 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     details.kind = roleText(file.role);
     details.title = toText(file.name);
     DetailSection section{{}, {}};
-    section.facts.append({Words::tr("Status"), fileStatusText(checkpoint, thing.file), false});
-    section.facts.append({Words::tr("Size"), exactBytesText(file.identity.bytes), false});
+    section.facts.append({u"Status"_s, fileStatusText(checkpoint, thing.file), false});
+    section.facts.append({u"Size"_s, exactBytesText(file.identity.bytes), false});
     if (file.rank)
-        section.facts.append({Words::tr("Rank"), rankLabel(checkpoint, *file.rank), false});
+        section.facts.append({u"Rank"_s, rankLabel(checkpoint, *file.rank), false});
     if (file.recordCount > 0)
-        section.facts.append({Words::tr("Records"), countText(file.recordCount), false});
-    section.facts.append({Words::tr("Path"), pathText(file.path), true});
+        section.facts.append({u"Records"_s, countText(file.recordCount), false});
+    section.facts.append({u"Path"_s, pathText(file.path), true});
     details.sections.append(section);
     if (thing.byte) {
         const auto location = locate(checkpoint, FileAddress{file.name, {}, *thing.byte});
-        DetailSection place{Words::tr("Selected byte"), {}};
-        place.facts.append(
-            {Words::tr("Byte"), toText(formatAddress(FileAddress{file.name, {}, *thing.byte})), true});
+        DetailSection place{u"Selected byte"_s, {}};
+        place.facts.append({u"Byte"_s, toText(formatAddress(FileAddress{file.name, {}, *thing.byte})), true});
         if (location && location->file)
-            place.facts.append({Words::tr("Record"), toText(formatAddress(*location->file)), true});
+            place.facts.append({u"Record"_s, toText(formatAddress(*location->file)), true});
         if (location && location->flat)
-            place.facts.append({Words::tr("Rank"), toText(formatAddress(*location->flat)), true});
+            place.facts.append({u"Rank"_s, toText(formatAddress(*location->flat)), true});
         if (location && location->param)
-            place.facts.append({Words::tr("Parameter"), toText(formatAddress(*location->param)), true});
+            place.facts.append({u"Parameter"_s, toText(formatAddress(*location->param)), true});
         if (location && location->padding)
-            place.facts.append({Words::tr("Holds"), Words::tr("padding"), false});
+            place.facts.append({u"Holds"_s, u"padding"_s, false});
         details.sections.append(place);
     }
     return details;
@@ -201,24 +192,24 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 Details paddingDetails(const Checkpoint& checkpoint, const SelectedThing& thing, const PaddingRun& run)
 {
     Details details;
-    details.kind = Words::tr("Padding");
-    details.title = Words::tr("Padding of %1").arg(rankLabel(checkpoint, rankAt(checkpoint, *thing.rank)));
+    details.kind = u"Padding"_s;
+    details.title = u"Padding of %1"_s.arg(rankLabel(checkpoint, rankAt(checkpoint, *thing.rank)));
     const FlatPartition& partition = run.unit.partition;
     DetailSection section{{}, {}};
-    section.facts.append({Words::tr("Why"), paddingReason(checkpoint, run), false});
-    section.facts.append({Words::tr("Stored"), paddingStorage(run), false});
-    section.facts.append({Words::tr("Share"), paddingShare(checkpoint, run), false});
+    section.facts.append({u"Why"_s, paddingReason(checkpoint, run), false});
+    section.facts.append({u"Stored"_s, paddingStorage(run), false});
+    section.facts.append({u"Share"_s, paddingShare(checkpoint, run), false});
     if (run.unit.isFlat())
-        section.facts.append({Words::tr("Address"),
+        section.facts.append({u"Address"_s,
             toText(formatAddress(flatAddressOf(checkpoint, run.unit, run.share, run.offset, run.state.name))),
             true});
     if (thing.file != kNoFile && thing.byte)
-        section.facts.append({Words::tr("Byte"),
+        section.facts.append({u"Byte"_s,
             toText(formatAddress(FileAddress{checkpoint.file(thing.file).name, {}, *thing.byte})), true});
     details.sections.append(section);
     DetailSection sums{heldUnitText(checkpoint, run.unit), {}};
-    sums.facts.append({Words::tr("On this rank"), countText(partition.paddingOn(run.share)), false});
-    sums.facts.append({Words::tr("On all ranks"), countText(paddingElements(partition)), false});
+    sums.facts.append({u"On this rank"_s, countText(partition.paddingOn(run.share)), false});
+    sums.facts.append({u"On all ranks"_s, countText(paddingElements(partition)), false});
     details.sections.append(sums);
     return details;
 }
@@ -241,27 +232,26 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 {
     const FlatUnit& unit = checkpoint.units[index(thing.unit)];
     Details details;
-    details.kind = Words::tr("Flat group");
+    details.kind = u"Flat group"_s;
     details.title = heldUnitText(checkpoint, unit);
     DetailSection section{{}, {}};
     const FlatPartition& partition = unit.partition;
-    section.facts.append({Words::tr("Parameters"), countText(unit.params.size()), false});
-    section.facts.append({Words::tr("Elements"), countText(partition.payloadElements()), false});
-    section.facts.append({Words::tr("Per rank"), countText(partition.partitionElements()), false});
-    section.facts.append({Words::tr("Alignment"), countText(partition.alignment()), false});
-    section.facts.append({Words::tr("Padding"), countText(paddingElements(partition)), false});
+    section.facts.append({u"Parameters"_s, countText(unit.params.size()), false});
+    section.facts.append({u"Elements"_s, countText(partition.payloadElements()), false});
+    section.facts.append({u"Per rank"_s, countText(partition.partitionElements()), false});
+    section.facts.append({u"Alignment"_s, countText(partition.alignment()), false});
+    section.facts.append({u"Padding"_s, countText(paddingElements(partition)), false});
     for (const UnitState& state : unit.states)
         section.facts.append({toText(state.name),
-            toText(dtypeName(state.dtype)) % (state.lean ? Words::tr(", stored without padding") : QString()),
+            toText(dtypeName(state.dtype)) % (state.lean ? u", stored without padding"_s : QString()),
             false});
     details.sections.append(section);
     if (thing.block) {
-        DetailSection block{Words::tr("Selected range"), {}};
-        block.facts.append({Words::tr("Ranks"),
-            Words::tr("%1 to %2").arg(thing.block->rankBegin).arg(thing.block->rankEnd - 1), false});
-        block.facts.append({Words::tr("Elements"),
-            Words::tr("%1 to %2 of each").arg(countText(thing.block->begin), countText(thing.block->end)),
-            false});
+        DetailSection block{u"Selected range"_s, {}};
+        block.facts.append(
+            {u"Ranks"_s, u"%1 to %2"_s.arg(thing.block->rankBegin).arg(thing.block->rankEnd - 1), false});
+        block.facts.append({u"Elements"_s,
+            u"%1 to %2 of each"_s.arg(countText(thing.block->begin), countText(thing.block->end)), false});
         details.sections.append(block);
     }
     return details;

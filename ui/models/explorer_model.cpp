@@ -184,10 +184,6 @@ QVariant ExplorerModel::data(const QModelIndex& at, int role) const
             : labelOf(*node);
     case SeverityRole:
         return isSize ? -1 : severityOf(numberOf(at));
-    case IdRole:
-        return node->id;
-    case MutedRole:
-        return false;
     default:
         return {};
     }

@@ -2,29 +2,23 @@
 #pragma once
 
 #include "core/layout/fragments.h"
-
-#include <QAbstractTableModel>
+#include "ui/models/column_table.h"
 
 namespace shardscope::ui {
 
 /// Where a parameter's elements are stored, rank by rank: the map as a table.
-class FragmentTableModel : public QAbstractTableModel
+class FragmentTableModel : public ColumnTable<uint32_t>
 {
     Q_OBJECT
 public:
-    enum Column { Rank, Elements, Flat, Byte, File, ColumnCount };
-
-    using QAbstractTableModel::QAbstractTableModel;
+    explicit FragmentTableModel(QObject* parent = nullptr);
 
     void setFragments(CheckpointPtr checkpoint, std::vector<Fragment> fragments);
-    [[nodiscard]] const Fragment& at(int row) const { return m_fragments[static_cast<size_t>(row)]; }
-
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
-    [[nodiscard]] QVariant data(const QModelIndex& at, int role = Qt::DisplayRole) const override;
-    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    [[nodiscard]] const Fragment& at(uint32_t row) const { return m_fragments[row]; }
 
 private:
+    [[nodiscard]] QString rankText(const Fragment& fragment) const;
+
     CheckpointPtr m_checkpoint;
     std::vector<Fragment> m_fragments;
 };

@@ -11,7 +11,6 @@ enum ModelRole : int {
     WhereRole, ///< QPointF: begin and end of a segment, 0…1, for a small map
     CopyRole, ///< QString with full precision for the clipboard
     SeverityRole, ///< int: -1 none, 0 info, 1 warning, 2 error
-    IdRole, ///< uint: index of the thing in the checkpoint
     MutedRole, ///< bool: show in the muted colour
 };
 

@@ -5,7 +5,6 @@
 #include "core/engine/verify/run_tags.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
 #include <QDateTime>
 #include <QStringList>
 
@@ -17,10 +16,6 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::TagList)
-};
-
 TagFacts factsOf(const TagSummary& tag)
 {
     TagFacts out{tag.tag, tagStateText(tag), {}, tag.isComplete()};
@@ -28,10 +23,9 @@ TagFacts factsOf(const TagSummary& tag)
         return out;
     QStringList what;
     if (tag.steps.globalSteps)
-        what.append(Words::tr("step %1").arg(*tag.steps.globalSteps));
+        what.append(u"step %1"_s.arg(*tag.steps.globalSteps));
     const uint32_t ranks = tag.parallel.ranks();
-    what << kindText(tag.kind)
-         << (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
+    what << kindText(tag.kind) << (ranks == 1 ? u"1 rank"_s : u"%1 ranks"_s.arg(countText(ranks)));
     const QDateTime when = QDateTime::fromMSecsSinceEpoch(tag.modifiedNs / kNsPerMs);
     out.lines = {what.join(u" · "_s), bytesText(tag.bytes) % u" · "_s % when.toString(u"yyyy-MM-dd HH:mm"_s)};
     return out;
@@ -42,11 +36,9 @@ TagFacts factsOf(const TagSummary& tag)
 QString tagStateText(const TagSummary& tag)
 {
     if (tag.error)
-        return Words::tr("cannot be read");
+        return u"cannot be read"_s;
     const size_t errors = tag.count(Severity::Error);
-    return errors == 0 ? Words::tr("complete")
-        : errors == 1  ? Words::tr("1 error")
-                       : Words::tr("%1 errors").arg(errors);
+    return errors == 0 ? u"complete"_s : errors == 1 ? u"1 error"_s : u"%1 errors"_s.arg(errors);
 }
 
 void readTagFacts(io::FileSystem& files, const CheckPlace& place, const std::stop_token& token,

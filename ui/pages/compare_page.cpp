@@ -278,7 +278,7 @@ void ComparePage::showCurrent()
     const QModelIndex at = m_table->currentIndex();
     if (m_filling || !at.isValid() || !m_model->list())
         return;
-    const uint32_t row = m_model->differenceAt(at.row());
+    const uint32_t row = m_model->rowAt(at.row());
     if (const ParamDifference* difference = m_model->list()->param(row))
         m_maps->showParam(difference->param.left, difference->param.right, m_model->list()->state(row));
 }

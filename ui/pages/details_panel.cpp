@@ -66,7 +66,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     prepareTable(m_fragments, theme, u"fragmentTable"_s, tr("Fragments per rank"));
     m_fragments->setModel(m_fragmentModel);
     const int widths[] = {48, 106, 84, 84, 160};
-    for (int column = 0; column < FragmentTableModel::ColumnCount; ++column)
+    for (int column = 0; column < m_fragmentModel->columnCount(); ++column)
         m_fragments->setColumnWidth(column, widths[column]);
     makeLayout();
     connectWidgets();
@@ -266,7 +266,7 @@ void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)
 
 void DetailsPanel::chooseFragment(int row)
 {
-    const Fragment& fragment = m_fragmentModel->at(row);
+    const Fragment& fragment = m_fragmentModel->at(m_fragmentModel->rowAt(row));
     SelectedThing thing;
     thing.param = fragment.param;
     thing.state = fragment.state;

@@ -52,10 +52,10 @@ FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, 
     m_fileTable->setSortingEnabled(true);
     m_fileTable->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
     const int fileWidths[] = {310, 125, 100, 95, 80, 90};
-    for (int column = 0; column < FileTableModel::ColumnCount; ++column)
+    for (int column = 0; column < m_fileModel->columnCount(); ++column)
         m_fileTable->setColumnWidth(column, fileWidths[column]);
     const int recordWidths[] = {150, 110, 110, 96, 90, 220};
-    for (int column = 0; column < RecordTableModel::ColumnCount; ++column)
+    for (int column = 0; column < m_recordModel->columnCount(); ++column)
         m_recordTable->setColumnWidth(column, recordWidths[column]);
     m_recordTitle->setObjectName(u"recordTitle"_s);
     m_recordTitle->setTextFormat(Qt::PlainText);
@@ -95,7 +95,7 @@ void FilesPage::connectWidgets()
     connect(m_fileTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
             if (!m_following && now.isValid())
-                m_selection.selectFile(m_fileModel->fileAt(now.row()));
+                m_selection.selectFile(m_fileModel->rowAt(now.row()));
         });
     connect(m_recordTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
@@ -210,7 +210,7 @@ void FilesPage::selectRecordOf(const SelectedThing& thing)
 
 void FilesPage::onRecordChosen(int row)
 {
-    const uint32_t record = m_recordModel->recordAt(row);
+    const uint32_t record = m_recordModel->rowAt(row);
     const RecordLine& line = m_recordModel->list().lines[record];
     SelectedThing thing;
     thing.file = m_shownFile;

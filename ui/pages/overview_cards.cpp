@@ -9,7 +9,6 @@
 #include "ui/widgets/card.h"
 #include "ui/widgets/stacked_bar.h"
 
-#include <QCoreApplication>
 #include <QLabel>
 #include <QLocale>
 
@@ -20,10 +19,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::OverviewPage)
-};
 
 QString numberText(double value)
 {
@@ -84,36 +79,34 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
 {
     card.addHeadline(titleText(checkpoint));
     if (!checkpoint.tag.empty())
-        card.addFact(Words::tr("Tag"),
+        card.addFact(u"Tag"_s,
             checkpoint.latest && *checkpoint.latest == checkpoint.tag
-                ? Words::tr("%1 (latest)").arg(toText(checkpoint.tag))
+                ? u"%1 (latest)"_s.arg(toText(checkpoint.tag))
                 : toText(checkpoint.tag));
     QStringList states;
     for (const std::string& state : checkpoint.stateNames())
         states += toText(state);
     if (!states.isEmpty())
-        card.addFact(Words::tr("States"), states.join(u", "_s));
+        card.addFact(u"States"_s, states.join(u", "_s));
     if (checkpoint.parallel.tp > 1 || checkpoint.parallel.pp > 1 || checkpoint.parallel.ep > 1)
-        card.addFact(Words::tr("Parallel"),
-            Words::tr("dp %1 · tp %2 · pp %3 · ep %4")
-                .arg(checkpoint.parallel.dp)
+        card.addFact(u"Parallel"_s,
+            u"dp %1 · tp %2 · pp %3 · ep %4"_s.arg(checkpoint.parallel.dp)
                 .arg(checkpoint.parallel.tp)
                 .arg(checkpoint.parallel.pp)
                 .arg(checkpoint.parallel.ep));
     if (checkpoint.subGroupSize)
-        card.addFact(Words::tr("Sub-group"),
-            Words::tr("%1 elements per rank").arg(countText(*checkpoint.subGroupSize)));
+        card.addFact(u"Sub-group"_s, u"%1 elements per rank"_s.arg(countText(*checkpoint.subGroupSize)));
     if (!checkpoint.deepspeedVersion.empty())
-        card.addFact(Words::tr("DeepSpeed"), toText(checkpoint.deepspeedVersion));
+        card.addFact(u"DeepSpeed"_s, toText(checkpoint.deepspeedVersion));
     if (!checkpoint.wrapper.empty())
-        card.addFact(Words::tr("Wrapped by"), toText(checkpoint.wrapper));
-    card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
+        card.addFact(u"Wrapped by"_s, toText(checkpoint.wrapper));
+    card.addFact(u"Folder"_s, pathText(checkpoint.tagFolder));
     if (!checkpoint.supported)
         card.addText(isSwapKind(checkpoint.kind)
-                ? Words::tr("Only a checkpoint of the run records what these files contain. Open that "
-                            "checkpoint and add this folder to it. If the run continued after its last "
-                            "save, choose that checkpoint here: File, Open with a Checkpoint of Its Run.")
-                : Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
+                ? u"Only a checkpoint of the run records what these files contain. Open that "
+                  "checkpoint and add this folder to it. If the run continued after its last "
+                  "save, choose that checkpoint here: File, Open with a Checkpoint of Its Run."_s
+                : u"Recognised, not supported. %1"_s.arg(sentenceText(checkpoint.whyNot)));
 }
 
 void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
@@ -154,10 +147,10 @@ void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
     bar->setObjectName(u"stateSizes"_s);
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    card.addText(padding == 0 ? Words::tr("There is no padding.")
+    card.addText(padding == 0 ? u"There is no padding."_s
             : padding == 1
-            ? Words::tr("Padding is not counted: 1 element on all ranks together.")
-            : Words::tr("Padding is not counted: %1 elements on all ranks together.").arg(countText(padding)),
+            ? u"Padding is not counted: 1 element on all ranks together."_s
+            : u"Padding is not counted: %1 elements on all ranks together."_s.arg(countText(padding)),
         true);
 }
 
@@ -165,19 +158,19 @@ void fillParameters(Card& card, const Checkpoint& checkpoint)
 {
     const ParameterCounts counts = countParameters(checkpoint);
     const auto elements = [](uint64_t count, bool isShort) {
-        return Words::tr("%1 elements").arg(isShort ? shortCountText(count) : countText(count));
+        return u"%1 elements"_s.arg(isShort ? shortCountText(count) : countText(count));
     };
     card.addHeadline(elements(counts.elements, true))->setToolTip(elements(counts.elements, false));
-    card.addFact(Words::tr("Trainable"), countText(counts.trainable));
-    card.addFact(Words::tr("Frozen"),
+    card.addFact(u"Trainable"_s, countText(counts.trainable));
+    card.addFact(u"Frozen"_s,
         counts.frozen == 0
             ? u"0"_s
-            : Words::tr("%1 (%2)").arg(countText(counts.frozen), elements(counts.frozenElements, true)),
+            : u"%1 (%2)"_s.arg(countText(counts.frozen), elements(counts.frozenElements, true)),
         elements(counts.frozenElements, false));
-    card.addFact(Words::tr("Shared"), countText(counts.shared));
-    card.addFact(Words::tr("Buffers"), countText(counts.buffers));
+    card.addFact(u"Shared"_s, countText(counts.shared));
+    card.addFact(u"Buffers"_s, countText(counts.buffers));
     if (checkpoint.parallel.tp > 1)
-        card.addText(Words::tr("Each of %1 tensor slices counts.").arg(checkpoint.parallel.tp), true);
+        card.addText(u"Each of %1 tensor slices counts."_s.arg(checkpoint.parallel.tp), true);
 }
 
 void fillSteps(Card& card, const Checkpoint& checkpoint)
@@ -186,29 +179,28 @@ void fillSteps(Card& card, const Checkpoint& checkpoint)
     const auto text = [](const std::optional<int64_t>& value) {
         return value ? countText(static_cast<uint64_t>(std::max<int64_t>(0, *value))) : u"–"_s;
     };
-    card.addHeadline(steps.globalSteps ? Words::tr("Step %1").arg(text(steps.globalSteps))
-                                       : Words::tr("Step not recorded"));
+    card.addHeadline(steps.globalSteps ? u"Step %1"_s.arg(text(steps.globalSteps)) : u"Step not recorded"_s);
     if (steps.globalSamples)
-        card.addFact(Words::tr("Samples"), text(steps.globalSamples));
+        card.addFact(u"Samples"_s, text(steps.globalSamples));
     if (steps.skippedSteps)
-        card.addFact(Words::tr("Skipped"), text(steps.skippedSteps));
+        card.addFact(u"Skipped"_s, text(steps.skippedSteps));
     QStringList own;
     for (const auto& step : optimizerSteps(checkpoint))
         if (const QString number = step ? numberText(*step) : QString(); step && !own.contains(number))
             own.append(number);
     if (!own.isEmpty())
-        card.addFact(Words::tr("Optimizer"),
+        card.addFact(u"Optimizer"_s,
             own.size() > 8 ? own.mid(0, 8).join(u", "_s) % u", …"_s : own.join(u", "_s),
-            Words::tr("The optimizer's own step, once where all param groups have the same"));
+            u"The optimizer's own step, once where all param groups have the same"_s);
     // Without fp16 there is none, and DeepSpeed writes 1.
     if (checkpoint.lossScale && (checkpoint.precision == "fp16" || *checkpoint.lossScale != 1))
-        card.addFact(Words::tr("Loss scale"), numberText(*checkpoint.lossScale));
+        card.addFact(u"Loss scale"_s, numberText(*checkpoint.lossScale));
     if (!checkpoint.clientStateKeys.empty()) {
         QStringList keys;
         for (const std::string& key : checkpoint.clientStateKeys)
             keys.append(toText(key));
-        card.addFact(Words::tr("Client state"),
-            keys.mid(0, 12).join(u", "_s) % (keys.size() > 12 ? u", …"_s : QString()));
+        card.addFact(
+            u"Client state"_s, keys.mid(0, 12).join(u", "_s) % (keys.size() > 12 ? u", …"_s : QString()));
     }
 }
 
@@ -219,24 +211,24 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
         const ParamGroup& group = checkpoint.groups[i];
         QString units;
         if (const size_t subGroups = subGroupsOf(checkpoint, group); subGroups > 1)
-            units = u" · "_s % Words::tr("%1 sub-groups").arg(subGroups);
-        card.addText(Words::tr("Group %1").arg(group.index) % u" · "_s % parametersText(group.parameters)
-            % u" · "_s % Words::tr("%1 elements").arg(shortCountText(group.elements)) % units);
+            units = u" · "_s % u"%1 sub-groups"_s.arg(subGroups);
+        card.addText(u"Group %1"_s.arg(group.index) % u" · "_s % parametersText(group.parameters) % u" · "_s
+            % u"%1 elements"_s.arg(shortCountText(group.elements)) % units);
         const QString options = optionsText(checkpoint, group);
         if (!options.isEmpty())
             card.addText(options, true);
     }
     if (checkpoint.groups.size() > kMaxGroups)
-        card.addText(Words::tr("and %1 more").arg(checkpoint.groups.size() - kMaxGroups), true);
+        card.addText(u"and %1 more"_s.arg(checkpoint.groups.size() - kMaxGroups), true);
     if (checkpoint.groups.empty())
-        card.addText(Words::tr("No param groups are known."), true);
+        card.addText(u"No param groups are known."_s, true);
 }
 
 void fillEvidence(Card& card, const Checkpoint& checkpoint)
 {
     for (const std::string& line : checkpoint.evidence)
         card.addText(factText(line), true);
-    card.addText(Words::tr("Files are only read. Code that a pickle names is never run."), true);
+    card.addText(u"Files are only read. Code that a pickle names is never run."_s, true);
 }
 
 } // namespace shardscope::ui

@@ -96,10 +96,10 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
             if (!m_following && now.isValid())
-                m_selection.selectParam(m_model->paramAt(now.row()));
+                m_selection.selectParam(m_model->rowAt(now.row()));
         });
     connect(m_table, &QTableView::activated, this,
-        [this](const QModelIndex& at) { Q_EMIT parameterActivated(m_model->paramAt(at.row())); });
+        [this](const QModelIndex& at) { Q_EMIT parameterActivated(m_model->rowAt(at.row())); });
     connect(&selection, &Selection::changed, this, &ParametersPage::follow);
     connect(m_chips, &FilterChips::wordsWanted, this,
         [this](const QStringList& words) { Q_EMIT filterWanted(words.join(u' ')); });
@@ -318,7 +318,7 @@ void ParametersPage::follow(const SelectedThing& thing)
         return;
     }
     const QModelIndex current = m_table->currentIndex();
-    if (current.isValid() && m_model->paramAt(current.row()) == thing.param)
+    if (current.isValid() && m_model->rowAt(current.row()) == thing.param)
         return;
     const int row = m_model->rowOf(thing.param);
     m_following = true;

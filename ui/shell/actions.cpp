@@ -6,7 +6,6 @@
 
 #include <QAction>
 #include <QActionGroup>
-#include <QCoreApplication>
 #include <QWidget>
 
 using namespace Qt::StringLiterals;
@@ -14,10 +13,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Actions)
-};
 
 /// Makes the actions of one window.
 struct Maker {
@@ -43,57 +38,52 @@ struct Maker {
 
 void addCheckpointActions(Actions& actions, const Maker& make)
 {
-    actions.open = make(u"actionOpen"_s, Words::tr("&Open Folder…"), {QKeySequence::Open}, u"open"_s);
-    actions.newWindow
-        = make(u"actionNewWindow"_s, Words::tr("&New Window"), {Qt::CTRL | Qt::ALT | Qt::Key_N});
+    actions.open = make(u"actionOpen"_s, u"&Open Folder…"_s, {QKeySequence::Open}, u"open"_s);
+    actions.newWindow = make(u"actionNewWindow"_s, u"&New Window"_s, {Qt::CTRL | Qt::ALT | Qt::Key_N});
     actions.openFile
-        = make(u"actionOpenFile"_s, Words::tr("Open &File…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
+        = make(u"actionOpenFile"_s, u"Open &File…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
     actions.addFolder = make(u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s);
-    actions.reload = make(u"actionReload"_s, Words::tr("&Reload"), {Qt::Key_F5}, u"reload"_s);
-    actions.close = make(u"actionClose"_s, Words::tr("&Close Checkpoint"), {Qt::CTRL | Qt::Key_W});
-    actions.quit = make(u"actionQuit"_s, Words::tr("&Quit"), {Qt::CTRL | Qt::Key_Q});
+    actions.reload = make(u"actionReload"_s, u"&Reload"_s, {Qt::Key_F5}, u"reload"_s);
+    actions.close = make(u"actionClose"_s, u"&Close Checkpoint"_s, {Qt::CTRL | Qt::Key_W});
+    actions.quit = make(u"actionQuit"_s, u"&Quit"_s, {Qt::CTRL | Qt::Key_Q});
 }
 
 void addNavigationActions(Actions& actions, const Maker& make)
 {
-    actions.back = make(u"actionBack"_s, Words::tr("&Back"), {Qt::ALT | Qt::Key_Left}, u"back"_s);
-    actions.forward
-        = make(u"actionForward"_s, Words::tr("&Forward"), {Qt::ALT | Qt::Key_Right}, u"forward"_s);
-    actions.find = make(u"actionFind"_s, Words::tr("F&ilter"), {QKeySequence::Find}, u"search"_s);
-    actions.goTo = make(u"actionGoTo"_s, Words::tr("&Go to Address…"), {Qt::CTRL | Qt::Key_G}, u"target"_s);
-    actions.palette
-        = make(u"actionPalette"_s, Words::tr("Command &Palette…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_P});
+    actions.back = make(u"actionBack"_s, u"&Back"_s, {Qt::ALT | Qt::Key_Left}, u"back"_s);
+    actions.forward = make(u"actionForward"_s, u"&Forward"_s, {Qt::ALT | Qt::Key_Right}, u"forward"_s);
+    actions.find = make(u"actionFind"_s, u"F&ilter"_s, {QKeySequence::Find}, u"search"_s);
+    actions.goTo = make(u"actionGoTo"_s, u"&Go to Address…"_s, {Qt::CTRL | Qt::Key_G}, u"target"_s);
+    actions.palette = make(u"actionPalette"_s, u"Command &Palette…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_P});
     actions.quickOpen
-        = make(u"actionQuickOpen"_s, Words::tr("Find P&arameter…"), {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
-    actions.pageWindow = make(
-        u"actionPageWindow"_s, Words::tr("Open Page in Own &Window"), {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
-    actions.saveMap = make(u"actionSaveMap"_s, Words::tr("&Save Picture of the Map…"),
-        {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
+        = make(u"actionQuickOpen"_s, u"Find P&arameter…"_s, {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
+    actions.pageWindow
+        = make(u"actionPageWindow"_s, u"Open Page in Own &Window"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
+    actions.saveMap = make(
+        u"actionSaveMap"_s, u"&Save Picture of the Map…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
     actions.copyMap
-        = make(u"actionCopyMap"_s, Words::tr("Cop&y Picture of the Map"), {Qt::CTRL | Qt::SHIFT | Qt::Key_M});
-    actions.compare = make(
-        u"actionCompare"_s, Words::tr("Compare &With…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s);
-    actions.nextDifference = make(u"actionNextDifference"_s, Words::tr("Ne&xt Difference"), {Qt::Key_F7});
+        = make(u"actionCopyMap"_s, u"Cop&y Picture of the Map"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_M});
+    actions.compare
+        = make(u"actionCompare"_s, u"Compare &With…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s);
+    actions.nextDifference = make(u"actionNextDifference"_s, u"Ne&xt Difference"_s, {Qt::Key_F7});
     actions.previousDifference
-        = make(u"actionPreviousDifference"_s, Words::tr("Previous Diff&erence"), {Qt::SHIFT | Qt::Key_F7});
-    actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
-    actions.previousPane
-        = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
-    actions.nextOpen
-        = make(u"actionNextOpen"_s, Words::tr("Next Open Chec&kpoint"), {Qt::CTRL | Qt::Key_PageDown});
+        = make(u"actionPreviousDifference"_s, u"Previous Diff&erence"_s, {Qt::SHIFT | Qt::Key_F7});
+    actions.nextPane = make(u"actionNextPane"_s, u"&Next Pane"_s, {Qt::Key_F6});
+    actions.previousPane = make(u"actionPreviousPane"_s, u"Pre&vious Pane"_s, {Qt::SHIFT | Qt::Key_F6});
+    actions.nextOpen = make(u"actionNextOpen"_s, u"Next Open Chec&kpoint"_s, {Qt::CTRL | Qt::Key_PageDown});
     actions.previousOpen
-        = make(u"actionPreviousOpen"_s, Words::tr("Previo&us Open Checkpoint"), {Qt::CTRL | Qt::Key_PageUp});
+        = make(u"actionPreviousOpen"_s, u"Previo&us Open Checkpoint"_s, {Qt::CTRL | Qt::Key_PageUp});
 }
 
 void addJobActions(Actions& actions, const Maker& make)
 {
-    actions.check = make(u"actionCheck"_s, Words::tr("Chec&k"), {Qt::Key_F8}, u"check"_s);
+    actions.check = make(u"actionCheck"_s, u"Chec&k"_s, {Qt::Key_F8}, u"check"_s);
     actions.reshard
-        = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
+        = make(u"actionReshard"_s, u"&Reshard…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
     actions.exportWeights
-        = make(u"actionExport"_s, Words::tr("&Export…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
-    actions.reshard->setIconText(Words::tr("Reshard"));
-    actions.exportWeights->setIconText(Words::tr("Export"));
+        = make(u"actionExport"_s, u"&Export…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
+    actions.reshard->setIconText(u"Reshard"_s);
+    actions.exportWeights->setIconText(u"Export"_s);
 }
 
 void addPageActions(Actions& actions, const Maker& make)
@@ -109,25 +99,23 @@ void addViewActions(Actions& actions, const Maker& make)
     actions.themeGroup = new QActionGroup(make.parent);
     const std::array themeNames
         = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s, u"actionThemeHighContrast"_s};
-    const std::array themeTexts = {
-        Words::tr("Like the D&esktop"), Words::tr("&Light"), Words::tr("&Dark"), Words::tr("&High Contrast")};
+    const std::array themeTexts = {u"Like the D&esktop"_s, u"&Light"_s, u"&Dark"_s, u"&High Contrast"_s};
     for (size_t i = 0; i < actions.themes.size(); ++i) {
         actions.themes[i] = make(themeNames[i], themeTexts[i], {});
         actions.themes[i]->setCheckable(true);
         actions.themeGroup->addAction(actions.themes[i]);
     }
-    actions.largerText = make(
-        u"actionLargerText"_s, Words::tr("Lar&ger Text"), {QKeySequence::ZoomIn, Qt::CTRL | Qt::Key_Equal});
-    actions.smallerText = make(u"actionSmallerText"_s, Words::tr("&Smaller Text"), {QKeySequence::ZoomOut});
-    actions.normalText
-        = make(u"actionNormalText"_s, Words::tr("Te&xt of Normal Size"), {Qt::CTRL | Qt::Key_0});
-    actions.fullScreen = make(u"actionFullScreen"_s, Words::tr("F&ull Screen"), {Qt::Key_F11});
+    actions.largerText
+        = make(u"actionLargerText"_s, u"Lar&ger Text"_s, {QKeySequence::ZoomIn, Qt::CTRL | Qt::Key_Equal});
+    actions.smallerText = make(u"actionSmallerText"_s, u"&Smaller Text"_s, {QKeySequence::ZoomOut});
+    actions.normalText = make(u"actionNormalText"_s, u"Te&xt of Normal Size"_s, {Qt::CTRL | Qt::Key_0});
+    actions.fullScreen = make(u"actionFullScreen"_s, u"F&ull Screen"_s, {Qt::Key_F11});
     actions.fullScreen->setCheckable(true);
-    actions.resetLayout = make(u"actionResetLayout"_s, Words::tr("Reset &Layout"), {});
-    actions.manual = make(u"actionManual"_s, Words::tr("&Manual"), {Qt::Key_F1}, u"info"_s);
-    actions.shortcuts = make(u"actionShortcuts"_s, Words::tr("&Keyboard Shortcuts"),
+    actions.resetLayout = make(u"actionResetLayout"_s, u"Reset &Layout"_s, {});
+    actions.manual = make(u"actionManual"_s, u"&Manual"_s, {Qt::Key_F1}, u"info"_s);
+    actions.shortcuts = make(u"actionShortcuts"_s, u"&Keyboard Shortcuts"_s,
         {Qt::CTRL | Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
-    actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
+    actions.about = make(u"actionAbout"_s, u"&About Shardscope"_s, {});
 }
 
 } // namespace
@@ -173,13 +161,11 @@ QList<QAction*> Actions::offered() const
 
 void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap) const
 {
-    const QString text
-        = isSwap ? Words::tr("Open with a &Checkpoint of Its Run…") : Words::tr("&Add Folder…");
+    const QString text = isSwap ? u"Open with a &Checkpoint of Its Run…"_s : u"&Add Folder…"_s;
     addFolder->setText(text);
     addFolder->setToolTip(isSwap
-            ? Words::tr("Take names, shapes, steps and options from an earlier checkpoint of the run")
-            : Words::tr(
-                "Read other ranks of this checkpoint, or its run's swap folder, from another folder"));
+            ? u"Take names, shapes, steps and options from an earlier checkpoint of the run"_s
+            : u"Read other ranks of this checkpoint, or its run's swap folder, from another folder"_s);
     for (QAction* action :
         {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, copyMap, compare, check})
         action->setEnabled(isOpen);

@@ -5,8 +5,6 @@
 #include "ui/tensorview/number_format.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
 
@@ -20,10 +18,6 @@ constexpr uint64_t kStepBytes = uint64_t{1} << 20;
 constexpr double kMostlyZero = 0.5;
 constexpr double kLargestHalf = 65504; ///< float16's largest value
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::TensorFindings)
-};
-
 /// Second moments are sums of squares.
 bool isSecondMoment(const std::string& state)
 {
@@ -34,7 +28,7 @@ QString oddWords(const QString& what, uint64_t count, bool exact, const std::opt
     const TensorSource& source)
 {
     const QString words = (exact ? QString() : u"≈ "_s) % countText(count) % u' ' % what;
-    return first ? Words::tr("%1, first at %2").arg(words, source.indexText(*first)) : words;
+    return first ? u"%1, first at %2"_s.arg(words, source.indexText(*first)) : words;
 }
 
 } // namespace
@@ -81,12 +75,11 @@ std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& 
         return QString(about % percentText(share));
     };
     // The extremes of a sample are true values, but not the extremes.
-    return {{Words::tr("Min"), number(found.min)}, {Words::tr("Max"), number(found.max)},
-        {Words::tr("Mean"), number(found.mean)}, {Words::tr("Std"), number(found.std())},
-        {Words::tr("L2 norm"), statistics.exact ? number(found.l2()) : u"–"_s},
-        {Words::tr("Mean |x|"), number(finite ? found.magnitudes / static_cast<double>(found.finite()) : 0)},
-        {Words::tr("Zeros"), count(found.zeros)}, {Words::tr("NaN"), count(found.nans)},
-        {Words::tr("Infinite"), count(found.infinities)}};
+    return {{u"Min"_s, number(found.min)}, {u"Max"_s, number(found.max)}, {u"Mean"_s, number(found.mean)},
+        {u"Std"_s, number(found.std())}, {u"L2 norm"_s, statistics.exact ? number(found.l2()) : u"–"_s},
+        {u"Mean |x|"_s, number(finite ? found.magnitudes / static_cast<double>(found.finite()) : 0)},
+        {u"Zeros"_s, count(found.zeros)}, {u"NaN"_s, count(found.nans)},
+        {u"Infinite"_s, count(found.infinities)}};
 }
 
 QStringList healthWords(const TensorSource& source, const TensorFindings& findings)
@@ -96,27 +89,25 @@ QStringList healthWords(const TensorSource& source, const TensorFindings& findin
     const bool exact = statistics.exact;
     QStringList words;
     if (statistics.missing > 0)
-        words.append(Words::tr("%1 elements cannot be read").arg(countText(statistics.missing)));
+        words.append(u"%1 elements cannot be read"_s.arg(countText(statistics.missing)));
     if (found.nans > 0)
         words.append(oddWords(u"NaN"_s, found.nans, exact, findings.first.nan, source));
     if (found.infinities > 0)
-        words.append(
-            oddWords(Words::tr("infinite"), found.infinities, exact, findings.first.infinite, source));
+        words.append(oddWords(u"infinite"_s, found.infinities, exact, findings.first.infinite, source));
     const uint64_t finite = found.finite();
     if (finite == 0)
         return words;
     if (found.zeros == found.elements)
-        words.append(exact ? Words::tr("all zeros") : Words::tr("all sampled values are zero"));
+        words.append(exact ? u"all zeros"_s : u"all sampled values are zero"_s);
     else if (found.min == found.max && found.elements > 1)
-        words.append(Words::tr("all values are %1").arg(shortNumber(found.min)));
+        words.append(u"all values are %1"_s.arg(shortNumber(found.min)));
     else if (static_cast<double>(found.zeros) > kMostlyZero * static_cast<double>(found.elements))
-        words.append(
-            Words::tr("%1 of the values are zero")
-                .arg(percentText(static_cast<double>(found.zeros) / static_cast<double>(found.elements))));
+        words.append(u"%1 of the values are zero"_s.arg(
+            percentText(static_cast<double>(found.zeros) / static_cast<double>(found.elements))));
     if (isSecondMoment(source.state) && found.min < 0)
-        words.append(Words::tr("negative values, which a second moment cannot have"));
+        words.append(u"negative values, which a second moment cannot have"_s);
     if (source.dtype == DType::Float16 && std::max(std::abs(found.min), std::abs(found.max)) >= kLargestHalf)
-        words.append(Words::tr("values at float16's limit"));
+        words.append(u"values at float16's limit"_s);
     return words;
 }
 

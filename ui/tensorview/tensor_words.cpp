@@ -15,32 +15,22 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
-namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::TensorWords)
-};
-
-} // namespace
-
 QString tensorFacts(const TensorSource& source)
 {
     const Checkpoint& checkpoint = *source.checkpoint;
     const Parameter& param = checkpoint.params[index(source.param)];
     QStringList facts{toText(dtypeName(source.dtype)), QString::fromStdString(shapeText(source.shape)),
-        source.elements == 1 ? Words::tr("1 element")
-                             : Words::tr("%1 elements").arg(countText(source.elements)),
+        source.elements == 1 ? u"1 element"_s : u"%1 elements"_s.arg(countText(source.elements)),
         bytesText(source.bytes())};
     const bool isWhole = source.state == "weight" && checkpoint.wholeOf(source.param) != nullptr;
     if (isWhole)
-        facts.append(Words::tr("whole in %1")
-                         .arg(checkpoint.wholeOf(source.param)->run.isPresent()
-                                 ? toText(checkpoint.file(checkpoint.wholeOf(source.param)->run.file).name)
-                                 : Words::tr("no file")));
+        facts.append(u"whole in %1"_s.arg(checkpoint.wholeOf(source.param)->run.isPresent()
+                ? toText(checkpoint.file(checkpoint.wholeOf(source.param)->run.file).name)
+                : u"no file"_s));
     else if (const FlatUnit* unit = checkpoint.unitOf(source.param))
-        facts.append(Words::tr("in %1").arg(heldUnitText(checkpoint, *unit)));
+        facts.append(u"in %1"_s.arg(heldUnitText(checkpoint, *unit)));
     if (toText(param.name) != toText(source.name))
-        facts.append(Words::tr("shared with %1").arg(toText(param.name)));
+        facts.append(u"shared with %1"_s.arg(toText(param.name)));
     return facts.join(u" · "_s);
 }
 
@@ -48,7 +38,7 @@ QString elementWords(TensorPages& pages, uint64_t element)
 {
     const TensorSource& source = *pages.source();
     if (source.elements == 0)
-        return Words::tr("This tensor has no elements.");
+        return u"This tensor has no elements."_s;
     const uint8_t* bytes = nullptr;
     QString value;
     switch (pages.element(element, &bytes)) {
@@ -77,7 +67,7 @@ QString placeWords(const TensorSource& source, uint64_t element)
     if (place && place->flat)
         facts.append(rankLabel(*source.checkpoint, place->flat->rank));
     if (place && place->file)
-        facts.append(Words::tr("%1, byte %2").arg(toText(place->file->path), countText(place->fileByte)));
+        facts.append(u"%1, byte %2"_s.arg(toText(place->file->path), countText(place->fileByte)));
     return facts.join(u" · "_s);
 }
 

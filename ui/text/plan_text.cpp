@@ -3,31 +3,21 @@
 
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
 #include <QStringList>
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
-namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Plan)
-};
-
-} // namespace
-
 QString planSummary(const WritePlan& plan, const std::optional<uint64_t>& freeBytes)
 {
-    QString summary
-        = Words::tr("Reads %1, writes %2 in %3 files")
-              .arg(bytesText(plan.readsBytes), bytesText(plan.writesBytes), countText(plan.files.size()));
+    QString summary = u"Reads %1, writes %2 in %3 files"_s.arg(
+        bytesText(plan.readsBytes), bytesText(plan.writesBytes), countText(plan.files.size()));
     if (plan.files.size() == 1)
-        summary = Words::tr("Reads %1, writes %2 in 1 file")
-                      .arg(bytesText(plan.readsBytes), bytesText(plan.writesBytes));
+        summary
+            = u"Reads %1, writes %2 in 1 file"_s.arg(bytesText(plan.readsBytes), bytesText(plan.writesBytes));
     if (freeBytes)
-        summary += u" · "_s % Words::tr("%1 free").arg(bytesText(*freeBytes));
+        summary += u" · "_s % u"%1 free"_s.arg(bytesText(*freeBytes));
     return summary;
 }
 
@@ -37,22 +27,21 @@ QString planEstimate(const WritePlan& plan, uint64_t bytesPerSecond, uint64_t me
     const bool isMeasured = bytesPerSecond > 0;
     const uint64_t rate = isMeasured ? bytesPerSecond : kAssumedRate;
     const double seconds = static_cast<double>(plan.writesBytes) / static_cast<double>(rate);
-    const QString text = isMeasured ? Words::tr("About %1 at %2/s, as the last job")
-                                    : Words::tr("About %1 if the disk writes %2/s (not measured yet)");
-    return text.arg(seconds < 1 ? Words::tr("1 s") : durationText(seconds), bytesText(rate)) % u" · "_s
-        % Words::tr("at most %1 of buffers").arg(bytesText(memoryBytes));
+    const QString text = isMeasured ? u"About %1 at %2/s, as the last job"_s
+                                    : u"About %1 if the disk writes %2/s (not measured yet)"_s;
+    return text.arg(seconds < 1 ? u"1 s"_s : durationText(seconds), bytesText(rate)) % u" · "_s
+        % u"at most %1 of buffers"_s.arg(bytesText(memoryBytes));
 }
 
 Error runningElsewhere(const io::Path& target)
 {
-    return {ErrorCode::Busy, Words::tr("Another process is writing this target now.").toStdString(),
-        target.native(), Words::tr("Wait until it has ended, or choose another folder.").toStdString()};
+    return {ErrorCode::Busy, "Another process is writing this target now.", target.native(),
+        "Wait until it has ended, or choose another folder."};
 }
 
 QString resumeText()
 {
-    return Words::tr(
-        "An interrupted job of this plan is there. Resume continues it and keeps what it has finished.");
+    return u"An interrupted job of this plan is there. Resume continues it and keeps what it has finished."_s;
 }
 
 QString planWarnings(const WritePlan& plan)

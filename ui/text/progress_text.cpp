@@ -3,30 +3,21 @@
 
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
+using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
-
-namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Progress)
-};
-
-} // namespace
 
 QStringList progressFacts(const Progress& progress)
 {
     QStringList facts;
     if (progress.bytesTotal > 0)
-        facts.append(
-            Words::tr("%1 of %2").arg(bytesText(progress.bytesDone), bytesText(progress.bytesTotal)));
+        facts.append(u"%1 of %2"_s.arg(bytesText(progress.bytesDone), bytesText(progress.bytesTotal)));
     else if (progress.bytesDone > 0)
         facts.append(bytesText(progress.bytesDone));
     if (progress.bytesPerSecond > 0)
-        facts.append(Words::tr("%1/s").arg(bytesText(static_cast<uint64_t>(progress.bytesPerSecond))));
+        facts.append(u"%1/s"_s.arg(bytesText(static_cast<uint64_t>(progress.bytesPerSecond))));
     if (progress.etaSeconds >= 0)
-        facts.append(Words::tr("%1 left").arg(durationText(progress.etaSeconds)));
+        facts.append(u"%1 left"_s.arg(durationText(progress.etaSeconds)));
     return facts;
 }
 

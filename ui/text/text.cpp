@@ -3,7 +3,6 @@
 
 #include "core/base/text.h"
 
-#include <QCoreApplication>
 #include <QLocale>
 
 #include <algorithm>
@@ -13,10 +12,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Words)
-};
 
 bool isDirectionMark(char16_t unit)
 {
@@ -63,7 +58,7 @@ QString bytesText(uint64_t bytes)
 
 QString exactBytesText(uint64_t bytes)
 {
-    return Words::tr("%1 bytes").arg(countText(bytes));
+    return u"%1 bytes"_s.arg(countText(bytes));
 }
 
 QString countText(uint64_t count)
@@ -96,21 +91,21 @@ QString kindText(CheckpointKind kind)
 {
     switch (kind) {
     case CheckpointKind::Fp16:
-        return Words::tr("FP16_Optimizer, no ZeRO");
+        return u"FP16_Optimizer, no ZeRO"_s;
     case CheckpointKind::Fp16Unfused:
-        return Words::tr("FP16_UnfusedOptimizer, no ZeRO");
+        return u"FP16_UnfusedOptimizer, no ZeRO"_s;
     case CheckpointKind::Torch:
-        return Words::tr("plain torch optimizer");
+        return u"plain torch optimizer"_s;
     case CheckpointKind::Universal:
-        return Words::tr("universal checkpoint");
+        return u"universal checkpoint"_s;
     case CheckpointKind::Swap:
-        return Words::tr("NVMe swap folder");
+        return u"NVMe swap folder"_s;
     case CheckpointKind::Weights:
-        return Words::tr("weights only");
+        return u"weights only"_s;
     case CheckpointKind::Dcp:
-        return Words::tr("PyTorch distributed checkpoint");
+        return u"PyTorch distributed checkpoint"_s;
     case CheckpointKind::Unknown:
-        return Words::tr("unknown kind");
+        return u"unknown kind"_s;
     default:
         return toText(traitsOf(kind).title); // a name of DeepSpeed
     }
@@ -120,57 +115,57 @@ QString roleText(FileRole role)
 {
     switch (role) {
     case FileRole::ModelStates:
-        return Words::tr("Model states");
+        return u"Model states"_s;
     case FileRole::OptimStates:
-        return Words::tr("Optimizer states");
+        return u"Optimizer states"_s;
     case FileRole::LayerStates:
-        return Words::tr("Layer states");
+        return u"Layer states"_s;
     case FileRole::ExpertStates:
-        return Words::tr("Expert states");
+        return u"Expert states"_s;
     case FileRole::Pointer:
-        return Words::tr("Pointer");
+        return u"Pointer"_s;
     case FileRole::Script:
-        return Words::tr("Script");
+        return u"Script"_s;
     case FileRole::Manifest:
-        return Words::tr("Manifest");
+        return u"Manifest"_s;
     case FileRole::Swap:
-        return Words::tr("Swap");
+        return u"Swap"_s;
     case FileRole::Other:
         break;
     }
-    return Words::tr("Other");
+    return u"Other"_s;
 }
 
 QString statusText(FileStatus status)
 {
     switch (status) {
     case FileStatus::Ok:
-        return Words::tr("ok");
+        return u"ok"_s;
     case FileStatus::Missing:
-        return Words::tr("missing");
+        return u"missing"_s;
     case FileStatus::Damaged:
-        return Words::tr("damaged");
+        return u"damaged"_s;
     case FileStatus::Stale:
-        return Words::tr("stale");
+        return u"stale"_s;
     case FileStatus::Foreign:
-        return Words::tr("foreign");
+        return u"foreign"_s;
     case FileStatus::NotYetRead:
         break;
     }
-    return Words::tr("not yet read");
+    return u"not yet read"_s;
 }
 
 QString roleText(ParamRole role)
 {
     switch (role) {
     case ParamRole::Frozen:
-        return Words::tr("frozen");
+        return u"frozen"_s;
     case ParamRole::Buffer:
-        return Words::tr("buffer");
+        return u"buffer"_s;
     case ParamRole::Trainable:
         break;
     }
-    return Words::tr("trainable");
+    return u"trainable"_s;
 }
 
 QString titleText(const Checkpoint& checkpoint)
@@ -180,7 +175,7 @@ QString titleText(const Checkpoint& checkpoint)
         return title;
     const uint32_t ranks = checkpoint.parallel.ranks();
     if (!isUniversal(checkpoint.kind)) // any number of ranks loads it
-        title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
+        title += u" · "_s % (ranks == 1 ? u"1 rank"_s : u"%1 ranks"_s.arg(countText(ranks)));
     if (!checkpoint.precision.empty())
         title += u" · "_s % toText(checkpoint.precision);
     return title;
@@ -199,12 +194,12 @@ QString checkpointName(const Checkpoint& checkpoint, const io::Path& opened)
 QString unitText(const FlatUnit& unit)
 {
     if (unit.kind == UnitKind::Frozen)
-        return Words::tr("frozen, partitioned");
-    QString text = Words::tr("group %1").arg(unit.group);
+        return u"frozen, partitioned"_s;
+    QString text = u"group %1"_s.arg(unit.group);
     if (unit.kind == UnitKind::Whole)
-        text += u" · "_s % Words::tr("whole tensors");
+        text += u" · "_s % u"whole tensors"_s;
     if (unit.subgroup)
-        text += u" · "_s % Words::tr("sub-group %1").arg(*unit.subgroup);
+        text += u" · "_s % u"sub-group %1"_s.arg(*unit.subgroup);
     return text;
 }
 
@@ -234,13 +229,13 @@ QString severityText(Severity severity)
 {
     switch (severity) {
     case Severity::Error:
-        return Words::tr("Error");
+        return u"Error"_s;
     case Severity::Warning:
-        return Words::tr("Warning");
+        return u"Warning"_s;
     case Severity::Info:
         break;
     }
-    return Words::tr("Info");
+    return u"Info"_s;
 }
 
 QString errorText(const Error& error)
@@ -279,25 +274,24 @@ QString sentenceText(std::string_view sentence)
 
 QString parametersText(uint64_t count)
 {
-    return count == 1 ? Words::tr("1 parameter") : Words::tr("%1 parameters").arg(countText(count));
+    return count == 1 ? u"1 parameter"_s : u"%1 parameters"_s.arg(countText(count));
 }
 
 QString filesText(uint64_t count)
 {
-    return count == 1 ? Words::tr("1 file") : Words::tr("%1 files").arg(countText(count));
+    return count == 1 ? u"1 file"_s : u"%1 files"_s.arg(countText(count));
 }
 
 QString parametersText(const ParameterCounts& counts)
 {
     QStringList parts{
-        Words::tr("%1 with %2 elements").arg(parametersText(counts.count), shortCountText(counts.elements))};
+        u"%1 with %2 elements"_s.arg(parametersText(counts.count), shortCountText(counts.elements))};
     if (counts.frozen > 0)
-        parts.append(Words::tr("%1 frozen").arg(countText(counts.frozen)));
+        parts.append(u"%1 frozen"_s.arg(countText(counts.frozen)));
     if (counts.shared > 0)
-        parts.append(Words::tr("%1 shared").arg(countText(counts.shared)));
+        parts.append(u"%1 shared"_s.arg(countText(counts.shared)));
     if (counts.buffers > 0)
-        parts.append(counts.buffers == 1 ? Words::tr("1 buffer")
-                                         : Words::tr("%1 buffers").arg(countText(counts.buffers)));
+        parts.append(counts.buffers == 1 ? u"1 buffer"_s : u"%1 buffers"_s.arg(countText(counts.buffers)));
     return parts.join(u", "_s);
 }
 
@@ -305,10 +299,10 @@ QString durationText(double seconds)
 {
     const auto whole = static_cast<int64_t>(seconds + 0.5);
     if (whole < 60)
-        return Words::tr("%1 s").arg(whole);
+        return u"%1 s"_s.arg(whole);
     if (whole < 3600)
-        return Words::tr("%1 min %2 s").arg(whole / 60).arg(whole % 60);
-    return Words::tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
+        return u"%1 min %2 s"_s.arg(whole / 60).arg(whole % 60);
+    return u"%1 h %2 min"_s.arg(whole / 3600).arg(whole % 3600 / 60);
 }
 
 } // namespace shardscope::ui

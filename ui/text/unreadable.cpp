@@ -5,21 +5,17 @@
 #include "core/base/text.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
+
+using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
 namespace {
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Unreadable)
-};
-
 QString lossWords(bool unreadable)
 {
-    return unreadable ? Words::tr("unreadable") : Words::tr("missing");
+    return unreadable ? u"unreadable"_s : u"missing"_s;
 }
 
 } // namespace

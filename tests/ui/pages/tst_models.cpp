@@ -72,7 +72,7 @@ private Q_SLOTS:
         QCOMPARE(model.rowCount(), static_cast<int>(checkpoint->params.size()));
         model.setRows(rowsFor(index, u"mlp"_s));
         QVERIFY(model.rowCount() > 0);
-        const ParamId first = model.paramAt(0);
+        const ParamId first = model.rowAt(0);
         QCOMPARE(model.rowOf(first), 0);
         QCOMPARE(
             model.index(0, 0).data().toString(), toText(checkpoint->params[shardscope::index(first)].name));
@@ -126,8 +126,8 @@ private Q_SLOTS:
         QCOMPARE(model.rowCount(), static_cast<int>(checkpoint->files.size()));
         model.sort(FileTableModel::Bytes, Qt::DescendingOrder);
         for (int row = 1; row < model.rowCount(); ++row)
-            QVERIFY(checkpoint->file(model.fileAt(row - 1)).identity.bytes
-                >= checkpoint->file(model.fileAt(row)).identity.bytes);
+            QVERIFY(checkpoint->file(model.rowAt(row - 1)).identity.bytes
+                >= checkpoint->file(model.rowAt(row)).identity.bytes);
         model.setFilter(u"OPTIM"_s);
         QCOMPARE(model.rowCount(), static_cast<int>(checkpoint->parallel.dp));
         model.setFilter(u"no such file"_s);
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QCOMPARE(model.index(2, RecordTableModel::End).data(CopyRole).toULongLong(), 188ULL);
         model.setFilter(u"exp_avg"_s);
         QCOMPARE(model.rowCount(), 1);
-        QCOMPARE(model.recordAt(0), 3U);
+        QCOMPARE(model.rowAt(0), 3U);
         QCOMPARE(model.rowOf(3), 0);
         QCOMPARE(model.rowOf(2), -1);
     }

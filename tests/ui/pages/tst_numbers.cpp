@@ -109,7 +109,7 @@ private Q_SLOTS:
             elements[param.toObject()[u"name"_s].toString()] = countAt(param.toObject(), u"elements"_s);
         for (int row = 0; row < page->model()->rowCount(); ++row) {
             const auto cell = [&](ParamColumn column) {
-                return page->model()->textOf(page->model()->paramAt(row), column);
+                return page->model()->textOf(page->model()->rowAt(row), column);
             };
             QCOMPARE(cell(ParamColumn::Elements), countText(elements.at(cell(ParamColumn::Name))));
         }

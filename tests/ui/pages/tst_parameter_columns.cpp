@@ -290,7 +290,7 @@ private Q_SLOTS:
         QCOMPARE(lines.size(), rows + 1);
         QVERIFY(lines.first().startsWith(u"name,shape,elements,bytes,ranks"_s));
         for (int row = 0; row < rows; ++row) {
-            const Parameter& param = ui.checkpoint()->params[index(page->model()->paramAt(row))];
+            const Parameter& param = ui.checkpoint()->params[index(page->model()->rowAt(row))];
             QVERIFY(lines[row + 1].startsWith(QString::fromStdString(param.name) % u','));
             QVERIFY(lines[row + 1].contains(u',' % QString::number(param.elements) % u','));
         }

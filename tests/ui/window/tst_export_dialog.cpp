@@ -124,7 +124,7 @@ private Q_SLOTS:
         QVERIFY(waitForPlan(dialog));
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
-        const ExportOptions& options = dialog->preview().plan->options();
+        const ExportOptions& options = dialog->preview().plan->exported->options;
         QCOMPARE(options.dtype, std::optional(DType::Float16));
         QCOMPARE(options.shardBytes, uint64_t{1024});
         QCOMPARE(options.only.size(), size_t{2});
@@ -212,7 +212,7 @@ private Q_SLOTS:
         QVERIFY(waitForPlan(dialog));
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
-        QCOMPARE(dialog->preview().plan->options().adapterOptions,
+        QCOMPARE(dialog->preview().plan->exported->options.adapterOptions,
             (std::vector<std::string>{
                 "lora_alpha=16", "exclude_modules=[\"a\", \"b c=d\"]", "task_type=CAUSAL_LM"}));
         QVERIFY2(

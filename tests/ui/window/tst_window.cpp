@@ -182,7 +182,7 @@ private Q_SLOTS:
         page->sortBy(ParamColumn::Bytes, Qt::DescendingOrder);
         QVERIFY(ui.settle());
         const auto bytesAt = [&](int row) {
-            return page->model()->parameterIndex()->facts(page->model()->paramAt(row)).bytes;
+            return page->model()->parameterIndex()->facts(page->model()->rowAt(row)).bytes;
         };
         for (int row = 1; row < page->model()->rowCount(); ++row)
             QVERIFY(bytesAt(row - 1) >= bytesAt(row));

@@ -4,7 +4,6 @@
 #include "ui/jobs/check_run.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
 #include <QStringList>
 
 #include <algorithm>
@@ -13,14 +12,6 @@
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
-
-namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::CheckText)
-};
-
-} // namespace
 
 QString findingCountText(std::span<const Finding> findings)
 {
@@ -35,30 +26,29 @@ QString findingCountText(const std::array<size_t, 3>& counts)
     const auto [infos, warnings, errors] = counts;
     QStringList parts;
     if (errors > 0)
-        parts.append(errors == 1 ? Words::tr("1 error") : Words::tr("%1 errors").arg(countText(errors)));
+        parts.append(errors == 1 ? u"1 error"_s : u"%1 errors"_s.arg(countText(errors)));
     if (warnings > 0)
-        parts.append(
-            warnings == 1 ? Words::tr("1 warning") : Words::tr("%1 warnings").arg(countText(warnings)));
+        parts.append(warnings == 1 ? u"1 warning"_s : u"%1 warnings"_s.arg(countText(warnings)));
     if (infos > 0)
-        parts.append(Words::tr("%1 info").arg(countText(infos)));
+        parts.append(u"%1 info"_s.arg(countText(infos)));
     return errors + warnings > 0 ? parts.join(u", "_s)
-        : infos > 0              ? QString(Words::tr("No problems found") % u" · "_s % parts.join(u", "_s))
-                                 : Words::tr("No problems found");
+        : infos > 0              ? QString(u"No problems found"_s % u" · "_s % parts.join(u", "_s))
+                                 : u"No problems found"_s;
 }
 
 QString depthText(CheckDepth depth)
 {
     switch (depth) {
     case CheckDepth::Names:
-        return Words::tr("names and sizes of files");
+        return u"names and sizes of files"_s;
     case CheckDepth::Headers:
-        return Words::tr("first and last bytes");
+        return u"first and last bytes"_s;
     case CheckDepth::Metadata:
-        return Words::tr("directories, pickles, samples");
+        return u"directories, pickles, samples"_s;
     case CheckDepth::Bytes:
         break;
     }
-    return Words::tr("every byte");
+    return u"every byte"_s;
 }
 
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
@@ -67,14 +57,14 @@ QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
     if (!result)
         return {};
     if (result->stopped)
-        return Words::tr("Stopped before the check was complete");
+        return u"Stopped before the check was complete"_s;
     if (const size_t skipped = run.skipped().size(); skipped > 0)
-        return Words::tr("%1 of %2 checks at %3")
-            .arg(countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
-                countText(diagnoses().size()), run.finishedAt().toString(u"HH:mm"_s));
+        return u"%1 of %2 checks at %3"_s.arg(
+            countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
+            countText(diagnoses().size()), run.finishedAt().toString(u"HH:mm"_s));
     const uint64_t unread = bytesNotRead(checkpoint, run.depth());
-    return unread == 0 ? Words::tr("Read every byte at %1").arg(run.finishedAt().toString(u"HH:mm"_s))
-                       : Words::tr("Values not read (%1)").arg(bytesText(unread));
+    return unread == 0 ? u"Read every byte at %1"_s.arg(run.finishedAt().toString(u"HH:mm"_s))
+                       : u"Values not read (%1)"_s.arg(bytesText(unread));
 }
 
 } // namespace shardscope::ui

@@ -4,7 +4,6 @@
 #include "core/base/text.h"
 #include "ui/text/rank_list.h"
 
-#include <QCoreApplication>
 #include <QRegularExpression>
 
 #include <algorithm>
@@ -15,10 +14,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ParameterFilter)
-};
 
 std::string loweredBytes(const QString& word)
 {
@@ -178,7 +173,7 @@ void ParameterFilter::addWord(const QString& word)
         const QRegularExpression expression(
             word.mid(1, word.size() - 2), QRegularExpression::CaseInsensitiveOption);
         if (!expression.isValid()) {
-            m_error = Words::tr("The regular expression is not valid: %1").arg(expression.errorString());
+            m_error = u"The regular expression is not valid: %1"_s.arg(expression.errorString());
             return;
         }
         m_tests.emplace_back(eachRow([expression](const ParameterIndex& index, size_t row) {
@@ -214,13 +209,12 @@ bool ParameterFilter::addTerm(const QString& word)
     for (const auto& entry : knownTerms())
         known.append(entry.first);
     if (!known.contains(term.key)) {
-        m_error
-            = Words::tr("“%1”: there is no term “%2”; there are %3").arg(word, term.key, known.join(u", "_s));
+        m_error = u"“%1”: there is no term “%2”; there are %3"_s.arg(word, term.key, known.join(u", "_s));
         return true;
     }
     const QString expected = addTermTest(term);
     if (!expected.isEmpty())
-        m_error = Words::tr("“%1”: %2").arg(word, expected);
+        m_error = u"“%1”: %2"_s.arg(word, expected);
     return true;
 }
 
@@ -231,11 +225,11 @@ QString ParameterFilter::addTermTest(const Term& term)
     if (term.key == "padding"_L1)
         return addPaddingTest(term);
     if (term.relation != ":"_L1 && term.relation != "="_L1)
-        return Words::tr("only size, elements and padding can be compared");
+        return u"only size, elements and padding can be compared"_s;
     if (term.key == "dtype"_L1) {
         const auto dtype = dtypeOf(term.value);
         if (!dtype)
-            return Words::tr("no such dtype; try bf16, fp16, fp32, int64");
+            return u"no such dtype; try bf16, fp16, fp32, int64"_s;
         m_tests.emplace_back(eachRow([dtype = *dtype](const ParameterIndex& index, size_t row) {
             return index.facts(ParamId{static_cast<uint32_t>(row)}).dtype == dtype;
         }));
@@ -258,7 +252,7 @@ QString ParameterFilter::addSizeTest(const Term& term)
 {
     const auto limit = parseBytes(term.value.toStdString());
     if (!limit)
-        return Words::tr("expected a number such as 512, 64K or 1.5G");
+        return u"expected a number such as 512, 64K or 1.5G"_s;
     const bool bytes = term.key == "size"_L1;
     m_tests.emplace_back(
         eachRow([bytes, relation = term.relation, limit = *limit](const ParameterIndex& index, size_t row) {
@@ -278,7 +272,7 @@ QString ParameterFilter::addRangeTest(const Term& term)
     const uint first = (dots < 0 ? value : value.left(dots)).toUInt(&firstIs);
     const uint last = dots < 0 ? value.toUInt(&lastIs) : value.mid(dots + 2).toUInt(&lastIs);
     if (!firstIs || !lastIs)
-        return Words::tr("expected a number or a range such as 4..7");
+        return u"expected a number or a range such as 4..7"_s;
     if (term.key == "rank"_L1) {
         addRankTest(first, last);
         return {};
@@ -322,7 +316,7 @@ QString ParameterFilter::addPaddingTest(const Term& term)
     const bool isWord = isEqual && (yes || term.value == "no"_L1);
     const auto limit = isWord ? std::optional<uint64_t>(0) : parseBytes(term.value.toStdString());
     if (!limit)
-        return Words::tr("expected yes, no or a number of elements");
+        return u"expected yes, no or a number of elements"_s;
     const QString relation = !isWord ? term.relation : yes ? u">"_s : u"="_s;
     m_tests.emplace_back(eachRow([relation, limit = *limit](const ParameterIndex& index, size_t row) {
         return compares(index.facts(ParamId{static_cast<uint32_t>(row)}).padding, relation, limit);
@@ -335,7 +329,7 @@ QString ParameterFilter::addYesNoTest(const Term& term)
     const QString& value = term.value;
     const bool yes = value == "yes"_L1 || value == "true"_L1 || value == "1"_L1;
     if (!yes && value != "no"_L1 && value != "false"_L1 && value != "0"_L1)
-        return Words::tr("expected yes or no");
+        return u"expected yes or no"_s;
     const bool shared = term.key == "shared"_L1;
     const ParamRole role = term.key == "frozen"_L1 ? ParamRole::Frozen : ParamRole::Buffer;
     m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {

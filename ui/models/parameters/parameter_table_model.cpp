@@ -6,83 +6,90 @@
 
 #include <QPointF>
 
-#include <algorithm>
-
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
-namespace {
-
-QVariant alignmentOf(ParamColumn column)
+ParameterTableModel::ParameterTableModel(QObject* parent)
+    : ColumnTable(parent)
 {
-    const bool isNumber = column == ParamColumn::Elements || column == ParamColumn::Bytes
-        || column == ParamColumn::Ranks || column == ParamColumn::Padding || column == ParamColumn::Group;
-    return isNumber ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
-                    : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
+    using enum ParamColumn;
+    std::vector<Column> columns(kParamColumns);
+    const auto at = [&](ParamColumn column) -> Column& { return columns[static_cast<size_t>(column)]; };
+    const QString titles[] = {tr("Name"), tr("Shape"), tr("Elements"), tr("Size"), tr("Ranks"), tr("Where"),
+        tr("Padding"), tr("Dtype"), tr("Kind"), tr("Group"), tr("States")};
+    for (int i = 0; i < kParamColumns; ++i) {
+        const auto column = static_cast<ParamColumn>(i);
+        at(column).title = titles[i];
+        at(column).text = [this, column](ParamId id) { return textOf(id, column); };
+        if (column != Name && column != Bytes)
+            at(column).muted = Column::always;
+    }
+    for (const ParamColumn column : {Elements, Bytes, Ranks, Padding, Group})
+        at(column).isNumber = true;
+    const auto place = [this](ParamId id) { return placeOf(id); };
+    at(Elements).copy = [this](ParamId id) { return QString::number(param(id).elements); };
+    at(Bytes).copy = [this](ParamId id) { return QString::number(facts(id).bytes); };
+    at(Bytes).tip
+        = [this](ParamId id) { return tr("%1 in all states").arg(exactBytesText(facts(id).bytes)); };
+    at(Bytes).share = [this](ParamId id) { return shareOf(facts(id).bytes, m_index->maxBytes()); };
+    at(Ranks).tip = place;
+    at(Where).text = nullptr; // drawn
+    at(Where).tip = place;
+    at(Where).copy = place;
+    at(Where).where = [this](ParamId id) {
+        return facts(id).ranks() == 0 ? QVariant() : QPointF(facts(id).begin, facts(id).end);
+    };
+    at(Padding).copy = [this](ParamId id) { return QString::number(facts(id).padding); };
+    at(Padding).tip = [this](ParamId id) {
+        return tr("%1 elements of padding next to it, on all ranks together")
+            .arg(countText(facts(id).padding));
+    };
+    at(Kind).tip = [this](ParamId id) {
+        return param(id).sharedWith == kNoParam
+            ? textOf(id, Kind)
+            : tr("Shares its storage with %1").arg(toText(param(param(id).sharedWith).name));
+    };
+    setColumns(std::move(columns));
 }
-
-} // namespace
 
 void ParameterTableModel::setIndex(ParameterIndexPtr index)
 {
-    beginResetModel();
     m_index = std::move(index);
-    m_rows.clear();
-    endResetModel();
+    setRows({});
 }
 
-void ParameterTableModel::setRows(std::vector<ParamId> rows)
+const Parameter& ParameterTableModel::param(ParamId id) const
 {
-    beginResetModel();
-    m_rows = std::move(rows);
-    endResetModel();
-}
-
-int ParameterTableModel::rowOf(ParamId param) const
-{
-    const auto found = std::find(m_rows.begin(), m_rows.end(), param);
-    return found == m_rows.end() ? -1 : static_cast<int>(found - m_rows.begin());
-}
-
-int ParameterTableModel::rowCount(const QModelIndex& parent) const
-{
-    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
-}
-
-int ParameterTableModel::columnCount(const QModelIndex& parent) const
-{
-    return parent.isValid() ? 0 : kParamColumns;
+    return m_index->checkpoint()->params[shardscope::index(id)];
 }
 
 QString ParameterTableModel::textOf(ParamId id, ParamColumn column) const
 {
-    const Parameter& param = m_index->checkpoint()->params[shardscope::index(id)];
-    const ParamFacts& facts = m_index->facts(id);
     switch (column) {
     case ParamColumn::Name:
-        return toText(param.name);
+        return toText(param(id).name);
     case ParamColumn::Shape:
-        return QString::fromStdString(shapeText(param.shape));
+        return QString::fromStdString(shapeText(param(id).shape));
     case ParamColumn::Elements:
-        return countText(param.elements);
+        return countText(param(id).elements);
     case ParamColumn::Bytes:
-        return bytesText(facts.bytes);
+        return bytesText(facts(id).bytes);
     case ParamColumn::Ranks:
-        return facts.ranks() == 0 ? u"–"_s : countText(facts.ranks());
+        return facts(id).ranks() == 0 ? u"–"_s : countText(facts(id).ranks());
     case ParamColumn::Where:
         return {}; // drawn
     case ParamColumn::Padding:
-        return facts.padding == 0 ? u"–"_s : countText(facts.padding);
+        return facts(id).padding == 0 ? u"–"_s : countText(facts(id).padding);
     case ParamColumn::DType:
-        return facts.dtype == DType::Unknown ? u"–"_s : toText(dtypeName(facts.dtype));
+        return facts(id).dtype == DType::Unknown ? u"–"_s : toText(dtypeName(facts(id).dtype));
     case ParamColumn::Kind:
-        return param.sharedWith != kNoParam ? tr("%1, shared").arg(roleText(param.role))
-                                            : roleText(param.role);
+        return param(id).sharedWith != kNoParam ? tr("%1, shared").arg(roleText(param(id).role))
+                                                : roleText(param(id).role);
     case ParamColumn::Group:
-        return param.group < 0 ? u"–"_s : QString::number(param.group);
+        return param(id).group < 0 ? u"–"_s : QString::number(param(id).group);
     case ParamColumn::States:
-        return toText(m_index->stateSets()[facts.states]);
+        return toText(m_index->stateSets()[facts(id).states]);
     }
     return {};
 }
@@ -91,106 +98,13 @@ QString ParameterTableModel::placeOf(ParamId id) const
 {
     const Checkpoint& checkpoint = *m_index->checkpoint();
     const FlatUnit* unit = checkpoint.unitOf(id);
-    const ParamFacts& facts = m_index->facts(id);
-    if (unit == nullptr || facts.ranks() == 0)
+    const ParamFacts& held = facts(id);
+    if (unit == nullptr || held.ranks() == 0)
         return tr("stored whole");
     const auto rank = [&](uint32_t share) { return rankLabel(checkpoint, checkpoint.rankOf(*unit, share)); };
-    const QString where = facts.ranks() == 1
-        ? rank(facts.firstShare)
-        : tr("%1 to %2").arg(rank(facts.firstShare), rank(facts.lastShare));
+    const QString where = held.ranks() == 1 ? rank(held.firstShare)
+                                            : tr("%1 to %2").arg(rank(held.firstShare), rank(held.lastShare));
     return tr("%1, of %2 ranks").arg(where, countText(unit->partition.ranks()));
-}
-
-QString ParameterTableModel::toolTipOf(ParamId id, ParamColumn column) const
-{
-    const Parameter& param = m_index->checkpoint()->params[shardscope::index(id)];
-    if (column == ParamColumn::Bytes)
-        return tr("%1 in all states").arg(exactBytesText(m_index->facts(id).bytes));
-    if (column == ParamColumn::Ranks || column == ParamColumn::Where)
-        return placeOf(id);
-    if (column == ParamColumn::Padding)
-        return tr("%1 elements of padding next to it, on all ranks together")
-            .arg(countText(m_index->facts(id).padding));
-    if (column == ParamColumn::Kind && param.sharedWith != kNoParam)
-        return tr("Shares its storage with %1")
-            .arg(toText(m_index->checkpoint()->params[shardscope::index(param.sharedWith)].name));
-    return textOf(id, column);
-}
-
-QVariant ParameterTableModel::data(const QModelIndex& at, int role) const
-{
-    if (!at.isValid() || !m_index)
-        return {};
-    const ParamId id = paramAt(at.row());
-    const auto column = static_cast<ParamColumn>(at.column());
-    switch (role) {
-    case Qt::DisplayRole:
-        return textOf(id, column);
-    case Qt::ToolTipRole:
-        return toolTipOf(id, column);
-    case Qt::TextAlignmentRole:
-        return alignmentOf(column);
-    case Qt::AccessibleTextRole:
-        return column == ParamColumn::Where ? QVariant(placeOf(id)) : QVariant();
-    case WhereRole:
-        if (column != ParamColumn::Where || m_index->facts(id).ranks() == 0)
-            return {};
-        return QPointF(m_index->facts(id).begin, m_index->facts(id).end);
-    case ShareRole:
-        if (column != ParamColumn::Bytes || m_index->maxBytes() == 0)
-            return {};
-        return static_cast<double>(m_index->facts(id).bytes) / static_cast<double>(m_index->maxBytes());
-    case CopyRole:
-        if (column == ParamColumn::Bytes)
-            return QString::number(m_index->facts(id).bytes);
-        if (column == ParamColumn::Elements)
-            return QString::number(m_index->checkpoint()->params[shardscope::index(id)].elements);
-        if (column == ParamColumn::Padding)
-            return QString::number(m_index->facts(id).padding);
-        return column == ParamColumn::Where ? placeOf(id) : textOf(id, column);
-    case IdRole:
-        return shardscope::index(id);
-    case MutedRole:
-        return column != ParamColumn::Name && column != ParamColumn::Bytes;
-    default:
-        return {};
-    }
-}
-
-QVariant ParameterTableModel::headerData(int section, Qt::Orientation orientation, int role) const
-{
-    if (orientation != Qt::Horizontal)
-        return {};
-    const auto column = static_cast<ParamColumn>(section);
-    if (role == Qt::TextAlignmentRole)
-        return alignmentOf(column);
-    if (role != Qt::DisplayRole)
-        return {};
-    switch (column) {
-    case ParamColumn::Name:
-        return tr("Name");
-    case ParamColumn::Shape:
-        return tr("Shape");
-    case ParamColumn::Elements:
-        return tr("Elements");
-    case ParamColumn::Bytes:
-        return tr("Size");
-    case ParamColumn::Ranks:
-        return tr("Ranks");
-    case ParamColumn::Where:
-        return tr("Where");
-    case ParamColumn::Padding:
-        return tr("Padding");
-    case ParamColumn::DType:
-        return tr("Dtype");
-    case ParamColumn::Kind:
-        return tr("Kind");
-    case ParamColumn::Group:
-        return tr("Group");
-    case ParamColumn::States:
-        return tr("States");
-    }
-    return {};
 }
 
 } // namespace shardscope::ui

@@ -7,7 +7,6 @@
 #include "ui/models/tag_list.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
 #include <QStringList>
 
 #include <algorithm>
@@ -20,20 +19,15 @@ namespace {
 
 constexpr size_t kMaxDonors = 12;
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::DonorList)
-};
-
 QString stepText(const TagSummary& tag, std::optional<int64_t> own)
 {
     if (!tag.steps.globalSteps)
         return {};
     const int64_t step = *tag.steps.globalSteps;
-    const QString text = Words::tr("step %1").arg(step);
+    const QString text = u"step %1"_s.arg(step);
     if (!own || step == *own)
         return text;
-    return text % u", "_s
-        % (step < *own ? Words::tr("%1 before").arg(*own - step) : Words::tr("%1 after").arg(step - *own));
+    return text % u", "_s % (step < *own ? u"%1 before"_s.arg(*own - step) : u"%1 after"_s.arg(step - *own));
 }
 
 /// What values can be taken from, as rank 0's files show it.
@@ -45,7 +39,7 @@ QString statesText(io::FileSystem& files, const io::Path& folder, JobContext& jo
     QStringList states;
     for (const std::string& state : tag ? tag->checkpoint->stateNames() : std::vector<std::string>{})
         states.append(toText(state));
-    return states.isEmpty() ? QString() : Words::tr("has %1").arg(states.join(u", "_s));
+    return states.isEmpty() ? QString() : u"has %1"_s.arg(states.join(u", "_s));
 }
 
 } // namespace

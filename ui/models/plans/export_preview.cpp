@@ -14,8 +14,6 @@
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <ranges>
 
@@ -24,10 +22,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ExportPreview)
-};
 
 Result<WritePlanPtr> planFor(io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish,
     const std::string& name, JobContext& job)
@@ -49,10 +43,9 @@ QString replacedText(const std::vector<std::string>& paths)
         shown.append(QString::fromStdString(toValidUtf8(path)));
     const QString names = shown.join(u", "_s);
     if (paths.size() <= kShown)
-        return Words::tr("The export replaces files in the target folder: %1.").arg(names);
-    return Words::tr("The export replaces files in the target folder: %1 and %n more.", nullptr,
-        static_cast<int>(paths.size() - kShown))
-        .arg(names);
+        return u"The export replaces files in the target folder: %1."_s.arg(names);
+    return u"The export replaces files in the target folder: %1 and %2 more."_s.arg(
+        names, QString::number(paths.size() - kShown));
 }
 
 /// Whether the plan can run into the folder; always sets the free bytes.
@@ -60,10 +53,9 @@ Status checkTarget(io::FileSystem& files, const Checkpoint& source, const Export
     ExportPreview& preview, JobContext& job)
 {
     if (wish.target.empty())
-        return fail(ErrorCode::Usage, Words::tr("Choose the folder to write.").toStdString());
+        return fail(ErrorCode::Usage, "Choose the folder to write.");
     if (wish.target.is_relative())
-        return fail(ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
-            wish.target.native());
+        return fail(ErrorCode::Usage, "The target folder must be an absolute path.", wish.target.native());
     preview.freeBytes = freeBytesAt(files, preview.folder);
     ExecuteOptions run;
     run.destination = preview.folder;

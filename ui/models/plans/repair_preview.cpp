@@ -6,7 +6,6 @@
 #include "ui/models/plans/run_look.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
 #include <QStringList>
 
 using namespace Qt::StringLiterals;
@@ -15,17 +14,12 @@ namespace shardscope::ui {
 
 namespace {
 
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Repair)
-};
-
 /// Whether the plan can be written into the run folder `target`.
 Status checkRepairTarget(
     io::FileSystem& files, const WritePlan& plan, const io::Path& target, JobContext& job)
 {
     if (target.empty() || target.is_relative())
-        return fail(ErrorCode::Usage,
-            Words::tr("The folder of the copy must be an absolute path.").toStdString(), target.native());
+        return fail(ErrorCode::Usage, "The folder of the copy must be an absolute path.", target.native());
     ExecuteOptions run;
     run.destination = target;
     run.sourceRunFolder = plan.repair->source->runFolder;
@@ -33,7 +27,7 @@ Status checkRepairTarget(
     if (!problem)
         return {};
     if (problem->code == ErrorCode::TargetExists)
-        problem->hint = Words::tr("Choose another folder.").toStdString();
+        problem->hint = "Choose another folder.";
     return tl::unexpected(std::move(*problem));
 }
 
@@ -84,7 +78,7 @@ QString changeText(const RepairChange& change)
     if (!change.where.isEmpty())
         text += u"  ["_s % toText(change.where.text()) % u']';
     if (change.reconstructed)
-        text += u"  "_s % Words::tr("(reconstructed, and marked so)");
+        text += u"  "_s % u"(reconstructed, and marked so)"_s;
     return text;
 }
 

@@ -14,8 +14,6 @@
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 
 using namespace Qt::StringLiterals;
@@ -23,10 +21,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ReshardPreview)
-};
 
 /// The files of a role of one model-parallel rank, by data-parallel rank.
 std::vector<FileId> filesOf(const Checkpoint& target, FileRole role, uint32_t modelRank)
@@ -129,10 +123,9 @@ CheckpointPtr plannedCheckpoint(const WritePlan& plan)
 Status checkDestination(io::FileSystem& files, const Checkpoint& source, const io::Path& destination)
 {
     if (destination.empty())
-        return fail(ErrorCode::Usage, Words::tr("Choose the folder to write to.").toStdString());
+        return fail(ErrorCode::Usage, "Choose the folder to write to.");
     if (destination.is_relative())
-        return fail(ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
-            destination.native());
+        return fail(ErrorCode::Usage, "The target folder must be an absolute path.", destination.native());
     return checkPlaces(files, destination, source.runFolder);
 }
 

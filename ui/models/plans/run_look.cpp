@@ -3,29 +3,17 @@
 
 #include "ui/text/plan_text.h"
 
-#include <QCoreApplication>
-
 namespace shardscope::ui {
-
-namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::RunLook)
-};
-
-} // namespace
 
 std::optional<Error> problemOfRun(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
 {
     const io::Path target = options.destination / plan.targetName;
-    const std::string replace
-        = Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString();
+    const std::string replace = "Choose another folder or tick “Replace an existing target”.";
     const auto outlook = examineRun(files, plan, options, job);
     if (outlook && outlook->isDone)
-        return Error{ErrorCode::TargetExists,
-            Words::tr("An earlier job has written exactly this target.").toStdString(), target.native(),
-            replace};
+        return Error{ErrorCode::TargetExists, "An earlier job has written exactly this target.",
+            target.native(), replace};
     if (outlook)
         return std::nullopt;
     Error error = outlook.error();
