@@ -13,6 +13,7 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
+#include "app/cli/schemas.h"
 #include "core/base/shell_quote.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/io/limited_file_system.h"
@@ -165,6 +166,8 @@ int runWords(const std::vector<std::string>& words)
         (void)output.finishAnswer();
         return kExitDone;
     }
+    if (words.size() == 2 && words[0] == kSchemasWord)
+        return writeSchemas(words[1]) ? kExitDone : exitCode(ErrorCode::WriteFailed);
     const auto parsed = parse(program(), words);
     const bool isPeer = std::ranges::find(words, "--mpi") != words.end() && isSilentPeer();
     if (!parsed && isPeer)

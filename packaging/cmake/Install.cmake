@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, for every form that users install: packages, tarball and wheels. Manual page and
-# completions are printed by the built program, so they cannot go stale.
+# What `cmake --install` puts where, for every form that users install: packages, tarball and wheels. Manual page,
+# completions and JSON schemas are printed by the built program, so they cannot go stale.
 set(SHARDSCOPE_ID org.shardscope.Shardscope)
 
 # Components are the Debian packages: `cli` without Qt, `gui` with it. The rest is for installations from source.
@@ -32,6 +32,10 @@ if(TARGET shardscope)
       DEPENDS ${program} VERBATIM COMMENT "Writing the completion for ${shell}")
     list(APPEND printed ${texts}/${name})
   endforeach()
+  add_custom_command(OUTPUT ${texts}/schemas/inspect.json
+    COMMAND ${program} __schemas ${texts}/schemas
+    DEPENDS ${program} VERBATIM COMMENT "Writing the JSON schemas")
+  list(APPEND printed ${texts}/schemas/inspect.json)
   add_custom_target(shardscope_printed ALL DEPENDS ${printed})
   install(FILES ${texts}/shardscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${texts}/shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
@@ -40,7 +44,7 @@ if(TARGET shardscope)
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md rooms.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY resources/manual resources/images resources/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources
           PATTERN __pycache__ EXCLUDE)
-  install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
+  install(DIRECTORY ${texts}/schemas resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
 endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gui)

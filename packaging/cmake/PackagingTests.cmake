@@ -18,9 +18,6 @@ shardscope_tool_test(metainfo appstreamcli validate --no-net ${PROJECT_SOURCE_DI
 shardscope_tool_test(mime xmllint --noout ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.xml
                      ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.metainfo.xml)
 shardscope_tool_test(scripts sh ${packaging_tests}/check_scripts.sh ${PROJECT_SOURCE_DIR})
-shardscope_tool_test(types mypy --strict --ignore-missing-imports --no-warn-unused-ignores --python-version 3.9
-                     --cache-dir ${PROJECT_BINARY_DIR}/mypy ${PROJECT_SOURCE_DIR}/packaging/python/shardscope
-                     ${PROJECT_SOURCE_DIR}/resources/examples)
 find_program(SHARDSCOPE_GROFF groff)
 mark_as_advanced(SHARDSCOPE_GROFF)
 if(SHARDSCOPE_GROFF)
@@ -51,8 +48,20 @@ if(TARGET shardscope)
                                              $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
     add_test(NAME packaging.facts COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/check_facts.py
                                           $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+    # The Python package with the classes of its answers, as the wheel has it.
+    file(GLOB_RECURSE package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/packaging/python/shardscope/*.py)
+    set(generator ${PROJECT_SOURCE_DIR}/packaging/python/generate_answers.py)
+    add_custom_command(OUTPUT ${texts}/python/shardscope/answers/__init__.py
+      COMMAND ${SHARDSCOPE_PYTHON} ${generator} ${texts}/schemas ${texts}/python
+      DEPENDS ${texts}/schemas/inspect.json ${generator} ${package}
+      VERBATIM COMMENT "Writing the Python package")
+    add_custom_target(shardscope_python ALL DEPENDS ${texts}/python/shardscope/answers/__init__.py)
+    add_dependencies(shardscope_python shardscope_printed)
     add_test(NAME packaging.python COMMAND ${SHARDSCOPE_PYTHON} ${packaging_tests}/python/test_package.py
-                                           $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+                                           $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR} ${texts}/python)
+    shardscope_tool_test(types mypy --strict --ignore-missing-imports --no-warn-unused-ignores --python-version 3.9
+                         --cache-dir ${PROJECT_BINARY_DIR}/mypy ${texts}/python/shardscope
+                         ${PROJECT_SOURCE_DIR}/resources/examples)
     # Without optimisation, or with sanitizers, the program is so large that packing it takes minutes.
     execute_process(COMMAND ${SHARDSCOPE_PYTHON} -c "import ensurepip, venv"
                     RESULT_VARIABLE no_venv OUTPUT_QUIET ERROR_QUIET)

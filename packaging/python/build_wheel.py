@@ -16,6 +16,8 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple, Tuple
 
+import generate_answers
+
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can record
@@ -95,6 +97,9 @@ def content(package, tree, platform, notices=None, sbom=None):
         for path in sorted((tree / "share" / name).rglob("*")):
             if path.is_file():
                 out[f"{data}/{path.relative_to(tree)}"] = (path.read_bytes(), MODE_FILE)
+    if package.module == "shardscope":
+        classes = generate_answers.source(tree / "share/shardscope/schemas")
+        out["shardscope/answers/__init__.py"] = (classes.encode(), MODE_FILE)
     tags = "".join(f"Tag: py3-none-{one}\n" for one in platform.split("."))
     texts = {
         "METADATA": metadata(package),

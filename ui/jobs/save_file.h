@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/describe/json_writer.h"
 #include "core/io/file_system.h"
-#include "core/report/json/json_writer.h"
 
 #include <QString>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/statistics_panel.h"
 
-#include "core/report/answers/compute_report.h"
+#include "core/report/answers/answer.h"
 #include "ui/text/text.h"
 
 #include <QGridLayout>

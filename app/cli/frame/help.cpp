@@ -3,7 +3,10 @@
 
 #include "app/cli/frame/exit.h"
 #include "app/cli/frame/terminal.h"
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_out.h"
+#include "core/describe/json_writer.h"
+#include "core/describe/schema_out.h"
+#include "core/report/documents/manual.h"
 #include "core/report/text/printable.h"
 
 namespace shardscope::cli {
@@ -208,17 +211,49 @@ void writeHelp(
     }
 }
 
+namespace {
+
+struct HelpPage {
+    std::string_view topic = {};
+    std::string_view title = {};
+    std::string_view text = {};
+};
+
+/// Without a page it is the list of them.
+template <class Out>
+void describeHelp(Out& out, const std::optional<HelpPage>& asked)
+{
+    const HelpPage page = asked.value_or(HelpPage());
+    out.answer("help", "HelpAnswer", "A page of the manual, the help of a command, or the list of pages.");
+    out.maybe(asked.has_value(), [&] {
+        out.field("topic", page.topic);
+        out.field("title", page.title);
+        out.field("text", page.text, "Markdown; of a command, the text of --help");
+    });
+    out.maybe(!asked, [&] {
+        out.list("topics", manualPages(), [](auto& each, const ManualPage& listed) {
+            each.field("topic", listed.topic);
+            each.field("title", listed.title);
+        });
+    });
+}
+
+} // namespace
+
 void writeHelpJson(
     const TextSink& sink, std::string_view topic, std::string_view title, std::string_view text)
 {
-    sink(jsonText([&](JsonWriter& json) {
-        json.beginObject();
-        json.field("schema", "shardscope/help/1");
-        json.field("topic", topic);
-        json.field("title", title);
-        json.field("text", text);
-        json.endObject();
-    }) + "\n");
+    writeObject(sink, [&](JsonOut& out) { describeHelp(out, HelpPage{topic, title, text}); });
+}
+
+void writeTopicsJson(const TextSink& sink)
+{
+    writeObject(sink, [](JsonOut& out) { describeHelp(out, std::nullopt); });
+}
+
+std::string helpSchema()
+{
+    return schemaOf("help", [](SchemaOut& out) { describeHelp(out, std::nullopt); });
 }
 
 void writeHelpJson(const TextSink& sink, const std::vector<const Command*>& path)

@@ -34,5 +34,8 @@ void writeHelpJson(
     const TextSink& sink, std::string_view topic, std::string_view title, std::string_view text);
 /// The object of `COMMAND --help --json`, with the text of --help.
 void writeHelpJson(const TextSink& sink, const std::vector<const Command*>& path);
+/// The list of the manual's pages.
+void writeTopicsJson(const TextSink& sink);
+std::string helpSchema();
 
 } // namespace shardscope::cli

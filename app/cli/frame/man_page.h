@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/cli/frame/command.h"
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_writer.h"
 
 namespace shardscope::cli {
 

@@ -3,9 +3,33 @@
 
 #include "core/base/build_info.h"
 #include "core/base/tested_releases.h"
+#include "core/describe/json_out.h"
+#include "core/describe/schema_out.h"
 #include "core/tensor/compute_modules.h"
 
 namespace shardscope::cli {
+
+namespace {
+
+template <class Out>
+void describeVersion(Out& out, const BuildInfo& info)
+{
+    out.answer("version", "VersionAnswer", "Version and build of the program.");
+    out.field("version", info.version);
+    out.field("commit", info.commit);
+    out.field("build_type", info.buildType);
+    out.textOrNull("sanitizers", info.sanitizers);
+    out.field("static", !canLoadModules(), "whether this is the static program, which cannot load modules");
+    out.list("modules", computeModuleStates(), [](auto& each, const ComputeModuleState& module) {
+        each.word("device", module.device, {"torch", "cuda"});
+        each.field("file", module.file);
+        each.field("usable", module.whyNot.empty());
+        each.textOrNull("why_not", module.whyNot);
+    });
+    out.field("tested_deepspeed", kTestedReleases, "releases of DeepSpeed, oldest first");
+}
+
+} // namespace
 
 void writeVersion(const TextSink& sink, bool json)
 {
@@ -15,32 +39,12 @@ void writeVersion(const TextSink& sink, bool json)
             + std::string(info.buildType) + ")\n");
         return;
     }
-    sink(jsonText([&](JsonWriter& out) {
-        out.beginObject();
-        out.field("schema", "shardscope/version/1");
-        out.field("version", info.version);
-        out.field("commit", info.commit);
-        out.field("build_type", info.buildType);
-        out.textOrNull("sanitizers", info.sanitizers);
-        out.field("static", !canLoadModules());
-        out.key("modules");
-        out.beginArray();
-        for (const ComputeModuleState& module : computeModuleStates()) {
-            out.beginObject();
-            out.field("device", module.device);
-            out.field("file", module.file);
-            out.field("usable", module.whyNot.empty());
-            out.textOrNull("why_not", module.whyNot);
-            out.endObject();
-        }
-        out.endArray();
-        out.key("tested_deepspeed");
-        out.beginArray();
-        for (const std::string_view release : kTestedReleases)
-            out.value(release);
-        out.endArray();
-        out.endObject();
-    }) + "\n");
+    writeObject(sink, [&](JsonOut& out) { describeVersion(out, info); });
+}
+
+std::string versionSchema()
+{
+    return schemaOf("version", [](SchemaOut& out) { describeVersion(out, buildInfo()); });
 }
 
 } // namespace shardscope::cli

@@ -3,6 +3,8 @@
 
 #include "app/cli/frame/terminal.h"
 #include "core/base/text.h"
+#include "core/describe/json_out.h"
+#include "core/describe/schema_out.h"
 #include "core/report/text/printable.h"
 
 #include <algorithm>
@@ -28,22 +30,30 @@ std::string durationText(double seconds)
     return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
+template <class Out>
+void describe(Out& out, const Progress& progress)
+{
+    out.is("Progress", "How far a job is. `eta_seconds` is None while it is not known.");
+    out.field("phase", progress.phase);
+    out.field("bytes_done", progress.bytesDone);
+    out.field("bytes_total", progress.bytesTotal, "0 if unknown");
+    out.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, progress.bytesPerSecond)));
+    out.field(
+        "eta_seconds", progress.etaSeconds < 0 ? std::nullopt : std::optional(progress.etaSeconds), finite());
+}
+
 } // namespace
 
 std::string progressJson(const Progress& progress)
 {
-    return jsonText([&](JsonWriter& json) {
-        json.beginObject();
-        json.field("phase", progress.phase);
-        json.field("bytes_done", progress.bytesDone);
-        json.field("bytes_total", progress.bytesTotal);
-        json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, progress.bytesPerSecond)));
-        if (progress.etaSeconds < 0)
-            json.nullField("eta_seconds");
-        else
-            json.field("eta_seconds", progress.etaSeconds);
-        json.endObject();
-    }) + "\n";
+    std::string text;
+    writeObject([&](std::string_view part) { text += part; }, [&](JsonOut& out) { describe(out, progress); });
+    return text;
+}
+
+std::string progressSchema()
+{
+    return schemaOf("progress", [](SchemaOut& out) { describe(out, Progress()); });
 }
 
 std::string progressText(const Progress& progress, size_t columns)

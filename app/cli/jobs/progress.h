@@ -11,6 +11,7 @@ JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments
 
 /// One JSON line of `--progress json`, with its line end.
 std::string progressJson(const Progress& progress);
+std::string progressSchema();
 /// "writing  45 %  1.2 GiB of 2.3 GiB  512.0 MiB/s  3 s left", shortened to fit.
 std::string progressText(const Progress& progress, size_t columns);
 

@@ -55,10 +55,8 @@ Result<int> runRepairPlan(
     std::optional<RepairCheck> check;
     bool checkStopped = false;
     WriteJob job{plan, plan->repair->source, destination, destination};
-    job.more = [&](JsonWriter& json) {
-        writeRepairFields(json, *plan, check);
-        if (check || checkStopped)
-            json.field("checked_again", !checkStopped);
+    job.repaired = [&]() -> RepairOutcome {
+        return {check, check || checkStopped ? std::optional(!checkStopped) : std::nullopt};
     };
     job.afterwards = [&](const ExecuteReport& report) -> Result<int> {
         CheckOptions again;

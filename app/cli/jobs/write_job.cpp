@@ -301,7 +301,7 @@ public:
     {
         if (m_output.json()) {
             PlanContext context = m_context;
-            context.more = [&](JsonWriter& fields) { writePartObject(fields, report); };
+            context.part = report;
             json(context, std::nullopt);
         } else if (!m_output.quiet()) {
             writePartText(m_output.answer(), m_output.answerStyle(), report);
@@ -343,7 +343,8 @@ PlanContext contextOf(
         .freeBytes = freeBytesAt(session.files(), options.destination),
         .replaces = std::move(replaces),
         .savedTo = {},
-        .more = job.more};
+        .part = {},
+        .repaired = job.repaired};
 }
 
 } // namespace

@@ -7,7 +7,7 @@
 #include "core/engine/write/execute.h"
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
-#include "core/report/json/json_writer.h"
+#include "core/report/answers/repair_report.h"
 
 #include <functional>
 #include <memory>
@@ -24,7 +24,7 @@ struct WriteJob {
     CheckpointPtr source;
     std::string destination; ///< DST as given
     io::Path folder; ///< the parent folder of the plan's target: DST, or the parent of DST
-    std::function<void(JsonWriter&)> more = {}; ///< PlanContext::more
+    std::function<RepairOutcome()> repaired = {}; ///< PlanContext::repaired
     /// Checks the output before the answer is given. Its exit code becomes that of the command.
     std::function<Result<int>(const ExecuteReport&)> afterwards = {};
 };

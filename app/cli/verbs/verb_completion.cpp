@@ -5,10 +5,20 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/base/nearest_word.h"
+#include "core/describe/json_out.h"
+#include "core/describe/schema_out.h"
 
 namespace shardscope::cli {
 
 namespace {
+
+template <class Out>
+void describeCompletion(Out& out, std::string_view shell, std::string_view script)
+{
+    out.answer("completion", "CompletionAnswer", "A shell completion script.");
+    out.word("shell", shell, completionShells());
+    out.field("script", script);
+}
 
 Result<int> runCompletion(Session& session)
 {
@@ -22,17 +32,16 @@ Result<int> runCompletion(Session& session)
         answer(*script);
         return kExitDone;
     }
-    answer(jsonText([&](JsonWriter& json) {
-        json.beginObject();
-        json.field("schema", "shardscope/completion/1");
-        json.field("shell", shell);
-        json.field("script", *script);
-        json.endObject();
-    }) + "\n");
+    writeObject(answer, [&](JsonOut& out) { describeCompletion(out, shell, *script); });
     return kExitDone;
 }
 
 } // namespace
+
+std::string completionSchema()
+{
+    return schemaOf("completion", [](SchemaOut& out) { describeCompletion(out, {}, {}); });
+}
 
 Command completionCommand()
 {

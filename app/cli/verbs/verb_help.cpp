@@ -31,23 +31,8 @@ std::vector<std::string> topics()
 
 void writeTopics(Output& output)
 {
-    if (output.json()) {
-        output.answer()(jsonText([&](JsonWriter& json) {
-            json.beginObject();
-            json.field("schema", "shardscope/help/1");
-            json.key("topics");
-            json.beginArray();
-            for (const ManualPage& page : manualPages()) {
-                json.beginObject();
-                json.field("topic", page.topic);
-                json.field("title", page.title);
-                json.endObject();
-            }
-            json.endArray();
-            json.endObject();
-        }) + "\n");
-        return;
-    }
+    if (output.json())
+        return writeTopicsJson(output.answer());
     TextTable table({{"topic"}, {"page"}});
     table.add({std::string(kManPage), "All commands and options, for man(1)"});
     for (const ManualPage& page : manualPages())

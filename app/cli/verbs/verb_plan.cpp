@@ -31,7 +31,8 @@ Result<int> keepPlan(Session& session, const WriteJob& job, const SavedPlan& sav
         .memoryBytes = ExecuteOptions().memoryLimitBytes,
         .freeBytes = freeBytesAt(session.files(), job.folder),
         .savedTo = file,
-        .more = job.more};
+        .part = {},
+        .repaired = {}};
     Output& output = session.output();
     if (output.json())
         writePlanJson(output.answer(), context, *job.plan, std::nullopt);
@@ -58,8 +59,7 @@ Result<int> runPlanRepair(Session& session)
     SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
     SHARDSCOPE_TRY(const auto plan, planRepairAsked(session));
     const std::string destination = session.arguments().positional("DST");
-    WriteJob job{plan, plan->repair->source, destination, destination};
-    job.more = [&](JsonWriter& json) { writeRepairFields(json, *plan, std::nullopt); };
+    const WriteJob job{plan, plan->repair->source, destination, destination};
     Output& output = session.output();
     if (!output.json() && !output.quiet())
         writeChangesText(output.answer(), output.answerStyle(), *plan);

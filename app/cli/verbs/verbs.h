@@ -33,5 +33,7 @@ Command cleanCommand();
 Command tagsCommand();
 Command completionCommand();
 Command helpCommand();
+/// The schema of the answer of `completion`.
+std::string completionSchema();
 
 } // namespace shardscope::cli

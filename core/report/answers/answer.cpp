@@ -1,75 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/answers/answer.h"
 
-#include "core/report/answers/compute_report.h"
-
 namespace shardscope {
-
-void beginAnswer(JsonWriter& json, std::string_view verb, const AnswerContext& context)
-{
-    json.beginObject();
-    json.field("schema", "shardscope/" + std::string(verb) + "/1");
-    json.nameField("path", context.path);
-    json.nameField("checkpoint", checkpointFolder(context.checkpoint));
-    if (context.checkpoint.tag.empty())
-        json.nullField("tag");
-    else
-        json.nameField("tag", context.checkpoint.tag);
-    if (!context.selectedFile.empty())
-        json.nameField("selected", context.selectedFile);
-}
-
-void writeCompute(JsonWriter& json, const AnswerContext& context)
-{
-    if (context.compute != nullptr)
-        writeCompute(json, reportOf(*context.compute));
-}
-
-void endAnswer(JsonWriter& json, const TextSink& sink)
-{
-    json.endObject();
-    json.finish();
-    sink("\n");
-}
 
 std::string checkpointFolder(const Checkpoint& checkpoint)
 {
     return checkpoint.tagFolder.empty() ? checkpoint.runFolder.string() : checkpoint.tagFolder.string();
 }
 
-void writeRank(JsonWriter& json, std::string_view field, const RankCoordinate& rank)
+std::string_view fileName(const Checkpoint& checkpoint, FileId file)
 {
-    json.objectField(field);
-    json.field("dp", rank.dp);
-    json.field("tp", rank.tp);
-    json.field("pp", rank.pp);
-    json.endObject();
+    return file == kNoFile ? std::string_view() : checkpoint.file(file).name;
 }
 
-void writeParallel(JsonWriter& json, const ParallelDegrees& parallel)
+std::string computeText(const ComputeReport& compute)
 {
-    json.objectField("parallel");
-    json.field("dp", parallel.dp);
-    json.field("tp", parallel.tp);
-    json.field("pp", parallel.pp);
-    json.field("ep", parallel.ep);
-    json.endObject();
+    std::string out = compute.device + " (" + compute.by + ")";
+    for (const std::string& note : compute.notes)
+        out += "; " + note;
+    return out;
 }
 
-void writeShape(JsonWriter& json, std::string_view field, const Shape& shape)
+const AnswerContext& schemaContext()
 {
-    json.arrayField(field);
-    for (const uint64_t dimension : shape)
-        json.value(dimension);
-    json.endArray();
-}
-
-void writeFileName(JsonWriter& json, std::string_view field, const Checkpoint& checkpoint, FileId file)
-{
-    if (file == kNoFile)
-        json.nullField(field);
-    else
-        json.nameField(field, checkpoint.file(file).name);
+    static const Checkpoint kCheckpoint = [] {
+        Checkpoint out;
+        out.params.resize(1);
+        out.files.resize(1);
+        out.units.resize(1);
+        return out;
+    }();
+    static const AnswerContext kContext{kCheckpoint, {}, {}};
+    return kContext;
 }
 
 DType stateDtype(const Checkpoint& checkpoint, ParamId param, std::string_view state)

@@ -2,11 +2,13 @@
 #pragma once
 
 // Room core/report/answers: the answers of commands, each as text and as JSON, with a header for each
-// command. It uses core/report/{text,json}, core/{engine,plan,doctor,compare,layout} and lower rooms. Start
-// with AnswerContext, then the header of a command, for example check_report.h.
+// command. Each is described once (core/describe): the JSON, its schema and the Python class follow. It uses
+// core/report/{text,json}, core/{engine,plan,doctor,compare,layout} and lower rooms. Start with
+// AnswerContext, then the header of a command, for example check_report.h.
 
 #include "core/checkpoint/model/checkpoint.h"
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_out.h"
+#include "core/describe/schema_out.h"
 #include "core/tensor/compute_choice.h"
 
 #include <string_view>
@@ -21,27 +23,73 @@ struct AnswerContext {
     const ComputeChoice* compute = nullptr; ///< the compute device, for verbs that compute
 };
 
-/// Opens the JSON object: `schema` "shardscope/VERB/1", `path`, `checkpoint`, `tag`, and `selected` for a
-/// file.
-void beginAnswer(JsonWriter& json, std::string_view verb, const AnswerContext& context);
-/// "compute" (compute_report.h), if a device was chosen. Call it when the work is done: it includes the
-/// device's notes.
-void writeCompute(JsonWriter& json, const AnswerContext& context);
-/// Closes the object, ends the line and flushes the writer.
-void endAnswer(JsonWriter& json, const TextSink& sink);
-
 /// The base folder of relative paths in an answer: the tag folder, else the run folder.
 std::string checkpointFolder(const Checkpoint& checkpoint);
-/// {"dp": 0, "tp": 0, "pp": 0}
-void writeRank(JsonWriter& json, std::string_view field, const RankCoordinate& rank);
-/// {"dp": 4, "tp": 1, "pp": 1, "ep": 1}
-void writeParallel(JsonWriter& json, const ParallelDegrees& parallel);
-void writeShape(JsonWriter& json, std::string_view field, const Shape& shape);
-/// A file's name relative to the checkpoint, or null for kNoFile.
-void writeFileName(JsonWriter& json, std::string_view field, const Checkpoint& checkpoint, FileId file);
+/// The name of a file relative to the checkpoint; empty for kNoFile.
+std::string_view fileName(const Checkpoint& checkpoint, FileId file);
 /// The dtype of a parameter in the model, else that of its first state; "unknown" if it has no state.
 DType modelDtype(const Checkpoint& checkpoint, ParamId param);
 /// The dtype of one state: that of the flat unit, else that of the whole tensor, else Unknown.
 DType stateDtype(const Checkpoint& checkpoint, ParamId param, std::string_view state);
+/// "cpu (plain code)".
+std::string computeText(const ComputeReport& compute);
+
+/// For schemas: a checkpoint with one empty parameter, file and group.
+const AnswerContext& schemaContext();
+
+template <class Out>
+void describe(Out& out, const RankCoordinate& rank)
+{
+    out.is("Rank", "A rank: its data, tensor and pipeline parallel number.");
+    out.field("dp", rank.dp);
+    out.field("tp", rank.tp);
+    out.field("pp", rank.pp);
+}
+
+template <class Out>
+void describe(Out& out, const ParallelDegrees& parallel)
+{
+    out.is("Parallel", "How many data, tensor, pipeline and expert parallel ranks.");
+    out.field("dp", parallel.dp);
+    out.field("tp", parallel.tp);
+    out.field("pp", parallel.pp);
+    out.field("ep", parallel.ep);
+}
+
+template <class Out>
+void describe(Out& out, const ComputeReport& compute)
+{
+    out.is("Compute", "The device that computed, and why.");
+    out.field("device", compute.device, "cpu, cuda:0, …");
+    out.field("by", compute.by);
+    out.textOrNull("reason", compute.reason);
+    out.field("notes", compute.notes,
+        "differences from the request, such as another device; the result is the same");
+}
+
+inline constexpr auto kKindWords = kKindTraits | std::views::transform(&KindTraits::name);
+inline constexpr const char* kComputeText = "the compute device that was used, and why";
+inline constexpr const char* kFingerprintVersionText
+    = "of its definition; fingerprints of two versions are not comparable";
+
+/// `path`, `checkpoint`, `tag`, and `selected` for a file.
+template <class Out>
+void describeSubject(Out& out, const AnswerContext& context)
+{
+    out.name("path", context.path, "PATH as it was given");
+    out.name("checkpoint", checkpointFolder(context.checkpoint), "the folder that relative paths start from");
+    out.nameOrNull("tag", context.checkpoint.tag);
+    out.maybe(!context.selectedFile.empty(),
+        [&] { out.name("selected", context.selectedFile, "the file that PATH named"); });
+}
+
+/// `compute`, if a device was chosen. The work must be done: it includes the device's notes.
+template <class Out>
+void describeCompute(Out& out, const AnswerContext& context)
+{
+    if (Out::isSchema || context.compute != nullptr)
+        out.field("compute", context.compute != nullptr ? reportOf(*context.compute) : ComputeReport(),
+            kComputeText);
+}
 
 } // namespace shardscope

@@ -1,87 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/answers/check_report.h"
 
+#include "core/describe/schema_out.h"
 #include "core/report/answers/finding_report.h"
-#include "core/report/json/json_writer.h"
+
+#include <algorithm>
 
 namespace shardscope {
 
+template <class Out>
+void describe(Out& out, const Meaning& means)
+{
+    out.is("Means", "What a finding means for loading, resuming and exporting.");
+    out.textOrNull("loading", means.loading);
+    out.textOrNull("resuming", means.resuming);
+    out.textOrNull("exporting", means.exporting);
+}
+
 namespace {
 
-void writeMeans(JsonWriter& json, const Meaning& means)
+std::string_view depthName(CheckDepth depth)
 {
-    json.objectField("means");
-    json.textOrNull("loading", means.loading);
-    json.textOrNull("resuming", means.resuming);
-    json.textOrNull("exporting", means.exporting);
-    json.endObject();
+    return checkDepthName(std::min(depth, CheckDepth::Bytes));
 }
 
-void writeDiagnosis(JsonWriter& json, const Diagnosis& diagnosis)
+template <class Out>
+void describeSeconds(Out& out, const std::array<TierFacts, 4>& tiers)
 {
-    json.field("name", diagnosis.name);
-    json.textOrNull("letter", diagnosis.letter);
-    json.field("silent", diagnosis.silent);
-    writeMeans(json, diagnosis.means);
-    json.textOrNull("remedy", diagnosis.remedy);
-    json.textOrNull("no_remedy", diagnosis.noRemedy);
-    json.textOrNull("threads", diagnosis.threads);
+    out.is("CheckSeconds", "Seconds of each depth.");
+    for (size_t i = 0; i < tiers.size(); ++i) {
+        out.maybe(tiers[i].done,
+            [&] { out.field(checkDepthName(static_cast<CheckDepth>(i)), tiers[i].seconds, atLeast(0)); });
+    }
 }
 
-void writeFinding(JsonWriter& json, const DoctorFinding& made)
+/// What a finding and the list of diagnoses say of a diagnosis.
+template <class Out>
+void describeDiagnosis(Out& out, const Diagnosis& diagnosis)
 {
-    const Finding& finding = made.finding;
-    json.beginObject();
-    json.field("code", finding.code);
-    json.field("severity", severityName(finding.severity));
-    json.field("message", finding.message);
-    json.textOrNull("where", finding.where.text());
-    json.textList("evidence", finding.evidence);
-    writeDiagnosis(json, *made.diagnosis);
-    if (made.command.empty()) {
-        json.nullField("fix");
-    } else {
-        json.objectField("fix");
-        json.field("code", finding.code);
-        json.field("command", "shardscope " + made.command);
-        json.endObject();
-    }
-    json.endObject();
+    out.field("name", diagnosis.name, "text for display");
+    out.textOrNull("letter", diagnosis.letter, "an alias, such as L6");
+    out.field("silent", diagnosis.silent, "stock DeepSpeed loads it silently");
+    out.field("means", diagnosis.means);
+    out.textOrNull("remedy", diagnosis.remedy, "what repairs it, in words");
+    out.textOrNull("no_remedy", diagnosis.noRemedy, "why there is no repair");
+    out.textOrNull("threads", diagnosis.threads, "public reports of the problem");
 }
 
-void writeResult(JsonWriter& json, const CheckResult& result)
+/// The command that repairs a finding.
+struct Fix {
+    std::string_view code = {};
+    std::string command = {};
+};
+
+template <class Out>
+void describe(Out& out, const Fix& fix)
 {
-    json.beginObject();
-    json.nameField("path", result.path);
-    if (result.error) {
-        json.objectField("error");
-        writeErrorFields(json, *result.error);
-        json.endObject();
-        json.endObject();
-        return;
-    }
-    json.nameField("checkpoint", result.folder.string());
-    if (result.tag.empty())
-        json.nullField("tag");
-    else
-        json.nameField("tag", result.tag);
-    json.field("stopped", result.stopped);
-    json.field("depth", checkDepthName(result.depth));
-    json.objectField("not_read");
-    json.field("bytes", result.bytesNotRead);
-    json.textOrNull("what", result.partNotRead());
-    json.endObject();
-    json.objectField("seconds");
-    for (size_t i = 0; i < result.tiers.size(); ++i) {
-        if (result.tiers[i].done)
-            json.field(checkDepthName(static_cast<CheckDepth>(i)), result.tiers[i].seconds);
-    }
-    json.endObject();
-    json.arrayField("findings");
-    for (const DoctorFinding& made : result.findings)
-        writeFinding(json, made);
-    json.endArray();
-    json.endObject();
+    out.is("Fix", "The command that repairs it.");
+    out.field("code", fix.code);
+    out.field("command", fix.command, "DST is a placeholder for a new folder");
+}
+
+} // namespace
+
+template <class Out>
+void describe(Out& out, const DoctorFinding& made)
+{
+    static const Diagnosis kNone;
+    out.is("CheckFinding", "A finding with its diagnosis.");
+    describe(out, made.finding);
+    describeDiagnosis(out, made.diagnosis == nullptr ? kNone : *made.diagnosis);
+    out.field("fix",
+        made.command.empty() ? std::nullopt
+                             : std::optional(Fix{made.finding.code, "shardscope " + made.command}));
+}
+
+template <class Out>
+void describe(Out& out, const CheckResult& result)
+{
+    out.is(
+        "CheckResult", "The answer for one path. `error` is set if it cannot be read; then nothing else is.");
+    out.name("path", result.path, "as it was given");
+    out.either(
+        result.error.has_value(),
+        [&] { out.field("error", result.error.value_or(Error()), "why the path cannot be checked"); },
+        [&] {
+            out.name("checkpoint", result.folder.string(), "the folder that relative names start from");
+            out.nameOrNull("tag", result.tag);
+            out.field("stopped", result.stopped);
+            out.word("depth", result.depth, depthName, "as requested, or chosen by auto");
+            out.object("not_read", [&](auto& notRead) {
+                notRead.is("NotRead", "Bytes that the check did not read, and what they hold.");
+                notRead.field(
+                    "bytes", result.bytesNotRead, "of the checkpoint's files; 0 where every byte was read");
+                notRead.textOrNull("what", result.partNotRead(), "what these bytes contain");
+            });
+            out.object(
+                "seconds", [&](auto& seconds) { describeSeconds(seconds, result.tiers); },
+                "per tier that was checked");
+            out.field("findings", result.findings, "most important first");
+        });
+}
+
+namespace {
+
+template <class Out>
+void describeCheck(
+    Out& out, bool isList, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
+{
+    std::vector<std::string_view> depths{"auto"};
+    std::ranges::copy(wordsOf<CheckDepth>(depthName), std::back_inserter(depths));
+    out.answer("check", "CheckAnswer", "The findings of all paths.");
+    out.maybe(!isList, [&] {
+        out.word("depth", depth ? checkDepthName(*depth) : "auto", depths, "the requested depth");
+        out.field("results", results,
+            "one per path, in their order; for a single path that cannot be checked, an error object "
+            "instead");
+    });
+    out.maybe(isList, [&] {
+        out.rows(
+            "diagnoses", Row<Diagnosis>{},
+            [](const auto& add) {
+                for (const Diagnosis* diagnosis : diagnoses())
+                    add(*diagnosis);
+            },
+            [](auto& each, const Diagnosis& diagnosis) {
+                each.is("Diagnosis", "A finding that `check` can report.");
+                each.field("code", diagnosis.code);
+                each.word("depth", diagnosis.depth, depthName, "the minimum depth that finds it");
+                each.word("severity", diagnosis.worst, severityName, "the worst severity of its findings");
+                each.field("repairs", diagnosis.repairs, "whether repair --fix CODE repairs it");
+                describeDiagnosis(each, diagnosis);
+            },
+            "with --list: all kinds of findings");
+    });
 }
 
 } // namespace
@@ -89,38 +141,17 @@ void writeResult(JsonWriter& json, const CheckResult& result)
 void writeCheckJson(
     const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/check/1");
-    json.field("depth", depth ? checkDepthName(*depth) : "auto");
-    json.arrayField("results");
-    for (const CheckResult& result : results)
-        writeResult(json, result);
-    json.endArray();
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [&](JsonOut& out) { describeCheck(out, false, results, depth); });
 }
 
 void writeDiagnosisListJson(const TextSink& sink)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/check/1");
-    json.arrayField("diagnoses");
-    for (const Diagnosis* diagnosis : diagnoses()) {
-        json.beginObject();
-        json.field("code", diagnosis->code);
-        json.field("depth", checkDepthName(diagnosis->depth));
-        json.field("severity", severityName(diagnosis->worst));
-        json.field("repairs", diagnosis->repairs);
-        writeDiagnosis(json, *diagnosis);
-        json.endObject();
-    }
-    json.endArray();
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [](JsonOut& out) { describeCheck(out, true, {}, {}); });
+}
+
+std::string checkSchema()
+{
+    return schemaOf("check", [](SchemaOut& out) { describeCheck(out, false, {}, {}); });
 }
 
 } // namespace shardscope

@@ -12,6 +12,7 @@ namespace shardscope {
 /// each result has its own depth.
 void writeCheckJson(
     const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
+std::string checkSchema();
 /// As text, the most important first. Meaning and repair are printed once for each kind of finding.
 void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results);
 /// "values not read: 3.1 GiB (3,328,599,654 bytes)"; empty if every byte was read.

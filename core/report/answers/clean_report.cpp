@@ -2,13 +2,15 @@
 #include "core/report/answers/clean_report.h"
 
 #include "core/base/text.h"
+#include "core/describe/json_out.h"
+#include "core/describe/schema_out.h"
 #include "core/report/text/printable.h"
 
 namespace shardscope {
 
 namespace {
 
-const char* stateName(CleanEntry::State state)
+std::string_view stateName(CleanEntry::State state)
 {
     switch (state) {
     case CleanEntry::State::Abandoned:
@@ -31,7 +33,7 @@ std::string stateText(CleanEntry::State state)
         return "in use by a running job";
     if (state == CleanEntry::State::Foreign)
         return "a link, or of another user; kept";
-    return state == CleanEntry::State::HalfPublished ? "half published, kept" : stateName(state);
+    return state == CleanEntry::State::HalfPublished ? "half published, kept" : std::string(stateName(state));
 }
 
 std::string ageText(int64_t seconds)
@@ -49,28 +51,47 @@ std::string ageText(int64_t seconds)
 
 } // namespace
 
+template <class Out>
+void describe(Out& out, const CleanEntry& entry)
+{
+    out.is("UnfinishedWork", "What an interrupted job or report left, or a running one uses.");
+    out.name("path", entry.work.path.string());
+    out.name("target", entry.work.target, "the tag, folder or file that the job writes");
+    out.word("kind",
+        entry.work.isLink         ? "link"
+            : entry.work.isFolder ? "folder"
+                                  : "file",
+        {"folder", "file", "link"});
+    out.field("bytes", entry.work.bytes);
+    out.field(
+        "age_seconds", static_cast<uint64_t>(entry.ageSeconds), "since the newest file in it was written");
+    out.field("publishing", entry.work.isPublishing,
+        "whether the job was moving the files of an export into place");
+    out.word("state", entry.state, stateName,
+        "in-use: a running job or process uses it. half-published: a part of the output is published and the "
+        "same command completes it; never removed. foreign: a link, or of another user; never removed");
+}
+
+namespace {
+
+template <class Out>
+void describeClean(Out& out, const std::string& path, const std::vector<CleanEntry>& entries)
+{
+    out.answer("clean", "CleanAnswer", "The unfinished work in a folder.");
+    out.name("path", path);
+    out.field("work", entries);
+}
+
+} // namespace
+
 void writeCleanJson(const TextSink& sink, const std::string& path, const std::vector<CleanEntry>& entries)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/clean/1");
-    json.nameField("path", path);
-    json.arrayField("work");
-    for (const CleanEntry& entry : entries) {
-        json.beginObject();
-        json.nameField("path", entry.work.path.string());
-        json.nameField("target", entry.work.target);
-        json.field("kind", entry.work.isLink ? "link" : entry.work.isFolder ? "folder" : "file");
-        json.field("bytes", entry.work.bytes);
-        json.field("age_seconds", static_cast<uint64_t>(entry.ageSeconds));
-        json.field("publishing", entry.work.isPublishing);
-        json.field("state", stateName(entry.state));
-        json.endObject();
-    }
-    json.endArray();
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [&](JsonOut& out) { describeClean(out, path, entries); });
+}
+
+std::string cleanSchema()
+{
+    return schemaOf("clean", [](SchemaOut& out) { describeClean(out, {}, {}); });
 }
 
 void writeCleanText(

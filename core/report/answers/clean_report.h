@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/describe/json_writer.h"
 #include "core/engine/write/clean.h"
-#include "core/report/json/json_writer.h"
 #include "core/report/text/text_table.h"
 
 #include <string>
@@ -12,6 +12,7 @@ namespace shardscope {
 
 /// The answer of `clean`: unfinished work with size, age and state.
 void writeCleanJson(const TextSink& sink, const std::string& path, const std::vector<CleanEntry>& entries);
+std::string cleanSchema();
 void writeCleanText(
     const TextSink& sink, const TextStyle& style, const std::vector<CleanEntry>& entries, bool removes);
 

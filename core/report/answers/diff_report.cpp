@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace shardscope {
 
@@ -18,113 +19,174 @@ std::string_view sideName(DiffSide side)
     return side == DiffSide::Left ? "left" : side == DiffSide::Right ? "right" : "both";
 }
 
-void writeKind(JsonWriter& json, std::string_view kind, std::string_view param, std::string_view state)
+constexpr std::array<std::string_view, 3> kSides{"left", "right", "both"};
+
+/// A row of `differences`.
+struct Difference {
+    std::string_view kind = {};
+    std::string_view param = {};
+    std::string_view state = {};
+    const StateDifference* tensor = nullptr; ///< if values were compared
+    const ScalarDifference* scalar = nullptr;
+};
+
+template <class Out>
+void describeValues(Out& out, const StateDifference& difference)
 {
-    json.field("kind", kind);
-    if (param.empty())
-        json.nullField("param");
-    else
-        json.nameField("param", param);
-    json.textOrNull("state", state);
+    const Comparison& values = difference.values;
+    out.field(
+        "is_copy", difference.state.isCopy, "a 16-bit copy next to masters: not part of the training state");
+    out.field("elements", values.elements);
+    out.field("count", values.different, "elements that differ");
+    out.field("beyond_tolerance", values.beyond);
+    out.field("last_bit", values.lastBit, "of count: neighbouring values");
+    out.field("not_finite", values.notFinite, "of count: NaN or infinite on a side");
+    out.field("first", values.firstDifferent, "first element that differs");
+    out.field("max_abs", values.maxAbsolute);
+    out.field("rel_l2", values.relativeL2());
+    out.field("cosine", values.cosine());
+    out.field("left", dtypeName(difference.state.leftType));
+    out.field("right", dtypeName(difference.state.rightType));
 }
 
-void writePlain(JsonWriter& json, std::string_view kind, std::string_view param, std::string_view state)
+template <class Out>
+void describe(Out& out, const Difference& difference)
 {
-    json.beginObject();
-    writeKind(json, kind, param, state);
-    json.endObject();
+    static const StateDifference kNoTensor;
+    static const ScalarDifference kNoScalar;
+    const StateDifference& tensor = difference.tensor == nullptr ? kNoTensor : *difference.tensor;
+    const ScalarDifference& scalar = difference.scalar == nullptr ? kNoScalar : *difference.scalar;
+    out.is("Difference", "One difference. `max_abs` and `rel_l2` are of values, in float64.");
+    out.word(
+        "kind", difference.kind, {"only-left", "only-right", "shape", "dtype", "values", "scalar", "option"});
+    out.nameOrNull("param", difference.param);
+    out.textOrNull("state", difference.state, "null for the parameter itself");
+    out.maybe(difference.tensor != nullptr, [&] { describeValues(out, tensor); });
+    out.maybe(difference.scalar != nullptr, [&] {
+        out.field(
+            "of", scalarOwner(scalar.left), "group/N, loss_scaler, lr_scheduler, engine or client_state");
+        out.name("name", scalar.left.name);
+        out.textOrNull("left", scalar.left.value, "dtype of tensors, value of scalars; null: does not exist");
+        out.textOrNull("right", scalar.right.value);
+    });
 }
 
-void writeValues(JsonWriter& json, const ParamDifference& param, const StateDifference& state)
-{
-    const Comparison& values = state.values;
-    json.beginObject();
-    writeKind(json, differenceKind(state), param.param.name, state.state.left);
-    json.field("is_copy", state.state.isCopy);
-    json.field("elements", values.elements);
-    json.field("count", values.different);
-    json.field("beyond_tolerance", values.beyond);
-    json.field("last_bit", values.lastBit);
-    json.field("not_finite", values.notFinite);
-    json.field("first", values.firstDifferent);
-    json.field("max_abs", values.maxAbsolute);
-    json.field("rel_l2", values.relativeL2());
-    json.field("cosine", values.cosine());
-    json.field("left", dtypeName(state.state.leftType));
-    json.field("right", dtypeName(state.state.rightType));
-    json.endObject();
-}
-
-void writeParam(JsonWriter& json, const ParamDifference& difference)
+template <class Add>
+void addDifferences(const ParamDifference& difference, const Add& add)
 {
     const PairedParam& param = difference.param;
     if (!param.isPaired())
-        return writePlain(json, param.left == kNoParam ? "only-right" : "only-left", param.name, "");
+        return add({param.left == kNoParam ? "only-right" : "only-left", param.name});
     if (!param.sameShape)
-        return writePlain(json, "shape", param.name, "");
+        return add({"shape", param.name});
     for (const std::string& state : param.onlyLeft)
-        writePlain(json, "only-left", param.name, state);
+        add({"only-left", param.name, state});
     for (const std::string& state : param.onlyRight)
-        writePlain(json, "only-right", param.name, state);
+        add({"only-right", param.name, state});
     for (const StateDifference& state : difference.states)
-        writeValues(json, difference, state);
+        add({differenceKind(state), param.name, state.state.left, &state});
 }
 
-void writeScalar(JsonWriter& json, const ScalarDifference& scalar)
+/// A row of `updates`.
+struct Update {
+    std::string_view param = {};
+    UpdateDifference size = {};
+};
+
+template <class Out>
+void describe(Out& out, const Update& update)
 {
-    json.beginObject();
-    writeKind(json, differenceKind(scalar), "", "");
-    json.field("of", scalarOwner(scalar.left));
-    json.nameField("name", scalar.left.name);
-    json.textOrNull("left", scalar.left.value);
-    json.textOrNull("right", scalar.right.value);
-    json.endObject();
+    out.is("UpdateSize", "How far the weights are apart in optimizer updates.");
+    out.name("param", update.param);
+    out.field("without_gradient", update.size.withoutGradient);
+    out.field("with_unit_gradient", update.size.withUnitGradient);
+    out.field("weights_apart", update.size.weightsApart);
 }
 
-void writeUpdates(JsonWriter& json, const StateDiff& diff)
+} // namespace
+
+template <class Out>
+void describe(Out& out, const NotComparedWhy& why)
 {
-    json.arrayField("updates");
-    for (const ParamDifference& param : diff.params) {
-        if (!param.update)
-            continue;
-        json.beginObject();
-        json.nameField("param", param.param.name);
-        json.field("without_gradient", param.update->withoutGradient);
-        json.field("with_unit_gradient", param.update->withUnitGradient);
-        json.field("weights_apart", param.update->weightsApart);
-        json.endObject();
-    }
-    json.endArray();
+    out.is("NotComparedReason", "A reason why something was not compared.");
+    out.field("code", why.code);
+    out.word("side", sideName(why.side), kSides);
+    out.field("message", why.message);
+    out.textOrNull("where", why.where.text());
 }
 
-void writeNotCompared(JsonWriter& json, const NotCompared& left)
+template <class Out>
+void describe(Out& out, const NotCompared& left)
 {
-    json.objectField("not_compared");
-    json.field("parameters", left.parameters);
-    json.field("tensors", left.tensors);
-    json.field("elements", left.elements);
-    json.textList("why", left.codes());
-    json.arrayField("reasons");
-    for (const NotComparedWhy& why : left.why) {
-        json.beginObject();
-        json.field("code", why.code);
-        json.field("side", sideName(why.side));
-        json.field("message", why.message);
-        json.textOrNull("where", why.where.text());
-        json.endObject();
-    }
-    json.endArray();
-    json.endObject();
+    out.is("NotCompared",
+        "What was not compared: neither side has it, or a side has it in a form that is not understood.");
+    out.field("parameters", left.parameters);
+    out.field("tensors", left.tensors);
+    out.field("elements", left.elements, "as far as they are known");
+    out.field("why", left.codes(), "codes that `allow` accepts; empty if everything was compared");
+    out.field("reasons", left.why);
 }
 
-void writeSide(JsonWriter& json, std::string_view field, const AnswerContext& side)
+template <class Out>
+void describe(Out& out, const DiffCause& cause)
 {
-    json.objectField(field);
-    json.nameField("path", side.path);
-    json.nameField("checkpoint", checkpointFolder(side.checkpoint));
-    json.textOrNull("tag", side.checkpoint.tag);
-    json.field("kind", kindName(side.checkpoint.kind));
-    json.endObject();
+    out.is("Cause", "A probable cause of differences.");
+    out.field("code", cause.code);
+    out.word("side", sideName(cause.side), kSides);
+    out.field("message", cause.message);
+    out.field("evidence", cause.evidence);
+}
+
+namespace {
+
+template <class Out>
+void describeSide(Out& out, const AnswerContext& side)
+{
+    out.is("DiffSide", "One of the two checkpoints.");
+    out.name("path", side.path);
+    out.name("checkpoint", checkpointFolder(side.checkpoint));
+    out.textOrNull("tag", side.checkpoint.tag);
+    out.field("kind", kindName(side.checkpoint.kind));
+}
+
+template <class Out>
+void describeDiff(Out& out, const DiffAnswer& answer)
+{
+    const StateDiff& diff = answer.diff;
+    out.answer("diff", "DiffAnswer", "Whether two checkpoints hold the same training state.");
+    out.object("left", [&](auto& side) { describeSide(side, answer.left); });
+    out.object("right", [&](auto& side) { describeSide(side, answer.right); });
+    out.field("equal", diff.areEqual(), "everything was compared, without differences above the tolerance");
+    out.object("compared", [&](auto& compared) {
+        compared.is("Compared", "What was compared.");
+        compared.field("parameters", diff.parameters);
+        compared.field("tensors", diff.tensors);
+        compared.field("elements", diff.elements);
+        compared.field("scalars", diff.scalars);
+    });
+    out.field("not_compared", diff.notCompared);
+    out.word("verdict", answer.verdict, verdictName);
+    out.field("verdict_text", verdictText(answer.verdict, diff));
+    out.field("causes", answer.causes);
+    out.rows(
+        "differences", Row<Difference>{},
+        [&](const auto& add) {
+            for (const ParamDifference& param : diff.params)
+                addDifferences(param, [&](const Difference& row) { add(row); });
+            for (const ScalarDifference& scalar : diff.scalarDifferences)
+                add({differenceKind(scalar), {}, {}, nullptr, &scalar});
+        },
+        described);
+    out.rows(
+        "updates", Row<Update>{},
+        [&](const auto& add) {
+            for (const ParamDifference& param : diff.params) {
+                if (param.update)
+                    add({param.param.name, *param.update});
+            }
+        },
+        described, "the next optimizer step of both sides, relative to its length");
+    describeCompute(out, answer.left);
 }
 
 std::string number(double value)
@@ -163,41 +225,13 @@ void addRows(TextTable& table, const ParamDifference& difference, uint64_t limit
 
 void writeDiffJson(const TextSink& sink, const DiffAnswer& answer)
 {
-    const StateDiff& diff = answer.diff;
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/diff/1");
-    writeSide(json, "left", answer.left);
-    writeSide(json, "right", answer.right);
-    json.field("equal", diff.areEqual());
-    json.objectField("compared");
-    json.field("parameters", diff.parameters);
-    json.field("tensors", diff.tensors);
-    json.field("elements", diff.elements);
-    json.field("scalars", diff.scalars);
-    json.endObject();
-    writeNotCompared(json, diff.notCompared);
-    json.field("verdict", verdictName(answer.verdict));
-    json.field("verdict_text", verdictText(answer.verdict, diff));
-    json.arrayField("causes");
-    for (const DiffCause& cause : answer.causes) {
-        json.beginObject();
-        json.field("code", cause.code);
-        json.field("side", sideName(cause.side));
-        json.field("message", cause.message);
-        json.textList("evidence", cause.evidence);
-        json.endObject();
-    }
-    json.endArray();
-    json.arrayField("differences");
-    for (const ParamDifference& param : diff.params)
-        writeParam(json, param);
-    for (const ScalarDifference& scalar : diff.scalarDifferences)
-        writeScalar(json, scalar);
-    json.endArray();
-    writeUpdates(json, diff);
-    writeCompute(json, answer.left);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeDiff(out, answer); });
+}
+
+std::string diffSchema()
+{
+    const DiffAnswer answer{schemaContext(), schemaContext(), {}, {}, {}};
+    return schemaOf("diff", [&](SchemaOut& out) { describeDiff(out, answer); });
 }
 
 void writeDiffText(const TextSink& sink, const TextStyle& style, const DiffAnswer& answer)

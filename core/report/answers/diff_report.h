@@ -18,6 +18,7 @@ struct DiffAnswer {
 };
 
 void writeDiffJson(const TextSink& sink, const DiffAnswer& answer);
+std::string diffSchema();
 void writeDiffText(const TextSink& sink, const TextStyle& style, const DiffAnswer& answer);
 
 } // namespace shardscope

@@ -6,28 +6,63 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace shardscope {
 
 namespace {
 
-void writeRecords(JsonWriter& json, const RecordUse& use)
+std::string crcText(const ZipRecord& record)
 {
-    json.arrayField("zip_records");
-    for (size_t i = 0; i < use.records.size(); ++i) {
-        const ZipRecord& record = use.records[i];
-        json.beginObject();
-        json.nameField("name", record.name);
-        json.field("offset", record.payloadOffset);
-        json.field("bytes", record.bytes);
-        if (record.crcPresent)
-            json.field("crc32", fmt::format("{:08x}", record.crc32));
-        else
-            json.nullField("crc32");
-        json.field("damaged", record.damaged);
-        json.textList("used_by", use.usedBy[i]);
-        json.endObject();
-    }
-    json.endArray();
+    return record.crcPresent ? fmt::format("{:08x}", record.crc32) : "";
+}
+
+} // namespace
+
+template <class Out>
+void describe(Out& out, const UsedRecord& used)
+{
+    out.is("Record", "A record of a torch file.");
+    out.name("name", used.record.name);
+    out.field("offset", used.record.payloadOffset);
+    out.field("bytes", used.record.bytes);
+    out.textOrNull("crc32", crcText(used.record));
+    out.field("damaged", used.record.damaged);
+    out.field("used_by", used.usedBy);
+}
+
+namespace {
+
+using RecordsOf = std::function<std::vector<UsedRecord>(FileId)>;
+
+template <class Out>
+void describeFiles(Out& out, const AnswerContext& context, bool withRecords, const RecordsOf& recordsOf)
+{
+    const Checkpoint& checkpoint = context.checkpoint;
+    out.answer("files", "FilesAnswer", "The files of a checkpoint.");
+    describeSubject(out, context);
+    out.field("supported", checkpoint.supported);
+    out.textOrNull("why_not", checkpoint.whyNot);
+    out.list("files", checkpoint.files, [&](auto& each, const CheckpointFile& file) {
+        each.is("File", "A file of the checkpoint.");
+        each.name("path", file.name);
+        each.word("role", file.role, fileRoleName);
+        each.field("bytes", file.identity.bytes);
+        each.field("rank", file.rank);
+        each.field("records", file.recordCount, "number of zip records");
+        each.word("status", file.status, fileStatusName);
+        each.maybe(withRecords, [&] {
+            each.rows(
+                "zip_records", Row<UsedRecord>{},
+                [&](const auto& add) {
+                    const FileId id{static_cast<uint32_t>(&file - checkpoint.files.data())};
+                    std::ranges::for_each(recordsOf(id), add);
+                },
+                described);
+        });
+    });
+    out.field("findings", checkpoint.findings);
 }
 
 std::string firstUse(const std::vector<std::string>& usedBy)
@@ -37,17 +72,16 @@ std::string firstUse(const std::vector<std::string>& usedBy)
     return usedBy.size() == 1 ? usedBy[0] : fmt::format("{} and {} more", usedBy[0], usedBy.size() - 1);
 }
 
-void writeRecordTable(const TextSink& sink, const TextStyle& style, const RecordUse& use)
+void writeRecordTable(const TextSink& sink, const TextStyle& style, const std::vector<UsedRecord>& records)
 {
     using Align = TextTable::Align;
     TextTable table({{"record"}, {"offset", Align::Right}, {"bytes", Align::Right}, {"crc32"}, {"used by"}});
-    for (size_t i = 0; i < use.records.size(); ++i) {
-        const ZipRecord& record = use.records[i];
+    for (const auto& [record, usedBy] : records) {
         table.add({record.name, std::to_string(record.payloadOffset), std::to_string(record.bytes),
             record.damaged          ? "damaged"
-                : record.crcPresent ? fmt::format("{:08x}", record.crc32)
+                : record.crcPresent ? crcText(record)
                                     : "none",
-            firstUse(use.usedBy[i])});
+            firstUse(usedBy)});
     }
     table.write(sink, style, "  ");
 }
@@ -57,31 +91,15 @@ void writeRecordTable(const TextSink& sink, const TextStyle& style, const Record
 void writeFilesJson(const TextSink& sink, const AnswerContext& context, const FilesQuestion& question,
     io::FileSystem& files, JobContext& job)
 {
-    const Checkpoint& checkpoint = context.checkpoint;
-    JsonWriter json(sink);
-    beginAnswer(json, "files", context);
-    json.field("supported", checkpoint.supported);
-    json.textOrNull("why_not", checkpoint.whyNot);
-    json.arrayField("files");
-    for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
-        const CheckpointFile& file = checkpoint.files[i];
-        json.beginObject();
-        json.nameField("path", file.name);
-        json.field("role", fileRoleName(file.role));
-        json.field("bytes", file.identity.bytes);
-        if (file.rank)
-            writeRank(json, "rank", *file.rank);
-        else
-            json.nullField("rank");
-        json.field("records", file.recordCount);
-        json.field("status", fileStatusName(file.status));
-        if (question.records)
-            writeRecords(json, recordsOf(files, checkpoint, FileId{i}, job));
-        json.endObject();
-    }
-    json.endArray();
-    writeFindings(json, "findings", checkpoint.findings);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) {
+        describeFiles(out, context, question.records,
+            [&](FileId file) { return recordsOf(files, context.checkpoint, file, job); });
+    });
+}
+
+std::string filesSchema()
+{
+    return schemaOf("files", [](SchemaOut& out) { describeFiles(out, schemaContext(), true, {}); });
 }
 
 void writeFilesText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
@@ -102,13 +120,13 @@ void writeFilesText(const TextSink& sink, const TextStyle& style, const AnswerCo
     if (!question.records)
         return;
     for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
-        const RecordUse use = recordsOf(files, checkpoint, FileId{i}, job);
-        if (use.records.empty())
+        const std::vector<UsedRecord> records = recordsOf(files, checkpoint, FileId{i}, job);
+        if (records.empty())
             continue;
         TextTable heading({{checkpoint.files[i].name}});
         sink("\n");
         heading.write(sink, style);
-        writeRecordTable(sink, style, use);
+        writeRecordTable(sink, style, records);
     }
 }
 

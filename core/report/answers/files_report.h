@@ -13,17 +13,19 @@ struct FilesQuestion {
     bool records = false; ///< list every zip record
 };
 
-/// Zip records of one file and what uses each, as addresses; for `files --records` and the Files page.
-struct RecordUse {
-    std::vector<ZipRecord> records;
-    std::vector<std::vector<std::string>> usedBy; ///< per record
+/// A zip record of a file and what uses it, as addresses.
+struct UsedRecord {
+    ZipRecord record;
+    std::vector<std::string> usedBy;
 };
 /// Reads the directory again if the checkpoint did not keep it. Empty for files that are not archives.
-RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job);
+std::vector<UsedRecord> recordsOf(
+    io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job);
 
 /// The answer of `files`: every file with role, rank and status.
 void writeFilesJson(const TextSink& sink, const AnswerContext& context, const FilesQuestion& question,
     io::FileSystem& files, JobContext& job);
+std::string filesSchema();
 void writeFilesText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const FilesQuestion& question, io::FileSystem& files, JobContext& job);
 

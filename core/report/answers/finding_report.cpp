@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/answers/finding_report.h"
 
+#include "core/describe/schema_out.h"
 #include "core/report/text/printable.h"
 
 #include <algorithm>
@@ -30,22 +31,20 @@ std::string counted(size_t count, std::string_view noun)
     return std::to_string(count) + " " + std::string(noun) + (plural ? "s" : "");
 }
 
-} // namespace
-
-void writeFindings(JsonWriter& json, std::string_view field, const std::vector<Finding>& findings)
+template <class Out>
+void describeError(
+    Out& out, const Error& error, const std::string& next, const std::vector<std::string>& runs)
 {
-    json.arrayField(field);
-    for (const Finding& finding : findings) {
-        json.beginObject();
-        json.field("code", finding.code);
-        json.field("severity", severityName(finding.severity));
-        json.field("message", finding.message);
-        json.textOrNull("where", finding.where.text());
-        json.textList("evidence", finding.evidence);
-        json.endObject();
-    }
-    json.endArray();
+    out.answer("error", "ErrorAnswer", "What failed, on what, and what to do.");
+    describe(out, error);
+    out.textOrNull("command", next, "a command to run next, quoted for a shell; null when the hint holds it");
+    out.maybe(!runs.empty(), [&] {
+        out.field("runs", runs,
+            "checkpoints that were found where one was expected, to be opened instead; absent without any");
+    });
 }
+
+} // namespace
 
 void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::vector<Finding>& findings,
     std::string_view indent)
@@ -84,30 +83,15 @@ std::string findingCountText(const std::vector<Finding>& findings)
     return out.empty() ? "none" : out;
 }
 
-void writeErrorFields(JsonWriter& json, const Error& error)
-{
-    json.field("code", errorCodeName(error.code));
-    json.field("message", error.message);
-    if (error.path.empty())
-        json.nullField("path");
-    else
-        json.nameField("path", error.path);
-    json.textOrNull("hint", error.hint);
-}
-
 void writeErrorJson(
     const TextSink& sink, const Error& error, const std::string& next, const std::vector<std::string>& runs)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/error/1");
-    writeErrorFields(json, error);
-    json.textOrNull("command", next);
-    if (!runs.empty())
-        json.textList("runs", runs);
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [&](JsonOut& out) { describeError(out, error, next, runs); });
+}
+
+std::string errorSchema()
+{
+    return schemaOf("error", [](SchemaOut& out) { describeError(out, {}, {}, {}); });
 }
 
 void writeErrorText(const TextSink& sink, const TextStyle& style, const Error& error, const std::string& next)

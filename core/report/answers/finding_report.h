@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/finding.h"
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_out.h"
 #include "core/report/text/text_table.h"
 
 #include <string_view>
@@ -11,8 +11,26 @@
 
 namespace shardscope {
 
-/// A list of `{code, severity, message, where, evidence}`, as cli.md defines findings, warnings and problems.
-void writeFindings(JsonWriter& json, std::string_view field, const std::vector<Finding>& findings);
+template <class Out>
+void describe(Out& out, const Finding& finding)
+{
+    out.is("Finding", "Damage or an anomaly. `where` is an address or a path.");
+    out.field("code", finding.code);
+    out.word("severity", finding.severity, severityName);
+    out.field("message", finding.message);
+    out.textOrNull("where", finding.where.text(), "an address, or a name relative to the checkpoint");
+    out.field("evidence", finding.evidence);
+}
+
+template <class Out>
+void describe(Out& out, const Error& error)
+{
+    out.is("ErrorFields", "Why a path cannot be read.");
+    out.word("code", error.code, errorCodeName);
+    out.field("message", error.message);
+    out.nameOrNull("path", error.path);
+    out.textOrNull("hint", error.hint);
+}
 
 /// One finding per paragraph: severity, message, code, where, and its evidence below. Consecutive
 /// repetitions are printed once, with their number; JSON lists all.
@@ -22,12 +40,11 @@ void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::
 /// "2 errors, 1 warning", or "none".
 std::string findingCountText(const std::vector<Finding>& findings);
 
-/// The fields `code`, `message`, `path` and `hint` of an error, in the current object.
-void writeErrorFields(JsonWriter& json, const Error& error);
 /// The error object `shardscope/error/1`. `next` is the command to run next; empty when there is none.
 /// `runs`: checkpoints to open instead (core/checkpoint/folder/discover.h, runsInstead).
 void writeErrorJson(const TextSink& sink, const Error& error, const std::string& next,
     const std::vector<std::string>& runs = {});
+std::string errorSchema();
 /// The error as text: what failed, on what, why, what to do, and the command to run next.
 void writeErrorText(
     const TextSink& sink, const TextStyle& style, const Error& error, const std::string& next = {});

@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
+
 namespace shardscope {
 
 namespace {
@@ -16,18 +18,10 @@ std::string shortened(const std::string& text)
 
 } // namespace
 
-void writeScalarDigests(JsonWriter& json, const std::vector<DigestedScalar>& scalars)
+uint64_t expectedOf(const PartialFingerprint& fingerprint, const std::string& state)
 {
-    json.arrayField("scalars");
-    for (const DigestedScalar& scalar : scalars) {
-        json.beginObject();
-        json.field("name", scalar.name);
-        json.field("state", scalar.state);
-        json.field("text", scalar.text);
-        json.field("digest", scalar.digest.text());
-        json.endObject();
-    }
-    json.endArray();
+    const auto found = std::ranges::find(fingerprint.expected, state, &StateShare::state);
+    return found == fingerprint.expected.end() ? 0 : found->elements;
 }
 
 void writeStateTable(const TextSink& sink, const TextStyle& style, const std::vector<StateShare>& states,

@@ -11,9 +11,108 @@ namespace shardscope {
 
 namespace {
 
+constexpr const char* kDigestText = "32 lower-case hex digits";
+
+/// Shares with their states as keys.
+auto byState(const std::vector<StateShare>& shares)
+{
+    return shares | std::views::transform([](const StateShare& share) {
+        return std::pair<std::string_view, const StateShare&>(share.state, share);
+    });
+}
+
+} // namespace
+
+template <class Out>
+void describe(Out& out, const DigestedScalar& scalar)
+{
+    out.is("Scalar", "A scalar of the training state.");
+    out.field("name", scalar.name);
+    out.field("state", scalar.state);
+    out.field("text", scalar.text, "the canonical text that is digested");
+    out.field("digest", scalar.digest.text(), kDigestText);
+}
+
+template <class Out>
+void describe(Out& out, const StateOrigin& origin)
+{
+    out.is("FingerprintRun", "The run of a partial fingerprint.");
+    out.name("tag", origin.tag);
+    out.field("kind", origin.kind);
+    out.field("parallel", origin.parallel);
+    out.field("global_steps", origin.globalSteps);
+    out.field("model", origin.model, "digest of the parameters' names, shapes and groups");
+}
+
+template <class Out>
+void describe(Out& out, const StateShare& share)
+{
+    out.is("FileState", "A state's part of a file.");
+    out.field("digest", share.digest.text(), kDigestText);
+    out.field("elements", share.elements);
+}
+
+template <class Out>
+void describe(Out& out, const FileDigest& file)
+{
+    out.is("FingerprintFile", "A file that was read.");
+    out.name("path", file.name);
+    out.field("bytes", file.bytes);
+    out.field(
+        "digest", file.digest, "of its content: xxh3-128: and 32 hex digits (core/io/content_digest.h)");
+    out.field("states", byState(file.states), "what the file adds to each state");
+}
+
+namespace {
+
+struct Covered {
+    uint64_t elements = 0;
+    uint64_t of = 0;
+};
+
+template <class Out>
+void describe(Out& out, const Covered& covered)
+{
+    out.is("Covered", "How much of the state was read.");
+    out.field("elements", covered.elements);
+    out.field("of", covered.of);
+}
+
+/// What all fingerprints have.
+struct Digests {
+    bool joined = false;
+    std::optional<Digest> whole = {};
+    DigestVersion version = kDigestVersion;
+    std::vector<StateShare> states = {};
+    const std::vector<DigestedScalar>& scalars;
+};
+
+using DigestTexts = std::vector<std::pair<std::string, std::string>>;
+
+template <class Out>
+void describeDigests(Out& out, const Digests& digests)
+{
+    DigestTexts states;
+    for (const StateShare& share : digests.states) {
+        if (digests.whole)
+            states.emplace_back(share.state, share.digest.text());
+    }
+    out.field("complete", digests.whole.has_value(),
+        "every file of the checkpoint was digested; always true without --partial and --combine");
+    out.field("joined", digests.joined, "tensor slices and pipeline stages were merged before digesting");
+    out.textOrNull("fingerprint", digests.whole ? digests.whole->text() : std::string(),
+        "of the whole training state: the sum of states and scalars, both halves modulo 2^64, as 32 hex "
+        "digits; "
+        "null unless complete");
+    out.field("fingerprint_version", static_cast<uint64_t>(digests.version), kFingerprintVersionText);
+    out.field("states", states, "all tensors of one state; empty unless complete");
+    out.field("scalars", digests.scalars, "the parts of the state that are not tensors");
+}
+
+/// Parameter by parameter as they come: there are many.
 void writeParameters(JsonWriter& json, const FingerprintSubject& subject, const StateFingerprint& fingerprint)
 {
-    json.objectField("parameters");
+    json.beginObject();
     ParamId open = kNoParam;
     for (const ParameterDigest& digest : digestsByParameter(subject.checkpoint, fingerprint)) {
         if (digest.param != open) {
@@ -29,26 +128,82 @@ void writeParameters(JsonWriter& json, const FingerprintSubject& subject, const 
     json.endObject();
 }
 
+template <class Out>
+void describeWhole(Out& out, const FingerprintSubject& subject, const StateFingerprint& fingerprint)
+{
+    out.maybe(subject.perParameter, [&] {
+        out.free(
+            "parameters", As<std::vector<std::pair<std::string, DigestTexts>>>{},
+            [&](JsonWriter& json) { writeParameters(json, subject, fingerprint); },
+            "with --per-parameter: by name, then by state");
+    });
+    out.maybe(true, [&] { describeCompute(out, subject.context); });
+}
+
+template <class Out>
+void describePartial(Out& out, const PartialFingerprint& fingerprint)
+{
+    std::vector<std::pair<std::string, Covered>> covered;
+    for (const StateShare& share : fingerprint.covered())
+        covered.emplace_back(share.state, Covered{share.elements, expectedOf(fingerprint, share.state)});
+    out.field(
+        "run", fingerprint.origin, "with --partial and --combine: what must be equal in results to combine");
+    out.field("covered", covered, "with --partial and --combine: by state");
+    out.field("files", fingerprint.files, "with --partial and --combine: what was digested");
+    out.field("missing", fingerprint.missing,
+        "with --partial and --combine: files of the checkpoint that were not digested");
+}
+
+template <class Out>
+void describeStart(Out& out, const AnswerContext* context, const std::vector<std::string>& combined)
+{
+    out.answer("fingerprint", "FingerprintAnswer", "The fingerprint of a training state: 32 hex digits.");
+    out.maybe(context != nullptr, [&] { describeSubject(out, *context); });
+    out.maybe(context == nullptr, [&] {
+        out.field("combined", combined,
+            "with --combine, instead of path, checkpoint and tag: the results that were combined");
+    });
+}
+
 } // namespace
 
 void writeFingerprintJson(
     const TextSink& sink, const FingerprintSubject& subject, const StateFingerprint& fingerprint)
 {
-    JsonWriter json(sink);
-    beginAnswer(json, "fingerprint", subject.context);
-    json.field("complete", true);
-    json.field("joined", subject.merged);
-    json.field("fingerprint", fingerprint.whole.text());
-    json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
-    json.objectField("states");
-    for (const StateShare& share : fingerprint.states)
-        json.field(share.state, share.digest.text());
-    json.endObject();
-    writeScalarDigests(json, fingerprint.scalars);
-    if (subject.perParameter)
-        writeParameters(json, subject, fingerprint);
-    writeCompute(json, subject.context);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) {
+        describeStart(out, &subject.context, {});
+        describeDigests(out,
+            Digests{.joined = subject.merged,
+                .whole = fingerprint.whole,
+                .states = fingerprint.states,
+                .scalars = fingerprint.scalars});
+        describeWhole(out, subject, fingerprint);
+    });
+}
+
+void writePartialJson(
+    const TextSink& sink, const PartialSubject& subject, const PartialFingerprint& fingerprint)
+{
+    writeObject(sink, [&](JsonOut& out) {
+        describeStart(out, subject.context, subject.combined);
+        describeDigests(out,
+            Digests{.whole = fingerprint.whole(),
+                .version = fingerprint.version,
+                .states = fingerprint.covered(),
+                .scalars = fingerprint.scalars});
+        describePartial(out, fingerprint);
+    });
+}
+
+std::string fingerprintSchema()
+{
+    return schemaOf("fingerprint", [](SchemaOut& out) {
+        const CheckpointPtr none;
+        describeStart(out, &schemaContext(), {});
+        describeDigests(out, Digests{.scalars = {}});
+        describeWhole(out, {schemaContext(), none}, {});
+        out.maybe(true, [&] { describePartial(out, {}); });
+    });
 }
 
 void writeFingerprintText(const TextSink& sink, const TextStyle& style, const FingerprintSubject& subject,

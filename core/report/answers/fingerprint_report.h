@@ -18,6 +18,7 @@ struct FingerprintSubject {
 /// The answer of `fingerprint`.
 void writeFingerprintJson(
     const TextSink& sink, const FingerprintSubject& subject, const StateFingerprint& fingerprint);
+std::string fingerprintSchema();
 void writeFingerprintText(const TextSink& sink, const TextStyle& style, const FingerprintSubject& subject,
     const StateFingerprint& fingerprint);
 

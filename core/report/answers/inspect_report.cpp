@@ -8,16 +8,32 @@
 
 namespace shardscope {
 
+template <class Out>
+void describe(Out& out, const FileCounts& files)
+{
+    out.is("FileCounts", "Number and bytes of the files that belong to the checkpoint.");
+    out.field("count", files.count);
+    out.field("bytes", files.bytes);
+}
+
+template <class Out>
+void describe(Out& out, const ParameterCounts& counts)
+{
+    out.is("ParameterCounts", "Numbers of parameters; `elements` counts elements.");
+    out.field("count", counts.count);
+    out.field("elements", counts.elements);
+    out.field("trainable", counts.trainable);
+    out.field("frozen", counts.frozen);
+    out.field("shared", counts.shared);
+    out.field("buffers", counts.buffers);
+}
+
 namespace {
 
-void writeStep(JsonWriter& json, const Checkpoint& checkpoint)
+void writeOptimizerSteps(JsonWriter& json, const std::vector<std::optional<double>>& steps)
 {
-    json.objectField("step");
-    json.field("global_steps", checkpoint.steps.globalSteps);
-    json.field("global_samples", checkpoint.steps.globalSamples);
-    json.field("skipped_steps", checkpoint.steps.skippedSteps);
-    json.arrayField("optimizer");
-    for (const auto& step : optimizerSteps(checkpoint)) {
+    json.beginArray();
+    for (const auto& step : steps) {
         // Steps are counts; some optimizers keep them as floats.
         if (step && *step >= 0 && *step <= 9e15 && *step == static_cast<double>(static_cast<int64_t>(*step)))
             json.value(static_cast<int64_t>(*step));
@@ -25,80 +41,89 @@ void writeStep(JsonWriter& json, const Checkpoint& checkpoint)
             json.value(step);
     }
     json.endArray();
-    json.endObject();
 }
 
-void writeGroups(JsonWriter& json, const Checkpoint& checkpoint)
+template <class Out>
+void describeSteps(Out& out, const Checkpoint& checkpoint)
+{
+    out.is("StepCounters", "Counters of the run; `optimizer` has one step per param group.");
+    out.field("global_steps", checkpoint.steps.globalSteps);
+    out.field("global_samples", checkpoint.steps.globalSamples);
+    out.field("skipped_steps", checkpoint.steps.skippedSteps);
+    out.free("optimizer", As<std::vector<std::optional<double>>>{},
+        [&](JsonWriter& json) { writeOptimizerSteps(json, optimizerSteps(checkpoint)); });
+}
+
+template <class Out>
+void describeGroups(Out& out, const Checkpoint& checkpoint)
 {
     const TorchFile* rank0 = checkpoint.templateOptim == kNoFile
         ? nullptr
         : checkpoint.file(checkpoint.templateOptim).content.get();
-    json.arrayField("param_groups");
-    for (const ParamGroup& group : checkpoint.groups) {
-        json.beginObject();
-        json.field("index", group.index);
-        json.field("parameters", group.parameters);
-        json.field("elements", group.elements);
-        json.objectField("options");
-        if (rank0 != nullptr && group.options != kNoNode)
-            writeMappingFields(json, rank0->pickle(), group.options, "params");
-        json.endObject();
-        json.endObject();
-    }
-    json.endArray();
+    out.list("param_groups", checkpoint.groups, [&](auto& each, const ParamGroup& group) {
+        each.is("ParamGroup", "One param group of the optimizer with its options.");
+        each.field("index", group.index);
+        each.field("parameters", group.parameters);
+        each.field("elements", group.elements);
+        each.free(
+            "options", As<AnyObject>{},
+            [&](JsonWriter& json) {
+                json.beginObject();
+                if (rank0 != nullptr && group.options != kNoNode)
+                    writeMappingFields(json, rank0->pickle(), group.options, "params");
+                json.endObject();
+            },
+            "the optimizer's own keys");
+    });
 }
 
-void writeCounts(JsonWriter& json, const Checkpoint& checkpoint)
+template <class Out>
+void describeInspect(Out& out, const AnswerContext& context)
 {
-    const ParameterCounts counts = countParameters(checkpoint);
-    json.objectField("parameters");
-    json.field("count", counts.count);
-    json.field("elements", counts.elements);
-    json.field("trainable", counts.trainable);
-    json.field("frozen", counts.frozen);
-    json.field("shared", counts.shared);
-    json.field("buffers", counts.buffers);
-    json.endObject();
+    const Checkpoint& checkpoint = context.checkpoint;
+    out.answer("inspect", "InspectAnswer", "What a checkpoint is.");
+    describeSubject(out, context);
+    out.field("tags", checkpoint.tags);
+    out.field("latest", checkpoint.latest);
+    out.field("supported", checkpoint.supported);
+    out.textOrNull("why_not", checkpoint.whyNot);
+    out.word("kind", kindName(checkpoint.kind), kKindWords);
+    out.field("zero_stage", checkpoint.zeroStage, between(0, 3));
+    out.field("parallel", checkpoint.parallel);
+    out.textOrNull("precision", checkpoint.precision);
+    out.textOrNull("optimizer", checkpoint.optimizer);
+    out.object("versions", [&](auto& versions) {
+        versions.is("Versions", "Versions that the files record.");
+        versions.textOrNull("deepspeed", checkpoint.deepspeedVersion);
+        versions.maybe(false, [&] { versions.textOrNull("format", ""); });
+    });
+    out.object("step", [&](auto& steps) { describeSteps(steps, checkpoint); });
+    out.field("parameters", countParameters(checkpoint));
+    out.field("states", checkpoint.stateNames());
+    describeGroups(out, checkpoint);
+    out.maybe(checkpoint.zeroStage == 3,
+        [&] { out.field("sub_group_size", checkpoint.subGroupSize, "ZeRO-3 only"); });
+    out.field("loss_scale", checkpoint.lossScale);
+    out.field("client_state", checkpoint.clientStateKeys);
+    out.field("files", countFiles(checkpoint));
+    out.wordOrNull("wrapper", checkpoint.wrapper, {"transformers", "accelerate", "lightning", "megatron"});
+    out.field("complete", checkpoint.complete, "every rank's file exists and matches");
+    out.field(
+        "skeleton", isSkeleton(checkpoint), "a skeleton: structure without values, made for a bug report");
+    out.field("evidence", checkpoint.evidence);
+    out.field("findings", checkpoint.findings);
 }
 
 } // namespace
 
 void writeInspectJson(const TextSink& sink, const AnswerContext& context)
 {
-    const Checkpoint& checkpoint = context.checkpoint;
-    JsonWriter json(sink);
-    beginAnswer(json, "inspect", context);
-    json.textList("tags", checkpoint.tags);
-    json.field("latest", checkpoint.latest);
-    json.field("supported", checkpoint.supported);
-    json.textOrNull("why_not", checkpoint.whyNot);
-    json.field("kind", kindName(checkpoint.kind));
-    json.field("zero_stage", checkpoint.zeroStage);
-    writeParallel(json, checkpoint.parallel);
-    json.textOrNull("precision", checkpoint.precision);
-    json.textOrNull("optimizer", checkpoint.optimizer);
-    json.objectField("versions");
-    json.textOrNull("deepspeed", checkpoint.deepspeedVersion);
-    json.endObject();
-    writeStep(json, checkpoint);
-    writeCounts(json, checkpoint);
-    json.textList("states", checkpoint.stateNames());
-    writeGroups(json, checkpoint);
-    if (checkpoint.zeroStage == 3)
-        json.field("sub_group_size", checkpoint.subGroupSize);
-    json.field("loss_scale", checkpoint.lossScale);
-    json.textList("client_state", checkpoint.clientStateKeys);
-    const FileCounts files = countFiles(checkpoint);
-    json.objectField("files");
-    json.field("count", files.count);
-    json.field("bytes", files.bytes);
-    json.endObject();
-    json.textOrNull("wrapper", checkpoint.wrapper);
-    json.field("complete", checkpoint.complete);
-    json.field("skeleton", isSkeleton(checkpoint));
-    json.textList("evidence", checkpoint.evidence);
-    writeFindings(json, "findings", checkpoint.findings);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeInspect(out, context); });
+}
+
+std::string inspectSchema()
+{
+    return schemaOf("inspect", [](SchemaOut& out) { describeInspect(out, schemaContext()); });
 }
 
 } // namespace shardscope

@@ -8,6 +8,7 @@ namespace shardscope {
 
 /// The answer of `inspect`: what it is, with evidence.
 void writeInspectJson(const TextSink& sink, const AnswerContext& context);
+std::string inspectSchema();
 void writeInspectText(const TextSink& sink, const TextStyle& style, const AnswerContext& context);
 
 } // namespace shardscope

@@ -9,33 +9,52 @@ namespace shardscope {
 
 namespace {
 
-void writeParameter(JsonWriter& json, const Checkpoint& checkpoint, ParamId id)
+/// How a state is stored.
+struct StateType {
+    DType dtype = DType::Unknown;
+    const Shape* shape = nullptr;
+};
+
+template <class Out>
+void describe(Out& out, const StateType& type)
+{
+    out.is("StateType", "How a state is stored.");
+    out.field("dtype", dtypeName(type.dtype));
+    out.field("shape", type.shape == nullptr ? Shape() : *type.shape);
+}
+
+template <class Out>
+void describeParameter(Out& out, const Checkpoint& checkpoint, ParamId id)
 {
     const Parameter& parameter = checkpoint.params[index(id)];
-    json.beginObject();
-    json.nameField("name", parameter.name);
-    writeShape(json, "shape", parameter.shape);
-    json.field("dtype", dtypeName(modelDtype(checkpoint, id)));
-    json.field("elements", parameter.elements);
-    json.field("role", paramRoleName(parameter.role));
-    if (parameter.group < 0)
-        json.nullField("group");
-    else
-        json.field("group", parameter.group);
-    json.field("trainable", parameter.role == ParamRole::Trainable);
-    if (parameter.sharedWith == kNoParam)
-        json.nullField("shared_with");
-    else
-        json.nameField("shared_with", checkpoint.params[index(parameter.sharedWith)].name);
-    json.objectField("states");
-    for (const std::string& state : statesOf(checkpoint, id)) {
-        json.objectField(state);
-        json.field("dtype", dtypeName(stateDtype(checkpoint, id, state)));
-        writeShape(json, "shape", parameter.shape);
-        json.endObject();
-    }
-    json.endObject();
-    json.endObject();
+    std::vector<std::pair<std::string, StateType>> states;
+    for (const std::string& state : statesOf(checkpoint, id))
+        states.emplace_back(state, StateType{stateDtype(checkpoint, id, state), &parameter.shape});
+    out.is("Parameter", "One parameter with its states.");
+    out.name("name", parameter.name);
+    out.field("shape", parameter.shape);
+    out.field("dtype", dtypeName(modelDtype(checkpoint, id)));
+    out.field("elements", parameter.elements);
+    out.word("role", parameter.role, paramRoleName);
+    out.field("group", parameter.group < 0 ? std::nullopt : std::optional<uint32_t>(parameter.group));
+    out.field("trainable", parameter.role == ParamRole::Trainable);
+    out.nameOrNull("shared_with",
+        parameter.sharedWith == kNoParam ? "" : checkpoint.params[index(parameter.sharedWith)].name);
+    out.field("states", states);
+}
+
+template <class Out>
+void describeParams(
+    Out& out, const AnswerContext& context, std::span<const ParamId> params, std::string_view filter)
+{
+    out.answer("params", "ParamsAnswer", "The parameters.");
+    describeSubject(out, context);
+    out.maybe(!filter.empty(), [&] {
+        out.name("filter", filter, "in files that the window saves: the filter that chose the parameters");
+    });
+    out.list("parameters", params,
+        [&](auto& each, ParamId param) { describeParameter(each, context.checkpoint, param); });
+    out.field("findings", context.checkpoint.findings);
 }
 
 std::string stateList(const Checkpoint& checkpoint, ParamId id)
@@ -72,17 +91,12 @@ void writeParamsJson(const TextSink& sink, const AnswerContext& context)
 void writeParamsJson(const TextSink& sink, const AnswerContext& context, std::span<const ParamId> params,
     std::string_view filter)
 {
-    const Checkpoint& checkpoint = context.checkpoint;
-    JsonWriter json(sink);
-    beginAnswer(json, "params", context);
-    if (!filter.empty())
-        json.nameField("filter", filter);
-    json.arrayField("parameters");
-    for (const ParamId param : params)
-        writeParameter(json, checkpoint, param);
-    json.endArray();
-    writeFindings(json, "findings", checkpoint.findings);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeParams(out, context, params, filter); });
+}
+
+std::string paramsSchema()
+{
+    return schemaOf("params", [](SchemaOut& out) { describeParams(out, schemaContext(), {}, {}); });
 }
 
 void writeParamsText(const TextSink& sink, const TextStyle& style, const AnswerContext& context)

@@ -17,6 +17,7 @@ void writeParamsJson(const TextSink& sink, const AnswerContext& context);
 /// These parameters in this order, with the `filter` that chose them; an empty one is left out.
 void writeParamsJson(const TextSink& sink, const AnswerContext& context, std::span<const ParamId> params,
     std::string_view filter);
+std::string paramsSchema();
 void writeParamsText(const TextSink& sink, const TextStyle& style, const AnswerContext& context);
 
 } // namespace shardscope

@@ -2,11 +2,11 @@
 #include "core/report/answers/plan_report.h"
 
 #include "core/base/text.h"
-#include "core/report/answers/compute_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -17,68 +17,134 @@ namespace {
 constexpr size_t kPairsShown = 8;
 constexpr size_t kFilesShown = 12;
 
-void writeSizes(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
+template <class Out>
+void describeExport(Out& out, const ExportFacts& exported)
 {
-    json.nameField("target", plan.targetName);
-    json.field("reads_bytes", plan.readsBytes);
-    json.field("writes_bytes", plan.writesBytes);
-    json.arrayField("files");
-    for (const PlannedFile& file : plan.files) {
-        json.beginObject();
-        json.nameField("path", file.path);
-        json.field("bytes", file.bytes);
-        json.endObject();
-    }
-    json.endArray();
-    if (context.replaces) {
-        json.arrayField("replaces");
-        for (const std::string& path : *context.replaces)
-            json.value(toValidUtf8(path));
-        json.endArray();
-    }
-    json.field("memory_bytes", context.memoryBytes);
-    json.field("free_bytes", context.freeBytes);
+    std::vector<std::string> casts = castNames();
+    casts.emplace_back("keep");
+    out.word("format", exportFormatName(exported.options.format),
+        kExportFormats | std::views::transform(&ExportFormatTraits::name),
+        "of an export: the form of its files");
+    out.word("dtype", castName(exported.options.dtype), casts, "of an export: what its weights are cast to");
+    out.field("tensors", exported.tensors.size(),
+        atLeast(1, "of an export: the number of tensors that are written"));
 }
 
-void writeReshardFacts(JsonWriter& json, const ReshardFacts& facts)
+std::string_view kindOf(const WritePlan& plan)
 {
-    json.field("sub_group_size", facts.subGroupSize);
-    json.arrayField("batch");
-    for (const BatchPair& pair : facts.batch) {
-        json.beginObject();
-        json.field("micro_batch", pair.microBatch);
-        json.field("accumulation", pair.accumulation);
-        json.endObject();
-    }
-    json.endArray();
-    json.objectField("must_stay_equal");
-    for (const auto& [key, value] : facts.mustStayEqual)
-        json.field(key, value);
-    json.endObject();
-}
-
-void writePlanObject(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
-{
-    json.objectField("plan");
-    json.field("id", plan.id);
     if (plan.exported) {
-        const ExportOptions& options = plan.exported->options;
-        const bool dcp = options.format == ExportFormat::Dcp;
-        json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
-        json.field("format", exportFormatName(options.format));
-        json.field("dtype", castName(options.dtype));
-        json.field("tensors", static_cast<uint64_t>(plan.exported->tensors.size()));
-    } else {
-        json.field("kind", plan.reshard ? kindName(plan.reshard->kind) : "copy");
+        const bool dcp = plan.exported->options.format == ExportFormat::Dcp;
+        return kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights);
     }
-    if (plan.reshard && !isUniversal(plan.reshard->kind))
-        json.field("world_size", plan.reshard->worldSize);
-    else
-        json.nullField("world_size");
-    writeSizes(json, context, plan);
-    writeReshardFacts(json, plan.reshard ? *plan.reshard : ReshardFacts());
-    writeFindings(json, "warnings", plan.warnings);
-    json.endObject();
+    return plan.reshard ? kindName(plan.reshard->kind) : "copy";
+}
+
+} // namespace
+
+template <class Out>
+void describe(Out& out, const PlannedFile& file)
+{
+    out.is("PlannedFile", "A file to be written.");
+    out.name("path", file.path);
+    out.field("bytes", file.bytes);
+}
+
+template <class Out>
+void describe(Out& out, const BatchPair& pair)
+{
+    out.is("Batch", "A pair that keeps the global batch size.");
+    out.field("micro_batch", pair.microBatch);
+    out.field("accumulation", pair.accumulation);
+}
+
+template <class Out>
+void describe(Out& out, const PartReport& report)
+{
+    out.is("PartResult", "What a run wrote of one part of a job.");
+    out.field("index", report.part.index);
+    out.field("count", report.part.count, atLeast(1));
+    out.field("bytes", report.bytes, "of the part");
+    out.field("files", report.files);
+    out.field("bytes_written", report.bytesWritten, "by this run");
+    out.field("bytes_reused", report.bytesReused);
+    out.field("seconds", report.seconds, atLeast(0));
+    out.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)));
+    out.field("device", report.compute.device);
+    out.field("verified", report.verified, "everything that was written was read back");
+    out.name("work_folder", report.workFolder.string());
+}
+
+namespace {
+
+template <class Out>
+void describePlan(Out& out, const PlanContext& context, const WritePlan& plan)
+{
+    const ReshardFacts reshard = plan.reshard ? *plan.reshard : ReshardFacts();
+    const bool hasRanks = plan.reshard && !isUniversal(reshard.kind);
+    const auto exported = [&] { describeExport(out, plan.exported ? *plan.exported : ExportFacts()); };
+    std::vector<std::string_view> kinds{"copy"};
+    std::ranges::copy(kKindWords, std::back_inserter(kinds));
+    std::vector<std::string> replaces;
+    for (const std::string& path : context.replaces.value_or(replaces))
+        replaces.push_back(toValidUtf8(path));
+    out.is("Plan", "What will be written.");
+    out.field("id", plan.id);
+    out.word("kind", kindOf(plan), kinds, "what is written");
+    if (context.verb == "export")
+        exported();
+    else if (context.verb != "reshard" && context.verb != "repair")
+        out.maybe(plan.exported != nullptr, exported);
+    out.field("world_size", hasRanks ? std::optional(reshard.worldSize) : std::nullopt);
+    out.name("target", plan.targetName);
+    out.field("reads_bytes", plan.readsBytes);
+    out.field("writes_bytes", plan.writesBytes);
+    out.field("files", plan.files);
+    out.maybe(context.replaces.has_value(), [&] {
+        out.field("replaces", replaces,
+            "files of the target, relative to it, that the job replaces or removes; with --force only");
+    });
+    out.field("memory_bytes", context.memoryBytes);
+    out.field("free_bytes", context.freeBytes);
+    out.field("sub_group_size", reshard.subGroupSize);
+    out.field("batch", reshard.batch);
+    out.field("must_stay_equal", reshard.mustStayEqual);
+    out.field("warnings", plan.warnings);
+}
+
+/// What a repair has besides. A saved plan was not run.
+template <class Out>
+void describeRepair(Out& out, const PlanContext& context, const WritePlan& plan)
+{
+    const RepairFacts facts = plan.repair ? *plan.repair : RepairFacts();
+    out.field("fixed", facts.fixed, "codes of the findings that are repaired");
+    out.field("changes", facts.changes);
+    if (context.verb == "plan")
+        return;
+    const RepairOutcome outcome = context.repaired ? context.repaired() : RepairOutcome();
+    out.optional("check", outcome.check, "of what was written");
+    out.optional("checked_again", outcome.checkedAgain,
+        "false when the check of the output was stopped; the output is then complete, but not checked");
+}
+
+template <class Out>
+void describeAnswer(
+    Out& out, const PlanContext& context, const WritePlan& plan, const std::optional<ExecuteReport>& result)
+{
+    const bool saves = context.verb == "plan";
+    out.answer(context.verb, saves ? "PlanAnswer" : "WriteAnswer",
+        saves ? "A plan that was saved to `file`." : "A plan and, unless `dry_run`, its result.");
+    out.name("checkpoint", context.source);
+    out.name("tag", context.sourceTag);
+    out.name("destination", context.destination);
+    out.object("plan", [&](auto& object) { describePlan(object, context, plan); });
+    if (saves) {
+        out.name("file", context.savedTo);
+    } else {
+        out.optional("result", result);
+        out.optional("part", context.part, "with --part: what this run wrote of one part");
+    }
+    if (saves || context.verb == "run" || context.verb == "repair")
+        out.maybe(plan.repair != nullptr && !context.part, [&] { describeRepair(out, context, plan); });
 }
 
 std::string batchText(const std::vector<BatchPair>& batch)
@@ -136,54 +202,16 @@ void writeFilesText(
 
 } // namespace
 
-void writeResultObject(JsonWriter& json, const ExecuteReport& result)
-{
-    json.objectField("result");
-    json.nameField("output", result.output.string());
-    json.field("seconds", result.seconds);
-    json.field("bytes_written", result.bytesWritten);
-    json.field("bytes_reused", result.bytesReused);
-    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
-    json.field("device", result.compute.device);
-    json.field("verified", result.verified);
-    json.field("was_done", result.wasDone);
-    json.field("read_directly", result.readDirectly);
-    json.textOrNull("fingerprint", result.fingerprint);
-    json.field("fingerprint_version", static_cast<uint64_t>(kDigestVersion));
-    json.field("peak_buffer_bytes", result.peakBufferBytes);
-    writeCompute(json, result.compute);
-    json.objectField("thread_seconds");
-    for (size_t i = 0; i < kStages; ++i)
-        json.field(kStageNames[i], result.stageSeconds[i]);
-    json.endObject();
-    json.field("processor_seconds", result.processorSeconds);
-    json.objectField("bytes_per_second_of");
-    for (const Stage stage : kInputOutputStages)
-        json.field(kStageNames[static_cast<size_t>(stage)], static_cast<uint64_t>(result.rateOf(stage)));
-    json.endObject();
-    json.textOrNull("limited_by", result.limitedBy() != nullptr ? result.limitedBy() : "");
-    json.endObject();
-}
-
 void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
     const std::optional<ExecuteReport>& result)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/" + context.verb + "/1");
-    json.nameField("checkpoint", context.source);
-    json.nameField("tag", context.sourceTag);
-    json.nameField("destination", context.destination);
-    writePlanObject(json, context, plan);
-    if (!context.savedTo.empty())
-        json.nameField("file", context.savedTo);
-    if (result)
-        writeResultObject(json, *result);
-    if (context.more)
-        context.more(json);
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [&](JsonOut& out) { describeAnswer(out, context, plan, result); });
+}
+
+std::string planSchema(std::string_view verb)
+{
+    const PlanContext context{.verb = std::string(verb)};
+    return schemaOf(verb, [&](SchemaOut& out) { describeAnswer(out, context, {}, {}); });
 }
 
 namespace {
@@ -266,23 +294,6 @@ void writeResultLine(const TextSink& sink, const TextStyle& style, const Execute
 {
     sink(style.green(report.wasDone ? "done before" : "written") + "  " + printable(report.output.string())
         + "\n");
-}
-
-void writePartObject(JsonWriter& json, const PartReport& report)
-{
-    json.objectField("part");
-    json.field("index", uint64_t{report.part.index});
-    json.field("count", uint64_t{report.part.count});
-    json.field("bytes", report.bytes);
-    json.field("files", report.files);
-    json.field("bytes_written", report.bytesWritten);
-    json.field("bytes_reused", report.bytesReused);
-    json.field("seconds", report.seconds);
-    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)));
-    json.field("device", report.compute.device);
-    json.field("verified", report.verified);
-    json.nameField("work_folder", report.workFolder.string());
-    json.endObject();
 }
 
 void writePartText(const TextSink& sink, const TextStyle& style, const PartReport& report)

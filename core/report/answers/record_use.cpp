@@ -48,33 +48,37 @@ bool isEmptySlice(const Checkpoint& checkpoint, const FlatUnit& unit, const Mapp
 
 } // namespace
 
-RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job)
+std::vector<UsedRecord> recordsOf(
+    io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job)
 {
-    RecordUse out;
+    std::vector<UsedRecord> out;
+    const auto add = [&](const std::vector<ZipRecord>& records) {
+        for (const ZipRecord& record : records)
+            out.push_back({record, {}});
+    };
     const CheckpointFile& entry = checkpoint.file(file);
     if (entry.content) {
-        out.records = entry.content->zip().records();
+        add(entry.content->zip().records());
     } else if (entry.status != FileStatus::Missing && entry.role != FileRole::Other
         && entry.role != FileRole::Pointer && entry.role != FileRole::Script
         && entry.role != FileRole::Manifest && entry.role != FileRole::Swap) {
         if (const auto open = files.openRead(entry.path)) {
             if (const auto zip = ZipDirectory::read(**open, ReadMode::Tolerant, job))
-                out.records = zip->records();
+                add(zip->records());
         }
     }
-    out.usedBy.resize(out.records.size());
     for (const FlatUnit& unit : checkpoint.units) {
         for (const UnitState& state : unit.states) {
             state.visitRuns([&](const MappedRun& mapped) {
-                if (holds(mapped.run, file, out.records.size()) && !isEmptySlice(checkpoint, unit, mapped))
-                    out.usedBy[mapped.run.record].push_back(useOf(checkpoint, unit, state, mapped));
+                if (holds(mapped.run, file, out.size()) && !isEmptySlice(checkpoint, unit, mapped))
+                    out[mapped.run.record].usedBy.push_back(useOf(checkpoint, unit, state, mapped));
                 return true;
             });
         }
     }
     for (const WholeTensor& whole : checkpoint.whole) {
-        if (holds(whole.run, file, out.records.size()) && whole.param != kNoParam)
-            out.usedBy[whole.run.record].push_back(formatAddress(
+        if (holds(whole.run, file, out.size()) && whole.param != kNoParam)
+            out[whole.run.record].usedBy.push_back(formatAddress(
                 ParamAddress{checkpoint.params[index(whole.param)].name, whole.state, std::nullopt}));
     }
     return out;

@@ -37,31 +37,6 @@ RepairCheck compareChecks(const WritePlan& plan, const CheckResult& after)
     return out;
 }
 
-void writeRepairFields(JsonWriter& json, const WritePlan& plan, const std::optional<RepairCheck>& check)
-{
-    json.textList("fixed", plan.repair->fixed);
-    json.arrayField("changes");
-    for (const RepairChange& change : plan.repair->changes) {
-        json.beginObject();
-        json.field("code", change.code);
-        json.textOrNull("where", change.where.text());
-        json.field("what", change.what);
-        json.textOrNull("before", change.before);
-        json.textOrNull("after", change.after);
-        json.field("marked", change.reconstructed);
-        json.endObject();
-    }
-    json.endArray();
-    if (!check)
-        return;
-    json.objectField("check");
-    json.field("ok", check->ok());
-    json.textList("remaining", check->remaining);
-    writeFindings(json, "appeared", check->appeared);
-    writeFindings(json, "told", check->causedBySet);
-    json.endObject();
-}
-
 void writeChangesText(const TextSink& sink, const TextStyle& style, const WritePlan& plan)
 {
     sink(style.bold("changes") + "\n");

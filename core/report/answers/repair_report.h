@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/plan/repair/repair.h"
-#include "core/report/json/json_writer.h"
+#include "core/report/answers/finding_report.h"
 #include "core/report/text/text_table.h"
 
 #include <optional>
@@ -21,8 +21,34 @@ struct RepairCheck {
 /// `marked` is expected if something was reconstructed.
 RepairCheck compareChecks(const WritePlan& plan, const CheckResult& after);
 
-/// Fields of the answer of `repair`: "fixed", "changes" and, after the run, "check".
-void writeRepairFields(JsonWriter& json, const WritePlan& plan, const std::optional<RepairCheck>& check);
+/// What is known of a repair after its run.
+struct RepairOutcome {
+    std::optional<RepairCheck> check = {};
+    std::optional<bool> checkedAgain = {}; ///< false: the check was stopped
+};
+
+template <class Out>
+void describe(Out& out, const RepairChange& change)
+{
+    out.is("Change", "One change of a repair.");
+    out.field("code", change.code);
+    out.textOrNull("where", change.where.text());
+    out.field("what", change.what);
+    out.textOrNull("before", change.before);
+    out.textOrNull("after", change.after);
+    out.field("marked", change.reconstructed, "reconstructed, not read from a file");
+}
+
+template <class Out>
+void describe(Out& out, const RepairCheck& check)
+{
+    out.is("RepairCheck", "The check after a repair.");
+    out.field("ok", check.ok());
+    out.field("remaining", check.remaining);
+    out.field("appeared", check.appeared);
+    out.field("told", check.causedBySet);
+}
+
 /// The changes, value by value.
 void writeChangesText(const TextSink& sink, const TextStyle& style, const WritePlan& plan);
 void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check);

@@ -56,13 +56,48 @@ void forEachValue(const ShownValues& values, const Visit& visit)
     }
 }
 
-void writeNpy(JsonWriter& json, const NpyReport& npy)
+} // namespace
+
+template <class Out>
+void describe(Out& out, const NpyReport& npy)
 {
-    json.objectField("npy");
-    json.nameField("path", npy.path);
-    json.field("dtype", dtypeName(npy.dtype));
-    json.field("bytes", npy.bytes);
-    json.endObject();
+    out.is("NpyFile", "The file of `npy`.");
+    out.name("path", npy.path);
+    out.field("dtype", dtypeName(npy.dtype));
+    out.field("bytes", npy.bytes);
+}
+
+namespace {
+
+template <class Out>
+void describeShow(
+    Out& out, const AnswerContext& context, const ShownValues& values, const std::optional<NpyReport>& npy)
+{
+    const Parameter& parameter = context.checkpoint.params[index(values.range.param)];
+    const std::string_view dtype = dtypeName(values.range.dtype);
+    out.answer("show", "ShowAnswer", "Values of a parameter or of one of its states.");
+    describeSubject(out, context);
+    out.name("name", parameter.name);
+    out.field("state", values.range.state);
+    out.field("shape", parameter.shape);
+    out.field("dtype", dtype);
+    out.field("start", values.range.begin, "the first element of `values`");
+    out.free(
+        "values", As<std::vector<AnyScalar>>{},
+        [&](JsonWriter& json) {
+            json.beginArray();
+            forEachValue(values, [&](uint64_t, const uint8_t* bytes) {
+                if (bytes == nullptr)
+                    json.null();
+                else
+                    writeElement(json, dtype, values.range.dtype, bytes);
+            });
+            json.endArray();
+        },
+        "numbers, \"nan\", \"inf\" and \"-inf\"; null where the file that holds it is missing or damaged");
+    out.field("truncated", values.truncated);
+    out.optional("npy", npy);
+    out.field("findings", context.checkpoint.findings);
 }
 
 } // namespace
@@ -70,28 +105,14 @@ void writeNpy(JsonWriter& json, const NpyReport& npy)
 void writeShowJson(const TextSink& sink, const AnswerContext& context, const ShownValues& values,
     const std::optional<NpyReport>& npy)
 {
-    const Parameter& parameter = context.checkpoint.params[index(values.range.param)];
-    JsonWriter json(sink);
-    beginAnswer(json, "show", context);
-    json.nameField("name", parameter.name);
-    json.field("state", values.range.state);
-    writeShape(json, "shape", parameter.shape);
-    json.field("dtype", dtypeName(values.range.dtype));
-    json.field("start", values.range.begin);
-    json.arrayField("values");
-    const std::string_view dtypeText = dtypeName(values.range.dtype);
-    forEachValue(values, [&](uint64_t, const uint8_t* bytes) {
-        if (bytes == nullptr)
-            json.null();
-        else
-            writeElement(json, dtypeText, values.range.dtype, bytes);
-    });
-    json.endArray();
-    json.field("truncated", values.truncated);
-    if (npy)
-        writeNpy(json, *npy);
-    writeFindings(json, "findings", context.checkpoint.findings);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeShow(out, context, values, npy); });
+}
+
+std::string showSchema()
+{
+    ShownValues values;
+    values.range.param = ParamId{0};
+    return schemaOf("show", [&](SchemaOut& out) { describeShow(out, schemaContext(), values, {}); });
 }
 
 void writeShowText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,

@@ -47,6 +47,7 @@ struct NpyReport {
 /// The answer of `show`: the values of a tensor or of a part of it. Missing ones are null.
 void writeShowJson(const TextSink& sink, const AnswerContext& context, const ShownValues& values,
     const std::optional<NpyReport>& npy);
+std::string showSchema();
 void writeShowText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const ShownValues& values, const std::optional<NpyReport>& npy);
 

@@ -79,19 +79,34 @@ std::string skeletonCheckText(
     return out;
 }
 
+namespace {
+
+template <class Out>
+void describeSkeleton(
+    Out& out, const AnswerContext& context, const SkeletonReport& report, const std::string& output)
+{
+    out.answer("skeleton", "SkeletonAnswer", "A checkpoint without its values, for a bug report.");
+    describeSubject(out, context);
+    out.name("output", output, "OUT as it was given");
+    out.field("files", report.files, "in the skeleton");
+    out.field("bytes_before", report.bytesBefore, "of these files");
+    out.field("bytes_after", report.bytesAfter, "of the skeleton");
+    out.field("redacted_keys", report.redactedKeys, "of the client state, without their values");
+    out.field("kept_keys", report.keptKeys, "of the client state, with their values, as requested by --keep");
+    out.field("size_only", report.sizeOnly, "files that keep only their size and time");
+}
+
+} // namespace
+
 void writeSkeletonJson(const TextSink& sink, const AnswerContext& context, const SkeletonReport& report,
     const std::string& output)
 {
-    JsonWriter json(sink);
-    beginAnswer(json, "skeleton", context);
-    json.nameField("output", output);
-    json.field("files", report.files);
-    json.field("bytes_before", report.bytesBefore);
-    json.field("bytes_after", report.bytesAfter);
-    json.textList("redacted_keys", report.redactedKeys);
-    json.textList("kept_keys", report.keptKeys);
-    json.textList("size_only", report.sizeOnly);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeSkeleton(out, context, report, output); });
+}
+
+std::string skeletonSchema()
+{
+    return schemaOf("skeleton", [](SchemaOut& out) { describeSkeleton(out, schemaContext(), {}, {}); });
 }
 
 void writeSkeletonText(

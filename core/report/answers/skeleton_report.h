@@ -20,6 +20,7 @@ std::string skeletonCheckText(
 /// The answer of `skeleton`.
 void writeSkeletonJson(const TextSink& sink, const AnswerContext& context, const SkeletonReport& report,
     const std::string& output);
+std::string skeletonSchema();
 void writeSkeletonText(
     const TextSink& sink, const TextStyle& style, const SkeletonReport& report, const std::string& output);
 

@@ -20,87 +20,109 @@ ValueHistogram::Bars barsOf(const TensorStatistics& tensor, uint32_t atMost)
     return tensor.histogram.bars(tensor.found.min, tensor.found.max, atMost);
 }
 
+template <class Out>
+void describeHistogram(Out& out, const TensorStatistics& tensor, const StatsReportOptions& options)
+{
+    const auto bars = barsOf(tensor, options.bars);
+    out.is("Histogram", "Counts between edges.");
+    out.field("edges", bars.edges, finite("ascending, one more than counts; nearly equal widths"));
+    out.field("counts", bars.counts);
+    out.list(
+        "octaves", tensor.histogram.octaves(),
+        [](auto& each, const ValueHistogram::Octave& octave) {
+            each.is("Octave", "Values between two powers of two.");
+            each.field("exponent", octave.exponent);
+            each.field("count", octave.count);
+        },
+        "by the exponent of two, of both signs; -127: zeros and values smaller than 2^-126");
+}
+
+/// Null where no value is finite.
+std::optional<double> ifFinite(double value)
+{
+    return value - value == 0 ? std::optional(value) : std::nullopt;
+}
+
+template <class Out>
+void describeTensor(
+    Out& out, const AnswerContext& context, const StatsReportOptions& options, const TensorStatistics& tensor)
+{
+    const About ofFinite = finite("of the finite values; null where there are none");
+    const Statistics& found = tensor.found;
+    out.is("Tensor", "Statistics of one tensor.");
+    out.name("name", context.checkpoint.params[index(tensor.tensor.param)].name);
+    out.field("state", tensor.tensor.state);
+    out.field("dtype", dtypeName(tensor.dtype));
+    out.field("elements", tensor.elements, "of the tensor");
+    out.field("exact", tensor.exact, "false: the statistics are of a sample");
+    out.field("read", found.elements, "elements that the statistics cover");
+    out.field("missing", tensor.missing, "elements that could not be read");
+    out.field("min", ifFinite(found.min), ofFinite);
+    out.field("max", ifFinite(found.max), ofFinite);
+    out.field("mean", ifFinite(found.mean), ofFinite);
+    out.field(
+        "std", ifFinite(found.std()), finite("population standard deviation; null if no value is finite"));
+    out.field("l1", ifFinite(found.magnitudes), ofFinite);
+    out.field("l2", ifFinite(found.l2()), ofFinite);
+    out.field("zeros", found.zeros);
+    out.field("nan", found.nans);
+    out.field("inf", found.infinities);
+    out.maybe(options.bars > 0, [&] {
+        out.object("histogram", [&](auto& histogram) { describeHistogram(histogram, tensor, options); });
+    });
+}
+
+template <class Out>
+void describeStart(Out& out, const AnswerContext& context)
+{
+    out.answer("stats", "StatsAnswer", "Statistics of tensors.");
+    describeSubject(out, context);
+}
+
+template <class Out>
+void describeEnd(Out& out, const AnswerContext& context)
+{
+    out.field("findings", context.checkpoint.findings);
+    describeCompute(out, context);
+}
+
+constexpr const char* kTensors = "tensors";
+
 class Json final : public StatsReport
 {
 public:
     Json(TextSink sink, const AnswerContext& context, const StatsReportOptions& options)
         : m_sink(std::move(sink))
         , m_json(m_sink)
+        , m_out(m_json)
         , m_context(context)
         , m_options(options)
     {
-        beginAnswer(m_json, "stats", context);
-        m_json.arrayField("tensors");
+        m_json.beginObject();
+        describeStart(m_out, context);
+        m_json.arrayField(kTensors);
     }
 
     void add(const TensorStatistics& tensor) override
     {
-        const Statistics& found = tensor.found;
         m_json.beginObject();
-        m_json.nameField("name", m_context.checkpoint.params[index(tensor.tensor.param)].name);
-        m_json.field("state", tensor.tensor.state);
-        m_json.field("dtype", dtypeName(tensor.dtype));
-        m_json.field("elements", tensor.elements);
-        m_json.field("exact", tensor.exact);
-        m_json.field("read", found.elements);
-        m_json.field("missing", tensor.missing);
-        number("min", found.min);
-        number("max", found.max);
-        number("mean", found.mean);
-        number("std", found.std());
-        number("l1", found.magnitudes);
-        number("l2", found.l2());
-        m_json.field("zeros", found.zeros);
-        m_json.field("nan", found.nans);
-        m_json.field("inf", found.infinities);
-        if (m_options.bars > 0)
-            histogram(tensor);
+        describeTensor(m_out, m_context, m_options, tensor);
         m_json.endObject();
     }
 
     void end() override
     {
         m_json.endArray();
-        writeFindings(m_json, "findings", m_context.checkpoint.findings);
-        writeCompute(m_json, m_context);
-        endAnswer(m_json, m_sink);
+        describeEnd(m_out, m_context);
+        m_json.endObject();
+        m_json.finish();
+        m_sink("\n");
     }
 
 private:
-    /// For finite values; null if there are none.
-    void number(std::string_view name, double value)
-    {
-        if (value - value == 0)
-            m_json.field(name, value);
-        else
-            m_json.nullField(name);
-    }
-
-    void histogram(const TensorStatistics& tensor)
-    {
-        const auto bars = barsOf(tensor, m_options.bars);
-        m_json.objectField("histogram");
-        m_json.arrayField("edges");
-        for (const double edge : bars.edges)
-            m_json.value(edge);
-        m_json.endArray();
-        m_json.arrayField("counts");
-        for (const uint64_t count : bars.counts)
-            m_json.value(count);
-        m_json.endArray();
-        m_json.arrayField("octaves");
-        for (const ValueHistogram::Octave& octave : tensor.histogram.octaves()) {
-            m_json.beginObject();
-            m_json.field("exponent", octave.exponent);
-            m_json.field("count", octave.count);
-            m_json.endObject();
-        }
-        m_json.endArray();
-        m_json.endObject();
-    }
-
     TextSink m_sink;
     JsonWriter m_json;
+    JsonOut m_out;
     const AnswerContext& m_context;
     StatsReportOptions m_options;
 };
@@ -180,6 +202,20 @@ std::unique_ptr<StatsReport> statsJson(
     TextSink sink, const AnswerContext& context, const StatsReportOptions& options)
 {
     return std::make_unique<Json>(std::move(sink), context, options);
+}
+
+std::string statsSchema()
+{
+    return schemaOf("stats", [](SchemaOut& out) {
+        describeStart(out, schemaContext());
+        out.rows(
+            kTensors, Row<TensorStatistics>{}, [](const auto&) {},
+            [](auto& each, TensorStatistics tensor) {
+                tensor.tensor.param = ParamId{0};
+                describeTensor(each, schemaContext(), {}, tensor);
+            });
+        describeEnd(out, schemaContext());
+    });
 }
 
 std::unique_ptr<StatsReport> statsText(

@@ -27,6 +27,7 @@ struct StatsReportOptions {
 /// The answer of `stats`. The context must outlive the report.
 std::unique_ptr<StatsReport> statsJson(
     TextSink sink, const AnswerContext& context, const StatsReportOptions& options);
+std::string statsSchema();
 std::unique_ptr<StatsReport> statsText(
     TextSink sink, const TextStyle& style, const AnswerContext& context, const StatsReportOptions& options);
 

@@ -23,39 +23,6 @@ std::string timeText(int64_t nanoseconds)
     return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
 }
 
-void writeCounts(JsonWriter& json, const TagSummary& tag)
-{
-    json.objectField("findings");
-    for (const Severity severity : {Severity::Error, Severity::Warning, Severity::Info})
-        json.field(severityName(severity), tag.count(severity));
-    json.endObject();
-}
-
-void writeTag(JsonWriter& json, const TagSummary& tag)
-{
-    json.beginObject();
-    json.nameField("tag", tag.tag);
-    json.nameField("folder", tag.folder.string());
-    json.field("step", tag.steps.globalSteps);
-    json.textOrNull("modified", timeText(tag.modifiedNs));
-    json.field("bytes", tag.bytes);
-    json.field("kind", kindName(tag.kind));
-    writeParallel(json, tag.parallel);
-    json.field("complete", tag.isComplete());
-    json.field("latest", tag.latest);
-    json.textOrNull("fingerprint", tag.fingerprint);
-    json.field("fingerprint_version",
-        tag.fingerprint.empty() ? std::nullopt : std::optional(tag.fingerprintVersion));
-    writeCounts(json, tag);
-    json.textOrNull("why", toValidUtf8(whyIncomplete(tag)));
-    if (tag.error) {
-        json.objectField("error");
-        writeErrorFields(json, *tag.error);
-        json.endObject();
-    }
-    json.endObject();
-}
-
 std::string findingsText(const TagSummary& tag)
 {
     std::string out;
@@ -66,6 +33,64 @@ std::string findingsText(const TagSummary& tag)
             out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, count == 1 ? one : many);
     }
     return out.empty() ? "-" : out;
+}
+
+} // namespace
+
+template <class Out>
+void describe(Out& out, const TagSummary& tag)
+{
+    out.is("Tag", "One tag of a run.");
+    out.name("tag", tag.tag);
+    out.name("folder", tag.folder.string(),
+        "the folder to load: the tag folder, or the numbered checkpoint that contains it");
+    out.field("step", tag.steps.globalSteps, "global steps");
+    out.textOrNull("modified", timeText(tag.modifiedNs), "of the newest file, UTC");
+    out.field("bytes", tag.bytes);
+    out.word("kind", kindName(tag.kind), kKindWords);
+    out.field("parallel", tag.parallel);
+    out.field("complete", tag.isComplete(),
+        "every file that stock DeepSpeed needs exists with a whole header; values are not read");
+    out.field("latest", tag.latest, "the pointer file names it, or it is the newest numbered checkpoint");
+    out.textOrNull("fingerprint", tag.fingerprint, "from the manifest of a job of this program");
+    out.field("fingerprint_version",
+        tag.fingerprint.empty() ? std::nullopt : std::optional(tag.fingerprintVersion),
+        kFingerprintVersionText);
+    out.object(
+        "findings",
+        [&](auto& counts) {
+            counts.is("FindingCounts", "Findings by severity, from names and headers.");
+            for (const Severity severity : {Severity::Error, Severity::Warning, Severity::Info})
+                counts.field(severityName(severity), tag.count(severity));
+        },
+        "counts, from names and headers");
+    out.maybe(true, // older programs do not write it
+        [&] { out.textOrNull("why", toValidUtf8(whyIncomplete(tag)), "why it is not complete"); });
+    out.maybe(tag.error.has_value(), [&] {
+        out.free(
+            "error", As<AnyObject>{},
+            [&](JsonWriter& json) {
+                json.beginObject();
+                JsonOut fields(json);
+                describe(fields, *tag.error);
+                json.endObject();
+            },
+            "why the tag cannot be read");
+    });
+}
+
+namespace {
+
+template <class Out>
+void describeTags(Out& out, const TagsAnswer& answer)
+{
+    out.answer("tags", "TagsAnswer", "The tags of a run, oldest first.");
+    out.name("path", answer.path, "PATH as it was given");
+    out.name("run", answer.run.base.string());
+    out.field("tags", answer.tags, "oldest first; with --newest-complete only those that were read");
+    const TagSummary* newest = answer.newestComplete();
+    out.nameOrNull("newest_complete", newest == nullptr ? std::string() : newest->folder.string(),
+        "the folder of the newest complete tag");
 }
 
 } // namespace
@@ -93,23 +118,12 @@ std::string whyIncomplete(const TagSummary& tag)
 
 void writeTagsJson(const TextSink& sink, const TagsAnswer& answer)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/tags/1");
-    json.nameField("path", answer.path);
-    json.nameField("run", answer.run.base.string());
-    json.arrayField("tags");
-    for (const TagSummary& tag : answer.tags)
-        writeTag(json, tag);
-    json.endArray();
-    const TagSummary* newest = answer.newestComplete();
-    if (newest == nullptr)
-        json.nullField("newest_complete");
-    else
-        json.nameField("newest_complete", newest->folder.string());
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [&](JsonOut& out) { describeTags(out, answer); });
+}
+
+std::string tagsSchema()
+{
+    return schemaOf("tags", [](SchemaOut& out) { describeTags(out, {}); });
 }
 
 void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer)
@@ -138,58 +152,64 @@ void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswe
         sink("newest complete: " + printable(newest->folder.string()) + "\n");
 }
 
+namespace {
+
+template <class Out>
+void describeEnsure(Out& out, const std::string& path, uint32_t worldSize, const EnsureResult& result)
+{
+    const TagSummary* tag = result.tag ? &*result.tag : nullptr;
+    out.answer("ensure", "EnsureAnswer", "The folder that a number of ranks can load.");
+    out.name("path", path, "PATH as it was given");
+    out.name("run", result.run.base.string(), "the run folder, or the framework's output folder");
+    out.field("world_size", worldSize, atLeast(1));
+    out.nameOrNull("folder", tag == nullptr ? std::string() : result.folder.string(),
+        "what to load; null without a complete tag");
+    out.nameOrNull("tag", tag == nullptr ? std::string() : tag->tag);
+    out.field("step", tag == nullptr ? std::nullopt : tag->steps.globalSteps, "global steps of the tag");
+    out.wordOrNull("how", tag == nullptr ? std::string_view() : ensureHowName(result.how),
+        wordsOf<EnsureHow>(ensureHowName), "the run itself loads; a copy was there; it was made");
+    out.field("verified", result.verified, "every byte of the folder was read and compared by this call");
+    out.field("waited", result.waited, "for another process that makes the same copy");
+    out.field("marks", result.marks, "parts of the tag that no run saved");
+    out.field("warnings", result.warnings,
+        "what the copy changes for the run, as reshard warns of it; empty where the run itself loads");
+    out.list(
+        "passed_over", result.passedOver,
+        [](auto& each, const TagSummary& passed) {
+            each.is("PassedOver", "A newer tag that cannot be used.");
+            each.name("tag", passed.tag);
+            each.field("why", toValidUtf8(whyIncomplete(passed)));
+        },
+        "newer tags that cannot be used");
+    out.list(
+        "removed", result.removed,
+        [](auto& each, const io::Path& removed) {
+            each.is("RemovedCopy", "An older copy that was removed.");
+            each.name("folder", removed.string());
+        },
+        "older copies");
+    out.list(
+        "kept", result.kept,
+        [](auto& each, const auto& kept) {
+            each.is("KeptCopy", "An older copy that was not removed.");
+            each.name("folder", kept.first.string());
+            each.field("why", toValidUtf8(kept.second));
+        },
+        "older copies that were not removed");
+    out.optional("result", result.report);
+}
+
+} // namespace
+
 void writeEnsureJson(
     const TextSink& sink, const std::string& path, uint32_t worldSize, const EnsureResult& result)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/ensure/1");
-    json.nameField("path", path);
-    json.nameField("run", result.run.base.string());
-    json.field("world_size", static_cast<uint64_t>(worldSize));
-    if (result.tag) {
-        json.nameField("folder", result.folder.string());
-        json.nameField("tag", result.tag->tag);
-        json.field("step", result.tag->steps.globalSteps);
-        json.field("how", ensureHowName(result.how));
-    } else {
-        json.nullField("folder");
-        json.nullField("tag");
-        json.nullField("step");
-        json.nullField("how");
-    }
-    json.field("verified", result.verified);
-    json.field("waited", result.waited);
-    writeFindings(json, "marks", result.marks);
-    writeFindings(json, "warnings", result.warnings);
-    json.arrayField("passed_over");
-    for (const TagSummary& tag : result.passedOver) {
-        json.beginObject();
-        json.nameField("tag", tag.tag);
-        json.field("why", toValidUtf8(whyIncomplete(tag)));
-        json.endObject();
-    }
-    json.endArray();
-    json.arrayField("removed");
-    for (const io::Path& removed : result.removed) {
-        json.beginObject();
-        json.nameField("folder", removed.string());
-        json.endObject();
-    }
-    json.endArray();
-    json.arrayField("kept");
-    for (const auto& [folder, why] : result.kept) {
-        json.beginObject();
-        json.nameField("folder", folder.string());
-        json.field("why", toValidUtf8(why));
-        json.endObject();
-    }
-    json.endArray();
-    if (result.report)
-        writeResultObject(json, *result.report);
-    json.endObject();
-    json.finish();
-    sink("\n");
+    writeObject(sink, [&](JsonOut& out) { describeEnsure(out, path, worldSize, result); });
+}
+
+std::string ensureSchema()
+{
+    return schemaOf("ensure", [](SchemaOut& out) { describeEnsure(out, {}, 0, {}); });
 }
 
 std::string noTagText(const RunTags& run)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/describe/json_writer.h"
 #include "core/engine/ensure/ensure.h"
 #include "core/engine/verify/run_tags.h"
-#include "core/report/json/json_writer.h"
 #include "core/report/text/text_table.h"
 
 #include <optional>
@@ -23,6 +23,7 @@ struct TagsAnswer {
 
 /// The answer of `tags`, and of `tags --newest-complete`.
 void writeTagsJson(const TextSink& sink, const TagsAnswer& answer);
+std::string tagsSchema();
 void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer);
 /// One line for a person: why the tag is not complete.
 std::string whyIncomplete(const TagSummary& tag);
@@ -30,6 +31,7 @@ std::string whyIncomplete(const TagSummary& tag);
 /// The answer of `ensure`. `path`: PATH as it was given.
 void writeEnsureJson(
     const TextSink& sink, const std::string& path, uint32_t worldSize, const EnsureResult& result);
+std::string ensureSchema();
 /// Why there is no folder to resume from, without a final point.
 std::string noTagText(const RunTags& run);
 /// A warning about a tag with parts that no run saved.

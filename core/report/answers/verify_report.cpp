@@ -9,22 +9,37 @@
 
 namespace shardscope {
 
+namespace {
+
+template <class Out>
+void describeVerify(
+    Out& out, const AnswerContext& context, const VerifyReport& report, std::string_view against)
+{
+    out.answer("verify", "VerifyAnswer", "Whether every byte is as the manifest and checksums say.");
+    describeSubject(out, context);
+    out.maybe(!against.empty(), [&] { out.name("against", against); });
+    out.field("ok", report.ok);
+    out.field("manifest", report.manifest);
+    out.field("files", report.files);
+    out.field("bytes", report.bytes);
+    out.textOrNull("fingerprint", report.fingerprint);
+    out.field(
+        "fingerprint_version", static_cast<uint64_t>(report.fingerprintVersion), kFingerprintVersionText);
+    out.field("problems", report.problems);
+    describeCompute(out, context);
+}
+
+} // namespace
+
 void writeVerifyJson(
     const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against)
 {
-    JsonWriter json(sink);
-    beginAnswer(json, "verify", context);
-    if (!against.empty())
-        json.nameField("against", against);
-    json.field("ok", report.ok);
-    json.field("manifest", report.manifest);
-    json.field("files", report.files);
-    json.field("bytes", report.bytes);
-    json.textOrNull("fingerprint", report.fingerprint);
-    json.field("fingerprint_version", static_cast<uint64_t>(report.fingerprintVersion));
-    writeFindings(json, "problems", report.problems);
-    writeCompute(json, context);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeVerify(out, context, report, against); });
+}
+
+std::string verifySchema()
+{
+    return schemaOf("verify", [](SchemaOut& out) { describeVerify(out, schemaContext(), {}, {}); });
 }
 
 void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,

@@ -10,6 +10,7 @@ namespace shardscope {
 /// The answer of `verify`. `against` is the other checkpoint's folder, or empty.
 void writeVerifyJson(
     const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against);
+std::string verifySchema();
 void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const VerifyReport& report, std::string_view against);
 

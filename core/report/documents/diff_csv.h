@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/compare/diff/state_diff.h"
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_writer.h"
 
 namespace shardscope {
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/report/json/json_writer.h"
+// Room core/report/json: pickled values as JSON. It uses core/describe, core/torchfile/pickle and core/base.
+// Start here.
+
+#include "core/describe/json_writer.h"
 #include "core/torchfile/pickle/pickle_graph.h"
 
 namespace shardscope {

@@ -4,15 +4,24 @@
 
 namespace shardscope {
 
+template <class Out>
+void describe(Out& out, const PaddingInfo& padding)
+{
+    out.is("Padding", "Elements of padding, and whether they are stored.");
+    out.field("elements", padding.elements);
+    out.word("kind", padding.kind, paddingKindName);
+}
+
 namespace {
 
-void writeGroupOf(JsonWriter& json, const FlatUnit& unit)
+std::optional<uint32_t> groupOf(const FlatUnit& unit)
 {
-    if (unit.group < 0)
-        json.nullField("group");
-    else
-        json.field("group", unit.group);
-    json.field("subgroup", unit.subgroup);
+    return unit.group < 0 ? std::nullopt : std::optional<uint32_t>(unit.group);
+}
+
+std::string_view paramName(const Checkpoint& checkpoint, ParamId param)
+{
+    return param == kNoParam ? std::string_view() : checkpoint.params[index(param)].name;
 }
 
 /// The file that holds a rank's part of a unit: all its states are in one file.
@@ -25,125 +34,140 @@ FileId fileOf(const FlatUnit& unit, uint32_t rank)
     return kNoFile;
 }
 
-void writeUnitRank(JsonWriter& json, const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t rank)
+template <class Out>
+void describeShare(Out& out, const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t rank)
 {
-    json.beginObject();
-    writeRank(json, "rank", checkpoint.rankOf(unit, rank));
-    writeFileName(json, "file", checkpoint, fileOf(unit, rank));
-    json.field("elements", unit.partition.payloadOn(rank));
-    json.objectField("padding");
-    for (const UnitState& state : unit.states) {
-        const PaddingInfo padding = paddingOf(unit, state, rank);
-        json.objectField(state.name);
-        json.field("elements", padding.elements);
-        json.field("kind", paddingKindName(padding.kind));
-        json.endObject();
-    }
-    json.endObject();
-    json.endObject();
+    out.is("RankShare", "A rank's part of a group.");
+    out.field("rank", checkpoint.rankOf(unit, rank));
+    out.nameOrNull("file", fileName(checkpoint, fileOf(unit, rank)));
+    out.field("elements", unit.partition.payloadOn(rank));
+    out.field("padding", unit.states | std::views::transform([&](const UnitState& state) {
+        return std::pair<std::string_view, PaddingInfo>(state.name, paddingOf(unit, state, rank));
+    }));
 }
 
-void writeUnit(
-    JsonWriter& json, const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question)
+template <class Out>
+void describeGroup(
+    Out& out, const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question)
 {
-    json.beginObject();
-    writeGroupOf(json, unit);
-    if (unit.kind == UnitKind::Frozen && !unit.params.empty())
-        json.nameField("param", checkpoint.params[index(unit.params.front())].name);
-    json.field("elements", unit.partition.payloadElements());
-    json.field("alignment", unit.partition.alignment());
-    json.field("parameter_alignment", unit.partition.parameterAlignment());
-    json.field("partition_elements", unit.partition.partitionElements());
-    json.arrayField("ranks");
+    const ParamId frozen
+        = unit.kind == UnitKind::Frozen && !unit.params.empty() ? unit.params.front() : kNoParam;
     const auto [begin, end] = ranksAsked(checkpoint, unit, question);
-    for (uint32_t rank = begin; rank < end; ++rank)
-        writeUnitRank(json, checkpoint, unit, rank);
-    json.endArray();
-    json.endObject();
+    out.is("Group", "A param group, a sub-group or a frozen parameter, and its parts on the ranks.");
+    out.field("group", groupOf(unit));
+    out.field("subgroup", unit.subgroup);
+    out.maybe(frozen != kNoParam, [&] {
+        out.name("param", paramName(checkpoint, frozen),
+            "the parameter, for a frozen one that is partitioned alone");
+    });
+    out.field("elements", unit.partition.payloadElements());
+    out.field("alignment", unit.partition.alignment());
+    out.field("parameter_alignment", unit.partition.parameterAlignment(),
+        atLeast(1, "alignment of every parameter's start, in elements; 1 if they are back to back"));
+    out.field("partition_elements", unit.partition.partitionElements());
+    out.list("ranks", std::views::iota(begin, end),
+        [&](auto& each, uint32_t rank) { describeShare(each, checkpoint, unit, rank); });
 }
 
-void writeFragment(JsonWriter& json, const Checkpoint& checkpoint, const Fragment& fragment)
+template <class Out>
+void describeFragment(Out& out, const Checkpoint& checkpoint, const Fragment& fragment)
 {
-    json.beginObject();
-    json.nameField("param", checkpoint.params[index(fragment.param)].name);
-    json.field("param_offset", fragment.paramOffset);
-    if (fragment.columnMajor)
-        json.field("column_major", true);
-    writeRank(json, "rank", fragment.rank);
-    if (fragment.unit == kNoUnit) {
-        json.nullField("group");
-        json.nullField("subgroup");
-        json.nullField("flat_offset");
-    } else {
-        writeGroupOf(json, checkpoint.units[index(fragment.unit)]);
-        json.field("flat_offset", fragment.flatOffset);
-    }
-    json.field("elements", fragment.elements);
-    json.field("state", fragment.state);
-    writeFileName(json, "file", checkpoint, fragment.file);
+    const FlatUnit* unit = fragment.unit == kNoUnit ? nullptr : &checkpoint.units[index(fragment.unit)];
     const CheckpointFile* file = fragment.file == kNoFile ? nullptr : &checkpoint.file(fragment.file);
-    if (file != nullptr && file->content && fragment.record < file->content->zip().recordCount()) {
-        json.nameField("record", file->content->zip().record(fragment.record).name);
-        json.field("byte_offset", fragment.byteOffset);
-    } else {
-        json.nullField("record");
-        if (file != nullptr && file->role == FileRole::Swap) // bare elements, no records
-            json.field("byte_offset", fragment.byteOffset);
-        else
-            json.nullField("byte_offset");
-    }
-    json.field("bytes", fragment.bytes);
-    json.endObject();
+    const bool inRecord
+        = file != nullptr && file->content && fragment.record < file->content->zip().recordCount();
+    const bool isBare = file != nullptr && file->role == FileRole::Swap; // bare elements, no records
+    out.is("Fragment", "Elements that follow each other in one file. Offsets of files are bytes.");
+    out.name("param", paramName(checkpoint, fragment.param));
+    out.field("param_offset", fragment.paramOffset);
+    out.maybe(fragment.columnMajor, [&] {
+        out.field("column_major", true,
+            "true where the fragment's matrix is stored column by column (ZenFlow); param_offset then counts "
+            "in "
+            "that order");
+    });
+    out.field("rank", fragment.rank);
+    out.field("group", unit == nullptr ? std::nullopt : groupOf(*unit));
+    out.field("subgroup", unit == nullptr ? std::nullopt : unit->subgroup);
+    out.field("flat_offset", unit == nullptr ? std::nullopt : std::optional(fragment.flatOffset));
+    out.field("elements", fragment.elements);
+    out.field("state", fragment.state);
+    out.nameOrNull("file", fileName(checkpoint, fragment.file));
+    out.nameOrNull(
+        "record", inRecord ? std::string_view(file->content->zip().record(fragment.record).name) : "");
+    out.field("byte_offset", inRecord || isBare ? std::optional(fragment.byteOffset) : std::nullopt);
+    out.field("bytes", fragment.bytes);
 }
+
+/// The question of `layout --address`.
+struct AskedPlace {
+    std::string_view address = {};
+    Location location = {};
+};
 
 template <class A>
-void writeSpelling(JsonWriter& json, std::string_view field, const std::optional<A>& address)
+std::optional<std::string> spelled(const std::optional<A>& address)
 {
-    if (address)
-        json.field(field, formatAddress(*address));
-    else
-        json.nullField(field);
+    return address ? std::optional(formatAddress(*address)) : std::nullopt;
+}
+
+template <class Out>
+void describe(Out& out, const AskedPlace& asked)
+{
+    const Location& location = asked.location;
+    out.is("Location", "One place in all forms of address.");
+    out.field("address", asked.address);
+    out.field("param", spelled(location.param));
+    out.field("flat", spelled(location.flat));
+    out.field("file", spelled(location.file));
+    out.field("byte_offset", location.file ? std::optional(location.fileByte) : std::nullopt);
+    out.word("padding",
+        !location.padding            ? "none"
+            : location.paddingStored ? "stored"
+                                     : "implied",
+        {"none", "stored", "implied"});
+}
+
+/// Without a question it is about a place.
+template <class Out>
+void describeLayout(Out& out, const AnswerContext& context, const std::optional<LayoutQuestion>& question,
+    const std::optional<AskedPlace>& place)
+{
+    const Checkpoint& checkpoint = context.checkpoint;
+    const LayoutQuestion asked = question.value_or(LayoutQuestion());
+    out.answer("layout", "LayoutAnswer", "Where everything is stored.");
+    describeSubject(out, context);
+    out.maybe(question.has_value(), [&] {
+        out.list("groups", unitsAsked(checkpoint, asked), [&](auto& each, UnitId unit) {
+            describeGroup(each, checkpoint, checkpoint.units[index(unit)], asked);
+        });
+    });
+    out.maybe(asked.rank || asked.param, [&] {
+        out.rows(
+            "fragments", Row<Fragment>{},
+            [&](const auto& add) { forEachFragmentAsked(checkpoint, asked, add); },
+            [&](auto& each, const Fragment& fragment) { describeFragment(each, checkpoint, fragment); });
+    });
+    out.optional("location", place);
+    out.field("findings", checkpoint.findings);
 }
 
 } // namespace
 
 void writeLayoutJson(const TextSink& sink, const AnswerContext& context, const LayoutQuestion& question)
 {
-    const Checkpoint& checkpoint = context.checkpoint;
-    JsonWriter json(sink);
-    beginAnswer(json, "layout", context);
-    json.arrayField("groups");
-    for (const UnitId unit : unitsAsked(checkpoint, question))
-        writeUnit(json, checkpoint, checkpoint.units[index(unit)], question);
-    json.endArray();
-    if (question.rank || question.param) {
-        json.arrayField("fragments");
-        forEachFragmentAsked(checkpoint, question,
-            [&](const Fragment& fragment) { writeFragment(json, checkpoint, fragment); });
-        json.endArray();
-    }
-    writeFindings(json, "findings", checkpoint.findings);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeLayout(out, context, question, {}); });
 }
 
 void writeLocationJson(
     const TextSink& sink, const AnswerContext& context, std::string_view asked, const Location& location)
 {
-    JsonWriter json(sink);
-    beginAnswer(json, "layout", context);
-    json.objectField("location");
-    json.field("address", asked);
-    writeSpelling(json, "param", location.param);
-    writeSpelling(json, "flat", location.flat);
-    writeSpelling(json, "file", location.file);
-    if (location.file)
-        json.field("byte_offset", location.fileByte);
-    else
-        json.nullField("byte_offset");
-    json.field("padding", !location.padding ? "none" : location.paddingStored ? "stored" : "implied");
-    json.endObject();
-    writeFindings(json, "findings", context.checkpoint.findings);
-    endAnswer(json, sink);
+    writeObject(sink, [&](JsonOut& out) { describeLayout(out, context, {}, AskedPlace{asked, location}); });
+}
+
+std::string layoutSchema()
+{
+    return schemaOf("layout", [](SchemaOut& out) { describeLayout(out, schemaContext(), {}, {}); });
 }
 
 } // namespace shardscope

@@ -24,6 +24,7 @@ Result<RankCoordinate> parseRank(std::string_view text, const Checkpoint& checkp
 /// The answer of `layout`: groups with partition size, alignment and padding per rank, and the requested
 /// fragments.
 void writeLayoutJson(const TextSink& sink, const AnswerContext& context, const LayoutQuestion& question);
+std::string layoutSchema();
 void writeLayoutText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const LayoutQuestion& question);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_writer.h"
 
 #include <string>
 #include <string_view>

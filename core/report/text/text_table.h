@@ -4,7 +4,7 @@
 // Room core/report/text: tables and fields for terminals, and text from files made safe to print. It uses
 // core/report/json (TextSink) and core/base. Start with TextTable, then printable().
 
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_writer.h"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package with the built program: test_package.py PROGRAM SOURCE. Standard library only."""
+"""The Python package with the built program: test_package.py PROGRAM SOURCE PACKAGE. Standard library only.
 
-import dataclasses
+PACKAGE is the folder that generate_answers.py has written.
+"""
+
 import json
 import os
 import pickle
@@ -13,14 +15,13 @@ import sys
 import tempfile
 import time
 import types
-import typing
 import unittest
 import unittest.mock
 from pathlib import Path
 
-PROGRAM, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+PROGRAM, SOURCE, PACKAGE = (Path(word).resolve() for word in sys.argv[1:4])
 SAMPLES = SOURCE / "tests/data/samples"
-sys.path.insert(0, str(SOURCE / "packaging/python"))
+sys.path.insert(0, str(PACKAGE))
 os.environ["SHARDSCOPE_PROGRAM"] = str(PROGRAM)
 
 import shardscope  # noqa: E402
@@ -265,7 +266,7 @@ class Interruption(InFolder):
             "except KeyboardInterrupt:\n    print('interrupted')\n"
         )
         ended = subprocess.run(
-            [sys.executable, "-c", caller, str(SOURCE / "packaging/python")],
+            [sys.executable, "-c", caller, str(PACKAGE)],
             env={**os.environ, "SHARDSCOPE_PROGRAM": str(waiting)},
             capture_output=True,
             text=True,
@@ -286,7 +287,7 @@ class Interruption(InFolder):
             "                       progress=lambda step: begun.set())\n" + rest
         )
         return subprocess.Popen(
-            [sys.executable, "-c", caller, str(SOURCE / "packaging/python"), str(run), str(self.folder / "out")],
+            [sys.executable, "-c", caller, str(PACKAGE), str(run), str(self.folder / "out")],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -419,55 +420,6 @@ class Words(unittest.TestCase):
         self.assertEqual(_option_words("check", "for_", {"world-size": 6, "stage": 2}), ["--for", "world-size=6,stage=2"])
         self.assertEqual(_option_words("ensure", "verify", True), ["--verify"])
         self.assertEqual(_option_words("ensure", "verify", False), [])
-
-
-class Schemas(unittest.TestCase):
-    """Every field of the JSON schemas has an attribute, and is optional here if it is optional there."""
-
-    TOPS = {
-        "inspect": answers.InspectAnswer, "tags": answers.TagsAnswer, "params": answers.ParamsAnswer,
-        "layout": answers.LayoutAnswer, "files": answers.FilesAnswer, "stats": answers.StatsAnswer,
-        "diff": answers.DiffAnswer, "fingerprint": answers.FingerprintAnswer, "check": answers.CheckAnswer,
-        "verify": answers.VerifyAnswer, "reshard": answers.WriteAnswer, "convert": answers.WriteAnswer,
-        "ensure": answers.EnsureAnswer, "show": answers.ShowAnswer, "plan": answers.PlanAnswer,
-        "run": answers.WriteAnswer, "clean": answers.CleanAnswer, "skeleton": answers.SkeletonAnswer,
-        "export": answers.WriteAnswer, "repair": answers.WriteAnswer, "progress": answers.Progress,
-    }
-
-    def test_all(self):
-        compared = 0
-        for verb, kind in self.TOPS.items():
-            schema = json.loads((SOURCE / f"resources/schemas/{verb}.json").read_text())
-            compared += self.compare(verb, schema, schema.get("$defs", {}), kind)
-        self.assertGreater(compared, 300)
-
-    def compare(self, where, schema, defs, kind):
-        while "$ref" in schema:
-            schema = defs[schema["$ref"].split("/")[-1]]
-        if schema.get("type") == "array" or "items" in schema:
-            return self.compare(where, schema["items"], defs, typing.get_args(kind)[0])
-        variants = schema.get("oneOf") or schema.get("anyOf")
-        if variants and isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            return sum(self.compare(where, one, defs, kind) for one in variants if one != {"type": "null"})
-        if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)) or "properties" not in schema:
-            return 0
-        fields = {field.name: field for field in dataclasses.fields(kind)}
-        hints = typing.get_type_hints(kind)
-        compared = 0
-        for name, inner in schema["properties"].items():
-            if name == "schema" or name.endswith("_hex"):
-                continue
-            self.assertIn(name, fields, f"{where}: {kind.__name__}")
-            if name not in schema.get("required", []):
-                optional = (fields[name].default, fields[name].default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
-                self.assertTrue(optional, f"{where}: {kind.__name__}.{name}")
-            hint = hints[name]
-            if typing.get_origin(hint) is typing.Union:
-                hint = typing.get_args(hint)[0]
-            if typing.get_origin(hint) is not dict:
-                compared += self.compare(f"{where}.{name}", inner, defs, hint)
-            compared += 1
-        return compared
 
 
 if __name__ == "__main__":

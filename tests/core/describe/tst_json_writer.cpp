@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/json/json_writer.h"
+#include "core/describe/json_writer.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

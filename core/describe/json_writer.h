@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/report/json: JSON output piece by piece, also of pickled values. It uses core/torchfile/pickle,
-// core/base. Start with JsonWriter.
-
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
