@@ -6,7 +6,7 @@
 //
 // A described type has a function that names its fields in the order of the JSON:
 //
-//     template <class Out> void describe(Out& out, const Rank& rank)
+//     void describe(auto& out, const Rank& rank)
 //     {
 //         out.is("Rank", "A rank: its data, tensor and pipeline parallel number."); // title and text
 //         out.field("dp", rank.dp, "what it means");

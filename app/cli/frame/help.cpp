@@ -220,8 +220,7 @@ struct HelpPage {
 };
 
 /// Without a page it is the list of them.
-template <class Out>
-void describeHelp(Out& out, const std::optional<HelpPage>& asked)
+void describeHelp(auto& out, const std::optional<HelpPage>& asked)
 {
     const HelpPage page = asked.value_or(HelpPage());
     out.answer("help", "HelpAnswer", "A page of the manual, the help of a command, or the list of pages.");

@@ -11,8 +11,7 @@ namespace shardscope::cli {
 
 namespace {
 
-template <class Out>
-void describeVersion(Out& out, const BuildInfo& info)
+void describeVersion(auto& out, const BuildInfo& info)
 {
     out.answer("version", "VersionAnswer", "Version and build of the program.");
     out.field("version", info.version);

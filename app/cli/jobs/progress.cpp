@@ -30,8 +30,7 @@ std::string durationText(double seconds)
     return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
-template <class Out>
-void describe(Out& out, const Progress& progress)
+void describe(auto& out, const Progress& progress)
 {
     out.is("Progress", "How far a job is. `eta_seconds` is None while it is not known.");
     out.field("phase", progress.phase);

@@ -12,8 +12,7 @@ namespace shardscope::cli {
 
 namespace {
 
-template <class Out>
-void describeCompletion(Out& out, std::string_view shell, std::string_view script)
+void describeCompletion(auto& out, std::string_view shell, std::string_view script)
 {
     out.answer("completion", "CompletionAnswer", "A shell completion script.");
     out.word("shell", shell, completionShells());

@@ -37,8 +37,7 @@ std::string computeText(const ComputeReport& compute);
 /// For schemas: a checkpoint with one empty parameter, file and group.
 const AnswerContext& schemaContext();
 
-template <class Out>
-void describe(Out& out, const RankCoordinate& rank)
+void describe(auto& out, const RankCoordinate& rank)
 {
     out.is("Rank", "A rank: its data, tensor and pipeline parallel number.");
     out.field("dp", rank.dp);
@@ -46,8 +45,7 @@ void describe(Out& out, const RankCoordinate& rank)
     out.field("pp", rank.pp);
 }
 
-template <class Out>
-void describe(Out& out, const ParallelDegrees& parallel)
+void describe(auto& out, const ParallelDegrees& parallel)
 {
     out.is("Parallel", "How many data, tensor, pipeline and expert parallel ranks.");
     out.field("dp", parallel.dp);
@@ -56,8 +54,7 @@ void describe(Out& out, const ParallelDegrees& parallel)
     out.field("ep", parallel.ep);
 }
 
-template <class Out>
-void describe(Out& out, const ComputeReport& compute)
+void describe(auto& out, const ComputeReport& compute)
 {
     out.is("Compute", "The device that computed, and why.");
     out.field("device", compute.device, "cpu, cuda:0, …");
@@ -73,8 +70,7 @@ inline constexpr const char* kFingerprintVersionText
     = "of its definition; fingerprints of two versions are not comparable";
 
 /// `path`, `checkpoint`, `tag`, and `selected` for a file.
-template <class Out>
-void describeSubject(Out& out, const AnswerContext& context)
+void describeSubject(auto& out, const AnswerContext& context)
 {
     out.name("path", context.path, "PATH as it was given");
     out.name("checkpoint", checkpointFolder(context.checkpoint), "the folder that relative paths start from");
@@ -84,10 +80,9 @@ void describeSubject(Out& out, const AnswerContext& context)
 }
 
 /// `compute`, if a device was chosen. The work must be done: it includes the device's notes.
-template <class Out>
-void describeCompute(Out& out, const AnswerContext& context)
+void describeCompute(auto& out, const AnswerContext& context)
 {
-    if (Out::isSchema || context.compute != nullptr)
+    if (out.isSchema || context.compute != nullptr)
         out.field("compute", context.compute != nullptr ? reportOf(*context.compute) : ComputeReport(),
             kComputeText);
 }

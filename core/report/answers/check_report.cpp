@@ -8,8 +8,7 @@
 
 namespace shardscope {
 
-template <class Out>
-void describe(Out& out, const Meaning& means)
+void describe(auto& out, const Meaning& means)
 {
     out.is("Means", "What a finding means for loading, resuming and exporting.");
     out.textOrNull("loading", means.loading);
@@ -24,8 +23,7 @@ std::string_view depthName(CheckDepth depth)
     return checkDepthName(std::min(depth, CheckDepth::Bytes));
 }
 
-template <class Out>
-void describeSeconds(Out& out, const std::array<TierFacts, 4>& tiers)
+void describeSeconds(auto& out, const std::array<TierFacts, 4>& tiers)
 {
     out.is("CheckSeconds", "Seconds of each depth.");
     for (size_t i = 0; i < tiers.size(); ++i) {
@@ -35,8 +33,7 @@ void describeSeconds(Out& out, const std::array<TierFacts, 4>& tiers)
 }
 
 /// What a finding and the list of diagnoses say of a diagnosis.
-template <class Out>
-void describeDiagnosis(Out& out, const Diagnosis& diagnosis)
+void describeDiagnosis(auto& out, const Diagnosis& diagnosis)
 {
     out.field("name", diagnosis.name, "text for display");
     out.textOrNull("letter", diagnosis.letter, "an alias, such as L6");
@@ -53,8 +50,7 @@ struct Fix {
     std::string command = {};
 };
 
-template <class Out>
-void describe(Out& out, const Fix& fix)
+void describe(auto& out, const Fix& fix)
 {
     out.is("Fix", "The command that repairs it.");
     out.field("code", fix.code);
@@ -63,8 +59,7 @@ void describe(Out& out, const Fix& fix)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const DoctorFinding& made)
+void describe(auto& out, const DoctorFinding& made)
 {
     static const Diagnosis kNone;
     out.is("CheckFinding", "A finding with its diagnosis.");
@@ -75,8 +70,7 @@ void describe(Out& out, const DoctorFinding& made)
                              : std::optional(Fix{made.finding.code, "shardscope " + made.command}));
 }
 
-template <class Out>
-void describe(Out& out, const CheckResult& result)
+void describe(auto& out, const CheckResult& result)
 {
     out.is(
         "CheckResult", "The answer for one path. `error` is set if it cannot be read; then nothing else is.");
@@ -104,9 +98,8 @@ void describe(Out& out, const CheckResult& result)
 
 namespace {
 
-template <class Out>
 void describeCheck(
-    Out& out, bool isList, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
+    auto& out, bool isList, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
     std::vector<std::string_view> depths{"auto"};
     std::ranges::copy(wordsOf<CheckDepth>(depthName), std::back_inserter(depths));

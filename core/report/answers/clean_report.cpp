@@ -51,8 +51,7 @@ std::string ageText(int64_t seconds)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const CleanEntry& entry)
+void describe(auto& out, const CleanEntry& entry)
 {
     out.is("UnfinishedWork", "What an interrupted job or report left, or a running one uses.");
     out.name("path", entry.work.path.string());
@@ -74,8 +73,7 @@ void describe(Out& out, const CleanEntry& entry)
 
 namespace {
 
-template <class Out>
-void describeClean(Out& out, const std::string& path, const std::vector<CleanEntry>& entries)
+void describeClean(auto& out, const std::string& path, const std::vector<CleanEntry>& entries)
 {
     out.answer("clean", "CleanAnswer", "The unfinished work in a folder.");
     out.name("path", path);

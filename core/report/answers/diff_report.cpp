@@ -30,8 +30,7 @@ struct Difference {
     const ScalarDifference* scalar = nullptr;
 };
 
-template <class Out>
-void describeValues(Out& out, const StateDifference& difference)
+void describeValues(auto& out, const StateDifference& difference)
 {
     const Comparison& values = difference.values;
     out.field(
@@ -49,8 +48,7 @@ void describeValues(Out& out, const StateDifference& difference)
     out.field("right", dtypeName(difference.state.rightType));
 }
 
-template <class Out>
-void describe(Out& out, const Difference& difference)
+void describe(auto& out, const Difference& difference)
 {
     static const StateDifference kNoTensor;
     static const ScalarDifference kNoScalar;
@@ -93,8 +91,7 @@ struct Update {
     UpdateDifference size = {};
 };
 
-template <class Out>
-void describe(Out& out, const Update& update)
+void describe(auto& out, const Update& update)
 {
     out.is("UpdateSize", "How far the weights are apart in optimizer updates.");
     out.name("param", update.param);
@@ -105,8 +102,7 @@ void describe(Out& out, const Update& update)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const NotComparedWhy& why)
+void describe(auto& out, const NotComparedWhy& why)
 {
     out.is("NotComparedReason", "A reason why something was not compared.");
     out.field("code", why.code);
@@ -115,8 +111,7 @@ void describe(Out& out, const NotComparedWhy& why)
     out.textOrNull("where", why.where.text());
 }
 
-template <class Out>
-void describe(Out& out, const NotCompared& left)
+void describe(auto& out, const NotCompared& left)
 {
     out.is("NotCompared",
         "What was not compared: neither side has it, or a side has it in a form that is not understood.");
@@ -127,8 +122,7 @@ void describe(Out& out, const NotCompared& left)
     out.field("reasons", left.why);
 }
 
-template <class Out>
-void describe(Out& out, const DiffCause& cause)
+void describe(auto& out, const DiffCause& cause)
 {
     out.is("Cause", "A probable cause of differences.");
     out.field("code", cause.code);
@@ -139,8 +133,7 @@ void describe(Out& out, const DiffCause& cause)
 
 namespace {
 
-template <class Out>
-void describeSide(Out& out, const AnswerContext& side)
+void describeSide(auto& out, const AnswerContext& side)
 {
     out.is("DiffSide", "One of the two checkpoints.");
     out.name("path", side.path);
@@ -149,8 +142,7 @@ void describeSide(Out& out, const AnswerContext& side)
     out.field("kind", kindName(side.checkpoint.kind));
 }
 
-template <class Out>
-void describeDiff(Out& out, const DiffAnswer& answer)
+void describeDiff(auto& out, const DiffAnswer& answer)
 {
     const StateDiff& diff = answer.diff;
     out.answer("diff", "DiffAnswer", "Whether two checkpoints hold the same training state.");

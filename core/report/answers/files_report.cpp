@@ -20,8 +20,7 @@ std::string crcText(const ZipRecord& record)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const UsedRecord& used)
+void describe(auto& out, const UsedRecord& used)
 {
     out.is("Record", "A record of a torch file.");
     out.name("name", used.record.name);
@@ -36,8 +35,7 @@ namespace {
 
 using RecordsOf = std::function<std::vector<UsedRecord>(FileId)>;
 
-template <class Out>
-void describeFiles(Out& out, const AnswerContext& context, bool withRecords, const RecordsOf& recordsOf)
+void describeFiles(auto& out, const AnswerContext& context, bool withRecords, const RecordsOf& recordsOf)
 {
     const Checkpoint& checkpoint = context.checkpoint;
     out.answer("files", "FilesAnswer", "The files of a checkpoint.");

@@ -31,9 +31,8 @@ std::string counted(size_t count, std::string_view noun)
     return std::to_string(count) + " " + std::string(noun) + (plural ? "s" : "");
 }
 
-template <class Out>
 void describeError(
-    Out& out, const Error& error, const std::string& next, const std::vector<std::string>& runs)
+    auto& out, const Error& error, const std::string& next, const std::vector<std::string>& runs)
 {
     out.answer("error", "ErrorAnswer", "What failed, on what, and what to do.");
     describe(out, error);

@@ -11,8 +11,7 @@
 
 namespace shardscope {
 
-template <class Out>
-void describe(Out& out, const Finding& finding)
+void describe(auto& out, const Finding& finding)
 {
     out.is("Finding", "Damage or an anomaly. `where` is an address or a path.");
     out.field("code", finding.code);
@@ -22,8 +21,7 @@ void describe(Out& out, const Finding& finding)
     out.field("evidence", finding.evidence);
 }
 
-template <class Out>
-void describe(Out& out, const Error& error)
+void describe(auto& out, const Error& error)
 {
     out.is("ErrorFields", "Why a path cannot be read.");
     out.word("code", error.code, errorCodeName);

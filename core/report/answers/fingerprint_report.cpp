@@ -23,8 +23,7 @@ auto byState(const std::vector<StateShare>& shares)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const DigestedScalar& scalar)
+void describe(auto& out, const DigestedScalar& scalar)
 {
     out.is("Scalar", "A scalar of the training state.");
     out.field("name", scalar.name);
@@ -33,8 +32,7 @@ void describe(Out& out, const DigestedScalar& scalar)
     out.field("digest", scalar.digest.text(), kDigestText);
 }
 
-template <class Out>
-void describe(Out& out, const StateOrigin& origin)
+void describe(auto& out, const StateOrigin& origin)
 {
     out.is("FingerprintRun", "The run of a partial fingerprint.");
     out.name("tag", origin.tag);
@@ -44,16 +42,14 @@ void describe(Out& out, const StateOrigin& origin)
     out.field("model", origin.model, "digest of the parameters' names, shapes and groups");
 }
 
-template <class Out>
-void describe(Out& out, const StateShare& share)
+void describe(auto& out, const StateShare& share)
 {
     out.is("FileState", "A state's part of a file.");
     out.field("digest", share.digest.text(), kDigestText);
     out.field("elements", share.elements);
 }
 
-template <class Out>
-void describe(Out& out, const FileDigest& file)
+void describe(auto& out, const FileDigest& file)
 {
     out.is("FingerprintFile", "A file that was read.");
     out.name("path", file.name);
@@ -70,8 +66,7 @@ struct Covered {
     uint64_t of = 0;
 };
 
-template <class Out>
-void describe(Out& out, const Covered& covered)
+void describe(auto& out, const Covered& covered)
 {
     out.is("Covered", "How much of the state was read.");
     out.field("elements", covered.elements);
@@ -89,8 +84,7 @@ struct Digests {
 
 using DigestTexts = std::vector<std::pair<std::string, std::string>>;
 
-template <class Out>
-void describeDigests(Out& out, const Digests& digests)
+void describeDigests(auto& out, const Digests& digests)
 {
     DigestTexts states;
     for (const StateShare& share : digests.states) {
@@ -128,8 +122,7 @@ void writeParameters(JsonWriter& json, const FingerprintSubject& subject, const 
     json.endObject();
 }
 
-template <class Out>
-void describeWhole(Out& out, const FingerprintSubject& subject, const StateFingerprint& fingerprint)
+void describeWhole(auto& out, const FingerprintSubject& subject, const StateFingerprint& fingerprint)
 {
     out.maybe(subject.perParameter, [&] {
         out.free(
@@ -140,8 +133,7 @@ void describeWhole(Out& out, const FingerprintSubject& subject, const StateFinge
     out.maybe(true, [&] { describeCompute(out, subject.context); });
 }
 
-template <class Out>
-void describePartial(Out& out, const PartialFingerprint& fingerprint)
+void describePartial(auto& out, const PartialFingerprint& fingerprint)
 {
     std::vector<std::pair<std::string, Covered>> covered;
     for (const StateShare& share : fingerprint.covered())
@@ -154,8 +146,7 @@ void describePartial(Out& out, const PartialFingerprint& fingerprint)
         "with --partial and --combine: files of the checkpoint that were not digested");
 }
 
-template <class Out>
-void describeStart(Out& out, const AnswerContext* context, const std::vector<std::string>& combined)
+void describeStart(auto& out, const AnswerContext* context, const std::vector<std::string>& combined)
 {
     out.answer("fingerprint", "FingerprintAnswer", "The fingerprint of a training state: 32 hex digits.");
     out.maybe(context != nullptr, [&] { describeSubject(out, *context); });

@@ -8,16 +8,14 @@
 
 namespace shardscope {
 
-template <class Out>
-void describe(Out& out, const FileCounts& files)
+void describe(auto& out, const FileCounts& files)
 {
     out.is("FileCounts", "Number and bytes of the files that belong to the checkpoint.");
     out.field("count", files.count);
     out.field("bytes", files.bytes);
 }
 
-template <class Out>
-void describe(Out& out, const ParameterCounts& counts)
+void describe(auto& out, const ParameterCounts& counts)
 {
     out.is("ParameterCounts", "Numbers of parameters; `elements` counts elements.");
     out.field("count", counts.count);
@@ -43,8 +41,7 @@ void writeOptimizerSteps(JsonWriter& json, const std::vector<std::optional<doubl
     json.endArray();
 }
 
-template <class Out>
-void describeSteps(Out& out, const Checkpoint& checkpoint)
+void describeSteps(auto& out, const Checkpoint& checkpoint)
 {
     out.is("StepCounters", "Counters of the run; `optimizer` has one step per param group.");
     out.field("global_steps", checkpoint.steps.globalSteps);
@@ -54,8 +51,7 @@ void describeSteps(Out& out, const Checkpoint& checkpoint)
         [&](JsonWriter& json) { writeOptimizerSteps(json, optimizerSteps(checkpoint)); });
 }
 
-template <class Out>
-void describeGroups(Out& out, const Checkpoint& checkpoint)
+void describeGroups(auto& out, const Checkpoint& checkpoint)
 {
     const TorchFile* rank0 = checkpoint.templateOptim == kNoFile
         ? nullptr
@@ -77,8 +73,7 @@ void describeGroups(Out& out, const Checkpoint& checkpoint)
     });
 }
 
-template <class Out>
-void describeInspect(Out& out, const AnswerContext& context)
+void describeInspect(auto& out, const AnswerContext& context)
 {
     const Checkpoint& checkpoint = context.checkpoint;
     out.answer("inspect", "InspectAnswer", "What a checkpoint is.");

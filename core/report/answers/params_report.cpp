@@ -15,16 +15,14 @@ struct StateType {
     const Shape* shape = nullptr;
 };
 
-template <class Out>
-void describe(Out& out, const StateType& type)
+void describe(auto& out, const StateType& type)
 {
     out.is("StateType", "How a state is stored.");
     out.field("dtype", dtypeName(type.dtype));
     out.field("shape", type.shape == nullptr ? Shape() : *type.shape);
 }
 
-template <class Out>
-void describeParameter(Out& out, const Checkpoint& checkpoint, ParamId id)
+void describeParameter(auto& out, const Checkpoint& checkpoint, ParamId id)
 {
     const Parameter& parameter = checkpoint.params[index(id)];
     std::vector<std::pair<std::string, StateType>> states;
@@ -43,9 +41,8 @@ void describeParameter(Out& out, const Checkpoint& checkpoint, ParamId id)
     out.field("states", states);
 }
 
-template <class Out>
 void describeParams(
-    Out& out, const AnswerContext& context, std::span<const ParamId> params, std::string_view filter)
+    auto& out, const AnswerContext& context, std::span<const ParamId> params, std::string_view filter)
 {
     out.answer("params", "ParamsAnswer", "The parameters.");
     describeSubject(out, context);

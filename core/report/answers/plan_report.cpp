@@ -17,8 +17,7 @@ namespace {
 constexpr size_t kPairsShown = 8;
 constexpr size_t kFilesShown = 12;
 
-template <class Out>
-void describeExport(Out& out, const ExportFacts& exported)
+void describeExport(auto& out, const ExportFacts& exported)
 {
     std::vector<std::string> casts = castNames();
     casts.emplace_back("keep");
@@ -41,24 +40,21 @@ std::string_view kindOf(const WritePlan& plan)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const PlannedFile& file)
+void describe(auto& out, const PlannedFile& file)
 {
     out.is("PlannedFile", "A file to be written.");
     out.name("path", file.path);
     out.field("bytes", file.bytes);
 }
 
-template <class Out>
-void describe(Out& out, const BatchPair& pair)
+void describe(auto& out, const BatchPair& pair)
 {
     out.is("Batch", "A pair that keeps the global batch size.");
     out.field("micro_batch", pair.microBatch);
     out.field("accumulation", pair.accumulation);
 }
 
-template <class Out>
-void describe(Out& out, const PartReport& report)
+void describe(auto& out, const PartReport& report)
 {
     out.is("PartResult", "What a run wrote of one part of a job.");
     out.field("index", report.part.index);
@@ -76,8 +72,7 @@ void describe(Out& out, const PartReport& report)
 
 namespace {
 
-template <class Out>
-void describePlan(Out& out, const PlanContext& context, const WritePlan& plan)
+void describePlan(auto& out, const PlanContext& context, const WritePlan& plan)
 {
     const ReshardFacts reshard = plan.reshard ? *plan.reshard : ReshardFacts();
     const bool hasRanks = plan.reshard && !isUniversal(reshard.kind);
@@ -112,8 +107,7 @@ void describePlan(Out& out, const PlanContext& context, const WritePlan& plan)
 }
 
 /// What a repair has besides. A saved plan was not run.
-template <class Out>
-void describeRepair(Out& out, const PlanContext& context, const WritePlan& plan)
+void describeRepair(auto& out, const PlanContext& context, const WritePlan& plan)
 {
     const RepairFacts facts = plan.repair ? *plan.repair : RepairFacts();
     out.field("fixed", facts.fixed, "codes of the findings that are repaired");
@@ -126,9 +120,8 @@ void describeRepair(Out& out, const PlanContext& context, const WritePlan& plan)
         "false when the check of the output was stopped; the output is then complete, but not checked");
 }
 
-template <class Out>
 void describeAnswer(
-    Out& out, const PlanContext& context, const WritePlan& plan, const std::optional<ExecuteReport>& result)
+    auto& out, const PlanContext& context, const WritePlan& plan, const std::optional<ExecuteReport>& result)
 {
     const bool saves = context.verb == "plan";
     out.answer(context.verb, saves ? "PlanAnswer" : "WriteAnswer",

@@ -45,8 +45,7 @@ void writePartText(const TextSink& sink, const TextStyle& style, const PartRepor
 /// Reports a run.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 
-template <class Out>
-void describe(Out& out, const ExecuteReport& result)
+void describe(auto& out, const ExecuteReport& result)
 {
     out.is("WriteResult", "What was written. `bytes_per_second` is of the output.");
     out.name("output", result.output.string());

@@ -27,8 +27,7 @@ struct RepairOutcome {
     std::optional<bool> checkedAgain = {}; ///< false: the check was stopped
 };
 
-template <class Out>
-void describe(Out& out, const RepairChange& change)
+void describe(auto& out, const RepairChange& change)
 {
     out.is("Change", "One change of a repair.");
     out.field("code", change.code);
@@ -39,8 +38,7 @@ void describe(Out& out, const RepairChange& change)
     out.field("marked", change.reconstructed, "reconstructed, not read from a file");
 }
 
-template <class Out>
-void describe(Out& out, const RepairCheck& check)
+void describe(auto& out, const RepairCheck& check)
 {
     out.is("RepairCheck", "The check after a repair.");
     out.field("ok", check.ok());

@@ -58,8 +58,7 @@ void forEachValue(const ShownValues& values, const Visit& visit)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const NpyReport& npy)
+void describe(auto& out, const NpyReport& npy)
 {
     out.is("NpyFile", "The file of `npy`.");
     out.name("path", npy.path);
@@ -69,9 +68,8 @@ void describe(Out& out, const NpyReport& npy)
 
 namespace {
 
-template <class Out>
 void describeShow(
-    Out& out, const AnswerContext& context, const ShownValues& values, const std::optional<NpyReport>& npy)
+    auto& out, const AnswerContext& context, const ShownValues& values, const std::optional<NpyReport>& npy)
 {
     const Parameter& parameter = context.checkpoint.params[index(values.range.param)];
     const std::string_view dtype = dtypeName(values.range.dtype);

@@ -81,9 +81,8 @@ std::string skeletonCheckText(
 
 namespace {
 
-template <class Out>
 void describeSkeleton(
-    Out& out, const AnswerContext& context, const SkeletonReport& report, const std::string& output)
+    auto& out, const AnswerContext& context, const SkeletonReport& report, const std::string& output)
 {
     out.answer("skeleton", "SkeletonAnswer", "A checkpoint without its values, for a bug report.");
     describeSubject(out, context);

@@ -20,8 +20,7 @@ ValueHistogram::Bars barsOf(const TensorStatistics& tensor, uint32_t atMost)
     return tensor.histogram.bars(tensor.found.min, tensor.found.max, atMost);
 }
 
-template <class Out>
-void describeHistogram(Out& out, const TensorStatistics& tensor, const StatsReportOptions& options)
+void describeHistogram(auto& out, const TensorStatistics& tensor, const StatsReportOptions& options)
 {
     const auto bars = barsOf(tensor, options.bars);
     out.is("Histogram", "Counts between edges.");
@@ -43,9 +42,8 @@ std::optional<double> ifFinite(double value)
     return value - value == 0 ? std::optional(value) : std::nullopt;
 }
 
-template <class Out>
-void describeTensor(
-    Out& out, const AnswerContext& context, const StatsReportOptions& options, const TensorStatistics& tensor)
+void describeTensor(auto& out, const AnswerContext& context, const StatsReportOptions& options,
+    const TensorStatistics& tensor)
 {
     const About ofFinite = finite("of the finite values; null where there are none");
     const Statistics& found = tensor.found;
@@ -72,15 +70,13 @@ void describeTensor(
     });
 }
 
-template <class Out>
-void describeStart(Out& out, const AnswerContext& context)
+void describeStart(auto& out, const AnswerContext& context)
 {
     out.answer("stats", "StatsAnswer", "Statistics of tensors.");
     describeSubject(out, context);
 }
 
-template <class Out>
-void describeEnd(Out& out, const AnswerContext& context)
+void describeEnd(auto& out, const AnswerContext& context)
 {
     out.field("findings", context.checkpoint.findings);
     describeCompute(out, context);

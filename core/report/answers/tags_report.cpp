@@ -37,8 +37,7 @@ std::string findingsText(const TagSummary& tag)
 
 } // namespace
 
-template <class Out>
-void describe(Out& out, const TagSummary& tag)
+void describe(auto& out, const TagSummary& tag)
 {
     out.is("Tag", "One tag of a run.");
     out.name("tag", tag.tag);
@@ -81,8 +80,7 @@ void describe(Out& out, const TagSummary& tag)
 
 namespace {
 
-template <class Out>
-void describeTags(Out& out, const TagsAnswer& answer)
+void describeTags(auto& out, const TagsAnswer& answer)
 {
     out.answer("tags", "TagsAnswer", "The tags of a run, oldest first.");
     out.name("path", answer.path, "PATH as it was given");
@@ -154,8 +152,7 @@ void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswe
 
 namespace {
 
-template <class Out>
-void describeEnsure(Out& out, const std::string& path, uint32_t worldSize, const EnsureResult& result)
+void describeEnsure(auto& out, const std::string& path, uint32_t worldSize, const EnsureResult& result)
 {
     const TagSummary* tag = result.tag ? &*result.tag : nullptr;
     out.answer("ensure", "EnsureAnswer", "The folder that a number of ranks can load.");

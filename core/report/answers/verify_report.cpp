@@ -11,9 +11,8 @@ namespace shardscope {
 
 namespace {
 
-template <class Out>
 void describeVerify(
-    Out& out, const AnswerContext& context, const VerifyReport& report, std::string_view against)
+    auto& out, const AnswerContext& context, const VerifyReport& report, std::string_view against)
 {
     out.answer("verify", "VerifyAnswer", "Whether every byte is as the manifest and checksums say.");
     describeSubject(out, context);

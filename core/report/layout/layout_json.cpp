@@ -4,8 +4,7 @@
 
 namespace shardscope {
 
-template <class Out>
-void describe(Out& out, const PaddingInfo& padding)
+void describe(auto& out, const PaddingInfo& padding)
 {
     out.is("Padding", "Elements of padding, and whether they are stored.");
     out.field("elements", padding.elements);
@@ -34,8 +33,7 @@ FileId fileOf(const FlatUnit& unit, uint32_t rank)
     return kNoFile;
 }
 
-template <class Out>
-void describeShare(Out& out, const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t rank)
+void describeShare(auto& out, const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t rank)
 {
     out.is("RankShare", "A rank's part of a group.");
     out.field("rank", checkpoint.rankOf(unit, rank));
@@ -46,9 +44,8 @@ void describeShare(Out& out, const Checkpoint& checkpoint, const FlatUnit& unit,
     }));
 }
 
-template <class Out>
 void describeGroup(
-    Out& out, const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question)
+    auto& out, const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question)
 {
     const ParamId frozen
         = unit.kind == UnitKind::Frozen && !unit.params.empty() ? unit.params.front() : kNoParam;
@@ -69,8 +66,7 @@ void describeGroup(
         [&](auto& each, uint32_t rank) { describeShare(each, checkpoint, unit, rank); });
 }
 
-template <class Out>
-void describeFragment(Out& out, const Checkpoint& checkpoint, const Fragment& fragment)
+void describeFragment(auto& out, const Checkpoint& checkpoint, const Fragment& fragment)
 {
     const FlatUnit* unit = fragment.unit == kNoUnit ? nullptr : &checkpoint.units[index(fragment.unit)];
     const CheckpointFile* file = fragment.file == kNoFile ? nullptr : &checkpoint.file(fragment.file);
@@ -111,8 +107,7 @@ std::optional<std::string> spelled(const std::optional<A>& address)
     return address ? std::optional(formatAddress(*address)) : std::nullopt;
 }
 
-template <class Out>
-void describe(Out& out, const AskedPlace& asked)
+void describe(auto& out, const AskedPlace& asked)
 {
     const Location& location = asked.location;
     out.is("Location", "One place in all forms of address.");
@@ -129,8 +124,7 @@ void describe(Out& out, const AskedPlace& asked)
 }
 
 /// Without a question it is about a place.
-template <class Out>
-void describeLayout(Out& out, const AnswerContext& context, const std::optional<LayoutQuestion>& question,
+void describeLayout(auto& out, const AnswerContext& context, const std::optional<LayoutQuestion>& question,
     const std::optional<AskedPlace>& place)
 {
     const Checkpoint& checkpoint = context.checkpoint;

@@ -26,8 +26,7 @@ struct Piece {
     std::optional<uint64_t> bytes;
 };
 
-template <class Out>
-void describe(Out& out, const Piece& piece)
+void describe(auto& out, const Piece& piece)
 {
     out.is("Piece", "A piece of something.");
     out.name("name", piece.name, "from a file");
@@ -44,8 +43,7 @@ struct Answer {
     std::string reason;
 };
 
-template <class Out>
-void describeAnswer(Out& out, const Answer& answer)
+void describeAnswer(auto& out, const Answer& answer)
 {
     out.answer("try", "TryAnswer", "Everything.");
     out.either(
