@@ -47,7 +47,7 @@ struct Place {
     explicit Place(const std::string& shell)
     {
         spill(folder / "completion", runShardscope({"completion", shell}).out);
-        fs::create_symlink(programPath(), folder / "shardscope");
+        fs::create_symlink(shardscope::programPath(), folder / "shardscope");
         fs::create_directory(folder / "run folder");
         spill(folder / "running.txt", "");
     }
