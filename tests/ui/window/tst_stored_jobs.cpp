@@ -175,7 +175,7 @@ private Q_SLOTS:
                 QVERIFY(next.grab().save(QString::fromLocal8Bit(to) + u"/unfinished.png"_s));
             press(card, "jobResume");
             QTRY_VERIFY2(again->state() == JobState::Succeeded, describe(again->error()).c_str());
-            QCOMPARE(again->outcome.output, io::Path(ui.folder(u"out/global_step5"_s).toStdString()));
+            QCOMPARE(again->outcome().output, io::Path(ui.folder(u"out/global_step5"_s).toStdString()));
         }
         QVERIFY(storedFiles(ui).isEmpty());
         MainWindow last(disk, ui.theme(), ui.settings());
@@ -207,9 +207,10 @@ private Q_SLOTS:
         press(cardOf(next, again), "jobResume");
         QTRY_VERIFY2_WITH_TIMEOUT(
             again->state() == JobState::Succeeded, describe(again->error()).c_str(), 30'000);
-        QVERIFY2(again->outcome.summary.contains(u"it is repaired"_s), qPrintable(again->outcome.summary));
-        QVERIFY2(again->outcome.summary.contains(u"kept from an interrupted run"_s),
-            qPrintable(again->outcome.summary));
+        QVERIFY2(
+            again->outcome().summary.contains(u"it is repaired"_s), qPrintable(again->outcome().summary));
+        QVERIFY2(again->outcome().summary.contains(u"kept from an interrupted run"_s),
+            qPrintable(again->outcome().summary));
         QVERIFY(storedFiles(ui).isEmpty());
     }
 
