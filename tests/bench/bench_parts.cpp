@@ -62,9 +62,9 @@ Status run(const std::string& source, uint32_t worldSize, uint32_t processes)
     uint64_t total = 0;
     uint64_t largest = 0;
     for (const auto& part : parts) {
-        SHARDSCOPE_TRY(const std::string stored, StoredPlan::store(files, *plan, part, {}));
-        total += stored.size();
-        largest = std::max<uint64_t>(largest, stored.size());
+        SHARDSCOPE_TRY(const StoredPlan::Stored stored, StoredPlan::store(files, *plan, part, {}));
+        total += stored.text.size();
+        largest = std::max<uint64_t>(largest, stored.text.size());
     }
     fmt::print("stored in {:.2f} s: {:.2f} MB for all, at most {:.2f} MB for one, peak {:.0f} MiB\n",
         clock.lap(), static_cast<double>(total) / 1e6, static_cast<double>(largest) / 1e6, peakMiB());

@@ -12,18 +12,27 @@ from compare import checks
 from runs import ranks
 
 SOURCE = Path(__file__).resolve().parents[3]
-PACKAGE, EXAMPLES = SOURCE / "packaging" / "python", SOURCE / "resources" / "examples"
+EXAMPLES = SOURCE / "resources" / "examples"
+GENERATOR = SOURCE / "packaging" / "python" / "generate_answers.py"
 LIMIT_SECONDS = 300
 ZERO_2 = {"gradient_accumulation_steps": 1, "zero_allow_untested_optimizer": True,
           "zero_force_ds_cpu_optimizer": False, "zero_optimization": {"stage": 2}, "steps_per_print": 1000000,
           "bf16": {"enabled": True}}
 
 
+def _package(context):
+    """A folder with the Python package as the wheel has it."""
+    folder = context.target("python package")
+    subprocess.run([context.tool.program, "__schemas", folder / "schemas"], check=True)
+    subprocess.run([sys.executable, GENERATOR, folder / "schemas", folder], check=True)
+    return folder
+
+
 def _run(context, script, world, arguments, **settings):
     """What rank 0 prints. Any rank that fails is a failure."""
     port = str(ranks.free_port())
     environment = {**os.environ, **settings, "SHARDSCOPE_PROGRAM": str(context.tool.program), "EXAMPLE_BACKEND": "gloo",
-                   "PYTHONPATH": str(PACKAGE), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
+                   "PYTHONPATH": str(_package(context)), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
                    "MASTER_PORT": port}
     started = [subprocess.Popen([sys.executable, EXAMPLES / script, *map(str, arguments)],
                                 env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
