@@ -270,6 +270,18 @@ void addExportWarnings(const Checkpoint& source, const ExportContext& context,
             {}, {}});
 }
 
+std::shared_ptr<const ExportFacts> factsOf(
+    const ExportOptions& options, const std::shared_ptr<const ExportContext>& context)
+{
+    struct Held {
+        std::shared_ptr<const ExportContext> context;
+        ExportFacts facts;
+    };
+    const auto held
+        = std::make_shared<const Held>(Held{context, {options, context->tensors, context->source}});
+    return {held, &held->facts};
+}
+
 Status checkValues(const ExportOptions& options)
 {
     if (options.folderName.empty())
@@ -337,7 +349,7 @@ Result<WritePlanPtr> planExport(
         ExportTarget& target = targets.emplace_back(ExportTarget{ExportTarget::Kind::Carried, file.path});
         target.carried = std::move(file);
     }
-    plan.exported = std::make_shared<const ExportFacts>(ExportFacts{options, context->tensors, source});
+    plan.exported = factsOf(options, context);
     SHARDSCOPE_CHECK(addFiles(plan, context, std::move(targets), job));
     describe(plan, *whole, options);
     return std::make_shared<const WritePlan>(std::move(plan));

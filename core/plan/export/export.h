@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,7 +76,7 @@ struct ExportFile {
 /// The facts of a plan that writes weights (and states) as files of other tools.
 struct ExportFacts {
     ExportOptions options;
-    std::vector<ExportTensor> tensors;
+    std::span<const ExportTensor> tensors; ///< of the plan's files; they live as long as the plan
     /// The checkpoint that the tensors are read from: the source, with slices and stages merged.
     CheckpointPtr laidOut;
 };
