@@ -118,7 +118,7 @@ public:
 
 protected:
     void setColumns(std::vector<Column> columns) { m_columns = std::move(columns); }
-    /// Whatever `change` changes, views read everything anew.
+    /// Whatever `change` changes, views read everything again.
     template <typename Change>
     void reset(const Change& change)
     {

@@ -11,7 +11,7 @@
 namespace shardscope {
 
 /// Makes those files of a plan byte-for-byte copies of its source's files that would only lay out the same
-/// elements anew. The plan still knows which bytes belong to which tensor, so that they are digested and
+/// elements again. The plan still knows which bytes belong to which tensor, so that they are digested and
 /// verified like any others.
 ///
 /// `mayBe`: by name, whether the file's content stays unchanged. Such a file is copied if all its planned
