@@ -3,71 +3,26 @@
 
 #include "core/describe/json_writer.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace shardscope {
 
 namespace {
 
-constexpr std::string_view kNull = R"({"type":"null"})";
+using Json = nlohmann::ordered_json;
+
 constexpr const char* kHexText = "the name's bytes as hex, if they are not valid UTF-8";
 
-std::string quoted(std::string_view text)
+Json withLimits(const char* type, const About& about)
 {
-    return jsonText([&](JsonWriter& json) { json.value(text); });
-}
-
-std::string enumOf(const std::vector<std::string_view>& words, bool orNull)
-{
-    return jsonText([&](JsonWriter& json) {
-        json.beginObject();
-        json.arrayField("enum");
-        for (const std::string_view word : words)
-            json.value(word);
-        if (orNull)
-            json.null();
-        json.endArray();
-        json.endObject();
-    });
-}
-
-std::string withLimits(std::string type, const About& about)
-{
+    Json out{{"type", type}};
     if (about.minimum)
-        type += ",\"minimum\":" + std::to_string(*about.minimum);
+        out["minimum"] = *about.minimum;
     if (about.maximum)
-        type += ",\"maximum\":" + std::to_string(*about.maximum);
-    return type + "}";
-}
-
-/// The same JSON on many lines, for people who read the file.
-std::string indented(std::string_view json)
-{
-    std::string out;
-    size_t depth = 0;
-    bool inText = false;
-    const auto newLine = [&] { out += "\n" + std::string(2 * depth, ' '); };
-    for (size_t i = 0; i < json.size(); ++i) {
-        const char c = json[i];
-        if (c == '"')
-            inText = !inText;
-        if (!inText && (c == '}' || c == ']')) {
-            --depth;
-            newLine();
-        }
-        out += c;
-        if (inText && c == '\\')
-            out += json[++i];
-        if (inText)
-            continue;
-        if (c == '{' || c == '[')
-            ++depth;
-        if (c == '{' || c == '[' || c == ',')
-            newLine();
-        else if (c == ':')
-            out += ' ';
-    }
-    return out + "\n";
+        out["maximum"] = *about.maximum;
+    return out;
 }
 
 } // namespace
@@ -106,13 +61,18 @@ void SchemaOut::textOrNull(std::string_view name, std::string_view /*text*/, con
 void SchemaOut::addWords(
     std::string_view name, const std::vector<std::string_view>& words, bool orNull, const About& about)
 {
-    add(name, enumOf(words, orNull), about);
+    Json type{{"enum", words}};
+    if (orNull)
+        type["enum"].push_back(nullptr);
+    add(name, type.dump(), about);
 }
 
 std::string SchemaOut::numberType(const About& about)
 {
-    const std::string number = withLimits(R"({"type":"number")", about);
-    return about.finite ? number : R"({"oneOf":[)" + number + R"(,{"enum":["nan","inf","-inf"]}]})";
+    const Json number = withLimits("number", about);
+    if (about.finite)
+        return number.dump();
+    return Json{{"oneOf", {number, {{"enum", {"nan", "inf", "-inf"}}}}}}.dump();
 }
 
 std::string SchemaOut::integerType(bool isUnsigned, const About& about)
@@ -120,7 +80,7 @@ std::string SchemaOut::integerType(bool isUnsigned, const About& about)
     About limits = about;
     if (isUnsigned && !limits.minimum)
         limits.minimum = 0;
-    return withLimits(R"({"type":"integer")", limits);
+    return withLimits("integer", limits).dump();
 }
 
 std::string SchemaOut::arrayOf(const std::string& item)
@@ -130,22 +90,24 @@ std::string SchemaOut::arrayOf(const std::string& item)
 
 std::string SchemaOut::orNull(const std::string& type)
 {
-    constexpr std::string_view kType = R"({"type":")";
-    if (type.starts_with(kType)) { // a list of types is shorter to read
-        const size_t end = type.find('"', kType.size());
-        return R"({"type":[")" + type.substr(kType.size(), end - kType.size()) + R"(","null"])"
-            + type.substr(end + 1);
-    }
-    constexpr std::string_view kOneOf = R"({"oneOf":[)";
-    if (type.starts_with(kOneOf))
-        return type.substr(0, type.size() - 2) + "," + std::string(kNull) + "]}";
-    return std::string(kOneOf) + type + "," + std::string(kNull) + "]}";
+    Json out = Json::parse(type);
+    const Json null{{"type", "null"}};
+    if (out.contains("type")) // a list of types is shorter to read
+        out["type"] = {out["type"], "null"};
+    else if (out.contains("oneOf"))
+        out["oneOf"].push_back(null);
+    else
+        out = {{"oneOf", {out, null}}};
+    return out.dump();
 }
 
 void SchemaOut::add(std::string_view name, std::string type, const About& about)
 {
-    if (!about.text.empty())
-        type = type.substr(0, type.size() - 1) + ",\"description\":" + quoted(about.text) + "}";
+    if (!about.text.empty()) {
+        Json with = Json::parse(type);
+        with["description"] = about.text;
+        type = with.dump();
+    }
     const auto known = std::ranges::find(
         m_properties, name, [](const auto& property) -> std::string_view { return property.first; });
     if (known != m_properties.end()) {
@@ -204,7 +166,7 @@ std::string SchemaOut::text(std::string_view id) const
 
 std::string SchemaOut::document(std::string_view id) const
 {
-    return indented(text(id));
+    return Json::parse(text(id)).dump(2) + "\n";
 }
 
 } // namespace shardscope

@@ -36,6 +36,9 @@ private:
     std::map<std::string, std::vector<std::string>, std::less<>> m_positionals;
 };
 
+/// The command's option with this name or letter ("--tag", "-t"); null if it has none.
+const Option* findOption(const Command& command, std::string_view word);
+
 struct Parsed {
     const Command* command = nullptr; ///< the innermost one
     std::vector<const Command*> path; ///< from the program to it

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/completion.h"
 
+#include "app/cli/frame/arguments.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -71,17 +73,6 @@ complete -c shardscope -f -a '(__shardscope_complete)'
 constexpr std::pair<std::string_view, std::string_view> kScripts[]
     = {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
 
-const Option* optionNamed(const Command& command, std::string_view word)
-{
-    for (const auto* options : {&command.options, &command.commonOptions}) {
-        for (const Option& option : *options) {
-            if (word == option.name || (option.letter != 0 && word == std::string{'-', option.letter}))
-                return &option;
-        }
-    }
-    return nullptr;
-}
-
 /// The lines of an answer.
 class Offers
 {
@@ -130,7 +121,7 @@ std::string completionsOf(const Command& program, std::span<const std::string> w
         if (std::exchange(valueOf, nullptr) != nullptr)
             continue;
         const auto child = std::ranges::find(command->children, word, &Command::name);
-        const Option* option = optionNamed(*command, word);
+        const Option* option = findOption(*command, word);
         if (option != nullptr && option->kind != ValueKind::Flag)
             valueOf = option;
         else if (child != command->children.end())

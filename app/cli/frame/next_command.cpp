@@ -74,16 +74,6 @@ std::string withOtherTarget(const Parsed& parsed, std::span<const std::string> w
     return asTyped(changed);
 }
 
-const Option* findOption(const Command& command, std::string_view name)
-{
-    for (const auto* options : {&command.options, &command.commonOptions}) {
-        const auto found = std::ranges::find(*options, name, &Option::name);
-        if (found != options->end())
-            return &*found;
-    }
-    return nullptr;
-}
-
 std::string_view optionName(std::string_view text)
 {
     return text.substr(0, text.find_first_not_of("-abcdefghijklmnopqrstuvwxyz0123456789"));

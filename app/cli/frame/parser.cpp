@@ -12,6 +12,17 @@
 
 namespace shardscope::cli {
 
+const Option* findOption(const Command& command, std::string_view word)
+{
+    for (const auto* options : {&command.options, &command.commonOptions}) {
+        for (const Option& option : *options) {
+            if (word == option.name || (option.letter != 0 && word == std::string{'-', option.letter}))
+                return &option;
+        }
+    }
+    return nullptr;
+}
+
 namespace {
 
 std::vector<Option> allOptions(const Command& command)
@@ -34,17 +45,14 @@ tl::unexpected<Error> unknownWord(std::string_view what, const std::string& word
 }
 
 /// Number of words that an option at the front takes, or 0 if it is unknown.
-size_t wordsOf(const std::vector<Option>& options, std::span<const std::string> words)
+size_t wordsOf(const Command& command, std::span<const std::string> words)
 {
     const std::string name = words[0].substr(0, words[0].find('='));
-    for (const Option& option : options) {
-        const bool byLetter = option.letter != 0 && name == std::string{'-', option.letter};
-        if (name != option.name && !byLetter)
-            continue;
-        const bool ownWord = option.kind != ValueKind::Flag && name.size() == words[0].size();
-        return std::min<size_t>(ownWord ? 2 : 1, words.size());
-    }
-    return 0;
+    const Option* option = findOption(command, name);
+    if (option == nullptr)
+        return 0;
+    const bool ownWord = option->kind != ValueKind::Flag && name.size() == words[0].size();
+    return std::min<size_t>(ownWord ? 2 : 1, words.size());
 }
 
 /// Finds the innermost verb. The remaining `words` are its options and arguments.
@@ -58,7 +66,7 @@ Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
     while (at < words.size() && !out.command->children.empty()) {
         const std::string& word = words[at];
         if (word.size() > 1 && word[0] == '-') {
-            const size_t taken = wordsOf(allOptions(*out.command), std::span(words).subspan(at));
+            const size_t taken = wordsOf(*out.command, std::span(words).subspan(at));
             if (taken == 0)
                 break; // the parser reports it
             early.insert(early.end(), words.begin() + static_cast<ptrdiff_t>(at),
@@ -80,8 +88,7 @@ Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
         ++at;
     }
     const bool isShared = std::find(early.begin(), early.end(), "--mpi") != early.end();
-    if (isShared && out.command != &root
-        && wordsOf(out.command->options, std::vector<std::string>{"--mpi"}) == 0)
+    if (isShared && out.command != &root && findOption(*out.command, "--mpi") == nullptr)
         return fail(ErrorCode::Unsupported, "`" + out.command->name + "` runs in one process", {},
             "omit --mpi: one process is enough");
     early.insert(early.end(), words.begin() + static_cast<ptrdiff_t>(at), words.end());
