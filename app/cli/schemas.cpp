@@ -5,6 +5,7 @@
 #include "app/cli/frame/version.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/plan/saved/saved_plan.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/clean_report.h"
 #include "core/report/answers/diff_report.h"
@@ -54,6 +55,7 @@ constexpr AnswerSchema kSchemas[] = {
     {"repair", [] { return planSchema("repair"); }},
     {"reshard", [] { return planSchema("reshard"); }},
     {"run", [] { return planSchema("run"); }},
+    {"saved-plan", savedPlanSchema},
     {"show", showSchema},
     {"skeleton", skeletonSchema},
     {"stats", statsSchema},

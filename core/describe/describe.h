@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/describe: what is described once, as JSON (JsonOut) and as a JSON schema (SchemaOut). It uses
-// core/base. Start here.
+// Room core/describe: what is described once, as JSON (JsonOut), from JSON (JsonIn) and as a JSON schema
+// (SchemaOut); the options of commands (option.h). It uses core/base. Start here.
 //
 // A described type has a function that names its fields in the order of the JSON:
 //
@@ -23,8 +23,13 @@
 //     object                           an object that is no type of its own
 //     list, rows                       an array; `rows` are added as they are found
 //     optional, maybe                  fields that can be absent
+//     present                          the same, where JsonIn looks whether the named field is there
 //     either                           one of two sets of fields
+//     oneOf                            an object of one of several types
 //     free                             a value that is written by hand
+//
+// What is read, too, has a function that takes a value or a constant one, `void describe(auto& out, auto&
+// rank)`, and uses only what JsonIn has.
 //
 // SchemaOut describes default-constructed values and follows every condition, so a describing function must
 // be safe on them: it has no index into an empty list.

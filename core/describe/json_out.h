@@ -4,6 +4,8 @@
 #include "core/describe/describe.h"
 #include "core/describe/json_writer.h"
 
+#include <variant>
+
 namespace shardscope {
 
 /// Writes what is described as JSON, at once. describe.h has the meaning of each function.
@@ -11,6 +13,7 @@ class JsonOut
 {
 public:
     static constexpr bool isSchema = false;
+    static constexpr bool isInput = false;
 
     explicit JsonOut(JsonWriter& json)
         : m_json(json)
@@ -97,6 +100,18 @@ public:
         if (isPresent)
             fields();
     }
+    template <class Fields>
+    void present(std::string_view /*name*/, bool isPresent, const Fields& fields)
+    {
+        maybe(isPresent, fields);
+    }
+    template <class... T, class Fields>
+    void oneOf(std::string_view name, const std::variant<T...>& what, const Fields& fields)
+    {
+        object(name, [&](JsonOut& out) {
+            std::visit([&](auto held) { fields(out, held); }, what); // a copy, because `fields` can also set
+        });
+    }
     template <class First, class Second>
     void either(bool isFirst, const First& first, const Second& second)
     {
@@ -112,14 +127,7 @@ public:
         write(m_json);
     }
 
-private:
-    template <class T, class RowOf>
-    void element(const T& what, const RowOf& row)
-    {
-        m_json.beginObject();
-        row(*this, what);
-        m_json.endObject();
-    }
+    /// A value that is no field.
     template <class T>
     void value(const T& what)
     {
@@ -147,6 +155,14 @@ private:
         }
     }
 
+private:
+    template <class T, class RowOf>
+    void element(const T& what, const RowOf& row)
+    {
+        m_json.beginObject();
+        row(*this, what);
+        m_json.endObject();
+    }
     JsonWriter& m_json;
 };
 
@@ -162,5 +178,8 @@ void writeObject(const TextSink& sink, const Fields& fields)
     json.finish();
     sink("\n");
 }
+
+/// A file of one object, indented, with a newline at the end.
+std::string documentText(const std::function<void(JsonOut&)>& fields);
 
 } // namespace shardscope

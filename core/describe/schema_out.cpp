@@ -83,6 +83,14 @@ std::string SchemaOut::integerType(bool isUnsigned, const About& about)
     return withLimits("integer", limits).dump();
 }
 
+std::string SchemaOut::oneOfTypes(const std::vector<std::string>& types)
+{
+    Json out{{"oneOf", Json::array()}};
+    for (const std::string& type : types)
+        out["oneOf"].push_back(Json::parse(type));
+    return out.dump();
+}
+
 std::string SchemaOut::arrayOf(const std::string& item)
 {
     return R"({"type":"array","items":)" + item + "}";

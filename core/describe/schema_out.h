@@ -4,6 +4,7 @@
 #include "core/describe/describe.h"
 
 #include <map>
+#include <variant>
 
 namespace shardscope {
 
@@ -15,6 +16,7 @@ class SchemaOut
 {
 public:
     static constexpr bool isSchema = true;
+    static constexpr bool isInput = false;
     using Definitions = std::map<std::string, std::string>; ///< by title
 
     explicit SchemaOut(Definitions& definitions)
@@ -35,7 +37,8 @@ public:
     {
         maybe(true, [&] { add(name, typeOf<T>(about), about); });
     }
-    template <class Fields> void object(std::string_view name, const Fields& fields, const About& about = {})
+    template <class Fields>
+    void object(std::string_view name, const Fields& fields, const About& about = {})
     {
         SchemaOut inner(m_definitions);
         fields(inner);
@@ -77,6 +80,16 @@ public:
     {
         fieldsOf(fields);
     }
+    template <class Fields>
+    void present(std::string_view /*name*/, bool /*isPresent*/, const Fields& fields)
+    {
+        fieldsOf(fields);
+    }
+    template <class... T, class Fields>
+    void oneOf(std::string_view name, const std::variant<T...>& /*what*/, const Fields& fields)
+    {
+        add(name, oneOfTypes({element<T>(fields)...}), {});
+    }
     template <class First, class Second>
     void either(bool /*isFirst*/, const First& first, const Second& second)
     {
@@ -98,7 +111,8 @@ private:
     std::string element(const RowOf& row)
     {
         SchemaOut inner(m_definitions);
-        row(inner, T{});
+        T value{};
+        row(inner, value);
         return inner.reference();
     }
     template <class T>
@@ -137,6 +151,7 @@ private:
 
     static std::string numberType(const About& about);
     static std::string integerType(bool isUnsigned, const About& about);
+    static std::string oneOfTypes(const std::vector<std::string>& types);
     static std::string arrayOf(const std::string& item);
     static std::string orNull(const std::string& type);
     void add(std::string_view name, std::string type, const About& about);

@@ -44,7 +44,7 @@ if(TARGET shardscope)
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md rooms.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY resources/manual resources/images resources/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources
           PATTERN __pycache__ EXCLUDE)
-  install(DIRECTORY ${texts}/schemas resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
+  install(DIRECTORY ${texts}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
 endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gui)

@@ -77,9 +77,7 @@ Json readSchema(const std::string& name)
     static const TemporaryFolder kFolder;
     static const bool kWritten = runShardscope({"__schemas", kFolder.path().string()}).exitCode == 0;
     REQUIRE(kWritten);
-    const fs::path written = kFolder.path() / (name + ".json");
-    return Json::parse(
-        slurp(fs::exists(written) ? written : kSource / "resources/schemas" / (name + ".json")));
+    return Json::parse(slurp(kFolder.path() / (name + ".json")));
 }
 
 ProcessResult runShardscope(const Words& words, const ProcessOptions& options)

@@ -32,7 +32,7 @@ nlohmann::json answerOf(const Words& words, int exitCode = 0);
 nlohmann::json errorOf(const Words& words, int exitCode, const std::string& code);
 /// Those of a list of findings that have this code.
 nlohmann::json findingsOf(const nlohmann::json& findings, const std::string& code);
-/// The schema of an answer as the program writes it; of a saved plan resources/schemas/saved-plan.json.
+/// The schema of an answer, or of a saved plan, as the program writes it.
 nlohmann::json readSchema(const std::string& name);
 
 /// Names of everything below a folder with the bytes of its files: to see that nothing changed.

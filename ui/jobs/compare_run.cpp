@@ -124,9 +124,9 @@ QString compareCommand(const SourceWords& left, const CompareWish& wish)
         command.option(u"--rtol"_s, shortest(tolerance.relative));
     if (tolerance.absolute > 0)
         command.option(u"--atol"_s, shortest(tolerance.absolute));
-    return command.options(u"--state"_s, wish.options.states)
-        .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
-        .text();
+    for (const std::string& state : wish.options.states)
+        command.option(u"--state"_s, state);
+    return command.optionIfAny(u"--patterns"_s, wish.patternsFile.native()).text();
 }
 
 QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const SaveTarget& target)

@@ -87,10 +87,13 @@ ShellCommand& ShellCommand::option(const QString& name, uint64_t value)
     return option(name, QString::number(value));
 }
 
-ShellCommand& ShellCommand::options(const QString& name, const std::vector<std::string>& values)
+ShellCommand& ShellCommand::options(const OptionFields& fields)
 {
-    for (const std::string& value : values)
-        option(name, value);
+    for (const auto& [name, value] : wordsOf(fields)) {
+        m_words << QString::fromStdString(name);
+        if (value)
+            argument(*value);
+    }
     return *this;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/describe/option.h"
 #include "ui/jobs/check_run.h"
 
 #include <QStringList>
@@ -36,16 +37,11 @@ public:
     ShellCommand& option(const QString& name, const QString& value);
     ShellCommand& option(const QString& name, const std::string& value);
     ShellCommand& option(const QString& name, uint64_t value);
-    /// Once for each value.
-    ShellCommand& options(const QString& name, const std::vector<std::string>& values);
+    /// All that are set, except contents of files.
+    ShellCommand& options(const OptionFields& fields);
     /// The name alone, if `on`.
     ShellCommand& flag(const QString& name, bool on);
-    /// The next two add nothing if there is no value, or it is empty.
-    template <class Number>
-    ShellCommand& option(const QString& name, const std::optional<Number>& value)
-    {
-        return value ? option(name, static_cast<uint64_t>(*value)) : *this;
-    }
+    /// Nothing if the value is empty.
     ShellCommand& optionIfAny(const QString& name, const std::string& value);
     [[nodiscard]] QString text() const;
 

@@ -6,6 +6,7 @@
 // includes no verb. Start with Command.
 
 #include "core/base/result.h"
+#include "core/describe/option.h"
 
 #include <string>
 #include <string_view>
@@ -14,31 +15,6 @@
 namespace shardscope::cli {
 
 class Session;
-
-/// The type of a value on the command line, for the parser and for shell completion.
-enum class ValueKind {
-    Flag, ///< no value
-    Text,
-    Count, ///< a whole number
-    Size, ///< bytes, with K, M, G, T
-    Choice, ///< one of `choices`
-    Path, ///< a file or folder
-    Folder,
-    File,
-    NewFolder, ///< a folder to write into
-    NewFile, ///< a file to write
-};
-
-struct Option {
-    std::string name = {}; ///< with dashes: "--tag"
-    char letter = 0; ///< 'o' for -o; 0 for none
-    ValueKind kind = ValueKind::Flag;
-    std::string valueName = {}; ///< "TAG"
-    std::string help = {}; ///< whole sentences
-    std::vector<std::string> choices = {};
-    bool repeats = false;
-    bool required = false;
-};
 
 struct Positional {
     std::string name = {}; ///< "PATH"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/common_options.h"
 
-#include "core/plan/export/export.h"
+#include "core/plan/target/reshard_options.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace shardscope::cli {
@@ -101,220 +102,21 @@ std::vector<Option> computeOptions()
     };
 }
 
-namespace {
-
-Option patternsOption()
-{
-    return {.name = "--patterns",
-        .kind = ValueKind::File,
-        .valueName = "FILE",
-        .help = "How to merge and split tensor slices, if the checkpoint does not record it: a JSON object "
-                "with the keys of DeepSpeed's universal_checkpoint_info; their values are lists of regular "
-                "expressions. `shardscope help resharding` explains them."};
-}
-
-Option tieOption()
-{
-    return {.name = "--tie",
-        .kind = ValueKind::Text,
-        .valueName = "NAME=OWNER",
-        .help
-        = "A tie that the checkpoint does not record, for example when one module object is registered under "
-          "two names. The model lists the parameter NAME, but no file holds it: it is the same tensor as "
-          "OWNER. Can be repeated.",
-        .repeats = true};
-}
-
-Option allowOption()
-{
-    return {.name = "--allow",
-        .kind = ValueKind::Text,
-        .valueName = "CODE",
-        .help
-        = "Proceed despite this finding, if possible, instead of refusing. The result is marked. Can be "
-          "repeated.",
-        .repeats = true};
-}
-
-/// Options of all verbs that write a checkpoint.
-std::vector<Option> targetOptions()
-{
-    return {
-        {.name = "--tag-out",
-            .kind = ValueKind::Text,
-            .valueName = "NAME",
-            .help = "The tag of the result. Default: the tag of the source. `convert --to universal` appends "
-                    "_universal; `--to dcp` has no tag."},
-        {.name = "--optimizer-option",
-            .kind = ValueKind::Text,
-            .valueName = "OPTION",
-            .help = "A param group option that the source does not hold (elastic checkpoints hold none), as "
-                    "KEY=VALUE, or GROUP:KEY=VALUE for one group: lr=1e-3, 1:weight_decay=0.0. Values are "
-                    "written as in Python. The learning rate is read from the scheduler's state if it is "
-                    "recorded there; with one param group, the rest is read from ds_config. If an option is "
-                    "missing, the error names it. Can be repeated.",
-            .repeats = true},
-        patternsOption(),
-        tieOption(),
-        {.name = "--no-latest", .help = "Do not write the pointer file (`latest`, `latest_universal`)."},
-        allowOption(),
-    };
-}
-
-} // namespace
-
 std::vector<Option> convertOptions()
 {
-    return joined({{.name = "--to",
-                      .kind = ValueKind::Choice,
-                      .valueName = "FORM",
-                      .help = "The form of the result: universal, or dcp (PyTorch Distributed Checkpoint). "
-                              "Required.",
-                      .choices = {"universal", "dcp"},
-                      .required = true}},
-        targetOptions());
-}
-
-std::vector<Option> exportOptions()
-{
-    std::vector<std::string> dtypes = castNames();
-    dtypes.insert(dtypes.begin(), "keep");
-    return {
-        {.name = "--format",
-            .kind = ValueKind::Choice,
-            .valueName = "FORMAT",
-            .help = "The format of the files: safetensors, torch (pytorch_model.bin), npy (a NumPy file per "
-                    "tensor), or adapter (only the LoRA adapter, as PEFT saves it). Default: safetensors.",
-            .choices = exportFormatNames()},
-        {.name = "--dtype",
-            .kind = ValueKind::Choice,
-            .valueName = "DTYPE",
-            .help = "The dtype to cast floating-point weights and buffers to, from the fp32 masters if there "
-                    "are any; keep means the model's own "
-                    "dtypes. Default: keep.",
-            .choices = std::move(dtypes)},
-        {.name = "--shard-size",
-            .kind = ValueKind::Size,
-            .valueName = "SIZE",
-            .help
-            = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. Several "
-              "files also get an index. Not for npy and adapter. Default: 5000000000."},
-        {.name = "--only",
-            .kind = ValueKind::Text,
-            .valueName = "PATTERN",
-            .help
-            = "Export only parameters with matching names: `*` matches any characters, `?` one character. "
-              "Can be repeated.",
-            .repeats = true},
-        {.name = "--strip-prefix",
-            .kind = ValueKind::Text,
-            .valueName = "PREFIX",
-            .help = "Remove PREFIX, such as `module.`, from the names that begin with it."},
-        {.name = "--rename",
-            .kind = ValueKind::Text,
-            .valueName = "OLD=NEW",
-            .help = "Write NEW instead of OLD in names that are OLD or begin with `OLD.`. This is applied "
-                    "after --strip-prefix. Can be repeated; the first match is used.",
-            .repeats = true},
-        {.name = "--states",
-            .kind = ValueKind::Text,
-            .valueName = "STATES",
-            .help = "States to write in addition to the weights, separated by commas: "
-                    "fp32,exp_avg,exp_avg_sq. Each is written unchanged to a file (npy: a folder) with its "
-                    "name."},
-        {.name = "--adapter-option",
-            .kind = ValueKind::Text,
-            .valueName = "OPTION",
-            .help
-            = "With --format adapter, an entry of adapter_config.json as KEY=VALUE, such as lora_alpha=16. "
-              "Use it when that file is not next to the checkpoint and the value is not recorded elsewhere; "
-              "the error names missing entries. Can be repeated.",
-            .repeats = true},
-        patternsOption(),
-        tieOption(),
-        allowOption(),
-    };
-}
-
-namespace {
-
-/// The parallel degrees of the result, and what the new slices and stages need.
-std::vector<Option> parallelOptions()
-{
-    return {
-        {.name = "--tp",
-            .kind = ValueKind::Count,
-            .valueName = "T",
-            .help
-            = "Tensor-parallel degree of the result. Slices are merged and split as the run recorded it, "
-              "or as --patterns says. Default: the source's degree."},
-        {.name = "--padded-vocab-size",
-            .kind = ValueKind::Count,
-            .valueName = "ROWS",
-            .help = "Rows of the vocabulary tensors in the result, padding included, over all tensor slices. "
-                    "Required when the source has padding. Padding rows are zero."},
-        {.name = "--pp",
-            .kind = ValueKind::Count,
-            .valueName = "P",
-            .help = "Pipeline-parallel degree of the result. 1 merges all stages; another number needs "
-                    "--pp-layers. Default: the source's degree."},
-        {.name = "--pp-layers",
-            .kind = ValueKind::Text,
-            .valueName = "LAYERS",
-            .help = "Layers of each stage of the result, which no file records: the first layer of every "
-                    "stage and then the number of all layers. `module.parts` of the new run's "
-                    "PipelineModule lists them: 0,4,7 for seven layers in two stages."},
-        {.name = "--pp-tied",
-            .kind = ValueKind::Text,
-            .valueName = "TIED",
-            .help = "With --pp-layers: the layers that use a tied module, as KEY=LAYER,LAYER…: embed=0,6. "
-                    "Required when there is a tied module. Can be repeated.",
-            .repeats = true},
-        {.name = "--ep",
-            .kind = ValueKind::Count,
-            .valueName = "E",
-            .help = "Expert-parallel degree (ep_size) of the result. It must divide the number of experts of "
-                    "every layer. AutoEP experts under ZeRO-3 or in tensor slices keep the source's degree. "
-                    "Default: the source's degree."},
-    };
-}
-
-} // namespace
-
-std::vector<Option> reshardOptions()
-{
-    const std::vector<Option> ranksAndStage = {
-        {.name = "--world-size",
-            .letter = 'w',
-            .kind = ValueKind::Count,
-            .valueName = "N",
-            .help = "The number of ranks of the result (GPUs, torch's WORLD_SIZE). Required.",
-            .required = true},
-        {.name = "--stage",
-            .kind = ValueKind::Count,
-            .valueName = "S",
-            .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Default: the stage of the "
-                    "source; for a universal source, the stage that it was made from."},
-        {.name = "--stage0-form",
-            .kind = ValueKind::Choice,
-            .valueName = "FORM",
-            .help = "The form of the optimizer state in stage 0: torch (a run in fp32), fp16 (16 bits with "
-                    "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Default: derived from "
-                    "precision and options of the source.",
-            .choices = {"torch", "fp16", "fp16-unfused"}},
-    };
-    const std::vector<Option> storage = {
-        {.name = "--row-major",
-            .help = "Write matrices row by row in stage 1 or 2, for a run without ZenFlow or with "
-                    "ZenFlow of 0.19.8, when the source stores them column by column (ZenFlow up to "
-                    "DeepSpeed 0.19.6). Other stages always store them row by row."},
-        {.name = "--sub-group-size",
-            .kind = ValueKind::Count,
-            .valueName = "M",
-            .help = "The sub_group_size of the new run (ZeRO-3), in elements. The result is split for it. "
-                    "Default: the value of the source, else 1000000000."},
-    };
-    return joined(joined(joined(ranksAndStage, parallelOptions()), storage), targetOptions());
+    std::vector<Option> out{{.name = "--to",
+        .kind = ValueKind::Choice,
+        .valueName = "FORM",
+        .help = "The form of the result: universal, or dcp (PyTorch Distributed Checkpoint). Required.",
+        .choices = {"universal", "dcp"},
+        .required = true}};
+    constexpr std::string_view kOfAnyTarget[]
+        = {"--optimizer-option", "--patterns", "--tie", "--tag-out", "--no-latest", "--allow"};
+    for (Option& option : optionsOf<ReshardOptions>()) {
+        if (std::ranges::find(kOfAnyTarget, option.name) != std::end(kOfAnyTarget))
+            out.push_back(std::move(option));
+    }
+    return out;
 }
 
 Option mpiOption()

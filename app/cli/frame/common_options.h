@@ -12,14 +12,8 @@ std::vector<Option> outputOptions();
 std::vector<Option> tagOptions();
 /// The same and --donor, for verbs that can read swap folders.
 std::vector<Option> checkpointOptions();
-/// Options that decide a reshard plan: --world-size, --stage, --tp, --pp, --ep, --sub-group-size, --tag-out,
-/// --no-latest, --allow.
-std::vector<Option> reshardOptions();
+/// --to, and those options of a reshard that do not depend on ranks. Those of other verbs: optionsOf().
 std::vector<Option> convertOptions();
-/// Options that decide an export: --format, --dtype, --shard-size, --only, --strip-prefix, --rename,
-/// --states,
-/// --patterns, --allow.
-std::vector<Option> exportOptions();
 /// Options that decide how a plan is executed: --dry-run, --force, --no-verify, --jobs, --device,
 /// --memory-limit, --restart.
 Option mpiOption();

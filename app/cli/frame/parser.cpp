@@ -96,6 +96,23 @@ Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
     return out;
 }
 
+std::optional<uint64_t> numberOf(const Option& option, const Arguments& arguments)
+{
+    if (option.kind == ValueKind::Count)
+        return arguments.count(option.name);
+    return option.kind == ValueKind::Size ? arguments.size(option.name) : std::nullopt;
+}
+
+std::string limitsText(const Option& option)
+{
+    const std::string atLeast = "at least " + std::to_string(option.minimum);
+    if (option.maximum == std::numeric_limits<uint64_t>::max())
+        return atLeast;
+    if (option.maximum == std::numeric_limits<uint32_t>::max())
+        return atLeast + " and fit 32 bits";
+    return "from " + std::to_string(option.minimum) + " to " + std::to_string(option.maximum);
+}
+
 Status checkValue(const Option& option, const std::string& value, const Arguments& arguments)
 {
     const std::string shown = "`" + value + "` given for " + option.name;
@@ -105,6 +122,9 @@ Status checkValue(const Option& option, const std::string& value, const Argument
         return fail(ErrorCode::Usage, shown + " is not a whole number");
     if (option.kind == ValueKind::Size && !parseBytes(value))
         return fail(ErrorCode::Usage, shown + " is not a size", {}, "use 512M, 2GiB or a number of bytes");
+    if (const auto number = numberOf(option, arguments);
+        number && (*number < option.minimum || *number > option.maximum))
+        return fail(ErrorCode::Usage, option.name + " must be " + limitsText(option));
     const auto& choices = option.choices;
     if (option.kind == ValueKind::Choice
         && std::find(choices.begin(), choices.end(), value) == choices.end()) {

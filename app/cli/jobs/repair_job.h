@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/cli/frame/command.h"
 #include "app/cli/jobs/session.h"
 #include "core/plan/repair/repair.h"
 
-#include <memory>
 #include <string>
-#include <vector>
 
 namespace shardscope::cli {
 
-/// The options that decide what a repair changes.
-std::vector<Option> repairOptions();
 /// Examines SRC and plans what the options ask for; damage in the source becomes a refusal.
 Result<WritePlanPtr> planRepairAsked(Session& session);
 /// Shows the changes, writes into `destination`, checks the output again, and prints the answer of `verb`.

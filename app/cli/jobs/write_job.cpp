@@ -3,8 +3,7 @@
 
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/export_job.h"
-#include "core/base/finding_codes.h"
-#include "core/base/nearest_word.h"
+#include "app/cli/jobs/option_values.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/base/text_cursor.h"
@@ -17,6 +16,7 @@
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/replaced_files.h"
 #include "core/engine/write/work_folder.h"
+#include "core/plan/model/shared_options.h"
 #include "core/report/answers/plan_report.h"
 #include "core/report/text/printable.h"
 
@@ -26,65 +26,6 @@
 namespace shardscope::cli {
 
 namespace {
-
-Result<ReshardOptions> optionsFrom(const Session& session)
-{
-    const Arguments& arguments = session.arguments();
-    ReshardOptions out;
-    SHARDSCOPE_TRY(out.patterns, patternsText(session));
-    out.ties = arguments.all("--tie");
-    out.tagOut = arguments.text("--tag-out");
-    out.writePointer = !arguments.has("--no-latest");
-    out.optimizerOptions = arguments.all("--optimizer-option");
-    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
-    return out;
-}
-
-Result<std::optional<uint32_t>> degreeAsked(const Arguments& arguments, const std::string& option)
-{
-    const auto degree = arguments.count(option);
-    if (!degree)
-        return std::optional<uint32_t>();
-    if (*degree == 0 || *degree > std::numeric_limits<uint32_t>::max())
-        return fail(ErrorCode::Usage, option + " must be at least 1 and fit 32 bits");
-    return std::optional(static_cast<uint32_t>(*degree));
-}
-
-Result<std::vector<uint32_t>> layersAsked(const Arguments& arguments)
-{
-    std::vector<uint32_t> out;
-    if (!arguments.has("--pp-layers"))
-        return out;
-    const std::string text = arguments.text("--pp-layers");
-    TextCursor cursor(text);
-    do {
-        if (!cursor.takeNumber(out.emplace_back()))
-            return fail(ErrorCode::Usage, "--pp-layers takes layers by their numbers, as in 0,4,7");
-    } while (cursor.takeText(","));
-    if (!cursor.atEnd())
-        return fail(ErrorCode::Usage, "--pp-layers takes layers by their numbers, as in 0,4,7");
-    return out;
-}
-
-/// Options of native targets only.
-Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
-{
-    SHARDSCOPE_TRY(out.worldSize, worldSizeAsked(arguments));
-    SHARDSCOPE_TRY(out.stage, stageAsked(arguments));
-    if (arguments.has("--stage0-form"))
-        out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
-    SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
-    out.paddedVocabulary = arguments.count("--padded-vocab-size");
-    SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
-    SHARDSCOPE_TRY(out.stageLayers, layersAsked(arguments));
-    out.tiedLayers = arguments.all("--pp-tied");
-    SHARDSCOPE_TRY(out.ep, degreeAsked(arguments, "--ep"));
-    out.rowMajor = arguments.has("--row-major");
-    out.subGroupSize = arguments.count("--sub-group-size");
-    if (out.subGroupSize && *out.subGroupSize == 0)
-        return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");
-    return {};
-}
 
 Result<ExecuteOptions> executeOptions(const Session& session, const WriteJob& job)
 {
@@ -126,47 +67,10 @@ Result<std::optional<Part>> partAsked(const Arguments& arguments)
 
 } // namespace
 
-Result<uint32_t> worldSizeAsked(const Arguments& arguments)
-{
-    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
-    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
-        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
-    return static_cast<uint32_t>(worldSize);
-}
-
-Result<std::optional<int>> stageAsked(const Arguments& arguments)
-{
-    const auto stage = arguments.count("--stage");
-    if (stage && *stage > 3)
-        return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
-    return stage ? std::optional(static_cast<int>(*stage)) : std::nullopt;
-}
-
-Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
-{
-    std::vector<std::string> out = arguments.all("--allow");
-    const std::vector<std::string> codes(code::all().begin(), code::all().end());
-    for (const std::string& allowed : out) {
-        if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
-            continue;
-        return fail(ErrorCode::Usage, "--allow `" + allowed + "`: there is no such finding", {},
-            nearestHint(allowed, codes, "`shardscope inspect` shows the codes of findings"));
-    }
-    return out;
-}
-
-Result<std::optional<std::string>> patternsText(const Session& session)
-{
-    if (!session.arguments().has("--patterns"))
-        return std::optional<std::string>();
-    SHARDSCOPE_TRY(std::string text,
-        session.files().readSmall(session.arguments().text("--patterns"), kPatternsLimitBytes));
-    return std::optional(std::move(text));
-}
-
 Result<std::optional<SliceRules>> rulesAsked(const Session& session)
 {
-    SHARDSCOPE_TRY(const std::optional<std::string> text, patternsText(session));
+    std::optional<std::string> text;
+    SHARDSCOPE_CHECK(readOptions(session, {patternsField(text)}));
     if (!text)
         return std::optional<SliceRules>();
     SHARDSCOPE_TRY(SliceRules rules, SliceRules::fromJson(*text, session.arguments().text("--patterns")));
@@ -182,15 +86,14 @@ Error refusal(Error error)
 
 Result<WriteJob> planReshardJob(Session& session)
 {
-    const Arguments& arguments = session.arguments();
-    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
-    SHARDSCOPE_CHECK(addNativeOptions(arguments, options));
+    ReshardOptions options;
+    SHARDSCOPE_CHECK(readOptions(session, fieldsOf(options)));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     session.job().log("planning for world size " + std::to_string(options.worldSize) + " from "
         + checkpointFolder(*opened.checkpoint));
     SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
-    const std::string destination = arguments.positional("DST");
+    const std::string destination = session.arguments().positional("DST");
     return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
 }
 
@@ -205,10 +108,8 @@ Result<ExportOptions> distributedOptions(const Session& session)
             return fail(ErrorCode::Usage, std::string(option) + " needs --to universal");
     }
     ExportOptions out;
+    SHARDSCOPE_CHECK(readOptions(session, fieldsOf(out)));
     out.format = ExportFormat::Dcp;
-    SHARDSCOPE_TRY(out.patterns, patternsText(session));
-    out.ties = arguments.all("--tie");
-    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
     return out;
 }
 
@@ -224,7 +125,8 @@ Result<WriteJob> planConvertJob(Session& session)
         return exportJobFor(
             session, opened.checkpoint, std::move(asked), session.arguments().positional("DST"));
     }
-    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
+    ReshardOptions options;
+    SHARDSCOPE_CHECK(readOptions(session, fieldsOf(options)));
     options.form = TargetForm::Universal;
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));

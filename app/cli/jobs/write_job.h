@@ -31,13 +31,6 @@ struct WriteJob {
 
 /// The slice rules of --patterns; empty without the option. Errors: see SliceRules::fromJson().
 Result<std::optional<SliceRules>> rulesAsked(const Session& session);
-/// --world-size, and --stage if it is given. Usage for other numbers.
-Result<uint32_t> worldSizeAsked(const Arguments& arguments);
-Result<std::optional<int>> stageAsked(const Arguments& arguments);
-/// The codes of --allow. Each must be a known finding.
-Result<std::vector<std::string>> allowedCodes(const Arguments& arguments);
-/// The text of the --patterns file; empty without the option.
-Result<std::optional<std::string>> patternsText(const Session& session);
 
 /// Opens SRC and plans. Unsupported errors name what this build cannot do.
 Result<WriteJob> planReshardJob(Session& session);

@@ -2,6 +2,7 @@
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/session.h"
+#include "app/cli/jobs/option_values.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/base/nearest_word.h"

@@ -2,9 +2,11 @@
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/compute_device.h"
+#include "app/cli/jobs/option_values.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/engine/ensure/ensure.h"
+#include "core/plan/model/shared_options.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/tags_report.h"
 
@@ -12,22 +14,69 @@ namespace shardscope::cli {
 
 namespace {
 
+/// The table of the options, besides --into.
+OptionFields fieldsOf(EnsureOptions& of)
+{
+    return {
+        {.key = "world_size",
+            .value = &of.worldSize,
+            .option = {.name = "--world-size",
+                .letter = 'w',
+                .kind = ValueKind::Count,
+                .valueName = "N",
+                .help = "Number of all GPUs of the new run. Required.",
+                .required = true,
+                .minimum = 1}},
+        {.key = "stage",
+            .value = &of.stage,
+            .option = {.name = "--stage",
+                .kind = ValueKind::Count,
+                .valueName = "S",
+                .help = "ZeRO stage of the new run, 0 to 3. Default: that of the tag.",
+                .maximum = 3}},
+        {.key = "keep",
+            .value = &of.keep,
+            .option = {.name = "--keep",
+                .kind = ValueKind::Count,
+                .valueName = "K",
+                .help
+                = "Keep at most K copies in DIR: remove those of the oldest tags. Only copies of RUN are "
+                  "removed, and only without other files in them. Default: all are kept.",
+                .minimum = 1}},
+        {.key = "verify",
+            .value = &of.verify,
+            .option = {.name = "--verify",
+                .help = "Read every byte of the printed folder. Default: a new copy is verified, and of a "
+                        "copy that is there already, names, sizes and times of the files are checked."}},
+        allowField(of.allow, "Proceed despite this finding. The copy is marked. Can be repeated."),
+        {.key = "memory_limit",
+            .value = &of.execute.memoryLimitBytes,
+            .option = {.name = "--memory-limit",
+                .kind = ValueKind::Size,
+                .valueName = "SIZE",
+                .help = "Total size of payload buffers, such as 512M. Default: 256M."}},
+    };
+}
+
+std::vector<Option> ensureOptions()
+{
+    EnsureOptions options;
+    return joined(optionsOf(fieldsOf(options)),
+        joined({{.name = "--into",
+                   .kind = ValueKind::NewFolder,
+                   .valueName = "DIR",
+                   .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to RUN; of one "
+                           "checkpoint-N, next to its output folder."}},
+            computeOptions()));
+}
+
 Result<EnsureOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     EnsureOptions out;
-    SHARDSCOPE_TRY(out.worldSize, worldSizeAsked(arguments));
-    SHARDSCOPE_TRY(out.stage, stageAsked(arguments));
+    SHARDSCOPE_CHECK(readOptions(session, fieldsOf(out)));
     out.into = arguments.text("--into");
-    if (const auto keep = arguments.count("--keep")) {
-        if (*keep == 0)
-            return fail(ErrorCode::Usage, "--keep must be at least 1");
-        out.keep = *keep;
-    }
-    out.verify = arguments.has("--verify");
-    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
     SHARDSCOPE_TRY(out.execute.jobs, jobsAsked(arguments));
-    out.execute.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.execute.memoryLimitBytes);
     out.chooseCompute = [&session, jobs = out.execute.jobs](uint64_t bytes) {
         return computeAsked(session, ComputeTask::Transform, bytes, jobs);
     };
@@ -64,46 +113,6 @@ Result<int> runEnsure(Session& session)
             output.answer()(result->folder.string() + "\n");
     }
     return result->tag ? kExitDone : kExitNo;
-}
-
-std::vector<Option> ensureOptions()
-{
-    return joined({{.name = "--world-size",
-                       .letter = 'w',
-                       .kind = ValueKind::Count,
-                       .valueName = "N",
-                       .help = "Number of all GPUs of the new run. Required.",
-                       .required = true},
-                      {.name = "--stage",
-                          .kind = ValueKind::Count,
-                          .valueName = "S",
-                          .help = "ZeRO stage of the new run, 0 to 3. Default: that of the tag."},
-                      {.name = "--into",
-                          .kind = ValueKind::NewFolder,
-                          .valueName = "DIR",
-                          .help = "The folder for copies. Default: RUN-wN, or RUN-wN-stageS, next to "
-                                  "RUN; of one checkpoint-N, next to its output folder."},
-                      {.name = "--keep",
-                          .kind = ValueKind::Count,
-                          .valueName = "K",
-                          .help = "Keep at most K copies in DIR: remove those of the oldest tags. "
-                                  "Only copies of RUN are removed, and only without other files in "
-                                  "them. Default: all are kept."},
-                      {.name = "--verify",
-                          .help = "Read every byte of the printed folder. Default: a new copy is "
-                                  "verified, and of a copy that is there already, names, sizes and "
-                                  "times of the files are checked."},
-                      {.name = "--allow",
-                          .kind = ValueKind::Text,
-                          .valueName = "CODE",
-                          .help = "Proceed despite this finding. The copy is marked. Can be "
-                                  "repeated.",
-                          .repeats = true},
-                      {.name = "--memory-limit",
-                          .kind = ValueKind::Size,
-                          .valueName = "SIZE",
-                          .help = "Total size of payload buffers, such as 512M. Default: 256M."}},
-        computeOptions());
 }
 
 } // namespace

@@ -47,7 +47,7 @@ Command exportCommand()
             {.name = "DST",
                 .kind = ValueKind::NewFolder,
                 .help = "The folder to write; it may hold other files."}},
-        .options = joined(exportOptions(), joined(writeOptions(), checkpointOptions())),
+        .options = joined(optionsOf<ExportOptions>(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope export runs/llama llama-bf16 --dtype bf16", "For transformers:"},
             {"shardscope export runs/llama layer0 --only '*.0.*' --states exp_avg",

@@ -107,7 +107,7 @@ Command planOf(Command verb, std::vector<Option> options)
 
 Command planCommand()
 {
-    Command reshard = planOf(reshardCommand(), reshardOptions());
+    Command reshard = planOf(reshardCommand(), optionsOf<ReshardOptions>());
     reshard.examples = {
         {"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json", "Decide now:"},
         {"shardscope run llama-16.json", "Run it later, on another node:"}};
@@ -116,11 +116,11 @@ Command planCommand()
     convert.examples
         = {{"shardscope plan convert runs/llama runs/llama-u --to universal -o llama-u.json", "Decide now:"}};
     convert.run = runPlanConvert;
-    Command exports = planOf(exportCommand(), exportOptions());
+    Command exports = planOf(exportCommand(), optionsOf<ExportOptions>());
     exports.examples
         = {{"shardscope plan export runs/llama llama-bf16 --dtype bf16 -o llama-bf16.json", "Decide now:"}};
     exports.run = runPlanExport;
-    Command repair = planOf(repairCommand(), repairOptions());
+    Command repair = planOf(repairCommand(), optionsOf<RepairOptions>());
     repair.examples
         = {{"shardscope plan repair runs/llama runs/repaired --fix all -o repair.json", "Decide now:"}};
     repair.run = runPlanRepair;

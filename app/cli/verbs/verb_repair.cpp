@@ -64,7 +64,8 @@ Command repairCommand()
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to repair: a run or tag folder."},
             {.name = "DST", .kind = ValueKind::NewFolder, .help = "The run folder to write into."}},
-        .options = joined(joined(repairOptions(), {undoOption()}), joined(writeOptions(), tagOptions())),
+        .options
+        = joined(joined(optionsOf<RepairOptions>(), {undoOption()}), joined(writeOptions(), tagOptions())),
         .commonOptions = outputOptions(),
         .examples
         = {{"shardscope repair runs/llama runs/repaired --fix all --dry-run", "What could be repaired?"},

@@ -32,7 +32,7 @@ Command reshardCommand()
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
             {.name = "DST", .kind = ValueKind::NewFolder, .help = "The run folder to write into."}},
-        .options = joined(reshardOptions(), joined(writeOptions(), checkpointOptions())),
+        .options = joined(optionsOf<ReshardOptions>(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope reshard runs/llama runs/llama-16 --world-size 16", "Resume on 16 GPUs:"},
             {"shardscope reshard runs/llama runs/llama-z3 -w 16 --stage 3", "Resume with ZeRO-3:"},

@@ -22,7 +22,7 @@ struct EnsureOptions {
     std::optional<int> stage = {}; ///< default: the checkpoint's
     /// The folder for copies; empty: PATH-wN, or PATH-wN-stageS where a stage is asked for, next to the run.
     io::Path into = {};
-    std::optional<size_t> keep = {}; ///< copies to keep in that folder, at least 1; empty: all
+    std::optional<uint64_t> keep = {}; ///< copies to keep in that folder, at least 1; empty: all
     /// Read every byte of the folder that is the answer. Else a copy that was there already is only compared
     /// by names, sizes and times of its files.
     bool verify = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/describe/json_in.h"
 #include "core/io/content_digest.h"
 #include "core/tensor/element_digest.h"
 
@@ -31,5 +32,6 @@ struct Manifest {
 
 /// Damaged if the text is not a manifest of this program.
 Result<Manifest> parseManifest(const std::string& text);
+Result<Manifest> readManifest(const JsonNode& root);
 
 } // namespace shardscope

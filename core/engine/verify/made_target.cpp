@@ -7,8 +7,6 @@
 #include "core/io/published_file.h"
 #include "core/torchfile/zip/zip_directory.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,16 +16,8 @@ namespace shardscope {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr uint64_t kManifestLimit = uint64_t{1} << 32;
 constexpr uint64_t kPointerLimit = 4096;
-
-std::string textAt(const Json& object, const char* key)
-{
-    const Json value = object.is_object() ? object.value(key, Json()) : Json();
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 /// Whether the manifest's name is that of a file in the folder or next to it.
 bool isHarmless(const std::string& name)
@@ -99,17 +89,18 @@ Result<std::optional<MadeTarget>> madeTarget(io::FileSystem& files, const io::Pa
         return none;
     SHARDSCOPE_TRY(const std::string text, files.readSmall(folder / kManifestName, kManifestLimit));
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(folder / kManifestName));
-    const Json json = Json::parse(text, nullptr, false);
-    auto manifest = parseManifest(text);
-    const Json plan = json.is_object() ? json.value("plan", Json()) : Json();
-    if (!manifest || !plan.is_object())
+    const JsonNode json = JsonNode::parse(text);
+    auto manifest = readManifest(json);
+    const JsonNode plan = json.at("plan");
+    if (!manifest || !plan.isObject())
         return none;
     for (const auto& [name, file] : manifest->files) {
         if (!isHarmless(name))
             return none;
     }
-    return MadeTarget{folder, textAt(plan, "verb"), textAt(plan, "id"),
-        textAt(plan.value("source", Json()), "run"), std::move(*manifest), info.identity.modifiedNs};
+    const auto textOf = [](const JsonNode& node) { return node.text().value_or(std::string()); };
+    return MadeTarget{folder, textOf(plan.at("verb")), textOf(plan.at("id")),
+        textOf(plan.at("source").at("run")), std::move(*manifest), info.identity.modifiedNs};
 }
 
 Result<TargetChanges> changesOf(

@@ -55,13 +55,14 @@ nlohmann::json choicesOf(const ExportOptions& options)
 }
 
 /// Sets the id and the description.
-void describe(WritePlan& plan, const Checkpoint& source, const ExportOptions& options)
+void describe(WritePlan& plan, const Checkpoint& source, ExportOptions options)
 {
     using nlohmann::json;
     json out = choicesOf(options);
     plan.id = io::sha256Of(plan.verb + "|" + std::string(buildInfo().version) + "|" + source.tag + "|"
         + out.dump(-1, ' ', true, json::error_handler_t::replace) + "|"
-        + options.patterns.value_or(std::string()) + "\n" + identityText(plan.sources))
+        + options.patterns.value_or(std::string()) + idText(fieldsOf(options)) + "\n"
+        + identityText(plan.sources))
                   .substr(0, 16);
     out["verb"] = plan.verb;
     out["id"] = plan.id;

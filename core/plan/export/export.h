@@ -7,6 +7,7 @@
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/describe/option.h"
 #include "core/plan/export/export_format.h"
 #include "core/plan/model/write_plan.h"
 
@@ -54,6 +55,9 @@ struct ExportOptions {
 
     bool operator==(const ExportOptions&) const = default;
 };
+
+/// The table of the options. It refers to `of`, which must live as long.
+OptionFields fieldsOf(ExportOptions& of);
 
 /// A tensor of the output. Its number is its index in WritePlan::tensors.
 struct ExportTensor {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/export/export.h"
+#include "core/plan/model/shared_options.h"
 #include "core/tensor/convert.h"
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace shardscope {
 
@@ -41,6 +43,129 @@ std::string_view castName(std::optional<DType> dtype)
     const auto known
         = std::find_if(kCasts.begin(), kCasts.end(), [&](const Cast& cast) { return dtype == cast.dtype; });
     return known == kCasts.end() ? std::string_view("keep") : known->name;
+}
+
+namespace {
+
+std::vector<std::string> dtypeNames()
+{
+    std::vector<std::string> out = castNames();
+    out.insert(out.begin(), std::string(castName({})));
+    return out;
+}
+
+std::vector<std::string> allFormatNames()
+{
+    std::vector<std::string> out;
+    for (const ExportFormatTraits& traits : kExportFormats)
+        out.emplace_back(traits.name);
+    return out;
+}
+
+/// What is written, and in which form.
+OptionFields formFields(ExportOptions& of)
+{
+    return {
+        {.key = "format",
+            .value = OptionWord{[&of] { return std::string(exportFormatName(of.format)); },
+                [&of](
+                    const std::string& word) { of.format = exportFormatFromName(word).value_or(of.format); },
+                allFormatNames()},
+            .option = {.name = "--format",
+                .kind = ValueKind::Choice,
+                .valueName = "FORMAT",
+                .help = "The format of the files: safetensors, torch (pytorch_model.bin), npy (a NumPy file "
+                        "per tensor), or adapter (only the LoRA adapter, as PEFT saves it). Default: "
+                        "safetensors.",
+                .choices = exportFormatNames()},
+            .always = true},
+        {.key = "dtype",
+            .value = OptionWord{[&of] { return std::string(castName(of.dtype)); },
+                [&of](const std::string& word) { of.dtype = castFromName(word); }, dtypeNames()},
+            .option = {.name = "--dtype",
+                .kind = ValueKind::Choice,
+                .valueName = "DTYPE",
+                .help = "The dtype to cast floating-point weights and buffers to, from the fp32 masters if "
+                        "there are any; keep means the model's own dtypes. Default: keep.",
+                .choices = dtypeNames()},
+            .always = true,
+            .fallback = std::string(castName({}))},
+        {.key = "shard_size",
+            .value = &of.shardBytes,
+            .option = {.name = "--shard-size",
+                .kind = ValueKind::Size,
+                .valueName = "SIZE",
+                .help = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. "
+                        "Several files also get an index. Not for npy and adapter. Default: 5000000000.",
+                .minimum = 1},
+            .text = "maximum bytes of tensors in one file",
+            .always = true,
+            .fallback = std::to_string(kDefaultShardBytes)},
+        {.key = "only",
+            .value = &of.only,
+            .option = {.name = "--only",
+                .kind = ValueKind::Text,
+                .valueName = "PATTERN",
+                .help = "Export only parameters with matching names: `*` matches any characters, `?` one "
+                        "character. Can be repeated.",
+                .repeats = true},
+            .always = true},
+    };
+}
+
+/// Under which names, and what is written beside the weights.
+OptionFields nameFields(ExportOptions& of)
+{
+    return {
+        {.key = "strip_prefix",
+            .value = &of.stripPrefix,
+            .option = {.name = "--strip-prefix",
+                .kind = ValueKind::Text,
+                .valueName = "PREFIX",
+                .help = "Remove PREFIX, such as `module.`, from the names that begin with it."}},
+        {.key = "rename",
+            .value = &of.renames,
+            .option = {.name = "--rename",
+                .kind = ValueKind::Text,
+                .valueName = "OLD=NEW",
+                .help = "Write NEW instead of OLD in names that are OLD or begin with `OLD.`. This is "
+                        "applied after --strip-prefix. Can be repeated; the first match is used.",
+                .repeats = true},
+            .always = true},
+        {.key = "states",
+            .value = &of.states,
+            .option = {.name = "--states",
+                .kind = ValueKind::Text,
+                .valueName = "STATES",
+                .help = "States to write in addition to the weights, separated by commas: "
+                        "fp32,exp_avg,exp_avg_sq. Each is written unchanged to a file (npy: a folder) with "
+                        "its name."},
+            .always = true,
+            .commas = true},
+        {.key = "adapter_options",
+            .value = &of.adapterOptions,
+            .option = {.name = "--adapter-option",
+                .kind = ValueKind::Text,
+                .valueName = "OPTION",
+                .help = "With --format adapter, an entry of adapter_config.json as KEY=VALUE, such as "
+                        "lora_alpha=16. Use it when that file is not next to the checkpoint and the value "
+                        "is not recorded elsewhere; the error names missing entries. Can be repeated.",
+                .repeats = true}},
+    };
+}
+
+} // namespace
+
+OptionFields fieldsOf(ExportOptions& of)
+{
+    OptionFields out = formFields(of);
+    std::ranges::move(nameFields(of), std::back_inserter(out));
+    out.push_back(patternsField(of.patterns));
+    out.push_back(tieField(of.ties));
+    out.push_back(allowField(of.allow, kAllowHelp));
+    for (OptionField& field : out)
+        field.inFacts = true; // choicesOf() has them
+    return out;
 }
 
 } // namespace shardscope

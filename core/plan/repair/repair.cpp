@@ -46,7 +46,7 @@ void addRecord(WritePlan& plan, const Amended& amended, const RepairRecord& reco
     for (const PlannedFile& planned : plan.files)
         plan.writesBytes += planned.bytes;
     plan.verb = "repair";
-    plan.id = io::sha256Of(plan.id + text).substr(0, 16);
+    plan.id = io::sha256Of(plan.id + text + idText(fieldsOf(facts.input.options))).substr(0, 16);
     nlohmann::json described = nlohmann::json::parse(plan.description, nullptr, false);
     described["verb"] = plan.verb;
     described["id"] = plan.id;

@@ -5,6 +5,7 @@
 // uses core/plan/{reshard,emit,target,compose,model}, core/{doctor,layout}, core/checkpoint/open and lower
 // rooms. Start with planRepair(), then Amended (amended.h).
 
+#include "core/describe/option.h"
 #include "core/doctor/examine.h"
 #include "core/plan/reshard/reshard.h"
 
@@ -47,6 +48,9 @@ struct RepairOptions {
     /// Python (core/plan/target/named_option.h).
     std::vector<std::string> values = {};
 };
+
+/// The table of the options. It refers to `of`, which must live as long.
+OptionFields fieldsOf(RepairOptions& of);
 
 /// What a repair was planned from. Paths are absolute: planRepair() gives the same plan again, wherever it is
 /// called, while the source is the same.

@@ -24,7 +24,7 @@ std::string tagToOpen(const std::vector<std::string>& fixes, const std::string& 
 
 /// The text of repair.json (kRepairName): the program's version, the source with its identity, the fixes with
 /// their changes, and the marks. No time, host or user.
-std::string repairText(const RepairRecord& record, const std::vector<RepairChange>& changes);
+std::string repairText(RepairRecord record, const std::vector<RepairChange>& changes);
 /// Damaged if the text is not valid.
 Result<RepairRecord> readRepairText(const std::string& text, const io::Path& path);
 

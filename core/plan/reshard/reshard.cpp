@@ -84,29 +84,15 @@ Status addFiles(Composition& from, WritePlan& plan, JobContext& job)
 
 /// The inputs that determine the output, besides the source's files: the text that the id is made from.
 /// `expertRanks`: 0 where they are the source's.
-std::string idText(const WritePlan& plan, const ReshardFacts& facts, uint32_t expertRanks)
+std::string idInput(const WritePlan& plan, const ReshardFacts& facts, uint32_t expertRanks)
 {
-    const ReshardOptions& options = facts.options;
+    ReshardOptions options = facts.options;
     std::string out = plan.verb + "|" + std::string(buildInfo().version) + "|"
         + std::string(kindName(facts.kind)) + "|" + std::to_string(options.worldSize) + "|" + plan.targetName
         + "|" + plan.pointerName + "|" + std::to_string(facts.subGroupSize.value_or(0)) + "|"
         + std::to_string(facts.laidOut->parallel.tp) + "|" + std::to_string(facts.laidOut->parallel.pp)
         + (expertRanks == 0 ? std::string() : "|ep" + std::to_string(expertRanks)) + "|";
-    for (const std::string& option : options.optimizerOptions)
-        out += std::to_string(option.size()) + ":" + option;
-    if (options.rowMajor)
-        out += "|row-major";
-    if (options.patterns)
-        out += "|" + *options.patterns;
-    if (options.paddedVocabulary)
-        out += "|v" + std::to_string(*options.paddedVocabulary);
-    for (const uint32_t layer : options.stageLayers)
-        out += "|l" + std::to_string(layer);
-    for (const std::string& tied : options.tiedLayers)
-        out += "|t" + std::to_string(tied.size()) + ":" + tied;
-    for (const std::string& tie : options.ties)
-        out += "|s" + std::to_string(tie.size()) + ":" + tie;
-    return out + "\n" + identityText(plan.sources);
+    return out + idText(fieldsOf(options)) + "\n" + identityText(plan.sources);
 }
 
 std::string describe(const WritePlan& plan, const ReshardFacts& facts, uint32_t expertRanks)
@@ -177,7 +163,7 @@ Result<WritePlan> makePlan(io::FileSystem& files, ReshardFacts facts, ReshardPar
     addZenFlowWarnings(*source, kind, columns, plan.warnings);
     append(plan.warnings,
         wrapperWarnings(files, *source, conversion ? std::nullopt : std::optional(options.worldSize)));
-    plan.id = io::sha256Of(idText(plan, facts, expertRanks)).substr(0, 16);
+    plan.id = io::sha256Of(idInput(plan, facts, expertRanks)).substr(0, 16);
     plan.description = describe(plan, facts, expertRanks);
     plan.compose = [from](const WritePlan&, size_t i) -> Result<OutputFile> {
         const PartFile& spec = from->files[i];

@@ -1,97 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/saved/saved_plan.h"
 
-#include "core/plan/model/saved_text.h"
+#include "core/describe/json_in.h"
+#include "core/describe/json_out.h"
+#include "core/describe/schema_out.h"
 #include "core/plan/model/source_list.h"
-#include "core/plan/saved/saved_options.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 namespace shardscope {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kSchema = "shardscope/saved-plan/1";
 constexpr std::string_view kSchemaFamily = "shardscope/saved-plan/";
 
-Json sourceJson(const SavedPlan::Source& source)
+/// An absolute path: another process runs the plan, in another folder.
+void describePath(auto& out, std::string_view name, auto& path, const About& about = {})
 {
-    Json out;
-    putText(out, "path", source.name);
-    out["bytes"] = source.identity.bytes;
-    out["modified_ns"] = source.identity.modifiedNs;
-    out["records_sha256"] = source.records;
-    if (!source.hasChecksums) {
-        out["inode"] = source.identity.inode;
-        out["changed_ns"] = source.identity.changedNs;
+    std::string text = path.string();
+    out.name(name, text, about);
+    if constexpr (std::remove_cvref_t<decltype(out)>::isInput) {
+        path = text;
+        if (!path.is_absolute())
+            out.refuse(name, "is not an absolute path");
     }
-    return out;
 }
 
-SavedPlan::Source readSource(const Json& object)
+void describeSource(auto& out, auto& source)
 {
-    SavedPlan::Source out;
-    out.name = getText(object, "path");
-    out.identity.bytes = getNumber<uint64_t>(object, "bytes");
-    out.identity.modifiedNs = getNumber<int64_t>(object, "modified_ns");
-    if (object.contains("records_sha256"))
-        out.records = getText(object, "records_sha256");
-    out.hasChecksums = !object.contains("inode");
-    if (!out.hasChecksums) {
-        out.identity.inode = getNumber<uint64_t>(object, "inode");
-        out.identity.changedNs = getNumber<int64_t>(object, "changed_ns");
+    out.name("path", source.name);
+    out.field("bytes", source.identity.bytes);
+    out.field("modified_ns", source.identity.modifiedNs);
+    out.present("records_sha256", true, [&] {
+        out.field("records_sha256", source.records,
+            "names, places, sizes and checksums of its records; absent in older files");
+    });
+    out.present("inode", source.noChecksums, [&] {
+        if constexpr (std::remove_cvref_t<decltype(out)>::isInput)
+            source.noChecksums = true;
+        out.field("inode", source.identity.inode, "if its records have no checksums");
+        out.field(
+            "changed_ns", source.identity.changedNs, "time of change, if its records have no checksums");
+    });
+}
+
+constexpr auto kTextRow = [](auto& out, auto& text) { out.name("text", text); };
+constexpr auto kPairRow = [](auto& out, auto& pair) {
+    out.name("from", pair.first);
+    out.name("to", pair.second);
+};
+
+/// A value of one of the types of OptionValue that is set, or always stored.
+class DescribeOption
+{
+public:
+    explicit DescribeOption(const OptionField& field)
+        : m_field(field)
+    {
+        m_about.text = field.text.empty() ? std::string_view(field.option.help) : field.text;
+        m_about.maximum = field.option.maximum <= INT64_MAX
+            ? std::optional(static_cast<int64_t>(field.option.maximum))
+            : std::nullopt;
     }
-    return out;
+
+    void as(auto& out)
+    {
+        std::visit([&](const auto& value) { one(out, value); }, m_field.value);
+    }
+
+private:
+    void one(auto& out, bool* value)
+    {
+        ifSet(out, *value, [&] { out.field(m_field.key, *value, m_about); });
+    }
+    void one(auto& out, uint32_t* value) { out.field(m_field.key, *value, m_about); }
+    void one(auto& out, uint64_t* value) { out.field(m_field.key, *value, limited()); }
+    template <std::integral Number>
+    void one(auto& out, std::optional<Number>* value)
+    {
+        if (m_field.always) // or null
+            return out.field(m_field.key, *value, limited());
+        out.present(m_field.key, value->has_value(), [&] {
+            Number number = value->value_or(0);
+            out.field(m_field.key, number, limited());
+            *value = number;
+        });
+    }
+    void one(auto& out, std::string* value)
+    {
+        ifSet(out, !value->empty(), [&] { out.name(m_field.key, *value, m_about); });
+    }
+    void one(auto& out, std::optional<std::string>* value)
+    {
+        out.present(m_field.key, value->has_value(), [&] {
+            std::string text = value->value_or(std::string());
+            out.name(m_field.key, text, m_about);
+            *value = std::move(text);
+        });
+    }
+    void one(auto& out, std::vector<std::string>* value)
+    {
+        ifSet(out, !value->empty(), [&] {
+            if (m_field.plain)
+                out.field(m_field.key, *value, m_about);
+            else
+                out.list(m_field.key, *value, kTextRow, m_about);
+        });
+    }
+    void one(auto& out, TextPairs* value)
+    {
+        ifSet(out, !value->empty(), [&] { out.list(m_field.key, *value, kPairRow, m_about); });
+    }
+    void one(auto& out, std::vector<uint32_t>* value)
+    {
+        ifSet(out, !value->empty(), [&] { out.field(m_field.key, *value, m_about); });
+    }
+    void one(auto& out, const OptionWord& word)
+    {
+        std::string text = word.get();
+        ifSet(out, !text.empty(), [&] {
+            out.word(m_field.key, text, word.words, m_about);
+            if constexpr (std::remove_cvref_t<decltype(out)>::isInput)
+                word.set(text);
+        });
+    }
+    /// Adds the field where it is set, or is always stored.
+    void ifSet(auto& out, bool isSet, const auto& fields)
+    {
+        if (m_field.always)
+            fields();
+        else
+            out.present(m_field.key, isSet, fields);
+    }
+    [[nodiscard]] About limited() const
+    {
+        About out = m_about;
+        out.minimum = static_cast<int64_t>(m_field.option.minimum);
+        return out;
+    }
+
+    const OptionField& m_field;
+    About m_about;
+};
+
+constexpr auto kOptions = [](auto& out, auto& options) {
+    using Options = std::remove_cvref_t<decltype(options)>;
+    if constexpr (std::is_same_v<Options, ReshardOptions>)
+        out.is("reshard", "Options of `reshard` and `convert --to universal`.");
+    else if constexpr (std::is_same_v<Options, ExportOptions>)
+        out.is("export", "Options of `export` and `convert --to dcp`.");
+    else
+        out.is("repair", "Options of `repair`.");
+    for (const OptionField& field : fieldsOf(options))
+        DescribeOption{field}.as(out);
+};
+
+void describePlan(auto& out, auto& plan)
+{
+    out.answer("saved-plan", "SavedPlan", "A plan as a file, for `run`.");
+    std::string verb = plan.verb;
+    out.word("verb", verb, std::to_array<std::string_view>({"reshard", "convert", "export", "repair"}));
+    describePath(out, "source", plan.source, "the run folder; of a repair: what was examined");
+    out.name("tag", plan.tag);
+    out.list("roots", plan.roots, [](auto& row, auto& root) { describePath(row, "path", root); });
+    out.present("salvage", plan.salvage, [&] {
+        out.field("salvage", plan.salvage, "the first of `roots` is a swap folder, and `source` its donor");
+    });
+    describePath(out, "destination", plan.destination);
+    out.oneOf("options", plan.options, kOptions);
+    out.field("id", plan.id);
+    out.list("sources", plan.sources, [](auto& row, auto& source) { describeSource(row, source); });
+    out.list("files", plan.files, [](auto& row, auto& file) {
+        row.name("path", file.path);
+        row.field("bytes", file.bytes);
+    });
 }
 
 /// Another process runs the plan, in another folder.
-void putPath(Json& object, const std::string& key, const io::Path& path)
+io::Path absolutePath(const io::Path& path)
 {
     std::error_code error;
-    const io::Path absolute = std::filesystem::absolute(path, error);
-    putText(object, key, (error ? path : absolute).string());
-}
-
-io::Path getPath(const Json& object, const std::string& key)
-{
-    const io::Path path = getText(object, key);
-    if (!path.is_absolute())
-        throw std::invalid_argument("`" + key + "` is not an absolute path");
-    return path;
-}
-
-SavedPlan readPlan(const Json& object)
-{
-    SavedPlan out;
-    out.verb = object.at("verb").get<std::string>();
-    out.source = getPath(object, "source");
-    out.tag = getText(object, "tag");
-    for (const Json& root : object.at("roots"))
-        out.roots.push_back(getPath(root, "path"));
-    out.salvage = object.value("salvage", false);
-    out.destination = getPath(object, "destination");
-    if (out.verb == "repair")
-        out.options = readRepairOptions(object.at("options").dump());
-    else if (object.at("options").contains("format")) // also a conversion to a form that no run reads
-        out.options = readExportOptions(object.at("options").dump());
-    else
-        out.options = readReshardOptions(object.at("options").dump());
-    out.id = object.at("id").get<std::string>();
-    for (const Json& source : object.at("sources"))
-        out.sources.push_back(readSource(source));
-    for (const Json& file : object.at("files"))
-        out.files.push_back({getText(file, "path"), getNumber<uint64_t>(file, "bytes")});
-    return out;
+    io::Path out = std::filesystem::absolute(path, error);
+    return error ? path : out;
 }
 
 SavedPlan::Source savedSource(const PlanSource& source)
 {
     return {source.name, source.identity, recordsDigest(source),
-        std::ranges::any_of(source.records, &ZipRecord::crcPresent)};
+        std::ranges::none_of(source.records, &ZipRecord::crcPresent)};
 }
 
 /// Describes how a source file changed. Empty if it did not.
@@ -105,7 +204,7 @@ std::string changeOf(const SavedPlan::Source& was, const PlanSource& source)
         return "`" + was.name + "` was rewritten";
     if (!was.records.empty() && now.records != was.records)
         return "`" + was.name + "` has other records or checksums";
-    if (!was.hasChecksums && now.identity.inode == was.identity.inode
+    if (was.noChecksums && now.identity.inode == was.identity.inode
         && now.identity.changedNs != was.identity.changedNs)
         return "`" + was.name + "` may have been written to, and has no checksums";
     return {};
@@ -134,7 +233,7 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
 } // namespace
 
 SavedPlan savePlan(
-    const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination)
+    const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots, const io::Path& destination)
 {
     SavedPlan out;
     out.verb = plan.verb;
@@ -143,12 +242,11 @@ SavedPlan savePlan(
         out.source = isWeights(source.kind) && source.files.size() == 1 ? source.files.front().path
                                                                         : source.tagFolder;
     out.tag = source.tag;
-    out.roots = std::move(roots);
     if (plan.repair) {
         const RepairInput& input = plan.repair->input;
         out.source = input.path;
         out.tag = input.open.tag;
-        out.roots = input.open.roots;
+        roots = input.open.roots;
         out.salvage = input.open.salvage;
         out.options = input.options;
     } else if (plan.exported) {
@@ -156,7 +254,9 @@ SavedPlan savePlan(
     } else {
         out.options = plan.reshard->options;
     }
-    out.destination = std::move(destination);
+    out.source = absolutePath(out.source);
+    std::ranges::transform(roots, std::back_inserter(out.roots), absolutePath);
+    out.destination = absolutePath(destination);
     out.id = plan.id;
     for (const PlanSource& file : plan.sources)
         out.sources.push_back(savedSource(file));
@@ -164,36 +264,17 @@ SavedPlan savePlan(
     return out;
 }
 
+std::string savedPlanSchema()
+{
+    return schemaOf("saved-plan", [](SchemaOut& out) {
+        SavedPlan plan;
+        describePlan(out, plan);
+    });
+}
+
 std::string savedPlanText(const SavedPlan& saved)
 {
-    Json out;
-    out["schema"] = kSchema;
-    out["verb"] = saved.verb;
-    putPath(out, "source", saved.source);
-    putText(out, "tag", saved.tag);
-    out["roots"] = Json::array();
-    for (const io::Path& root : saved.roots) {
-        Json entry;
-        putPath(entry, "path", root);
-        out["roots"].push_back(std::move(entry));
-    }
-    if (saved.salvage)
-        out["salvage"] = true;
-    putPath(out, "destination", saved.destination);
-    out["options"]
-        = Json::parse(std::visit([](const auto& options) { return optionsText(options); }, saved.options));
-    out["id"] = saved.id;
-    out["sources"] = Json::array();
-    for (const SavedPlan::Source& source : saved.sources)
-        out["sources"].push_back(sourceJson(source));
-    out["files"] = Json::array();
-    for (const PlannedFile& file : saved.files) {
-        Json entry;
-        putText(entry, "path", file.path);
-        entry["bytes"] = file.bytes;
-        out["files"].push_back(std::move(entry));
-    }
-    return out.dump(1) + "\n";
+    return documentText([&](JsonOut& out) { describePlan(out, saved); });
 }
 
 Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& path)
@@ -202,33 +283,29 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
         return fail(
             ErrorCode::Usage, "this is not a saved plan", path, "make one with `shardscope plan … -o FILE`");
     };
-    // What is deeper is dropped: no plan has it, and dump() below is recursive.
-    constexpr int kMostDepth = 16;
-    const auto isShallow = [](int depth, Json::parse_event_t, const Json&) { return depth < kMostDepth; };
-    const Json object = Json::parse(text, isShallow, false);
-    if (!object.is_object() || !object.contains("schema") || !object.at("schema").is_string())
-        return notOne();
-    const auto schema = object.at("schema").get<std::string>();
+    const JsonNode json = JsonNode::parse(text);
+    const std::string schema = json.at("schema").text().value_or(std::string());
     if (schema != kSchema && schema.starts_with(kSchemaFamily))
         return fail(ErrorCode::Unsupported,
             "the plan was saved in a form that this build does not know: " + schema, path,
             "run it with the version that saved it");
     if (schema != kSchema)
         return notOne();
-    const auto damaged = [&](const std::exception& error) {
-        return fail(ErrorCode::Usage, std::string("the saved plan is incomplete or damaged: ") + error.what(),
-            path, "make it again with `shardscope plan … -o FILE`");
-    };
-    try {
-        SavedPlan out = readPlan(object);
-        if (out.verb != "reshard" && out.verb != "convert" && out.verb != "export" && out.verb != "repair")
-            return fail(ErrorCode::Unsupported, "this build cannot run a plan of `" + out.verb + "`", path);
-        return out;
-    } catch (const Json::exception& error) {
-        return damaged(error);
-    } catch (const std::invalid_argument& error) {
-        return damaged(error);
-    }
+    SavedPlan out;
+    out.verb = json.at("verb").text().value_or(std::string());
+    if (out.verb == "repair")
+        out.options = RepairOptions();
+    else if (json.at("options").at("format")) // also a conversion to a form that no run reads
+        out.options = ExportOptions();
+    std::string problem;
+    JsonIn in(json, problem);
+    if (out.verb != "reshard" && out.verb != "convert" && out.verb != "export" && out.verb != "repair")
+        return fail(ErrorCode::Unsupported, "this build cannot run a plan of `" + out.verb + "`", path);
+    describePlan(in, out);
+    if (!problem.empty())
+        return fail(ErrorCode::Usage, "the saved plan is incomplete or damaged: " + problem, path,
+            "make it again with `shardscope plan … -o FILE`");
+    return out;
 }
 
 namespace {

@@ -24,7 +24,7 @@ struct SavedPlan {
         std::string name; ///< relative to the tag folder
         io::FileIdentity identity;
         std::string records; ///< recordsDigest(); empty in files of older releases
-        bool hasChecksums = true; ///< of its records; else its inode and time of change are saved
+        bool noChecksums = false; ///< of its records; then its inode and time of change are saved
     };
 
     std::string verb; ///< "reshard", "convert", "export", "repair"
@@ -41,9 +41,11 @@ struct SavedPlan {
 
 /// The saved form of a plan, ready to be written. Of a repair, `source` and `roots` are those that it was
 /// planned from. Not for copies, which have no options.
-SavedPlan savePlan(
-    const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
+SavedPlan savePlan(const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots,
+    const io::Path& destination);
 
+/// The JSON schema of the file.
+std::string savedPlanSchema();
 /// The file's text: JSON, indented, with a newline at the end. The same plan gives the same bytes.
 std::string savedPlanText(const SavedPlan& saved);
 /// Usage if the text is not a saved plan. Unsupported for a verb or schema version that this build does not

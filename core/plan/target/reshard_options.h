@@ -7,6 +7,7 @@
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/model_states.h"
+#include "core/describe/option.h"
 
 #include <optional>
 #include <string>
@@ -55,6 +56,9 @@ struct ReshardOptions {
 
     bool operator==(const ReshardOptions&) const = default;
 };
+
+/// The table of the options. It refers to `of`, which must live as long.
+OptionFields fieldsOf(ReshardOptions& of);
 
 /// What the options mean for a source, and whether they can be met. All are pure.
 

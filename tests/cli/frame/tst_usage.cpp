@@ -223,7 +223,7 @@ TEST_CASE("the manual page has every command, option, exit status and environmen
         CAPTURE(name);
         CHECK(has("\n.SS " + name + "\n"));
         for (const auto* list : {&command->options, &command->commonOptions}) {
-            for (const cli::Option& option : *list) {
+            for (const Option& option : *list) {
                 CAPTURE(option.name);
                 CHECK(has("\n.B " + cli::optionTerm(option) + "\n"));
                 ++options;

@@ -111,23 +111,13 @@ bool takesConfigurationAlong(const WritePlan& plan)
 
 QString exportCommand(const SourceWords& source, const ExportWish& wish)
 {
-    const ExportOptions& options = wish.options;
+    ExportOptions options = wish.options;
     const bool byExport = kExportFormats[static_cast<size_t>(options.format)].byExport;
     ShellCommand command(byExport ? u"export"_s : u"convert"_s, source);
-    command.argument(wish.target.native())
-        .option(byExport ? u"--format"_s : u"--to"_s, toText(exportFormatName(options.format)));
-    if (options.dtype)
-        command.option(u"--dtype"_s, toText(castName(options.dtype)));
-    if (options.shardBytes != kDefaultShardBytes)
-        command.option(u"--shard-size"_s, options.shardBytes);
-    command.options(u"--only"_s, options.only).optionIfAny(u"--strip-prefix"_s, options.stripPrefix);
-    for (const auto& [from, to] : options.renames)
-        command.option(u"--rename"_s, from + '=' + to);
-    QStringList states;
-    for (const std::string& state : options.states)
-        states.append(QString::fromStdString(state));
-    return command.optionIfAny(u"--states"_s, states.join(u',').toStdString())
-        .options(u"--adapter-option"_s, options.adapterOptions)
+    command.argument(wish.target.native());
+    if (!byExport)
+        command.option(u"--to"_s, toText(exportFormatName(options.format)));
+    return command.options(fieldsOf(options))
         .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
         .flag(u"--no-verify"_s, !wish.verify)
         .flag(u"--force"_s, wish.force)

@@ -6,8 +6,6 @@
 #include "ui/models/plans/run_look.h"
 #include "ui/text/text.h"
 
-#include <QStringList>
-
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -51,23 +49,12 @@ RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, cons
 
 QString repairCommand(const CheckPlace& place, const RepairOptions& options, const QString& target)
 {
-    QStringList codes;
-    for (const std::string& code : options.fixes)
-        codes.append(QString::fromStdString(code));
     CheckPlace named = place;
     named.open.salvage = false; // `repair` has no --donor
     ShellCommand command(u"repair"_s, sourceWords(named));
-    command.argument(target.isEmpty() ? u"DST"_s : target)
-        .option(u"--fix"_s, codes.join(u','))
-        .options(u"--set"_s, options.values)
-        .optionIfAny(u"--from"_s, options.donor);
-    if (options.masters != RepairOptions::Masters::Default)
-        command.option(
-            u"--masters"_s, options.masters == RepairOptions::Masters::Copies ? u"copies"_s : u"donor"_s);
-    if (options.moments != RepairOptions::Moments::Default)
-        command.option(
-            u"--moments"_s, options.moments == RepairOptions::Moments::Zeros ? u"zeros"_s : u"donor"_s);
-    return command.text();
+    command.argument(target.isEmpty() ? u"DST"_s : target);
+    RepairOptions asked = options;
+    return command.options(fieldsOf(asked)).text();
 }
 
 QString changeText(const RepairChange& change)

@@ -177,32 +177,14 @@ ReshardPreview previewReshard(
 
 QString reshardCommand(const SourceWords& source, const ReshardWish& wish)
 {
-    const ReshardOptions& options = wish.options;
+    ReshardOptions options = wish.options;
     const bool universal = options.form == TargetForm::Universal;
     ShellCommand command(universal ? u"convert"_s : u"reshard"_s, source);
     command.argument(wish.destination.native());
     if (universal)
         command.option(u"--to"_s, u"universal"_s);
-    else
-        command.option(u"--world-size"_s, uint64_t{options.worldSize});
-    command.option(u"--stage"_s, options.stage);
-    if (options.stage0Form)
-        command.option(u"--stage0-form"_s, toText(kindName(*options.stage0Form)));
-    QStringList layers;
-    for (const uint32_t layer : options.stageLayers)
-        layers.append(QString::number(layer));
-    return command.option(u"--tp"_s, options.tp)
-        .option(u"--padded-vocab-size"_s, options.paddedVocabulary)
-        .option(u"--pp"_s, options.pp)
-        .optionIfAny(u"--pp-layers"_s, layers.join(u',').toStdString())
-        .options(u"--pp-tied"_s, options.tiedLayers)
-        .option(u"--ep"_s, options.ep)
-        .flag(u"--row-major"_s, options.rowMajor)
+    return command.options(fieldsOf(options))
         .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
-        .options(u"--optimizer-option"_s, options.optimizerOptions)
-        .option(u"--sub-group-size"_s, options.subGroupSize)
-        .optionIfAny(u"--tag-out"_s, options.tagOut)
-        .flag(u"--no-latest"_s, !options.writePointer)
         .flag(u"--no-verify"_s, !wish.verify)
         .flag(u"--force"_s, wish.force)
         .text();
