@@ -115,7 +115,8 @@ Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const Pie
                     "the disk or the memory corrupted the output; no output was published");
         }
     }
-    out.digest = io::combinedDigest(out.chunks);
+    SHARDSCOPE_TRY(out.digest,
+        m_resources.sha256 ? sha256Of(task, out.chunks, buffers) : io::combinedDigest(out.chunks));
     for (uint32_t i = 0; recipe.torchArchive && i < recipe.records.size(); ++i) {
         SHARDSCOPE_TRY(const auto crc, crcs->whole(i));
         if (!crc)
@@ -217,6 +218,27 @@ Result<io::Xxh3Digest> PartCombiner::readChunk(
         at += room.size();
     }
     return sum.digest();
+}
+
+/// Of the completed file, which must have these chunks.
+Result<std::string> PartCombiner::sha256Of(
+    const FileToCombine& file, const std::vector<io::Xxh3Digest>& chunks, ChunkBuffers& buffers)
+{
+    SHARDSCOPE_TRY(const auto opened, m_files.openRead(file.place));
+    io::ContentDigest sum(io::DigestKind::Sha256);
+    io::ChunkDigests found;
+    for (uint64_t at = 0; at < file.bytes;) {
+        SHARDSCOPE_CHECK(m_job.poll());
+        const std::span<uint8_t> room(buffers.at(0), std::min<uint64_t>(buffers.bytes(), file.bytes - at));
+        SHARDSCOPE_CHECK(opened->readAt(at, room));
+        sum.update(room);
+        found.update(room);
+        at += room.size();
+    }
+    if (opened->size() != file.bytes || found.finish() != chunks)
+        return fail(ErrorCode::VerifyFailed, "a part of the file is not what was written to it",
+            file.place.string(), "another program changed it; no output was published");
+    return sum.finish();
 }
 
 Status PartCombiner::writeLate(const FileToCombine& file, const std::vector<LateBytes>& late)

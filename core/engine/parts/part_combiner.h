@@ -14,7 +14,7 @@ namespace shardscope {
 /// pieces, digests, fingerprint sums, and the check of the sources.
 ///
 /// Reads only chunks with such bytes, elements and sources that pieces share in part, and parts of sources
-/// that no piece has read. Call combine(), then checkSources().
+/// that no piece has read; with SHA-256, which needs the bytes in order, every file. Call combine(), then checkSources().
 class PartCombiner
 {
 public:
@@ -50,6 +50,8 @@ private:
         const std::vector<LateBytes>& late, ChunkBuffers& buffers, std::vector<ByteRange>& read);
     Result<io::Xxh3Digest> readChunk(const FileToCombine& file, ByteRange chunk,
         const std::vector<LateBytes>* late, ChunkBuffers& buffers);
+    Result<std::string> sha256Of(
+        const FileToCombine& file, const std::vector<io::Xxh3Digest>& chunks, ChunkBuffers& buffers);
     Status writeLate(const FileToCombine& file, const std::vector<LateBytes>& late);
     Status addElements(std::span<const PieceRecord> pieces);
     Status addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to);

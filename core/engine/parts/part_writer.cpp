@@ -29,6 +29,7 @@ struct PartWriter::OpenFile {
     std::mutex mutex; ///< held while it is opened
     OutputFile recipe;
     std::unique_ptr<RecordParts> parts; ///< null before it is opened
+    bool isShared = false; ///< it has all bytes of its source, without taking space
     size_t piecesLeft = 0;
 };
 
@@ -180,7 +181,14 @@ Result<std::shared_ptr<PartWriter::OpenFile>> PartWriter::openFile(uint32_t file
         m_before[file] = before;
     }
     SHARDSCOPE_TRY(const auto opened, m_files.openShared(place, out->recipe.mode));
-    SHARDSCOPE_CHECK(opened->allocate(m_plan.files[file].bytes));
+    // The unchanged copy of a source file. It is summed and read back like any other.
+    if (out->recipe.copyOf && before.inode == 0
+        && bytesOf(piecesOf(m_pieces, file)) == m_plan.files[file].bytes) {
+        SHARDSCOPE_TRY(const auto source, m_sources.open(*out->recipe.copyOf));
+        out->isShared = opened->shareBytesOf(*source);
+    }
+    if (!out->isShared)
+        SHARDSCOPE_CHECK(opened->allocate(m_plan.files[file].bytes));
     SHARDSCOPE_CHECK(opened->close());
     out->parts = std::move(parts);
     return out;
@@ -202,7 +210,7 @@ Result<PieceRecord> PartWriter::writePiece(
     const uint64_t bytes = piece.range.end - piece.range.begin;
     const io::Path place = unfinishedName(m_resources.placeOf(file.recipe.path));
     SHARDSCOPE_TRY(const auto output, m_files.openShared(place, file.recipe.mode));
-    if (bytes >= kDirectFrom)
+    if (bytes >= kDirectFrom && !file.isShared)
         (void)output->writeDirectly();
     PieceDigests digests(piece.range.begin);
     ChunkWriter writer(*output, m_resources.memory.writeBackWindow(), piece.range.begin);
@@ -218,13 +226,14 @@ Result<PieceRecord> PartWriter::writePiece(
             // finished the job, they have their values by now.
             uint64_t at = piece.range.begin + offset;
             const uint64_t end = at + chunk.size();
+            m_job.advance(chunk.size());
+            if (file.isShared)
+                return {};
             for (const ByteRange& late : file.parts->lateIn({at, end})) {
                 SHARDSCOPE_CHECK(writer.write(at, chunk.subspan(at - (end - chunk.size()), late.begin - at)));
                 at = late.end;
             }
-            SHARDSCOPE_CHECK(writer.write(at, chunk.last(end - at)));
-            m_job.advance(chunk.size());
-            return {};
+            return writer.write(at, chunk.last(end - at));
         });
     RecordedElements elements(m_keys);
     RecordedSources sources(m_plan.sources);

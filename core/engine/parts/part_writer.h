@@ -25,6 +25,7 @@ struct PartResources {
     std::function<io::Path(const std::string& path)> placeOf;
     /// Asked before a piece is written; after an error it is not.
     std::function<Status()> mayWrite = {};
+    bool sha256 = false; ///< record SHA-256 of every completed file, in place of XXH3-128
 };
 
 io::Path unfinishedName(io::Path place);

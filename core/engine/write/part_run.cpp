@@ -23,8 +23,8 @@ Result<bool> checkPart(
         return fail(ErrorCode::Usage, "--restart would discard the other parts", {},
             "omit --restart, or remove the whole job first, with clean --remove");
     if (options.sha256)
-        return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
-            "omit --sha256: xxh3-128 is recorded");
+        return fail(ErrorCode::Usage, "--sha256 is for the step that completes the files", {},
+            "omit --sha256 here, and use it with --finish");
     return RunChecks(files, plan, options, job).beforePart();
 }
 

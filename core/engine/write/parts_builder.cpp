@@ -6,6 +6,7 @@
 #include "core/engine/parts/recorded_sums.h"
 #include "core/engine/verify/verify_files.h"
 #include "core/engine/write/peer_writers.h"
+#include "core/engine/write/preflight.h"
 
 #include <algorithm>
 #include <charconv>
@@ -47,29 +48,41 @@ uint64_t unreservedBytes(
     io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, std::span<const FilePiece> pieces)
 {
     uint64_t out = 0;
+    std::set<size_t> whole; // these may share the bytes of their source
     for (size_t i = 0; i < pieces.size(); ++i) {
         if (i > 0 && pieces[i - 1].file == pieces[i].file)
             continue;
         const PlannedFile& file = plan.files[pieces[i].file];
-        if (!files.stat(unfinishedName(work.placeOf(file.path))))
-            out += file.bytes;
+        if (files.stat(unfinishedName(work.placeOf(file.path))))
+            continue;
+        out += file.bytes;
+        const auto all = std::ranges::equal_range(pieces, pieces[i].file, {}, &FilePiece::file);
+        if (bytesOf({all.begin(), all.end()}) == file.bytes)
+            whole.insert(pieces[i].file);
     }
-    return out;
+    return out - sharedBytes(files, plan, work.path(), [&](size_t file) { return !whole.contains(file); });
 }
 
 PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const std::string& name)
 {
-    const auto append = [&files, &work, journal = work.partJournal(name)](const std::string& line) -> Status {
+    // That a piece was read back is stored with the next line: without it, it is read again.
+    auto append = [&files, &work, journal = work.partJournal(name), checked = std::string()](
+                      const std::string& line, bool isDurable = true) mutable -> Status {
+        if (!isDurable) {
+            checked += line;
+            return {};
+        }
         SHARDSCOPE_CHECK(work.checkHeld());
-        return files.appendSynced(journal, line);
+        return files.appendSynced(journal, std::exchange(checked, {}) + line);
     };
-    return {[append](const PieceRecord& record) { return append(journalLine(record)); },
-        [append](const FilePiece& piece) { return append(journalLine(piece)); },
-        [append](std::span<const FileRun> runs) {
+    const auto shared = std::make_shared<decltype(append)>(append);
+    return {[shared](const PieceRecord& record) { return (*shared)(journalLine(record)); },
+        [shared](const FilePiece& piece) { return (*shared)(journalLine(piece), false); },
+        [shared](std::span<const FileRun> runs) {
             std::string lines;
             for (const FileRun& run : runs)
                 lines += journalLine(run);
-            return append(lines);
+            return (*shared)(lines);
         }};
 }
 
@@ -83,7 +96,7 @@ PartsBuilder::PartsBuilder(io::FileSystem& files, const WritePlan& plan, WorkFol
     , m_job(job)
     , m_partResources{resources.memory, resources.backend, resources.times,
           [this](const std::string& path) { return m_work.placeOf(path); },
-          [this] { return m_work.checkHeld(); }}
+          [this] { return m_work.checkHeld(); }, resources.sha256}
 {
 }
 

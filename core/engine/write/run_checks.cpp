@@ -60,7 +60,6 @@ Result<RunOutlook> RunChecks::look()
     SHARDSCOPE_CHECK(checkTarget());
     SHARDSCOPE_CHECK(checkSourcesAsPlanned(m_files, m_plan));
     SHARDSCOPE_CHECK(checkOptions());
-    SHARDSCOPE_CHECK(checkContinues());
     if (m_work && !m_options.restart)
         SHARDSCOPE_CHECK(m_work->checkPlan());
     SHARDSCOPE_CHECK(checkWritable(m_files, m_workPlace));
@@ -159,26 +158,10 @@ Status RunChecks::refuseExistingTarget()
 /// Options that do not go together.
 Status RunChecks::checkOptions()
 {
-    const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
-    if (m_options.sha256 && (isShared || m_options.finish))
-        return fail(ErrorCode::Unsupported, "SHA-256 needs each file in order, so not in parts", {},
-            "omit --sha256: xxh3-128 is recorded");
     if (!m_work && m_options.finish)
         return fail(ErrorCode::Refused, "no part of this job was written yet", m_target.string(),
             "omit --finish to write all of it here, or write parts with --part I/N");
     return {};
-}
-
-/// Whether what an interrupted run left can be continued with these options.
-Status RunChecks::checkContinues()
-{
-    if (!m_work || !m_options.sha256 || m_options.restart)
-        return {};
-    SHARDSCOPE_TRY(const auto parts, m_work->parts());
-    if (parts.empty())
-        return {};
-    return fail(ErrorCode::Unsupported, "this job was begun in parts, and SHA-256 needs each file in order",
-        m_work->path().string(), "omit --sha256: xxh3-128 is recorded; or discard the job with --restart");
 }
 
 /// Whether the files that will be published next to the target do not conflict with others.

@@ -27,7 +27,6 @@ protected:
     Status checkTarget();
     Status refuseExistingTarget();
     Status checkOptions();
-    Status checkContinues();
     /// Whether what is next to the target does not conflict with the files that will be published there.
     Status checkWaiting();
 

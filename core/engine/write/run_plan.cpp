@@ -186,13 +186,14 @@ Status Execution::build()
     const bool isShared = m_options.peers != nullptr && m_options.peers->size() > 1;
     if (!m_work) {
         // Before anything is created: a job without enough space leaves no files.
-        const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
+        // Processes that share a file write it.
+        const uint64_t shared
+            = isShared ? 0 : sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
         SHARDSCOPE_CHECK(checkSpace(m_files, m_workPlace, m_plan.writesBytes - shared, m_plan.files.size()));
         SHARDSCOPE_TRY(m_madeFolders, missingFolders(m_files, m_workPlace));
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     }
-    SHARDSCOPE_CHECK(checkContinues());
     SHARDSCOPE_TRY(const auto parts, m_work->parts());
     const BuildResources resources{
         memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify};

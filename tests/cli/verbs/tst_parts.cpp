@@ -138,7 +138,7 @@ TEST_CASE("a part answers with what it wrote, and a missing one is named")
         CHECK(runShardscope(with(command, {"--part", wrong})).exitCode == 2);
     errorOf(with(command, {"--part", "0/2", "--finish"}), 2, "usage");
     errorOf(with(command, {"--part", "0/2", "--restart", "--force"}), 2, "usage");
-    errorOf(with(command, {"--part", "0/2", "--sha256", "--force"}), 4, "unsupported");
+    errorOf(with(command, {"--part", "0/2", "--sha256", "--force"}), 2, "usage");
     errorOf({"--mpi", "inspect", source}, 4, "unsupported");
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a dry run fails where the run would")
         CHECK(contentOf(folder.path()) == before);
     };
     refuses({"--finish"}, 6, "refused");
-    refuses({"--finish", "--sha256"}, 4, "unsupported");
+    refuses({"--finish", "--sha256"}, 6, "refused");
     refuses({"--memory-limit", "1K"}, 2, "usage");
     fs::create_directories(folder / "out/global_step6");
     refuses({}, 5, "target-exists");
