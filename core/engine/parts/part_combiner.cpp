@@ -34,11 +34,12 @@ bool overlaps(const ByteRange& a, const ByteRange& b)
 } // namespace
 
 struct PartCombiner::FileToCombine {
-    const OutputFile& recipe;
+    std::string path = {}; ///< as planned
     uint64_t bytes = 0;
-    io::Path place; ///< as it is now: unfinished, or completed by an earlier run
-    std::vector<BytesDigest> digests; ///< of all pieces, ascending
-    std::vector<ByteRange> late;
+    OutputFile recipe = {}; ///< set where the records are not known
+    io::Path place = {}; ///< as it is now: unfinished, or completed by an earlier run
+    std::vector<BytesDigest> digests = {}; ///< of all pieces, ascending
+    std::vector<ByteRange> late = {};
 };
 
 PartCombiner::PartCombiner(
@@ -57,8 +58,10 @@ PartCombiner::PartCombiner(
         m_buffers.emplace_back(1, resources.memory.chunkBytes, resources.backend);
 }
 
-Status PartCombiner::combine(std::span<const PieceRecord> pieces, bool readsBack)
+Status PartCombiner::combine(
+    std::span<const PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack)
 {
+    m_completed = std::move(completed);
     m_job.beginPhase("combining", 0);
     Halt halt(m_job);
     SHARDSCOPE_CHECK(
@@ -80,54 +83,104 @@ Status PartCombiner::checkSources()
 Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const PieceRecord> pieces,
     bool readsBack, ChunkBuffers& buffers, const Halt& halt)
 {
-    SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(file));
-    const io::Path place = m_resources.placeOf(recipe.path);
-    const auto unfinished = m_files.stat(unfinishedName(place));
-    if (!unfinished && unfinished.error().code != ErrorCode::NotFound)
-        return forward(unfinished.error());
-    FileToCombine task{recipe, m_plan.files[file].bytes, unfinished ? unfinishedName(place) : place, {}, {}};
-    std::vector<ByteRange> covered;
+    FileToCombine task{.path = m_plan.files[file].path, .bytes = m_plan.files[file].bytes};
+    const io::Path place = m_resources.placeOf(task.path);
     for (const PieceRecord& record : pieces) {
-        covered.push_back(record.piece.range);
         task.digests.insert(task.digests.end(), record.digests.begin(), record.digests.end());
         task.late.insert(task.late.end(), record.late.begin(), record.late.end());
     }
-    SHARDSCOPE_TRY(const auto crcs, RecordParts::make(recipe, std::move(covered), halt));
-    crcs->endWaiting();
-    for (const PieceRecord& record : pieces) {
-        for (const RecordPart& part : record.parts) {
-            if (part.record >= recipe.records.size())
-                return doesNotFit(recipe.path);
-            crcs->add(part);
-        }
+    WrittenFile out{task.path, task.bytes, {}, {}, {}};
+    std::vector<LateBytes> late;
+    const auto completed = m_completed.find(file);
+    const bool isCompleted = completed != m_completed.end();
+    if (isCompleted) {
+        out = std::move(completed->second);
+        task.place = place;
+    } else {
+        const auto unfinished = m_files.stat(unfinishedName(place));
+        if (!unfinished && unfinished.error().code != ErrorCode::NotFound)
+            return forward(unfinished.error());
+        task.place = unfinished ? unfinishedName(place) : place;
+        SHARDSCOPE_TRY(task.recipe, m_plan.recipe(file));
+        SHARDSCOPE_CHECK(addRecords(task, pieces, buffers, halt, late, out.records));
     }
-    SHARDSCOPE_TRY(const auto late, lateBytes(task, *crcs, buffers, halt));
     std::vector<ByteRange> read;
-    WrittenFile out{recipe.path, task.bytes, {}, {}, {}};
     SHARDSCOPE_TRY(out.chunks, chunkDigests(task, late, buffers, read));
     if (!late.empty()) {
         SHARDSCOPE_CHECK(writeLate(task, late));
-        for (const ByteRange& chunk : readsBack ? read : std::vector<ByteRange>()) {
-            SHARDSCOPE_TRY(const auto again, readChunk(task, chunk, nullptr, buffers));
-            if (again != out.chunks[chunk.begin / io::kDigestChunkBytes])
-                return fail(ErrorCode::VerifyFailed,
-                    "the file was read back with other bytes than were written", task.place.string(),
-                    "the disk or the memory corrupted the output; no output was published");
-        }
+        for (const ByteRange& chunk : readsBack ? read : std::vector<ByteRange>())
+            SHARDSCOPE_CHECK(readAgain(task, out, chunk, buffers));
     }
     SHARDSCOPE_TRY(out.digest,
         m_resources.sha256 ? sha256Of(task, out.chunks, buffers) : io::combinedDigest(out.chunks));
-    for (uint32_t i = 0; recipe.torchArchive && i < recipe.records.size(); ++i) {
-        SHARDSCOPE_TRY(const auto crc, crcs->whole(i));
-        if (!crc)
-            return doesNotFit(recipe.path);
-        out.records.push_back({recipe.records[i].name, recipe.records[i].bytes, *crc});
-    }
-    if (unfinished)
+    if (isCompleted)
+        return out;
+    if (task.place != place)
         SHARDSCOPE_CHECK(m_files.rename(task.place, place));
     SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(place));
     out.left = info.identity;
     return out;
+}
+
+/// From the CRCs that the pieces recorded, and the bytes that depend on them.
+Status PartCombiner::addRecords(FileToCombine& file, std::span<const PieceRecord> pieces,
+    ChunkBuffers& buffers, const Halt& halt, std::vector<LateBytes>& late,
+    std::vector<WrittenRecord>& records)
+{
+    std::vector<ByteRange> covered;
+    for (const PieceRecord& record : pieces)
+        covered.push_back(record.piece.range);
+    SHARDSCOPE_TRY(const auto crcs, RecordParts::make(file.recipe, std::move(covered), halt));
+    crcs->endWaiting();
+    for (const PieceRecord& record : pieces) {
+        for (const RecordPart& part : record.parts) {
+            if (part.record >= file.recipe.records.size())
+                return doesNotFit(file.path);
+            crcs->add(part);
+        }
+    }
+    SHARDSCOPE_TRY(late, lateBytes(file, *crcs, buffers, halt));
+    for (uint32_t i = 0; file.recipe.torchArchive && i < file.recipe.records.size(); ++i) {
+        SHARDSCOPE_TRY(const auto crc, crcs->whole(i));
+        if (!crc)
+            return doesNotFit(file.path);
+        records.push_back({file.recipe.records[i].name, file.recipe.records[i].bytes, *crc});
+    }
+    return {};
+}
+
+/// VerifyFailed if a chunk of the completed file is not as it was written.
+Status PartCombiner::readAgain(
+    const FileToCombine& file, const WrittenFile& written, ByteRange chunk, ChunkBuffers& buffers)
+{
+    SHARDSCOPE_TRY(const auto found, readChunk(file, chunk, nullptr, buffers));
+    if (found == written.chunks[chunk.begin / io::kDigestChunkBytes])
+        return {};
+    return fail(ErrorCode::VerifyFailed, "the file was read back with other bytes than were written",
+        file.place.string(), "the disk or the memory corrupted the output; no output was published");
+}
+
+Status PartCombiner::readChanged()
+{
+    for (const WrittenFile& written : m_written) {
+        const io::Path place = m_resources.placeOf(written.path);
+        const auto info = m_files.stat(place);
+        if (!info && info.error().code == ErrorCode::NotFound)
+            return fail(ErrorCode::WriteFailed, "another program removed a finished file of the job",
+                place.string(), "run the same command again: it is written again");
+        if (!info)
+            return forward(info.error());
+        if (info->identity == written.left)
+            continue;
+        FileToCombine file{.path = written.path, .bytes = written.bytes};
+        file.place = place;
+        if (info->identity.bytes != written.bytes)
+            return fail(ErrorCode::VerifyFailed, "the file was read back with another size", place.string(),
+                "the disk or the memory corrupted the output; no output was published");
+        for (const ByteRange& chunk : chunksOf(written.bytes))
+            SHARDSCOPE_CHECK(readAgain(file, written, chunk, m_buffers[0]));
+    }
+    return {};
 }
 
 Result<std::vector<PartCombiner::LateBytes>> PartCombiner::lateBytes(
@@ -147,7 +200,7 @@ Result<std::vector<PartCombiner::LateBytes>> PartCombiner::lateBytes(
         SHARDSCOPE_TRY(const WalkedWindow walked,
             OutputWalk(context, file.recipe, sink).runWindow(file.bytes, range, crcs));
         if (!walked.late.empty() || made.bytes.size() != range.end - range.begin)
-            return doesNotFit(file.recipe.path);
+            return doesNotFit(file.path);
         out.push_back(std::move(made));
     }
     return out;
@@ -164,7 +217,7 @@ Result<std::vector<io::Xxh3Digest>> PartCombiner::chunkDigests(const FileToCombi
         for (; next < file.digests.size() && file.digests[next].range.begin == at && at < chunk.end; ++next)
             at = file.digests[next].range.end;
         if (at != chunk.end)
-            return doesNotFit(file.recipe.path);
+            return doesNotFit(file.path);
         const bool hasLate
             = std::ranges::any_of(file.late, [&](const ByteRange& range) { return overlaps(range, chunk); });
         if (next == first + 1 && !hasLate) {
@@ -184,7 +237,7 @@ Result<io::Xxh3Digest> PartCombiner::readChunk(
 {
     SHARDSCOPE_TRY(const auto opened, m_files.openRead(file.place));
     if (opened->size() != file.bytes)
-        return doesNotFit(file.recipe.path);
+        return doesNotFit(file.path);
     io::Xxh3 sum;
     io::Xxh3 recorded;
     auto entry
@@ -195,13 +248,13 @@ Result<io::Xxh3Digest> PartCombiner::readChunk(
         SHARDSCOPE_CHECK(opened->readFromDevice(at, room));
         if (late != nullptr)
             clearRanges(file.late, at, room);
-        for (size_t done = 0; done < room.size();) {
+        for (size_t done = 0; late != nullptr && done < room.size();) {
             const size_t part = std::min<uint64_t>(room.size() - done, entry->range.end - (at + done));
             recorded.update(room.subspan(done, part));
             done += part;
             if (at + done < entry->range.end)
                 break;
-            if (late != nullptr && recorded.digest() != entry->digest)
+            if (recorded.digest() != entry->digest)
                 return fail(ErrorCode::VerifyFailed, "a part of the file is not what was written to it",
                     file.place.string(), "another program changed it; no output was published");
             recorded.reset();

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "core/engine/parts/part_writer.h"
-#include "core/engine/stream/output_file.h"
+#include "core/engine/stream/output_walk.h"
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,7 +15,8 @@ namespace shardscope {
 /// pieces, digests, fingerprint sums, and the check of the sources.
 ///
 /// Reads only chunks with such bytes, elements and sources that pieces share in part, and parts of sources
-/// that no piece has read; with SHA-256, which needs the bytes in order, every file. Call combine(), then checkSources().
+/// that no piece has read; with SHA-256, which needs the bytes in order, every file. Call combine(), then
+/// checkSources().
 class PartCombiner
 {
 public:
@@ -22,12 +24,17 @@ public:
         io::FileSystem& files, const WritePlan& plan, const PartResources& resources, JobContext& job);
 
     /// Completes all files and gives them their names. `pieces` are disjoint, ascending and cover all files;
-    /// `readsBack`: what is written now is read back, too. May be repeated after any failure.
-    /// VerifyFailed if a file is not what its pieces recorded.
-    Status combine(std::span<const PieceRecord> pieces, bool readsBack);
+    /// `completed`: PartWriter::takeCompleted(); `readsBack`: what is written now is read back, too. May be
+    /// repeated after any failure. VerifyFailed if a file is not what its pieces recorded.
+    Status combine(
+        std::span<const PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack);
     /// Damaged if the bytes that were read from the sources do not match their saved checksums, SourceChanged
     /// if a source changed.
     Status checkSources();
+
+    /// Reads files back that others may have changed since then. WriteFailed if one is gone: the next run
+    /// writes it again. VerifyFailed.
+    Status readChanged();
 
     /// All files in the plan's order.
     [[nodiscard]] std::vector<WrittenFile>& files() { return m_written; }
@@ -43,6 +50,8 @@ private:
 
     Result<WrittenFile> combineFile(uint32_t file, std::span<const PieceRecord> pieces, bool readsBack,
         ChunkBuffers& buffers, const Halt& halt);
+    Status addRecords(FileToCombine& file, std::span<const PieceRecord> pieces, ChunkBuffers& buffers,
+        const Halt& halt, std::vector<LateBytes>& late, std::vector<WrittenRecord>& records);
     Result<std::vector<LateBytes>> lateBytes(
         const FileToCombine& file, RecordParts& crcs, ChunkBuffers& buffers, const Halt& halt);
     /// Of every chunk; reads those with late bytes, or with several digests.
@@ -50,6 +59,8 @@ private:
         const std::vector<LateBytes>& late, ChunkBuffers& buffers, std::vector<ByteRange>& read);
     Result<io::Xxh3Digest> readChunk(const FileToCombine& file, ByteRange chunk,
         const std::vector<LateBytes>* late, ChunkBuffers& buffers);
+    Status readAgain(
+        const FileToCombine& file, const WrittenFile& written, ByteRange chunk, ChunkBuffers& buffers);
     Result<std::string> sha256Of(
         const FileToCombine& file, const std::vector<io::Xxh3Digest>& chunks, ChunkBuffers& buffers);
     Status writeLate(const FileToCombine& file, const std::vector<LateBytes>& late);
@@ -65,6 +76,7 @@ private:
     SourceCrcs m_crcs;
     ElementDigests m_digests;
     std::vector<ChunkBuffers> m_buffers; ///< one per worker
+    std::map<uint32_t, WrittenFile> m_completed; ///< by write()
     std::vector<WrittenFile> m_written;
 };
 

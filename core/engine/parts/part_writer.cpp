@@ -29,6 +29,8 @@ struct PartWriter::OpenFile {
     std::mutex mutex; ///< held while it is opened
     OutputFile recipe;
     std::unique_ptr<RecordParts> parts; ///< null before it is opened
+    std::unique_ptr<io::WriteFile> opened; ///< for the first piece
+    bool isWhole = false; ///< the pieces of this write() are all of it
     bool isShared = false; ///< it has all bytes of its source, without taking space
     size_t piecesLeft = 0;
 };
@@ -79,7 +81,7 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
               const FilePiece& piece = pieces[item];
               SHARDSCOPE_TRY(const auto file, openFile(piece.file, halt));
               SHARDSCOPE_TRY(PieceRecord record, writePiece(piece, *file, m_buffers[worker], halt));
-              closeFile(piece.file);
+              SHARDSCOPE_CHECK(closeFile(piece.file, events.goesOn));
               std::vector<PieceRecord> toRead;
               {
                   const std::lock_guard lock(m_eventMutex);
@@ -96,7 +98,7 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
     if (reader)
         written = reader->endAfter(std::move(written));
     // After another failure the next run reads these files.
-    if (written || written.error().code == ErrorCode::Cancelled) {
+    if (written ? !events.goesOn : written.error().code == ErrorCode::Cancelled) {
         const Status recorded = recordLeft(events);
         if (written)
             SHARDSCOPE_CHECK(recorded);
@@ -180,26 +182,51 @@ Result<std::shared_ptr<PartWriter::OpenFile>> PartWriter::openFile(uint32_t file
         const std::lock_guard all(m_mutex);
         m_before[file] = before;
     }
-    SHARDSCOPE_TRY(const auto opened, m_files.openShared(place, out->recipe.mode));
+    SHARDSCOPE_TRY(auto opened, m_files.openShared(place, out->recipe.mode));
+    out->isWhole = bytesOf(piecesOf(m_pieces, file)) == m_plan.files[file].bytes;
     // The unchanged copy of a source file. It is summed and read back like any other.
-    if (out->recipe.copyOf && before.inode == 0
-        && bytesOf(piecesOf(m_pieces, file)) == m_plan.files[file].bytes) {
+    if (out->recipe.copyOf && before.inode == 0 && out->isWhole) {
         SHARDSCOPE_TRY(const auto source, m_sources.open(*out->recipe.copyOf));
         out->isShared = opened->shareBytesOf(*source);
     }
     if (!out->isShared)
         SHARDSCOPE_CHECK(opened->allocate(m_plan.files[file].bytes));
-    SHARDSCOPE_CHECK(opened->close());
+    out->opened = std::move(opened);
     out->parts = std::move(parts);
     return out;
 }
 
-void PartWriter::closeFile(uint32_t file)
+/// After one of its pieces. After the last one, the file can be complete.
+Status PartWriter::closeFile(uint32_t file, bool completes)
 {
-    const std::lock_guard lock(m_mutex);
-    const auto entry = m_open.find(file);
-    if (--entry->second->piecesLeft == 0)
+    std::shared_ptr<OpenFile> ended;
+    {
+        const std::lock_guard lock(m_mutex);
+        const auto entry = m_open.find(file);
+        if (--entry->second->piecesLeft > 0)
+            return {};
+        ended = std::move(entry->second);
         m_open.erase(entry);
+    }
+    if (!completes || !ended->isWhole)
+        return {};
+    const OutputFile& recipe = ended->recipe;
+    WrittenFile out{recipe.path, m_plan.files[file].bytes, {}, {}, {}};
+    for (uint32_t i = 0; recipe.torchArchive && i < recipe.records.size(); ++i) {
+        SHARDSCOPE_TRY(const auto crc, ended->parts->whole(i));
+        if (!crc)
+            return {};
+        out.records.push_back({recipe.records[i].name, recipe.records[i].bytes, *crc});
+    }
+    if (m_resources.mayWrite)
+        SHARDSCOPE_CHECK(m_resources.mayWrite());
+    const io::Path place = m_resources.placeOf(recipe.path);
+    SHARDSCOPE_CHECK(m_files.rename(unfinishedName(place), place));
+    SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(place));
+    out.left = info.identity;
+    const std::lock_guard lock(m_mutex);
+    m_completed.emplace(file, std::move(out));
+    return {};
 }
 
 Result<PieceRecord> PartWriter::writePiece(
@@ -208,8 +235,15 @@ Result<PieceRecord> PartWriter::writePiece(
     if (m_resources.mayWrite)
         SHARDSCOPE_CHECK(m_resources.mayWrite());
     const uint64_t bytes = piece.range.end - piece.range.begin;
-    const io::Path place = unfinishedName(m_resources.placeOf(file.recipe.path));
-    SHARDSCOPE_TRY(const auto output, m_files.openShared(place, file.recipe.mode));
+    std::unique_ptr<io::WriteFile> output;
+    {
+        const std::lock_guard lock(file.mutex);
+        output = std::move(file.opened);
+    }
+    if (!output) {
+        const io::Path place = unfinishedName(m_resources.placeOf(file.recipe.path));
+        SHARDSCOPE_TRY(output, m_files.openShared(place, file.recipe.mode));
+    }
     if (bytes >= kDirectFrom && !file.isShared)
         (void)output->writeDirectly();
     PieceDigests digests(piece.range.begin);

@@ -35,6 +35,8 @@ struct PartEvents {
     std::function<Status(const PieceRecord&)> written; ///< the piece is on the disk
     std::function<Status(const FilePiece&)> checked; ///< it was read back
     std::function<Status(std::span<const FileRun>)> left; ///< work on these files has ended
+    /// The process completes the job next: files get their names, and `left` is called only after a stop.
+    bool goesOn = false;
 };
 
 /// What is read back while pieces are written.
@@ -64,12 +66,15 @@ public:
 
     /// Whether everything was read back by direct I/O.
     [[nodiscard]] bool readDirectly() const { return m_readDirectly; }
+    /// The files, by their index in the plan, that write() has completed and given their names (goesOn):
+    /// those without late bytes. Their digests and chunks are not set.
+    [[nodiscard]] std::map<uint32_t, WrittenFile> takeCompleted() { return std::move(m_completed); }
 
 private:
     struct OpenFile;
 
     Result<std::shared_ptr<OpenFile>> openFile(uint32_t file, const Halt& halt);
-    void closeFile(uint32_t file);
+    Status closeFile(uint32_t file, bool completes);
     Result<PieceRecord> writePiece(
         const FilePiece& piece, OpenFile& file, ChunkBuffers& buffers, const Halt& halt);
     Status checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt);
@@ -89,6 +94,7 @@ private:
     std::map<uint32_t, std::shared_ptr<OpenFile>> m_open;
     uint64_t m_run = 0; ///< of the write() that runs
     std::map<uint32_t, io::FileIdentity> m_before; ///< its files, as FileRun::before
+    std::map<uint32_t, WrittenFile> m_completed;
     std::atomic<bool> m_readDirectly = true;
 };
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/journal.h"
 
-#include "core/base/text.h"
 #include "core/engine/stream/journal_line.h"
-#include "core/io/content_digest.h"
 
 namespace shardscope {
 
@@ -16,13 +14,7 @@ void parseLine(std::string_view line, Journal& journal)
     if (!takeGuard(line))
         return;
     const std::string_view kind = takeWord(line);
-    if (kind == "file") {
-        const std::string_view digest = takeWord(line);
-        const auto bytes = number(takeWord(line));
-        const auto path = percentDecode(line);
-        if (io::digestKindOf(digest) != io::DigestKind::None && bytes && path)
-            journal.files.push_back({*path, *bytes, std::string(digest)});
-    } else if (kind == "sealed2" || kind == "sealed") {
+    if (kind == "sealed2" || kind == "sealed") {
         const auto inode = number(takeWord(line));
         const std::string_view sha = takeWord(line);
         const std::string_view verified = takeWord(line);
@@ -33,11 +25,6 @@ void parseLine(std::string_view line, Journal& journal)
 }
 
 } // namespace
-
-std::string journalLine(const JournalFile& file)
-{
-    return guarded("file " + file.digest + ' ' + std::to_string(file.bytes) + ' ' + percentEncode(file.path));
-}
 
 std::string journalLine(const JournalSeal& seal)
 {

@@ -5,22 +5,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace shardscope {
 
-/// The journal of a work folder: one line per finished file and one when all is sealed. Incomplete lines are
-/// ignored, as are lines for files with digests of release 0.1; its "sealed" has a fingerprint of version 1,
-/// which is not read.
+/// The journal of a work folder, which has a line once all is sealed; what was written before is in those of
+/// the parts (core/engine/parts/piece_journal.h). Other and incomplete lines are ignored. "sealed", of
+/// release 0.1, has a fingerprint of version 1, which is not read.
 ///
-///   CRC32 " file " DIGEST " " BYTES " " PATH            (path as addresses spell it, percent-encoded)
 ///   CRC32 " sealed2 " INODE " " SHA256 " " 0|1 " " FINGERPRINT
-struct JournalFile {
-    std::string path;
-    uint64_t bytes = 0;
-    std::string digest; ///< of its content (content_digest.h)
-};
-
+///
 /// Everything is in the work folder; only the rename is left. The folder's inode later shows whether the
 /// rename happened: it does not change, and an older target cannot have both this inode and the manifest.
 struct JournalSeal {
@@ -31,12 +24,10 @@ struct JournalSeal {
 };
 
 struct Journal {
-    std::vector<JournalFile> files;
     std::optional<JournalSeal> seal;
 };
 
-/// The lines, each ending with a line feed.
-std::string journalLine(const JournalFile& file);
+/// The line, ending with a line feed.
 std::string journalLine(const JournalSeal& seal);
 Journal parseJournal(std::string_view text);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/engine/stream/output_file.h"
+#include "core/engine/stream/output_walk.h"
 #include "core/plan/model/write_plan.h"
 
 #include <string>

@@ -21,12 +21,10 @@ constexpr size_t kCombineFrom = 16384;
 
 } // namespace
 
-OutputWalk::OutputWalk(
-    const WalkContext& context, const OutputFile& file, ChunkSink& sink, const io::ReadFile* finished)
+OutputWalk::OutputWalk(const WalkContext& context, const OutputFile& file, ChunkSink& sink)
     : m_context(context)
     , m_file(file)
     , m_sink(sink)
-    , m_finished(finished)
 {
 }
 
@@ -52,10 +50,7 @@ Status OutputWalk::pourText(std::string_view text, uint32_t* crc)
     while (!text.empty()) {
         SHARDSCOPE_TRY(const std::span<uint8_t> room, m_sink.room(1));
         const size_t count = std::min(room.size(), text.size());
-        if (m_finished)
-            SHARDSCOPE_CHECK(m_finished->readAt(m_at, room.first(count)));
-        else
-            std::memcpy(room.data(), text.data(), count);
+        std::memcpy(room.data(), text.data(), count);
         if (crc)
             *crc = io::crc32(*crc, room.first(count));
         m_sink.filled(count);
@@ -247,7 +242,7 @@ void OutputWalk::claim(std::span<const uint8_t> room)
 Status OutputWalk::load(std::span<uint8_t> room)
 {
     const StageTimer timer(m_context.times, Stage::Reading);
-    return m_finished ? m_finished->readAt(m_at, room) : loadSources(room);
+    return loadSources(room);
 }
 
 Status OutputWalk::loadSources(std::span<uint8_t> room)

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/engine/stream: generates the bytes of planned files in bounded memory, with journal and manifest.
+// It uses core/plan/model and lower rooms; only core/engine/{parts,verify,write} include it. Start with
+// OutputWalk.
+
 #include "core/engine/stream/chunk_sink.h"
 #include "core/engine/stream/element_digests.h"
 #include "core/engine/stream/halt.h"
 #include "core/engine/stream/source_crcs.h"
 #include "core/engine/stream/source_pool.h"
 #include "core/engine/stream/stage_times.h"
+#include "core/io/content_digest.h"
 #include "core/plan/model/write_plan.h"
 #include "core/torchfile/zip/zip_layout.h"
 
@@ -23,6 +28,16 @@ struct WrittenRecord {
     std::string name;
     uint64_t bytes = 0;
     uint32_t crc32 = 0;
+};
+
+/// A finished output file, as in the manifest.
+struct WrittenFile {
+    std::string path; ///< relative to the target
+    uint64_t bytes = 0;
+    std::string digest; ///< of its content (content_digest.h)
+    std::vector<io::Xxh3Digest> chunks; ///< for reading back within the run
+    std::vector<WrittenRecord> records;
+    io::FileIdentity left = {}; ///< with its name
 };
 
 /// The shared data of all walks of a job.
@@ -65,14 +80,10 @@ struct WalkedWindow {
 
 /// Generates the bytes of one output file in order and writes them to a sink. Also sums CRCs of source and
 /// output data, and digests of elements.
-///
-/// For a file that was finished before, it reads every byte from that file instead. CRCs and digests are then
-/// the same as when the file is written.
 class OutputWalk
 {
 public:
-    OutputWalk(const WalkContext& context, const OutputFile& file, ChunkSink& sink,
-        const io::ReadFile* finished = nullptr);
+    OutputWalk(const WalkContext& context, const OutputFile& file, ChunkSink& sink);
 
     /// The records of the file, empty for a plain one. Internal if the recipe does not result in `fileBytes`.
     Result<std::vector<WrittenRecord>> run(uint64_t fileBytes);
@@ -137,7 +148,6 @@ private:
     const WalkContext& m_context;
     const OutputFile& m_file;
     ChunkSink& m_sink;
-    const io::ReadFile* m_finished;
     ByteRange m_window;
     uint64_t m_at = 0; ///< in the file: of the next byte
     WalkedWindow m_walked;

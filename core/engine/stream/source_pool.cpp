@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/stream/source_pool.h"
 
-#include "core/engine/stream/read_back.h"
-
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -81,7 +79,7 @@ size_t SourcePool::limitFor(size_t workers)
         return 256;
     // Every worker has one source and one output open, the latter also for reading back; files that wait for
     // that are open, and the rest of the process needs some, too. For direct I/O a file is open twice.
-    const size_t needed = 5 * workers + 2 * kReadBackFiles + 64;
+    const size_t needed = 6 * workers + 64;
     const size_t all = limit.rlim_cur;
     return std::clamp<size_t>(all > needed ? (all - needed) / 3 : 1, 1, 256);
 }

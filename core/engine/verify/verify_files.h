@@ -3,7 +3,7 @@
 
 #include "core/base/job_context.h"
 #include "core/engine/stream/claimed_elements.h"
-#include "core/engine/stream/output_file.h"
+#include "core/engine/stream/output_walk.h"
 #include "core/engine/verify/verify_output.h"
 
 #include <vector>

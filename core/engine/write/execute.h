@@ -98,7 +98,7 @@ Result<RunOutlook> examineRun(
 /// do not depend on jobs, memory limit or interruptions. Every source record is read once while writing; in
 /// that pass its CRC is checked and digests of its elements are computed. Cancelled keeps the work folder, so
 /// that the same call continues. With verification, everything is read back from the device while other parts
-/// are written (read_back.h); afterwards the result is opened, and its structure is compared with the plan.
+/// are written; afterwards the result is opened, and its structure is compared with the plan.
 ///
 /// A job that was begun in parts is completed: what they have not written is written now.
 ///

@@ -2,7 +2,7 @@
 #include "core/engine/write/part_run.h"
 
 #include "core/base/parallel.h"
-#include "core/engine/write/parts_builder.h"
+#include "core/engine/write/output_builder.h"
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/run_checks.h"
 #include "core/engine/write/work_place.h"

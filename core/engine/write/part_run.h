@@ -18,8 +18,8 @@ struct PartReport {
     ComputeReport compute;
 };
 
-/// Fails where executePart() would fail before it writes, except for what other processes and earlier runs did
-/// in the work folder. Creates and changes nothing.
+/// Fails where executePart() would fail before it writes, except for what other processes and earlier runs
+/// did in the work folder. Creates and changes nothing.
 Status examinePart(
     io::FileSystem& files, const WritePlan& plan, Part part, const ExecuteOptions& options, JobContext& job);
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 
 namespace shardscope {
 
@@ -83,19 +82,16 @@ Result<bool> RunChecks::beforePart()
 /// discards.
 Result<uint64_t> RunChecks::bytesLeft()
 {
-    std::set<std::string> finished;
+    std::set<size_t> begun;
     uint64_t known = 0;
     if (m_work) {
-        for (const JournalFile& file : m_work->journal().files) {
-            finished.insert(file.path);
-            known += file.bytes;
-        }
         SHARDSCOPE_TRY(const PieceJournal parts, m_work->partJournals());
-        for (const PieceRecord& record : parts.pieces)
+        for (const PieceRecord& record : parts.pieces) {
+            begun.insert(record.piece.file);
             known += record.piece.range.end - record.piece.range.begin;
+        }
     }
-    known += sharedBytes(m_files, m_plan, m_workPlace,
-        [&](size_t file) { return finished.contains(m_plan.files[file].path); });
+    known += sharedBytes(m_files, m_plan, m_workPlace, [&](size_t file) { return begun.contains(file); });
     return m_plan.writesBytes - std::min(known, m_plan.writesBytes);
 }
 

@@ -9,7 +9,6 @@
 #include "core/engine/verify/verify_others.h"
 #include "core/engine/write/export_publish.h"
 #include "core/engine/write/output_builder.h"
-#include "core/engine/write/parts_builder.h"
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/run_checks.h"
 #include "core/engine/write/work_place.h"
@@ -25,11 +24,6 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kManifestLimit = uint64_t{1} << 34;
-
-std::span<const uint8_t> bytesOf(std::string_view text)
-{
-    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 /// Of this process, user and system, so far.
 double processorSeconds()
@@ -61,10 +55,8 @@ private:
     Status removeRests();
     Status prepareAndBuild();
     Status build();
-    Status buildIn(OutputBuild& build);
-    Status seal(OutputBuild& build);
-    Status writeFile(const io::Path& path, std::string_view text);
-    Result<bool> holds(const io::Path& path, std::string_view text);
+    Status buildIn(OutputBuilder& build);
+    Status seal(OutputBuilder& build);
     Status commit();
     Status commitTag();
     Status commitExport();
@@ -194,20 +186,12 @@ Status Execution::build()
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace, m_options.lease, m_job));
     }
-    SHARDSCOPE_TRY(const auto parts, m_work->parts());
-    const BuildResources resources{
-        memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify};
-    Status built;
-    if (parts.empty() && !m_options.finish && !isShared) {
-        OutputBuilder builder(m_files, m_plan, *m_work, resources, m_job);
-        built = buildIn(builder);
-    } else {
-        PartsBuilder builder(m_files, m_plan, *m_work, resources, m_options, m_job);
-        built = buildIn(builder);
-    }
+    OutputBuilder builder(m_files, m_plan, *m_work,
+        {memory, *m_options.compute.backend, m_times, m_options.sha256, m_options.verify}, m_options, m_job);
+    const Status built = buildIn(builder);
     if (built)
         return {};
-    Error error = std::move(built).error();
+    Error error = built.error();
     switch (error.code) {
     case ErrorCode::Damaged:
     case ErrorCode::SourceChanged:
@@ -217,8 +201,8 @@ Status Execution::build()
         (void)m_work->remove();
         break;
     case ErrorCode::Cancelled:
-        error = {ErrorCode::Cancelled, "stopped on request; finished files are kept", m_work->path().string(),
-            "run the same command to continue; --restart starts again"};
+        error = {ErrorCode::Cancelled, "stopped on request; finished pieces are kept",
+            m_work->path().string(), "run the same command to continue; --restart starts again"};
         break;
     default:
         break;
@@ -226,7 +210,7 @@ Status Execution::build()
     return forward(std::move(error));
 }
 
-Status Execution::buildIn(OutputBuild& build)
+Status Execution::buildIn(OutputBuilder& build)
 {
     SHARDSCOPE_CHECK(build.replay());
     const uint64_t missing = build.bytesMissing();
@@ -248,7 +232,7 @@ Status Execution::buildIn(OutputBuild& build)
     return seal(build);
 }
 
-Status Execution::seal(OutputBuild& build)
+Status Execution::seal(OutputBuilder& build)
 {
     if (m_hooks.fingerprint) {
         SHARDSCOPE_TRY(m_report.fingerprint, m_hooks.fingerprint(m_files, m_plan, build.digests(), m_job));
@@ -256,37 +240,10 @@ Status Execution::seal(OutputBuild& build)
     SHARDSCOPE_CHECK(m_job.poll());
     const std::string manifest
         = manifestText(m_plan, build.takeFiles(), m_report.fingerprint, m_options.sourceRun);
-    SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest));
+    SHARDSCOPE_CHECK(writeAndReadBack(m_files, m_work->filesFolder() / kManifestName, manifest));
     if (!m_plan.pointerName.empty())
-        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName));
+        SHARDSCOPE_CHECK(writeAndReadBack(m_files, m_work->pointerFile(), m_plan.targetName));
     return m_work->seal({0, io::sha256Of(manifest), m_report.verified, m_report.fingerprint});
-}
-
-/// Also reads it back.
-Status Execution::writeFile(const io::Path& path, std::string_view text)
-{
-    {
-        SHARDSCOPE_TRY(const auto file, m_files.create(path, 0644));
-        SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));
-        SHARDSCOPE_CHECK(file->sync());
-        SHARDSCOPE_CHECK(file->close());
-    }
-    SHARDSCOPE_TRY(const bool isSame, holds(path, text));
-    if (!isSame)
-        return fail(ErrorCode::VerifyFailed, "the file was read back with other bytes than were written",
-            path.string(), "the disk or the memory corrupted the output; no output was published");
-    return {};
-}
-
-/// Whether the file has these bytes on the device.
-Result<bool> Execution::holds(const io::Path& path, std::string_view text)
-{
-    SHARDSCOPE_TRY(const auto file, m_files.openRead(path));
-    if (file->size() != text.size())
-        return false;
-    std::string found(text.size(), '\0');
-    SHARDSCOPE_CHECK(file->readFromDevice(0, {reinterpret_cast<uint8_t*>(found.data()), found.size()}));
-    return found == text;
 }
 
 Status Execution::commit()
@@ -371,10 +328,10 @@ Status Execution::moveToRunFolder(const std::string& name, bool replace)
 /// The file may wait since an earlier run; others may have changed it.
 Status Execution::movePointer()
 {
-    SHARDSCOPE_TRY(const bool isSame, holds(m_work->pointerFile(), m_plan.targetName));
+    SHARDSCOPE_TRY(const bool isSame, holdsBytes(m_files, m_work->pointerFile(), m_plan.targetName));
     if (!isSame) {
         SHARDSCOPE_CHECK(m_files.removeTree(m_work->pointerFile()));
-        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName));
+        SHARDSCOPE_CHECK(writeAndReadBack(m_files, m_work->pointerFile(), m_plan.targetName));
     }
     return m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName);
 }

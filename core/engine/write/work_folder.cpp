@@ -285,16 +285,13 @@ Status WorkFolder::makeOutputFolders()
     return m_files.makeDirectories(runFilesFolder());
 }
 
-Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
+Status WorkFolder::prepare(const std::vector<std::string>& finished)
 {
     const std::string wanted = planText();
     SHARDSCOPE_CHECK(checkPlan(wanted));
     SHARDSCOPE_CHECK(removeUnknown(finished));
     SHARDSCOPE_CHECK(makeOutputFolders());
-    std::string journal;
-    for (const JournalFile& file : finished)
-        journal += journalLine(file);
-    SHARDSCOPE_CHECK(writeDurably(m_path / "journal", journal));
+    SHARDSCOPE_CHECK(writeDurably(m_path / "journal", {}));
     if (m_planText.empty()) {
         // Last: a folder with a plan always has a journal.
         SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
@@ -339,7 +336,7 @@ Status WorkFolder::clear()
     return {};
 }
 
-Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
+Status WorkFolder::removeUnknown(const std::vector<std::string>& finished)
 {
     static const std::unordered_set<std::string> kKept{
         "lock", kLeaseFolder, "plan", "journal", "parts", "files", "beside", "replaced"};
@@ -350,8 +347,8 @@ Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
     }
     std::unordered_set<std::string> keep;
-    for (const JournalFile& file : finished)
-        keep.insert(placeOf(file.path).string());
+    for (const std::string& path : finished)
+        keep.insert(placeOf(path).string());
     SHARDSCOPE_TRY(
         std::vector<io::Path> found, workOutputs(m_files, m_plan, m_path, OutputNames::AlsoUnfinished));
     const auto unknown = std::partition(
@@ -360,14 +357,6 @@ Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
         SHARDSCOPE_CHECK(m_files.removeFile(*path));
     found.erase(unknown, found.end());
     return checkFinishedFiles(*m_folder, found);
-}
-
-Status WorkFolder::recordFinished(const WrittenFile& file)
-{
-    SHARDSCOPE_CHECK(checkHeld());
-    const std::lock_guard lock(m_mutex);
-    return m_files.appendSynced(
-        m_path / "journal", journalLine(JournalFile{file.path, file.bytes, file.digest}));
 }
 
 Status WorkFolder::seal(JournalSeal seal)

@@ -4,14 +4,13 @@
 #include "core/engine/parts/part_ranges.h"
 #include "core/engine/parts/piece_journal.h"
 #include "core/engine/stream/journal.h"
-#include "core/engine/stream/output_file.h"
+#include "core/engine/stream/output_walk.h"
 #include "core/engine/write/lease.h"
 #include "core/io/folder_hold.h"
 #include "core/plan/model/write_plan.h"
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -88,17 +87,16 @@ public:
     [[nodiscard]] bool holdsThisPlan() const { return !m_planText.empty() && m_planText == planText(); }
 
     /// Prepares the folder: removes unfinished and unknown files, creates the folders, writes the plan if it
-    /// is absent, rewrites the journal with only `finished`. Refused if the folder belongs to another program
-    /// version; NoPermission if something in it is not of this plan or of this user.
-    Status prepare(const std::vector<JournalFile>& finished);
+    /// is absent, empties the journal. Of the output, only the files `finished` stay. Refused if the folder
+    /// belongs to another program version; NoPermission if something in it is not of this plan or of this
+    /// user.
+    Status prepare(const std::vector<std::string>& finished);
     /// Prepares it for parts: creates the folders, writes the plan if it is absent. Refused as prepare().
     Status prepareForParts();
     /// Empties it for a restart. Only the manifest of replaced files stays. Busy as checkHeld().
     Status clear();
     /// Busy if another process has taken the folder over. Thread-safe.
     [[nodiscard]] Status checkHeld() const { return m_lease->check(); }
-    /// Adds a finished file to the journal, durably. Busy as checkHeld(). Thread-safe.
-    Status recordFinished(const WrittenFile& file);
     /// Syncs all folders to the disk and adds the seal. NoPermission if there is anything but finished files
     /// of the plan.
     Status seal(JournalSeal seal);
@@ -124,7 +122,7 @@ private:
     [[nodiscard]] Status checkContent() const;
     [[nodiscard]] Status checkPlan(const std::string& wanted) const;
     Status makeOutputFolders();
-    Status removeUnknown(const std::vector<JournalFile>& finished);
+    Status removeUnknown(const std::vector<std::string>& finished);
     Status writeDurably(const io::Path& path, const std::string& text);
     [[nodiscard]] std::string planText() const;
 
@@ -139,7 +137,6 @@ private:
     std::unique_ptr<Lease> m_lease; ///< given back before the lock
     std::string m_planText; ///< as found
     Journal m_journal;
-    std::mutex m_mutex;
 };
 
 } // namespace shardscope
