@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/io/sha256.h"
+#include "core/base/sha256.h"
 #include "core/io/xxh3.h"
 
 #include <optional>

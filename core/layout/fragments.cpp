@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/fragments.h"
 
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/layout/strided_runs.h"
 
 #include <fmt/format.h>

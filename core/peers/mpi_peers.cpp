@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/peers/mpi_peers.h"
 
+#include "core/compute/compute_modules.h"
 #include "core/peers/mpi_entry.h"
-#include "core/tensor/compute_modules.h"
 
 #ifndef SHARDSCOPE_STATIC_PROGRAM
 #include <dlfcn.h>

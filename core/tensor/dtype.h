@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room core/tensor: element types, shapes, and arithmetic on elements in memory: conversion, statistics,
+// comparison, digests. It uses core/{io,base}; it does not know what a checkpoint is. Start with DType
+// (dtype.h), then ComputeBackend.
+
 #include <cstdint>
 #include <optional>
 #include <span>

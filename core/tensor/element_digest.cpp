@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/element_digest.h"
 
-#include "core/io/sha256.h"
+#include "core/base/sha256.h"
 #include "core/tensor/weighted_words.h"
 #include "core/tensor/word_sums.h"
 
@@ -60,7 +60,7 @@ std::optional<Digest> parseDigest(std::string_view text, DigestVersion version)
 DigestKey digestKey(std::string_view name, std::string_view state, DigestVersion version)
 {
     static constexpr uint8_t kZero = 0;
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update(bytesOf(name));
     sha.update({&kZero, 1});
     sha.update(bytesOf(state));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast backends are on elements in memory: bench_compute [--elements N] [--threads N] [--rounds N]
 // [--json]
-#include "core/tensor/compute_modules.h"
+#include "core/compute/compute_modules.h"
 #include "tests/bench/bench_figures.h"
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributed checkpoints with wrong, malicious or truncated metadata or archives.
 #include "core/plan/compose/archive_composer.h"
-#include "core/plan/model/literal_archive.h"
+#include "core/plan/compose/literal_archive.h"
 #include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/hostile/hostile_fixture.h"

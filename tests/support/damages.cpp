@@ -2,7 +2,7 @@
 #include "tests/support/damages.h"
 #include "tests/support/places.h"
 
-#include "core/plan/model/literal_archive.h"
+#include "core/plan/compose/literal_archive.h"
 
 #include <doctest/doctest.h>
 

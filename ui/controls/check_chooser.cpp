@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/controls/check_chooser.h"
 
-#include "ui/models/findings/check_text.h"
+#include "ui/session/findings/check_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/window_fit.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
-#include "ui/models/plans/export_preview.h"
+#include "ui/session/plans/export_preview.h"
 #include "ui/style/settings.h"
 
 #include <QDialog>

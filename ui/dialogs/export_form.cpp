@@ -2,7 +2,7 @@
 #include "ui/dialogs/export_form.h"
 
 #include "core/base/text.h"
-#include "ui/models/config_entries.h"
+#include "ui/dialogs/config_entries.h"
 #include "ui/text/text.h"
 
 #include <QAction>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/models/plans/export_preview.h"
+#include "ui/session/plans/export_preview.h"
 
 #include <QWidget>
 

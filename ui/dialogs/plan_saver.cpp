@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/plan_saver.h"
 
-#include "ui/jobs/shell_words.h"
+#include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 

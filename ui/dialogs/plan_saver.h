@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
-#include "ui/jobs/stored_jobs.h"
+#include "ui/session/stored_jobs.h"
 
 #include <QObject>
 #include <QString>

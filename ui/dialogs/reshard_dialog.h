@@ -6,7 +6,7 @@
 // with ReshardDialog; ReshardForm has its choices.
 
 #include "ui/jobs/latest_only.h"
-#include "ui/models/plans/reshard_preview.h"
+#include "ui/session/plans/reshard_preview.h"
 #include "ui/style/settings.h"
 
 #include <QDialog>

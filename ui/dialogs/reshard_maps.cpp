@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_maps.h"
 
-#include "ui/jobs/difference_marks.h"
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/difference_marks.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/models/plans/reshard_preview.h"
+#include "ui/session/plans/reshard_preview.h"
 
 #include <QObject>
 

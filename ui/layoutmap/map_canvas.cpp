@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_canvas.h"
 
-#include "ui/controls/focus_ring.h"
+#include "ui/widgets/focus_ring.h"
 
 #include <QPaintEvent>
 #include <QPainter>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_palette.h"
 #include "ui/layoutmap/geometry/map_row_sampler.h"
 #include "ui/layoutmap/geometry/map_stack.h"
+#include "ui/models/map_palette.h"
 
 #include <QWidget>
 

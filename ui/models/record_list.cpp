@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/record_list.h"
 
-#include "ui/text/tensor_paths.h"
+#include "ui/models/tensor_paths.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Room ui/models: the selection that all views share, and item models for explorer, files and details. Start
+// with Selection.
+
 #include "core/base/ids.h"
 
 #include <QObject>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
-#include "ui/models/plans/donor_list.h"
-#include "ui/models/plans/repair_preview.h"
+#include "ui/session/plans/donor_list.h"
+#include "ui/session/plans/repair_preview.h"
 #include "ui/style/theme.h"
 
 #include <QFrame>

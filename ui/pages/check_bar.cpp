@@ -2,7 +2,7 @@
 #include "ui/pages/check_bar.h"
 
 #include "ui/controls/check_chooser.h"
-#include "ui/models/findings/check_text.h"
+#include "ui/session/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/doctor/diagnosis.h"
-#include "ui/jobs/check_run.h"
+#include "ui/session/check_run.h"
 #include "ui/style/theme.h"
 
 #include <QWidget>

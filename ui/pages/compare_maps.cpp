@@ -3,7 +3,7 @@
 
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_legend.h"
-#include "ui/models/findings/finding_store.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 

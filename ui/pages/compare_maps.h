@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/compare_run.h"
 #include "ui/models/selection.h"
+#include "ui/session/compare_run.h"
 #include "ui/style/theme.h"
 
 #include <QWidget>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/compare_run.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
+#include "ui/session/compare_run.h"
 
 #include <functional>
 

@@ -2,8 +2,8 @@
 #include "ui/pages/details_panel.h"
 
 #include "ui/controls/table_setup.h"
-#include "ui/models/findings/finding_store.h"
 #include "ui/models/fragment_table_model.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"

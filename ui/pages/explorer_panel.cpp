@@ -3,7 +3,7 @@
 
 #include "ui/controls/table_setup.h"
 #include "ui/jobs/free_later.h"
-#include "ui/models/findings/finding_store.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
 
 #include <QAction>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/finding_details.h"
 
+#include "ui/pages/thread_links.h"
 #include "ui/text/text.h"
-#include "ui/text/thread_links.h"
 #include "ui/widgets/command_line.h"
 
 #include <QCheckBox>

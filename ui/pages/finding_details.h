@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/doctor/examine.h"
-#include "ui/models/findings/finding_ways.h"
+#include "ui/session/findings/finding_ways.h"
 #include "ui/style/theme.h"
 
 #include <QWidget>

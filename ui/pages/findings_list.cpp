@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/findings_list.h"
 
-#include "ui/models/findings/check_text.h"
+#include "ui/session/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/models/findings/finding_groups.h"
+#include "ui/session/findings/finding_groups.h"
 #include "ui/style/theme.h"
 
 #include <QWidget>

@@ -3,11 +3,11 @@
 
 #include "core/plan/repair/repair.h"
 #include "ui/controls/table_setup.h"
-#include "ui/models/findings/check_text.h"
-#include "ui/models/findings/finding_store.h"
 #include "ui/pages/change_set_panel.h"
 #include "ui/pages/check_bar.h"
 #include "ui/pages/finding_details.h"
+#include "ui/session/findings/check_text.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
-#include "ui/models/findings/finding_store.h"
-#include "ui/models/findings/finding_tree_model.h"
-#include "ui/models/plans/repair_preview.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
+#include "ui/session/check_run.h"
+#include "ui/session/findings/finding_store.h"
+#include "ui/session/findings/finding_tree_model.h"
+#include "ui/session/plans/repair_preview.h"
 
 class QLabel;
 class QSplitter;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/map_page.h"
 
-#include "ui/jobs/check_run.h"
 #include "ui/layoutmap/layout_map_view.h"
-#include "ui/models/findings/finding_store.h"
+#include "ui/session/check_run.h"
+#include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
 
 #include <QLabel>

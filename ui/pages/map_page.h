@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
-#include "ui/models/findings/finding_store.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
+#include "ui/session/findings/finding_store.h"
 
 #include <QPointer>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/overview_page.h"
 
-#include "ui/jobs/check_run.h"
-#include "ui/models/findings/check_text.h"
-#include "ui/models/findings/finding_groups.h"
-#include "ui/models/findings/finding_store.h"
-#include "ui/models/tag_list.h"
 #include "ui/pages/findings_list.h"
 #include "ui/pages/overview_cards.h"
+#include "ui/session/check_run.h"
+#include "ui/session/findings/check_text.h"
+#include "ui/session/findings/finding_groups.h"
+#include "ui/session/findings/finding_store.h"
+#include "ui/session/tag_list.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/card.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
-#include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/pages/page.h"
+#include "ui/session/check_run.h"
 
 #include <QTimer>
 

@@ -5,11 +5,11 @@
 // ui/{tensorview,layoutmap,controls,models,jobs,widgets} and lower rooms; only ui/shell includes it, which
 // connects the pages. Start with Page and pageList().
 
-#include "ui/jobs/compare_run.h"
-#include "ui/models/findings/finding_store.h"
 #include "ui/models/param_marks.h"
 #include "ui/models/selection.h"
-#include "ui/models/session.h"
+#include "ui/session/compare_run.h"
+#include "ui/session/findings/finding_store.h"
+#include "ui/session/session.h"
 #include "ui/style/settings.h"
 #include "ui/style/theme.h"
 

@@ -3,7 +3,7 @@
 
 #include "ui/controls/table_setup.h"
 #include "ui/jobs/free_later.h"
-#include "ui/models/parameters/parameter_file.h"
+#include "ui/pages/parameter_file.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_chips.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
+#include "ui/session/check_run.h"
 #include "ui/tensorview/element_cursor.h"
 #include "ui/tensorview/tensor_findings.h"
 #include "ui/tensorview/tensor_pages.h"

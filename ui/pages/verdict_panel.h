@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/compare_run.h"
+#include "ui/session/compare_run.h"
 #include "ui/style/theme.h"
 
 #include <QFrame>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/models/selection_history.h"
-#include "ui/models/session.h"
+#include "ui/session/session.h"
 
 #include <QTabBar>
 

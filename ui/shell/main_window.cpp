@@ -2,9 +2,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/controls/breadcrumb.h"
-#include "ui/controls/focus_ring.h"
 #include "ui/layoutmap/layout_map_view.h"
-#include "ui/models/findings/check_text.h"
 #include "ui/models/parameters/parameter_filter.h"
 #include "ui/pages/compare_page.h"
 #include "ui/pages/details_panel.h"
@@ -13,10 +11,12 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
+#include "ui/session/findings/check_text.h"
 #include "ui/shell/checkpoint_bar.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
+#include "ui/widgets/focus_ring.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/window_fit.h"
 

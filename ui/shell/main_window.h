@@ -2,19 +2,19 @@
 #pragma once
 
 // Room ui/shell: makes pages, docks and actions and connects them. It uses every room of ui but
-// ui/tensorview, ui/layoutmap/tiles and ui/models/plans, and of core only core/base; app/gui includes it.
+// ui/tensorview, ui/layoutmap/tiles and ui/session/plans, and of core only core/base; app/gui includes it.
 // Start with MainWindow; makeActions() has every action.
 
-#include "ui/jobs/check_run.h"
-#include "ui/jobs/compare_run.h"
-#include "ui/jobs/desktop_notifier.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
-#include "ui/jobs/write_job.h"
-#include "ui/models/findings/finding_store.h"
 #include "ui/models/selection_history.h"
-#include "ui/models/session.h"
+#include "ui/session/check_run.h"
+#include "ui/session/compare_run.h"
+#include "ui/session/findings/finding_store.h"
+#include "ui/session/session.h"
+#include "ui/session/write_job.h"
 #include "ui/shell/actions.h"
+#include "ui/shell/desktop_notifier.h"
 #include "ui/style/settings.h"
 
 #include <QHash>

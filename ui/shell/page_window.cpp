@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/shell/page_window.h"
 
-#include "ui/controls/focus_ring.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_ring.h"
 
 #include <QAction>
 #include <QHBoxLayout>

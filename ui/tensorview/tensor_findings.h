@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/compare/digest/tensor_statistics.h"
-#include "core/tensor/compute_choice.h"
+#include "core/compute/compute_choice.h"
 #include "ui/tensorview/tensor_source.h"
 
 #include <QString>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_palette.h"
+#include "ui/models/map_palette.h"
 
 namespace shardscope::ui {
 

@@ -3,9 +3,9 @@
 
 #include "core/base/build_info.h"
 #include "core/base/tested_releases.h"
+#include "core/compute/compute_modules.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
-#include "core/tensor/compute_modules.h"
 
 namespace shardscope::cli {
 

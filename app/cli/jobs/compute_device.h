@@ -2,8 +2,8 @@
 #pragma once
 
 #include "app/cli/jobs/session.h"
-#include "core/tensor/compute_choice.h"
-#include "core/tensor/workers.h"
+#include "core/compute/compute_choice.h"
+#include "core/compute/workers.h"
 
 namespace shardscope::cli {
 

@@ -5,7 +5,7 @@
 #include "core/base/nearest_word.h"
 #include "core/base/text.h"
 #include "core/base/text_cursor.h"
-#include "core/checkpoint/slices/slice_rules.h"
+#include "core/layout/slices/slice_rules.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 
 #include "app/cli/jobs/compute_device.h"
 #include "app/cli/jobs/session.h"
-#include "core/checkpoint/slices/slice_rules.h"
 #include "core/engine/write/execute.h"
+#include "core/layout/slices/slice_rules.h"
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
 #include "core/report/answers/repair_report.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
-#include "app/cli/jobs/session.h"
 #include "app/cli/jobs/option_values.h"
+#include "app/cli/jobs/session.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/base/nearest_word.h"
-#include "core/checkpoint/slices/slice_rules.h"
 #include "core/compare/diff/judged_diff.h"
+#include "core/layout/slices/slice_rules.h"
 #include "core/report/answers/diff_report.h"
 
 #include <algorithm>

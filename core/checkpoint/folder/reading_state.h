@@ -6,9 +6,9 @@
 // Start with Reading, then discover().
 
 #include "core/base/job_context.h"
+#include "core/checkpoint/folder/open_depth.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/file_names.h"
-#include "core/checkpoint/model/open_depth.h"
 
 #include <map>
 #include <memory>

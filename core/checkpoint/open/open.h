@@ -6,8 +6,8 @@
 // open one. Start with openCheckpoint().
 
 #include "core/base/job_context.h"
+#include "core/checkpoint/folder/open_depth.h"
 #include "core/checkpoint/model/checkpoint.h"
-#include "core/checkpoint/model/open_depth.h"
 
 #include <map>
 

@@ -4,10 +4,10 @@
 #include "core/base/job_context.h"
 #include "core/base/wire.h"
 #include "core/compare/diff/paired_states.h"
+#include "core/compute/compute_backend.h"
 #include "core/io/file_system.h"
 #include "core/layout/fragments.h"
 #include "core/tensor/comparison.h"
-#include "core/tensor/compute_backend.h"
 #include "core/tensor/update_rule.h"
 
 #include <array>

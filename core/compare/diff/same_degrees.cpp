@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/same_degrees.h"
 
-#include "core/checkpoint/slices/split_slices.h"
+#include "core/layout/slices/split_slices.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/merged_slices.h"
-#include "core/checkpoint/slices/slice_rules.h"
+#include "core/layout/slices/merged_slices.h"
+#include "core/layout/slices/slice_rules.h"
 
 #include <utility>
 

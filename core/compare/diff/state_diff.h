@@ -9,7 +9,7 @@
 #include "core/base/place.h"
 #include "core/compare/diff/paired_states.h"
 #include "core/compare/diff/state_scalars.h"
-#include "core/tensor/workers.h"
+#include "core/compute/workers.h"
 
 #include <optional>
 #include <string>

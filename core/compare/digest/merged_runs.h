@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/digest/tensor_table.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/tensor/transposed_order.h"
 
 #include <cstdint>

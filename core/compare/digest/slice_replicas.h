@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/checkpoint/slices/merged_slices.h"
 #include "core/io/file_system.h"
+#include "core/layout/slices/merged_slices.h"
 
 #include <optional>
 #include <string>

@@ -8,10 +8,10 @@
 #include "core/base/job_context.h"
 #include "core/compare/digest/scaler_texts.h"
 #include "core/compare/digest/tensor_table.h"
+#include "core/compute/workers.h"
 #include "core/io/content_digest.h"
 #include "core/tensor/element_digest.h"
 #include "core/tensor/statistics.h"
-#include "core/tensor/workers.h"
 
 #include <optional>
 #include <string>

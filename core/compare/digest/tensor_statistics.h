@@ -4,9 +4,9 @@
 #include "core/base/job_context.h"
 #include "core/base/wire.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/compute/workers.h"
 #include "core/tensor/statistics.h"
 #include "core/tensor/value_histogram.h"
-#include "core/tensor/workers.h"
 
 #include <functional>
 #include <optional>

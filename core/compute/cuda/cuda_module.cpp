@@ -2,9 +2,9 @@
 // CUDA behind ComputeBackend: a module of its own with the CUDA runtime in it, so that it needs the GPU's
 // driver and nothing else. It does not use LibTorch: the kernels are our own, and LibTorch's CUDA libraries
 // take half a gigabyte of memory and seconds to load.
+#include "core/compute/compute_module_entry.h"
 #include "core/compute/cuda/cuda_gpu.h"
 #include "core/compute/cuda/gpu_backend.h"
-#include "core/tensor/compute_module_entry.h"
 
 namespace shardscope::compute {
 

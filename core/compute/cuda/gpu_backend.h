@@ -5,8 +5,8 @@
 // It uses core/{tensor,base}; no room includes it. Start with GpuBackend; CUDA is behind the interface in
 // gpu.h.
 
+#include "core/compute/compute_backend.h"
 #include "core/compute/cuda/gpu_lane.h"
-#include "core/tensor/compute_backend.h"
 
 #include <condition_variable>
 #include <memory>

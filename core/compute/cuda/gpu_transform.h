@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/compute/compute_backend.h"
 #include "core/compute/cuda/gpu_lane.h"
-#include "core/tensor/compute_backend.h"
 
 #include <optional>
 #include <vector>

@@ -5,7 +5,7 @@
 // LibTorch. It uses core/tensor; no room includes it. Start with TorchBackend in torch_backend.cpp, which
 // calls these functions.
 
-#include "core/tensor/compute_backend.h"
+#include "core/compute/compute_backend.h"
 
 /// What LibTorch computes on the CPU. All of these have the parameters and results of the plain functions of
 /// core/tensor, and throw c10::Error where LibTorch does.

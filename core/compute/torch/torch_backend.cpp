@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LibTorch on the CPU behind ComputeBackend: a module of its own, because LibTorch takes a third of a second
 // and 140 MB to load.
+#include "core/compute/compute_module_entry.h"
 #include "core/compute/torch/operations.h"
 #include "core/compute/torch/tensors.h"
-#include "core/tensor/compute_module_entry.h"
 #include "core/tensor/convert.h"
 
 #include <ATen/Parallel.h>

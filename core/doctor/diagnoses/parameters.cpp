@@ -8,11 +8,11 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/slices/merged_slices.h"
 #include "core/doctor/diagnosis_tables.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 #include "core/doctor/weight_files.h"
+#include "core/layout/slices/merged_slices.h"
 
 #include <algorithm>
 #include <array>

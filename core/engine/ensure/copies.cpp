@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/ensure/copies.h"
 
+#include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/verify/made_target.h"
-#include "core/io/sha256.h"
 
 #include <algorithm>
 #include <string>
@@ -211,7 +211,7 @@ Result<std::string> identityOfRun(io::FileSystem& files, const io::Path& run)
     SHARDSCOPE_TRY(const io::Path path, files.canonical(run));
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
     const std::string text = path.string() + '\n' + std::to_string(info.identity.inode);
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     return sha.finishHex().substr(0, 16);
 }

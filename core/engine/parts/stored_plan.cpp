@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/parts/stored_plan.h"
 
+#include "core/base/sha256.h"
 #include "core/engine/parts/stored_segments.h"
-#include "core/io/sha256.h"
 #include "core/plan/model/output_bytes.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/checkpoint/model/client_values.h"
+#include "core/engine/skeleton/client_values.h"
 #include "core/io/file_system.h"
 #include "core/torchfile/zip/kept_bytes.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/parallel.h"
-#include "core/tensor/compute_backend.h"
+#include "core/compute/compute_backend.h"
 
 #include <array>
 #include <condition_variable>

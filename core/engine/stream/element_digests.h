@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/compute/compute_backend.h"
 #include "core/engine/stream/claimed_elements.h"
 #include "core/plan/model/write_plan.h"
-#include "core/tensor/compute_backend.h"
 
 #include <array>
 #include <cstdint>

@@ -7,13 +7,13 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/diff/same_degrees.h"
 #include "core/compare/digest/slice_replicas.h"
 #include "core/compare/digest/state_digest.h"
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/verify/verify_others.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/slices/merged_slices.h"
 
 #include <algorithm>
 #include <map>

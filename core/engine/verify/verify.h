@@ -9,10 +9,10 @@
 #include "core/base/finding.h"
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
-#include "core/checkpoint/slices/slice_rules.h"
+#include "core/compute/workers.h"
 #include "core/io/content_digest.h"
+#include "core/layout/slices/slice_rules.h"
 #include "core/tensor/element_digest.h"
-#include "core/tensor/workers.h"
 
 #include <optional>
 #include <vector>

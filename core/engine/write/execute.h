@@ -7,11 +7,11 @@
 
 #include "core/base/job_context.h"
 #include "core/base/peers.h"
+#include "core/compute/compute_choice.h"
 #include "core/engine/parts/part_ranges.h"
 #include "core/engine/stream/stage_times.h"
 #include "core/engine/write/lease.h"
 #include "core/plan/model/write_plan.h"
-#include "core/tensor/compute_choice.h"
 
 #include <array>
 #include <string>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/write/export_publish.h"
 
+#include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/verify/verify_others.h"
 #include "core/engine/write/folder_entries.h"
 #include "core/engine/write/preflight.h"
-#include "core/io/sha256.h"
 
 #include <algorithm>
 #include <set>
@@ -160,7 +160,7 @@ Result<bool> isPublishing(io::FileSystem& files, const WritePlan& plan, const Wo
     const auto text = files.readSmall(work.filesFolder() / kManifestName, kManifestBytes);
     if (!text && text.error().code != ErrorCode::NotFound)
         return forward(text.error());
-    if (!text || io::sha256Of(*text) != work.journal().seal->manifestSha256)
+    if (!text || sha256Of(*text) != work.journal().seal->manifestSha256)
         return false;
     SHARDSCOPE_TRY(const Manifest manifest, parseManifest(*text));
     for (const PlannedFile& file : plan.files) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "core/base/peers.h"
+#include "core/compute/compute_choice.h"
 #include "core/engine/parts/part_writer.h"
 #include "core/engine/parts/piece_journal.h"
 #include "core/engine/write/work_folder.h"
-#include "core/tensor/compute_choice.h"
 
 #include <functional>
 #include <span>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/write/run_checks.h"
 
+#include "core/base/sha256.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/verify/made_target.h"
 #include "core/engine/write/clean.h"
 #include "core/engine/write/export_publish.h"
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/work_place.h"
-#include "core/io/sha256.h"
 
 #include <algorithm>
 #include <set>
@@ -123,7 +123,7 @@ Result<bool> RunChecks::holdsSealedManifest()
     const auto manifest = m_files.readSmall(m_target / kManifestName, kManifestLimit);
     if (!manifest && manifest.error().code != ErrorCode::NotFound)
         return forward(manifest.error());
-    if (!manifest || io::sha256Of(*manifest) != seal.manifestSha256)
+    if (!manifest || sha256Of(*manifest) != seal.manifestSha256)
         return false;
     SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
     if (info.identity.inode == seal.inode)

@@ -2,6 +2,7 @@
 #include "core/engine/write/run_plan.h"
 
 #include "core/base/parallel.h"
+#include "core/base/sha256.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/engine/stream/manifest.h"
@@ -12,7 +13,6 @@
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/run_checks.h"
 #include "core/engine/write/work_place.h"
-#include "core/io/sha256.h"
 
 #include <sys/resource.h>
 
@@ -243,7 +243,7 @@ Status Execution::seal(OutputBuilder& build)
     SHARDSCOPE_CHECK(writeAndReadBack(m_files, m_work->filesFolder() / kManifestName, manifest));
     if (!m_plan.pointerName.empty())
         SHARDSCOPE_CHECK(writeAndReadBack(m_files, m_work->pointerFile(), m_plan.targetName));
-    return m_work->seal({0, io::sha256Of(manifest), m_report.verified, m_report.fingerprint});
+    return m_work->seal({0, sha256Of(manifest), m_report.verified, m_report.fingerprint});
 }
 
 Status Execution::commit()

@@ -2,11 +2,11 @@
 #include "core/engine/write/work_folder.h"
 
 #include "core/base/build_info.h"
+#include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/work_folders.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/engine/write/work_content.h"
-#include "core/io/sha256.h"
 #include "core/plan/model/source_list.h"
 
 #include <nlohmann/json.hpp>
@@ -426,7 +426,7 @@ Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
 
 std::string WorkFolder::planText() const
 {
-    io::Sha256 layout;
+    Sha256 layout;
     for (const PlannedFile& file : m_plan.files)
         layout.update(bytesOf(percentEncode(file.path) + ' ' + std::to_string(file.bytes) + '\n'));
     nlohmann::ordered_json plan;

@@ -4,7 +4,7 @@
 #include "core/checkpoint/folder/sequence_names.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/model_module.h"
 #include "core/plan/emit/old_forms.h"

@@ -6,7 +6,7 @@
 #include "core/checkpoint/model/layer_masters.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/plan/emit/expert_files.h"
 #include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/muon_momentum.h"

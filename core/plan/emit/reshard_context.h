@@ -10,7 +10,7 @@
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/compose/refills.h"
 #include "core/plan/compose/segment_cursors.h"
-#include "core/plan/model/wrapper_carry.h"
+#include "core/plan/compose/wrapper_carry.h"
 #include "core/plan/target/reshard_options.h"
 #include "core/plan/target/reshard_target.h"
 

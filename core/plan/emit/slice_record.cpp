@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/slice_record.h"
 
-#include "core/checkpoint/slices/merged_slices.h"
-#include "core/checkpoint/slices/slice_rules.h"
+#include "core/layout/slices/merged_slices.h"
+#include "core/layout/slices/slice_rules.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 namespace shardscope {

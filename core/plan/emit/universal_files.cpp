@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/scaler_forms.h"

@@ -4,11 +4,13 @@
 #include "core/base/build_info.h"
 #include "core/base/finding_codes.h"
 #include "core/base/glob.h"
+#include "core/base/sha256.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/zero/zenflow.h"
-#include "core/io/sha256.h"
+#include "core/layout/slices/merged_slices.h"
+#include "core/plan/compose/model_files.h"
+#include "core/plan/compose/named_ties.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/export/adapter_parts.h"
 #include "core/plan/export/export_adapter.h"
@@ -17,9 +19,7 @@
 #include "core/plan/export/export_npy.h"
 #include "core/plan/export/export_tensors.h"
 #include "core/plan/model/marks.h"
-#include "core/plan/model/model_files.h"
 #include "core/plan/model/model_types.h"
-#include "core/plan/model/named_ties.h"
 #include "core/plan/model/output_bytes.h"
 #include "core/plan/model/saved_text.h"
 #include "core/plan/model/source_list.h"
@@ -59,7 +59,7 @@ void describe(WritePlan& plan, const Checkpoint& source, ExportOptions options)
 {
     using nlohmann::json;
     json out = choicesOf(options);
-    plan.id = io::sha256Of(plan.verb + "|" + std::string(buildInfo().version) + "|" + source.tag + "|"
+    plan.id = sha256Of(plan.verb + "|" + std::string(buildInfo().version) + "|" + source.tag + "|"
         + out.dump(-1, ' ', true, json::error_handler_t::replace) + "|"
         + options.patterns.value_or(std::string()) + idText(fieldsOf(options)) + "\n"
         + identityText(plan.sources))

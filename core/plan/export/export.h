@@ -46,7 +46,7 @@ struct ExportOptions {
     /// KEY=VALUE of an adapter's configuration, when there is none next to the checkpoint
     /// (core/plan/export/adapter_config.h).
     std::vector<std::string> adapterOptions = {};
-    std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/model/named_ties.h)
+    std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/compose/named_ties.h)
     std::optional<std::string> patterns = {}; ///< ReshardOptions::patterns
     std::vector<std::string> allow = {}; ///< finding codes accepted despite blocking
     /// DST's own name: the target. It is not part of the plan's id, because a plan may run into another

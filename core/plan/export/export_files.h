@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/plan/compose/wrapper_carry.h"
 #include "core/plan/export/export.h"
-#include "core/plan/model/wrapper_carry.h"
 
 #include <memory>
 

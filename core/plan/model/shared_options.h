@@ -9,7 +9,7 @@ namespace shardscope {
 
 /// --patterns; see ReshardOptions::patterns.
 OptionField patternsField(std::optional<std::string>& patterns);
-/// --tie; see core/plan/model/named_ties.h.
+/// --tie; see core/plan/compose/named_ties.h.
 OptionField tieField(std::vector<std::string>& ties);
 /// --allow: codes of findings.
 OptionField allowField(std::vector<std::string>& allow, std::string help);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/model/source_list.h"
 
+#include "core/base/sha256.h"
 #include "core/base/text.h"
-#include "core/io/sha256.h"
 
 namespace shardscope {
 
@@ -72,7 +72,7 @@ std::string identityText(const std::vector<PlanSource>& sources)
 
 std::string recordsDigest(const PlanSource& source)
 {
-    io::Sha256 sha;
+    Sha256 sha;
     for (const ZipRecord& record : source.records) {
         const std::string line = percentEncode(record.name) + ' ' + std::to_string(record.payloadOffset) + ' '
             + std::to_string(record.bytes) + ' ' + std::to_string(record.crcPresent ? record.crc32 : 0)

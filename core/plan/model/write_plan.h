@@ -89,7 +89,7 @@ struct OutputFile {
 
 /// The kind of output. It decides how the output is opened and verified: a checkpoint of DeepSpeed, tensors
 /// in files of other tools (core/plan/export/export.h), or bytes without a known form
-/// (core/plan/model/copy_plan.h).
+/// (core/plan/repair/copy_plan.h).
 enum class OutcomeKind { Checkpoint, Export, Copy };
 
 /// A file that the plan reads, and its state when the plan was made.

@@ -2,18 +2,18 @@
 #include "core/plan/repair/repair.h"
 
 #include "core/base/finding_codes.h"
+#include "core/base/sha256.h"
 #include "core/checkpoint/model/require.h"
 #include "core/doctor/split_folders.h"
 #include "core/io/outage_watch.h"
-#include "core/io/sha256.h"
 #include "core/plan/model/marks.h"
 #include "core/plan/model/source_list.h"
-#include "core/plan/model/verbatim_files.h"
 #include "core/plan/repair/amended_parts.h"
 #include "core/plan/repair/repair_json.h"
 #include "core/plan/repair/repair_reopen.h"
 #include "core/plan/repair/repair_tags.h"
 #include "core/plan/repair/untouched.h"
+#include "core/plan/repair/verbatim_files.h"
 
 #include <nlohmann/json.hpp>
 
@@ -46,7 +46,7 @@ void addRecord(WritePlan& plan, const Amended& amended, const RepairRecord& reco
     for (const PlannedFile& planned : plan.files)
         plan.writesBytes += planned.bytes;
     plan.verb = "repair";
-    plan.id = io::sha256Of(plan.id + text + idText(fieldsOf(facts.input.options))).substr(0, 16);
+    plan.id = sha256Of(plan.id + text + idText(fieldsOf(facts.input.options))).substr(0, 16);
     nlohmann::json described = nlohmann::json::parse(plan.description, nullptr, false);
     described["verb"] = plan.verb;
     described["id"] = plan.id;
@@ -112,7 +112,7 @@ public:
             plan, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
         SHARDSCOPE_TRY(RepairRecord record, recordOf(check.depth));
         record.tag = source->tag;
-        record.identity = io::sha256Of(identityText(plan.sources));
+        record.identity = sha256Of(identityText(plan.sources));
         addRecord(plan, amended, record, found);
         return std::make_shared<const WritePlan>(std::move(plan));
     }

@@ -3,9 +3,9 @@
 
 #include "core/base/build_info.h"
 #include "core/base/finding_codes.h"
+#include "core/base/sha256.h"
 #include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
-#include "core/io/sha256.h"
 #include "core/plan/model/source_list.h"
 
 #include <algorithm>

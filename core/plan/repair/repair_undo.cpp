@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/sha256.h"
 #include "core/io/outage_watch.h"
-#include "core/io/sha256.h"
-#include "core/plan/model/copy_plan.h"
 #include "core/plan/model/source_list.h"
+#include "core/plan/repair/copy_plan.h"
 #include "core/plan/repair/repair.h"
 #include "core/plan/repair/repair_json.h"
 
@@ -71,7 +71,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
         return forward(planned.error());
     if (!planned)
         return changed(": " + planned.error().message);
-    if (io::sha256Of(identityText((*planned)->sources)) != record.identity)
+    if (sha256Of(identityText((*planned)->sources)) != record.identity)
         return changed({});
 
     UndoPlan out;

@@ -2,21 +2,21 @@
 #include "core/plan/reshard/reshard.h"
 
 #include "core/base/build_info.h"
+#include "core/base/sha256.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/slices/merged_slices.h"
 #include "core/compare/digest/state_digest.h"
-#include "core/io/sha256.h"
+#include "core/layout/slices/merged_slices.h"
+#include "core/plan/compose/named_ties.h"
+#include "core/plan/compose/wrapper_carry.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/reshard_context.h"
 #include "core/plan/emit/target_files.h"
 #include "core/plan/emit/zenflow_form.h"
 #include "core/plan/model/marks.h"
-#include "core/plan/model/named_ties.h"
 #include "core/plan/model/output_bytes.h"
 #include "core/plan/model/saved_text.h"
 #include "core/plan/model/source_list.h"
-#include "core/plan/model/wrapper_carry.h"
 #include "core/plan/reshard/reshard_advice.h"
 #include "core/plan/reshard/reshard_parts.h"
 #include "core/plan/reshard/slice_merge.h"
@@ -163,7 +163,7 @@ Result<WritePlan> makePlan(io::FileSystem& files, ReshardFacts facts, ReshardPar
     addZenFlowWarnings(*source, kind, columns, plan.warnings);
     append(plan.warnings,
         wrapperWarnings(files, *source, conversion ? std::nullopt : std::optional(options.worldSize)));
-    plan.id = io::sha256Of(idInput(plan, facts, expertRanks)).substr(0, 16);
+    plan.id = sha256Of(idInput(plan, facts, expertRanks)).substr(0, 16);
     plan.description = describe(plan, facts, expertRanks);
     plan.compose = [from](const WritePlan&, size_t i) -> Result<OutputFile> {
         const PartFile& spec = from->files[i];

@@ -3,9 +3,9 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/slices/merged_slices.h"
-#include "core/checkpoint/slices/slice_rules.h"
 #include "core/compare/digest/slice_replicas.h"
+#include "core/layout/slices/merged_slices.h"
+#include "core/layout/slices/slice_rules.h"
 #include "core/plan/reshard/slice_split.h"
 #include "core/plan/reshard/stage_split.h"
 

@@ -4,7 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/slices/split_slices.h"
+#include "core/layout/slices/split_slices.h"
 #include "core/plan/target/expert_degree.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/slice_rules.h"
+#include "core/layout/slices/slice_rules.h"
 #include "core/plan/reshard/slice_merge.h"
 
 namespace shardscope {

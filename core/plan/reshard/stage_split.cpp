@@ -4,7 +4,7 @@
 #include "core/base/text_cursor.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/slices/split_stages.h"
+#include "core/layout/slices/split_stages.h"
 #include "core/plan/target/expert_degree.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace shardscope {
 
-/// Layers of a pipeline that are repartitioned to stages (core/checkpoint/slices/split_stages.h), as options
+/// Layers of a pipeline that are repartitioned to stages (core/layout/slices/split_stages.h), as options
 /// ask for it.
 
 /// Whether the target has several stages that are not the source's.

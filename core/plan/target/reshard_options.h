@@ -32,10 +32,10 @@ struct ReshardOptions {
     std::optional<uint32_t> tp = {}; ///< tensor slices of a native target; default the source's
     std::optional<uint32_t> pp = {}; ///< the same of pipeline stages
     /// The first layer of every stage of the target, and the number of layers
-    /// (core/checkpoint/slices/split_stages.h).
+    /// (core/layout/slices/split_stages.h).
     std::vector<uint32_t> stageLayers = {};
     std::vector<std::string> tiedLayers = {}; ///< "KEY=LAYER,LAYER…": which layers use a tied module
-    std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/model/named_ties.h)
+    std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/compose/named_ties.h)
     /// How tensor slices are merged and split, as JSON text (slice_rules.h); default as the checkpoint
     /// records.
     std::optional<std::string> patterns = {};

@@ -5,7 +5,7 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/target/reshard_options.h"

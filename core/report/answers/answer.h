@@ -7,9 +7,9 @@
 // AnswerContext, then the header of a command, for example check_report.h.
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/compute/compute_choice.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
-#include "core/tensor/compute_choice.h"
 
 #include <string_view>
 

@@ -2,8 +2,8 @@
 #include "core/torchfile/formats/npy_folder.h"
 
 #include "core/base/checked.h"
+#include "core/base/sha256.h"
 #include "core/base/text.h"
-#include "core/io/sha256.h"
 #include "core/torchfile/formats/npy_format.h"
 
 #include <nlohmann/json.hpp>
@@ -55,7 +55,7 @@ std::string marked(std::string text, const std::string& name)
         if (const size_t escape = text.rfind('%'); escape != std::string::npos && escape + 3 > text.size())
             text.resize(escape);
     }
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
     return text + "~" + sha.finishHex().substr(0, 16);
 }

@@ -2,7 +2,7 @@
 #include "core/torchfile/zip/zip_layout.h"
 
 #include "core/base/checked.h"
-#include "core/io/sha256.h"
+#include "core/base/sha256.h"
 #include "core/torchfile/zip/zip_format.h"
 
 #include <string_view>
@@ -105,7 +105,7 @@ std::string ZipLayout::directory(const std::vector<uint32_t>& crcs) const
 
 std::string serializationId(const std::vector<ZipRecordSpec>& records, const std::vector<uint32_t>& crcs)
 {
-    io::Sha256 digest;
+    Sha256 digest;
     for (size_t i = 0; i < records.size(); ++i) {
         const uint64_t fields[3] = {records[i].name.size(), records[i].bytes, crcs[i]};
         digest.update({reinterpret_cast<const uint8_t*>(fields), sizeof fields});

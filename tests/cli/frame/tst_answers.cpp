@@ -2,8 +2,8 @@
 // Every verb's answer on real checkpoints: one object, valid, and true.
 #include "tests/cli/cli_fixture.h"
 
+#include "core/base/sha256.h"
 #include "core/base/text.h"
-#include "core/io/sha256.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ std::string npyPayload(const std::string& file)
 
 std::string sha256(const std::string& bytes)
 {
-    io::Sha256 digest;
+    Sha256 digest;
     digest.update({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     return digest.finishHex();
 }

@@ -2,7 +2,7 @@
 // Compares the readers with what stock DeepSpeed's live engine held when it saved the samples
 // (tests/data/samples/*.json).
 #include "core/base/finding_codes.h"
-#include "core/io/sha256.h"
+#include "core/base/sha256.h"
 #include "core/layout/fragments.h"
 #include "tests/support/damages.h"
 #include "tests/support/places.h"
@@ -37,7 +37,7 @@ std::string sha256Of(const Checkpoint& checkpoint, ParamId param, const std::str
     std::vector<uint8_t> bytes(elements * itemSize(dtype));
     const auto read = readElements(io::realFileSystem(), checkpoint, {param, state, 0, elements}, bytes);
     REQUIRE_MESSAGE(read.has_value(), (read ? "" : describe(read.error())));
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update(bytes);
     return sha.finishHex();
 }
@@ -135,7 +135,7 @@ TEST_CASE("under ZeRO-3 every expert-parallel rank has its experts of AutoEP in 
             std::vector<uint8_t> bytes(elements * sizeof(float));
             REQUIRE(readElements(
                 io::realFileSystem(), *checkpoint, {*id, state, begin, begin + elements}, bytes));
-            io::Sha256 sha;
+            Sha256 sha;
             sha.update(bytes);
             CHECK(sha.finishHex() == tensor["sha256"].get<std::string>());
         }

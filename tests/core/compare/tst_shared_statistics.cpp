@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/tensor_statistics.h"
 
-#include "core/tensor/compute_backend.h"
+#include "core/compute/compute_backend.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/tensor/compute_modules.h"
+#include "core/compute/compute_modules.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which backend is taken, and that the rest of the program gives the same bytes with any.
-#include "core/tensor/calibration.h"
-#include "core/tensor/compute_choice.h"
+#include "core/compute/calibration.h"
+#include "core/compute/compute_choice.h"
 #include "tests/core/compute/backends.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong weights next to a checkpoint, and universal folders that lost weights in conversion.
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/tensor/convert.h"
 #include "tests/support/damages.h"
 

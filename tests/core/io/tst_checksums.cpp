@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/sha256.h"
 #include "core/io/content_digest.h"
 #include "core/io/crc32.h"
-#include "core/io/sha256.h"
 #include "core/io/xxh3.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ uint32_t slowCrc(std::span<const uint8_t> bytes)
 
 std::string shaOf(const std::string& text)
 {
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update(bytesOf(text));
     return sha.finishHex();
 }
@@ -87,7 +87,7 @@ TEST_CASE("SHA-256 of the standard's examples (FIPS 180-4)")
     CHECK(shaOf("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     CHECK(shaOf("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")
         == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    io::Sha256 pieces;
+    Sha256 pieces;
     for (int i = 0; i < 1000; ++i)
         pieces.update(bytesOf(std::string(1000, 'a')));
     CHECK(pieces.finishHex() == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/plan/compose/archive_composer.h"
+#include "core/plan/compose/literal_archive.h"
 #include "core/plan/export/export.h"
-#include "core/plan/model/literal_archive.h"
 #include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/core/plan/plan_fixture.h"

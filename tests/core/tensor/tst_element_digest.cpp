@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/element_digest.h"
 
-#include "core/io/sha256.h"
+#include "core/base/sha256.h"
 #include "core/tensor/weighted_words.h"
 #include "core/tensor/word_sums.h"
 
@@ -40,7 +40,7 @@ uint64_t mixOfHeader(uint64_t z)
 std::array<uint64_t, 4> keyOfHeader(const std::string& name, const std::string& state)
 {
     const std::string text = name + '\0' + state;
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     const auto digest = sha.finish();
     std::array<uint64_t, 4> out{};

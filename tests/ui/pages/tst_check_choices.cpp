@@ -3,10 +3,10 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/check_chooser.h"
-#include "ui/models/findings/finding_tree_model.h"
 #include "ui/pages/check_bar.h"
 #include "ui/pages/findings_page.h"
-#include "ui/text/thread_links.h"
+#include "ui/pages/thread_links.h"
+#include "ui/session/findings/finding_tree_model.h"
 #include "ui/widgets/elided_label.h"
 
 #include <QDesktopServices>

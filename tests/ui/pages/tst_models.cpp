@@ -6,13 +6,13 @@
 #include "tests/ui/ui_tests.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/file_table_model.h"
-#include "ui/models/findings/finding_groups.h"
 #include "ui/models/fragment_table_model.h"
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/models/record_table_model.h"
 #include "ui/models/selection_history.h"
-#include "ui/models/session.h"
 #include "ui/models/whole_groups.h"
+#include "ui/session/findings/finding_groups.h"
+#include "ui/session/session.h"
 #include "ui/text/text.h"
 
 #include <QAbstractItemModelTester>

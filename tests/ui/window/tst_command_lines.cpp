@@ -5,9 +5,9 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/export_form.h"
-#include "ui/jobs/shell_words.h"
-#include "ui/models/plans/repair_preview.h"
 #include "ui/pages/tensor_page.h"
+#include "ui/session/plans/repair_preview.h"
+#include "ui/session/shell_words.h"
 
 #include <QAction>
 #include <QClipboard>

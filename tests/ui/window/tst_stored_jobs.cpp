@@ -8,10 +8,10 @@
 #include "ui/controls/job_card.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
-#include "ui/jobs/stored_jobs.h"
 #include "ui/pages/compare_page.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/jobs_panel.h"
+#include "ui/session/stored_jobs.h"
 
 #include <QDir>
 #include <QLabel>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_flow.h"
 
-#include "ui/jobs/difference_marks.h"
 #include "ui/layoutmap/geometry/map_navigation.h"
+#include "ui/models/difference_marks.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/difference_marks.h"
 #include "ui/layoutmap/geometry/map_geometry.h"
-#include "ui/layoutmap/geometry/map_palette.h"
 #include "ui/layoutmap/geometry/map_source.h"
+#include "ui/models/difference_marks.h"
+#include "ui/models/map_palette.h"
 #include "ui/models/param_marks.h"
 
 #include <cstdint>

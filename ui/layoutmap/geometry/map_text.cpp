@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/layout/whole_units.h"
-#include "ui/jobs/difference_list.h"
+#include "ui/models/difference_list.h"
 #include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"

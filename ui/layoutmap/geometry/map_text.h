@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/difference_marks.h"
 #include "ui/layoutmap/geometry/map_stack.h"
+#include "ui/models/difference_marks.h"
 
 #include <QCoreApplication>
 #include <QString>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/difference_list.h"
 #include "ui/models/column_table.h"
+#include "ui/models/difference_list.h"
 
 namespace shardscope::ui {
 

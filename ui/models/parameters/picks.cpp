@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/parameters/picks.h"
 
-#include "ui/text/fuzzy.h"
+#include "ui/models/parameters/fuzzy.h"
 #include "ui/text/text.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 // reader opens.
 #include "tests/core/plan/plan_fixture.h"
 
+#include "core/base/sha256.h"
 #include "core/base/string_hash.h"
-#include "core/io/sha256.h"
 #include "core/layout/fragments.h"
 #include "core/plan/export/export.h"
 #include "core/plan/saved/saved_plan.h"
@@ -91,7 +91,7 @@ std::string castBytes(const std::vector<uint8_t>& from, DType fromType, DType to
 
 std::string sha256Of(const std::string& bytes)
 {
-    io::Sha256 sha;
+    Sha256 sha;
     sha.update({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     return sha.finishHex();
 }

@@ -2,7 +2,7 @@
 // AutoEP's experts folded over tensor slices: what stock DeepSpeed compares with its own run before it loads.
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/slices/merged_slices.h"
+#include "core/layout/slices/merged_slices.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"

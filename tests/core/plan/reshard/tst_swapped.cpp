@@ -2,7 +2,7 @@
 // Checkpoints of NVMe offload, made from a sample of the same state: what is read and written must be the
 // sample's.
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/model/open_depth.h"
+#include "core/checkpoint/folder/open_depth.h"
 #include "core/checkpoint/open/open.h"
 #include "core/layout/fragments.h"
 #include "tests/core/plan/plan_fixture.h"

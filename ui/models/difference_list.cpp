@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/difference_list.h"
+
+#include "core/base/text.h"
+#include "ui/text/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr qsizetype kShortNumber = 8; ///< characters
+
+/// Scalars that affect the next step; loss scaler, scheduler and counters come after values.
+bool isOption(const ScalarDifference& scalar)
+{
+    return scalar.left.kind == ScalarKind::Step || scalar.left.kind == ScalarKind::Option;
+}
+
+QString ownerText(const StateScalar& scalar)
+{
+    switch (scalar.kind) {
+    case ScalarKind::Step:
+    case ScalarKind::Option:
+        return u"group %1"_s.arg(scalar.group);
+    case ScalarKind::Scaler:
+        return u"loss scaler"_s;
+    case ScalarKind::Scheduler:
+        return u"scheduler"_s;
+    case ScalarKind::Counter:
+        return u"engine"_s;
+    case ScalarKind::ClientState:
+        break;
+    }
+    return u"client state"_s;
+}
+
+/// The stored text; a number with many digits is shortened.
+QString valueText(const std::string& value, bool exact)
+{
+    if (value.empty())
+        return u"absent"_s;
+    const QString text = toText(value);
+    bool isNumber = false;
+    const double number = text.toDouble(&isNumber);
+    return exact || !isNumber || text.size() <= kShortNumber ? text : QString::number(number, 'g', 5);
+}
+
+} // namespace
+
+DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
+    : m_judged(std::move(judged))
+{
+    addScalars(true);
+    for (uint32_t i = 0; i < m_judged->diff.params.size(); ++i)
+        addParam(i);
+    addScalars(false);
+}
+
+void DifferenceList::addScalars(bool options)
+{
+    const auto& scalars = m_judged->diff.scalarDifferences;
+    for (uint32_t i = 0; i < scalars.size(); ++i) {
+        if (isOption(scalars[i]) == options)
+            m_rows.push_back({DifferenceKind::Scalar, i, 0, false});
+    }
+}
+
+void DifferenceList::addParam(uint32_t at)
+{
+    const ParamDifference& difference = m_judged->diff.params[at];
+    const PairedParam& param = difference.param;
+    if (!param.isPaired()) {
+        const bool right = param.left == kNoParam;
+        m_rows.push_back({right ? DifferenceKind::OnlyRight : DifferenceKind::OnlyLeft, at, 0, true});
+        return;
+    }
+    if (!param.sameShape) {
+        m_rows.push_back({DifferenceKind::Shape, at, 0, true});
+        return;
+    }
+    for (uint32_t i = 0; i < param.onlyLeft.size(); ++i)
+        m_rows.push_back({DifferenceKind::OnlyLeft, at, i, false});
+    for (uint32_t i = 0; i < param.onlyRight.size(); ++i)
+        m_rows.push_back({DifferenceKind::OnlyRight, at, i, false});
+    for (uint32_t i = 0; i < difference.states.size(); ++i) {
+        const StateDifference& state = difference.states[i];
+        const bool lastBit = state.values.different == state.values.lastBit;
+        m_rows.push_back({state.state.isCopy ? DifferenceKind::Copy
+                : lastBit                    ? DifferenceKind::LastBit
+                                             : DifferenceKind::Values,
+            at, i, false});
+    }
+}
+
+const ParamDifference* DifferenceList::param(uint32_t i) const
+{
+    const DifferenceRow& row = m_rows[i];
+    return row.kind == DifferenceKind::Scalar ? nullptr : &m_judged->diff.params[row.at];
+}
+
+const StateDifference* DifferenceList::values(uint32_t i) const
+{
+    const DifferenceRow& row = m_rows[i];
+    const bool isState = row.kind == DifferenceKind::Values || row.kind == DifferenceKind::LastBit
+        || row.kind == DifferenceKind::Copy;
+    return isState ? &m_judged->diff.params[row.at].states[row.state] : nullptr;
+}
+
+const ScalarDifference* DifferenceList::scalar(uint32_t i) const
+{
+    const DifferenceRow& row = m_rows[i];
+    return row.kind == DifferenceKind::Scalar ? &m_judged->diff.scalarDifferences[row.at] : nullptr;
+}
+
+std::string_view DifferenceList::state(uint32_t i) const
+{
+    const DifferenceRow& row = m_rows[i];
+    if (const StateDifference* found = values(i))
+        return found->state.left;
+    if (row.isWhole || row.kind == DifferenceKind::Scalar)
+        return {};
+    const PairedParam& pair = m_judged->diff.params[row.at].param;
+    return row.kind == DifferenceKind::OnlyLeft ? pair.onlyLeft[row.state] : pair.onlyRight[row.state];
+}
+
+std::optional<double> DifferenceList::number(uint32_t i, DifferenceColumn column) const
+{
+    const StateDifference* found = values(i);
+    if (found == nullptr)
+        return {};
+    // Sums and extremes are of finite elements only and do not describe the others.
+    constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+    const bool finite = found->values.notFinite == 0;
+    switch (column) {
+    case DifferenceColumn::Different:
+        return static_cast<double>(found->values.different);
+    case DifferenceColumn::MaxAbs:
+        return finite ? found->values.maxAbsolute : kNotANumber;
+    case DifferenceColumn::RelativeL2:
+        return finite ? found->values.relativeL2() : kNotANumber;
+    case DifferenceColumn::Cosine:
+        return finite ? found->values.cosine() : kNotANumber;
+    case DifferenceColumn::NextStep:
+        return nextStep(i);
+    case DifferenceColumn::Kind:
+    case DifferenceColumn::Name:
+    case DifferenceColumn::State:
+        break;
+    }
+    return {};
+}
+
+std::optional<double> DifferenceList::nextStep(uint32_t i) const
+{
+    const ParamDifference& difference = *param(i);
+    if (!difference.update)
+        return {};
+    const bool finite = std::all_of(difference.states.begin(), difference.states.end(),
+        [](const StateDifference& state) { return state.state.isCopy || state.values.notFinite == 0; });
+    return finite ? std::max(difference.update->withoutGradient, difference.update->withUnitGradient)
+                  : std::numeric_limits<double>::quiet_NaN();
+}
+
+QString DifferenceList::kindText(uint32_t i) const
+{
+    switch (m_rows[i].kind) {
+    case DifferenceKind::OnlyLeft:
+        return u"only left"_s;
+    case DifferenceKind::OnlyRight:
+        return u"only right"_s;
+    case DifferenceKind::Shape:
+        return u"shape"_s;
+    case DifferenceKind::Values:
+        return u"values"_s;
+    case DifferenceKind::LastBit:
+        return u"last bit"_s;
+    case DifferenceKind::Copy:
+        return u"copy"_s;
+    case DifferenceKind::Scalar:
+        break;
+    }
+    const ScalarKind kind = scalar(i)->left.kind;
+    return kind == ScalarKind::Option ? u"option"_s : kind == ScalarKind::Step ? u"step"_s : u"scalar"_s;
+}
+
+QString DifferenceList::countText(uint32_t i, bool exact) const
+{
+    if (const ScalarDifference* found = scalar(i))
+        return valueText(found->left.value, exact) % u" → "_s % valueText(found->right.value, exact);
+    if (const StateDifference* found = values(i)) {
+        QString count = u"%1 of %2"_s.arg(
+            ui::countText(found->values.different), ui::countText(found->values.elements));
+        if (found->values.notFinite > 0)
+            count += u", "_s % u"%1 NaN or infinite"_s.arg(ui::countText(found->values.notFinite));
+        if (found->state.leftType == found->state.rightType)
+            return count;
+        return count % u", "_s % toText(dtypeName(found->state.leftType)) % u" → "_s
+            % toText(dtypeName(found->state.rightType));
+    }
+    if (m_rows[i].kind == DifferenceKind::Shape) {
+        const PairedParam& pair = m_judged->diff.params[m_rows[i].at].param;
+        return QString::fromStdString(shapeText(m_judged->left->params[index(pair.left)].shape)) % u" → "_s
+            % QString::fromStdString(shapeText(m_judged->right->params[index(pair.right)].shape));
+    }
+    return {};
+}
+
+QString DifferenceList::text(uint32_t i, DifferenceColumn column, bool exact) const
+{
+    switch (column) {
+    case DifferenceColumn::Kind:
+        return kindText(i);
+    case DifferenceColumn::Name:
+        return toText(scalar(i) != nullptr ? scalar(i)->left.name : param(i)->param.name);
+    case DifferenceColumn::State:
+        return scalar(i) != nullptr ? ownerText(scalar(i)->left) : toText(state(i));
+    case DifferenceColumn::Different:
+        return countText(i, exact);
+    default:
+        break;
+    }
+    const auto value = number(i, column);
+    if (!value)
+        return {};
+    if (std::isnan(*value))
+        return u"nan"_s;
+    if (column == DifferenceColumn::Cosine && !exact)
+        return QString::number(*value, 'f', 4);
+    if (exact)
+        return QString::number(*value, 'g', 17);
+    return differenceText(*value);
+}
+
+QString differenceText(double measure)
+{
+    const bool small = measure != 0 && measure < 1e-3;
+    return QString::number(measure, small ? 'e' : 'g', small ? 2 : 3).replace(u"e-0"_s, u"e-"_s);
+}
+
+std::vector<uint32_t> orderedDifferences(
+    const DifferenceList& list, const DifferenceOrder& order, const std::stop_token& token)
+{
+    const QStringList words = order.filter.toLower().split(u' ', Qt::SkipEmptyParts);
+    std::vector<uint32_t> rows;
+    for (uint32_t i = 0; i < list.size(); ++i) {
+        if ((i & 1023u) == 0 && token.stop_requested())
+            return {};
+        if (!words.isEmpty()) {
+            const QString text = QString(list.text(i, DifferenceColumn::Kind) % u'\n'
+                % list.text(i, DifferenceColumn::Name) % u'\n' % list.text(i, DifferenceColumn::State))
+                                     .toLower();
+            if (!std::all_of(
+                    words.begin(), words.end(), [&](const QString& word) { return text.contains(word); }))
+                continue;
+        }
+        rows.push_back(i);
+    }
+    if (!order.column)
+        return rows;
+    const DifferenceColumn column = *order.column;
+    if (column >= DifferenceColumn::Different) {
+        // Rows without a number are last in both directions. NaN is the worst value: the largest difference,
+        // the smallest cosine.
+        constexpr double kWorst = std::numeric_limits<double>::infinity();
+        std::vector<std::optional<double>> keys(list.size());
+        for (const uint32_t row : rows) {
+            keys[row] = list.number(row, column);
+            if (keys[row] && std::isnan(*keys[row]))
+                keys[row] = column == DifferenceColumn::Cosine ? -kWorst : kWorst;
+        }
+        std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+            if (!keys[a] || !keys[b])
+                return keys[a].has_value() && !keys[b].has_value();
+            return order.descending ? *keys[a] > *keys[b] : *keys[a] < *keys[b];
+        });
+        return rows;
+    }
+    std::vector<std::string> keys(list.size());
+    for (const uint32_t row : rows)
+        keys[row] = list.text(row, column).toStdString();
+    std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+        const int relation = compareNaturally(keys[a], keys[b]);
+        return order.descending ? relation > 0 : relation < 0;
+    });
+    return rows;
+}
+
+} // namespace shardscope::ui

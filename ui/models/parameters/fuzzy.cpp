@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/parameters/fuzzy.h"
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kAsPart = 2000;
+constexpr int kAtWordStart = 300;
+constexpr int kLettersInOrder = 500;
+constexpr size_t kLongestCounted = 250;
+
+bool isWordByte(char byte)
+{
+    const auto value = static_cast<unsigned char>(byte);
+    return (value >= '0' && value <= '9') || (value >= 'a' && value <= 'z') || value >= 0x80;
+}
+
+bool startsWord(std::string_view text, size_t at)
+{
+    return at == 0 || !isWordByte(text[at - 1]);
+}
+
+int partScore(std::string_view word, std::string_view text)
+{
+    int best = -1;
+    for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        if (startsWord(text, at))
+            return kAsPart + kAtWordStart;
+        best = kAsPart;
+    }
+    return best;
+}
+
+/// Letters in order: those next to each other and those that begin words count more.
+int lettersScore(std::string_view word, std::string_view text)
+{
+    int score = 0;
+    size_t from = 0;
+    for (size_t i = 0; i < word.size(); ++i) {
+        const size_t at = text.find(word[i], from);
+        if (at == std::string_view::npos)
+            return -1;
+        if (i > 0 && at == from)
+            score += 12;
+        else if (startsWord(text, at))
+            score += 9;
+        else
+            score -= static_cast<int>(std::min<size_t>(at - from, 8));
+        from = at + 1;
+    }
+    return std::clamp(kLettersInOrder + score, 0, kAsPart - 1);
+}
+
+} // namespace
+
+int fuzzyScore(std::string_view pattern, std::string_view text)
+{
+    int score = 0;
+    for (size_t begin = 0; begin < pattern.size();) {
+        const size_t end = std::min(pattern.find(' ', begin), pattern.size());
+        const std::string_view word = pattern.substr(begin, end - begin);
+        begin = end + 1;
+        if (word.empty())
+            continue;
+        int own = partScore(word, text);
+        if (own < 0)
+            own = lettersScore(word, text);
+        if (own < 0)
+            return -1;
+        score += own;
+    }
+    return score + static_cast<int>(kLongestCounted - std::min(text.size(), kLongestCounted));
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/compare_run.h"
+
+#include "core/base/parallel.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/open/open.h"
+#include "core/compute/compute_choice.h"
+#include "core/layout/slices/slice_rules.h"
+#include "core/report/answers/diff_report.h"
+#include "core/report/documents/diff_csv.h"
+#include "ui/session/shell_words.h"
+#include "ui/text/text.h"
+
+#include <QLocale>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+Result<CompareOutcomePtr> compare(
+    io::FileSystem& files, const CheckpointPtr& left, const CompareWish& wish, JobContext& job)
+{
+    SHARDSCOPE_CHECK(requireModel(*left));
+    SHARDSCOPE_TRY(const OpenedCheckpoint other, openCheckpoint(files, wish.other, {}, job));
+    SHARDSCOPE_CHECK(requireModel(*other.checkpoint));
+    std::optional<SliceRules> rules;
+    if (!wish.patternsFile.empty()) {
+        SHARDSCOPE_TRY(const std::string text, files.readSmall(wish.patternsFile, kPatternsLimitBytes));
+        SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, wish.patternsFile.native()));
+    }
+    const ComputeNeed need{ComputeTask::Comparison,
+        countFiles(*left).bytes + countFiles(*other.checkpoint).bytes,
+        wish.options.workers.jobs == 0 ? defaultJobs() : wish.options.workers.jobs};
+    SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
+    DiffOptions options = wish.options;
+    options.workers.backend = compute.backend.get();
+    SHARDSCOPE_TRY(JudgedDiff judged,
+        judgeDiff(files, {left, other.checkpoint, rules ? &*rules : nullptr}, options, job));
+    auto out = std::make_shared<CompareOutcome>();
+    out->left = left;
+    out->right = other.checkpoint;
+    out->leftLooks = mapLooks(*out->left);
+    out->rightLooks = mapLooks(*out->right);
+    out->judged = std::make_shared<const JudgedDiff>(std::move(judged));
+    out->differences = std::make_shared<const DifferenceList>(out->judged);
+    auto leftMarks = differenceMarks(out->judged, false, *out->left, wish.options.states);
+    auto rightMarks = differenceMarks(out->judged, true, *out->right, wish.options.states);
+    leftMarks->otherPresent = rightMarks->present;
+    rightMarks->otherPresent = leftMarks->present;
+    out->leftMarks = std::move(leftMarks);
+    out->rightMarks = std::move(rightMarks);
+    return out;
+}
+
+} // namespace
+
+CompareRun::CompareRun(io::FileSystem& files, QObject* parent)
+    : QObject(parent)
+    , m_files(files)
+{
+}
+
+void CompareRun::start(const CheckpointPtr& left, CompareWish wish)
+{
+    m_wish = std::move(wish);
+    m_outcome.reset();
+    m_error.reset();
+    m_progress = {};
+    m_running = true;
+    m_worker.run<Stage>(
+        [&files = m_files, left, wish = *m_wish](
+            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
+            JobContext job(token, [&deliver](const Progress& progress) { deliver({progress, {}}); });
+            deliver({{}, compare(files, left, wish, job)});
+        },
+        [this](Stage stage) { receive(std::move(stage)); });
+    Q_EMIT changed();
+}
+
+void CompareRun::receive(Stage stage)
+{
+    if (!stage.result) {
+        m_progress = std::move(stage.progress);
+        Q_EMIT progressChanged();
+        return;
+    }
+    m_running = false;
+    if (*stage.result)
+        m_outcome = std::move(**stage.result);
+    else
+        m_error = std::move(*stage.result).error();
+    Q_EMIT changed();
+}
+
+void CompareRun::cancel()
+{
+    if (!m_running)
+        return;
+    m_worker.cancel();
+    m_running = false;
+    Q_EMIT changed();
+}
+
+void CompareRun::clear()
+{
+    m_worker.cancel();
+    m_running = false;
+    m_outcome.reset();
+    m_error.reset();
+    m_wish.reset();
+    Q_EMIT changed();
+}
+
+QString compareCommand(const SourceWords& left, const CompareWish& wish)
+{
+    ShellCommand command(u"diff"_s, left);
+    command.argument(wish.other.native());
+    const auto shortest
+        = [](double value) { return QString::number(value, 'g', QLocale::FloatingPointShortest); };
+    const Tolerance& tolerance = wish.options.tolerance;
+    if (tolerance.relative > 0)
+        command.option(u"--rtol"_s, shortest(tolerance.relative));
+    if (tolerance.absolute > 0)
+        command.option(u"--atol"_s, shortest(tolerance.absolute));
+    for (const std::string& state : wish.options.states)
+        command.option(u"--state"_s, state);
+    return command.optionIfAny(u"--patterns"_s, wish.patternsFile.native()).text();
+}
+
+QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const SaveTarget& target)
+{
+    return saveText(target, [&](const TextSink& sink) {
+        writeDiffJson(sink,
+            {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
+                outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
+    });
+}
+
+QString writeDifferenceRows(
+    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const SaveTarget& target)
+{
+    return saveText(target, [&](const TextSink& sink) {
+        const DifferenceList& list = *outcome.differences;
+        DiffCsv csv(sink);
+        for (const uint32_t row : rows) {
+            if (const ScalarDifference* scalar = list.scalar(row))
+                csv.addScalar(*scalar);
+            else if (const StateDifference* values = list.values(row))
+                csv.addValues(*list.param(row), *values);
+            else if (list.row(row).kind == DifferenceKind::Shape)
+                csv.addShape(*list.param(row));
+            else
+                csv.addAlone(
+                    *list.param(row), list.row(row).kind == DifferenceKind::OnlyRight, list.state(row));
+        }
+    });
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/findings/check_text.h"
+
+#include "ui/session/check_run.h"
+#include "ui/text/text.h"
+
+#include <QStringList>
+
+#include <algorithm>
+#include <array>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+QString findingCountText(std::span<const Finding> findings)
+{
+    std::array<size_t, 3> counts{};
+    for (const Finding& finding : findings)
+        ++counts[static_cast<size_t>(finding.severity)];
+    return findingCountText(counts);
+}
+
+QString findingCountText(const std::array<size_t, 3>& counts)
+{
+    const auto [infos, warnings, errors] = counts;
+    QStringList parts;
+    if (errors > 0)
+        parts.append(errors == 1 ? u"1 error"_s : u"%1 errors"_s.arg(countText(errors)));
+    if (warnings > 0)
+        parts.append(warnings == 1 ? u"1 warning"_s : u"%1 warnings"_s.arg(countText(warnings)));
+    if (infos > 0)
+        parts.append(u"%1 info"_s.arg(countText(infos)));
+    return errors + warnings > 0 ? parts.join(u", "_s)
+        : infos > 0              ? QString(u"No problems found"_s % u" · "_s % parts.join(u", "_s))
+                                 : u"No problems found"_s;
+}
+
+QString depthText(CheckDepth depth)
+{
+    switch (depth) {
+    case CheckDepth::Names:
+        return u"names and sizes of files"_s;
+    case CheckDepth::Headers:
+        return u"first and last bytes"_s;
+    case CheckDepth::Metadata:
+        return u"directories, pickles, samples"_s;
+    case CheckDepth::Bytes:
+        break;
+    }
+    return u"every byte"_s;
+}
+
+QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
+{
+    const auto& result = run.result();
+    if (!result)
+        return {};
+    if (result->stopped)
+        return u"Stopped before the check was complete"_s;
+    if (const size_t skipped = run.skipped().size(); skipped > 0)
+        return u"%1 of %2 checks at %3"_s.arg(
+            countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
+            countText(diagnoses().size()), run.finishedAt().toString(u"HH:mm"_s));
+    const uint64_t unread = bytesNotRead(checkpoint, run.depth());
+    return unread == 0 ? u"Read every byte at %1"_s.arg(run.finishedAt().toString(u"HH:mm"_s))
+                       : u"Values not read (%1)"_s.arg(bytesText(unread));
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Room ui/session/findings: the findings that all views show, as groups, trees and links to their places. It
+// uses ui/{models,jobs,text,style}, core/doctor and lower rooms. Start with FindingStore.
+
+#include "core/doctor/examine.h"
+
+#include <QObject>
+
+#include <array>
+#include <memory>
+
+namespace shardscope::ui {
+
+class CheckRun;
+
+/// What is known to be wrong with a checkpoint: the findings of opening it, and those of the check. All views
+/// show these, so that they agree at any time. Lives on the GUI thread.
+class FindingStore : public QObject
+{
+    Q_OBJECT
+public:
+    using Findings = std::shared_ptr<const std::vector<Finding>>;
+    using DetailedFindings = std::shared_ptr<const std::vector<DoctorFinding>>;
+
+    /// `run` outlives the store.
+    explicit FindingStore(CheckRun& run, QObject* parent = nullptr);
+
+    [[nodiscard]] CheckRun& run() const { return m_run; }
+    /// Whether the latest check is of this checkpoint, running or ended.
+    [[nodiscard]] bool isChecked(const Checkpoint& checkpoint) const;
+    /// So far. After the end of its check: the findings of the result, which include those of opening. Never
+    /// null. Made once for all views: the same pointers until something changes.
+    [[nodiscard]] DetailedFindings detailed(const CheckpointPtr& checkpoint) const;
+    [[nodiscard]] Findings of(const CheckpointPtr& checkpoint) const;
+    /// Releases the checkpoint and its findings; they are collected again when somebody asks.
+    void release();
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    void collect(const CheckpointPtr& checkpoint) const;
+
+    CheckRun& m_run;
+    mutable CheckpointPtr m_checkpoint; ///< that the following are of
+    mutable DetailedFindings m_detailed; ///< null: to be collected
+    mutable Findings m_findings;
+};
+
+/// By Severity.
+std::array<size_t, 3> countBySeverity(const std::vector<DoctorFinding>& findings);
+
+} // namespace shardscope::ui

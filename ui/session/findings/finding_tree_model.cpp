@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/findings/finding_tree_model.h"
+
+#include "ui/models/model_roles.h"
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+
+#include <algorithm>
+#include <tuple>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+FindingTreeModel::FindingTreeModel(const Theme& theme, QObject* parent)
+    : QAbstractItemModel(parent)
+    , m_icons{themedIcon(theme, u"info"_s, ThemeRole::Info),
+          themedIcon(theme, u"warning"_s, ThemeRole::Warning),
+          themedIcon(theme, u"error"_s, ThemeRole::Error)}
+{
+}
+
+void FindingTreeModel::setFindings(const std::vector<DoctorFinding>& findings)
+{
+    beginResetModel();
+    m_all = findings;
+    rebuild();
+    endResetModel();
+}
+
+void FindingTreeModel::setFilter(const QString& part)
+{
+    beginResetModel();
+    m_filter = part.trimmed();
+    rebuild();
+    endResetModel();
+}
+
+void FindingTreeModel::setShown(Severity severity, bool shown)
+{
+    beginResetModel();
+    m_shown[static_cast<size_t>(severity)] = shown;
+    rebuild();
+    endResetModel();
+}
+
+void FindingTreeModel::setTicked(const std::set<std::string>& codes)
+{
+    m_ticked = codes;
+    if (!m_kinds.empty())
+        Q_EMIT dataChanged(index(0, 0), index(static_cast<int>(m_kinds.size()) - 1, ColumnCount - 1));
+}
+
+void FindingTreeModel::rebuild()
+{
+    m_kinds.clear();
+    for (size_t i = 0; i < m_all.size(); ++i) {
+        const DoctorFinding& made = m_all[i];
+        if (!matches(made))
+            continue;
+        const auto known = std::find_if(m_kinds.begin(), m_kinds.end(), [&made](const Kind& kind) {
+            return kind.code == made.finding.code && kind.severity == made.finding.severity;
+        });
+        Kind& kind = known != m_kinds.end() ? *known
+                                            : m_kinds.emplace_back(Kind{made.diagnosis, made.finding.severity,
+                                                std::string(made.finding.code), {}});
+        kind.findings.push_back(i);
+    }
+    const auto order = [](const Kind& kind) {
+        return std::tuple(
+            -static_cast<int>(kind.severity), kind.diagnosis->silent ? 0 : 1, std::string_view(kind.code));
+    };
+    std::sort(m_kinds.begin(), m_kinds.end(),
+        [&order](const Kind& a, const Kind& b) { return order(a) < order(b); });
+}
+
+bool FindingTreeModel::matches(const DoctorFinding& made) const
+{
+    const Finding& finding = made.finding;
+    if (!m_shown[static_cast<size_t>(finding.severity)])
+        return false;
+    const auto has
+        = [this](std::string_view text) { return toText(text).contains(m_filter, Qt::CaseInsensitive); };
+    return m_filter.isEmpty() || has(finding.code) || has(finding.message) || has(finding.where.text())
+        || has(made.diagnosis->name) || has(made.diagnosis->letter);
+}
+
+std::vector<const DoctorFinding*> FindingTreeModel::findingsAt(const QModelIndex& at) const
+{
+    std::vector<const DoctorFinding*> out;
+    if (!at.isValid())
+        return out;
+    if (const QModelIndex kind = parent(at); kind.isValid()) {
+        out.push_back(
+            &m_all[m_kinds[static_cast<size_t>(kind.row())].findings[static_cast<size_t>(at.row())]]);
+        return out;
+    }
+    for (const size_t i : m_kinds[static_cast<size_t>(at.row())].findings)
+        out.push_back(&m_all[i]);
+    return out;
+}
+
+FindingTreeModel::Key FindingTreeModel::keyOf(const QModelIndex& at) const
+{
+    const std::vector<const DoctorFinding*> findings = findingsAt(at);
+    if (findings.empty())
+        return {};
+    const Finding& first = findings.front()->finding;
+    if (!parent(at).isValid())
+        return {std::string(first.code), first.severity, {}, {}};
+    return {std::string(first.code), first.severity, first.message, first.where};
+}
+
+QModelIndex FindingTreeModel::find(const Key& key) const
+{
+    for (size_t k = 0; k < m_kinds.size(); ++k) {
+        if (m_kinds[k].code != key.code || m_kinds[k].severity != key.severity)
+            continue;
+        const QModelIndex kind = index(static_cast<int>(k), 0);
+        if (key.message.empty())
+            return kind;
+        const std::vector<size_t>& below = m_kinds[k].findings;
+        for (size_t i = 0; i < below.size(); ++i)
+            if (m_all[below[i]].finding.message == key.message && m_all[below[i]].finding.where == key.where)
+                return index(static_cast<int>(i), 0, kind);
+        return kind;
+    }
+    return {};
+}
+
+size_t FindingTreeModel::shownCount() const
+{
+    size_t count = 0;
+    for (const Kind& kind : m_kinds)
+        count += kind.findings.size();
+    return count;
+}
+
+QModelIndex FindingTreeModel::index(int row, int column, const QModelIndex& parent) const
+{
+    if (!hasIndex(row, column, parent))
+        return {};
+    return createIndex(row, column, quintptr{parent.isValid() ? static_cast<quintptr>(parent.row()) + 1 : 0});
+}
+
+QModelIndex FindingTreeModel::parent(const QModelIndex& child) const
+{
+    if (!child.isValid() || child.internalId() == 0)
+        return {};
+    return createIndex(static_cast<int>(child.internalId() - 1), 0, quintptr{0});
+}
+
+int FindingTreeModel::rowCount(const QModelIndex& parent) const
+{
+    if (!parent.isValid())
+        return static_cast<int>(m_kinds.size());
+    if (parent.internalId() != 0 || parent.column() > 0)
+        return 0;
+    return static_cast<int>(m_kinds[static_cast<size_t>(parent.row())].findings.size());
+}
+
+int FindingTreeModel::columnCount(const QModelIndex& /*parent*/) const
+{
+    return ColumnCount;
+}
+
+QString FindingTreeModel::kindName(const Kind& kind)
+{
+    return sentenceText(kind.diagnosis->code == kind.code ? kind.diagnosis->name : kind.code);
+}
+
+QString FindingTreeModel::kindText(const Kind& kind, int column) const
+{
+    if (column == What)
+        return kind.findings.size() == 1 ? kindName(kind)
+                                         : tr("%1 (%2)").arg(kindName(kind), countText(kind.findings.size()));
+    QStringList notes;
+    if (kind.diagnosis->silent && kind.severity == Severity::Error)
+        notes.append(tr("loads silently"));
+    if (m_ticked.contains(kind.code))
+        notes.append(tr("will be repaired"));
+    else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
+        notes.append(tr("can be repaired"));
+    return notes.join(u" · "_s);
+}
+
+QVariant FindingTreeModel::data(const QModelIndex& at, int role) const
+{
+    if (!at.isValid())
+        return {};
+    const QModelIndex above = parent(at);
+    if (!above.isValid()) {
+        const Kind& kind = m_kinds[static_cast<size_t>(at.row())];
+        if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
+            return kindText(kind, at.column());
+        if (role == Qt::AccessibleTextRole && at.column() == What)
+            return QString(severityText(kind.severity) % u": "_s % kindText(kind, What));
+        if (role == Qt::DecorationRole && at.column() == What)
+            return m_icons[static_cast<size_t>(kind.severity)];
+        return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
+    }
+    const Finding& finding = findingsAt(at).front()->finding;
+    if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
+        return at.column() == What ? sentenceText(finding.message) : toText(finding.where.text());
+    return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
+}
+
+QVariant FindingTreeModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
+        return {};
+    return section == What ? tr("Finding") : tr("Where");
+}
+
+} // namespace shardscope::ui

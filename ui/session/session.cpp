@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/session.h"
+
+#include "core/checkpoint/model/checkpoint.h"
+#include "ui/jobs/free_later.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr std::chrono::seconds kPollPause{5};
+
+FileId fileByName(const Checkpoint& checkpoint, const std::string& name)
+{
+    for (size_t i = 0; i < checkpoint.files.size(); ++i)
+        if (checkpoint.files[i].name == name)
+            return FileId{static_cast<uint32_t>(i)};
+    return kNoFile;
+}
+
+bool sameLayout(const FlatUnit& a, const FlatUnit& b)
+{
+    return a.kind == b.kind && a.group == b.group && a.subgroup == b.subgroup
+        && a.partition.partitionElements() == b.partition.partitionElements()
+        && a.partition.ranks() == b.partition.ranks();
+}
+
+} // namespace
+
+SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to)
+{
+    SelectedThing result;
+    result.state = thing.state;
+    const uint32_t rows = isStage0(to.kind) ? 1 : rankCount(to); // without ZeRO all ranks hold the same
+    if (thing.rank && *thing.rank < rows)
+        result.rank = thing.rank;
+    if (thing.param != kNoParam && index(thing.param) < from.params.size())
+        result.param = to.findParam(from.params[index(thing.param)].name).value_or(kNoParam);
+    if (result.param != kNoParam && thing.element && *thing.element < to.params[index(result.param)].elements)
+        result.element = thing.element;
+    if (thing.unit != kNoUnit && index(thing.unit) < from.units.size() && index(thing.unit) < to.units.size()
+        && sameLayout(from.units[index(thing.unit)], to.units[index(thing.unit)])) {
+        result.unit = thing.unit;
+        result.block = thing.block;
+    }
+    if (thing.file != kNoFile && index(thing.file) < from.files.size()) {
+        result.file = fileByName(to, from.files[index(thing.file)].name);
+        if (result.file != kNoFile) {
+            result.record = thing.record;
+            result.byte = thing.byte;
+        }
+    }
+    return result;
+}
+
+Session::Session(io::FileSystem& files, QObject* parent)
+    : QObject(parent)
+    , m_files(files)
+{
+    m_poll.setInterval(kPollPause);
+    connect(&m_poll, &QTimer::timeout, this, &Session::lookAtFolders);
+}
+
+Session::~Session() = default;
+
+void Session::open(const io::Path& path, const std::string& tag)
+{
+    const bool refining = m_checkpoint && path == m_place.path && tag == m_place.tag && m_place.roots.empty();
+    m_place = {path, tag, {}, false};
+    read(refining);
+}
+
+void Session::addFolder(const io::Path& folder)
+{
+    if (!m_checkpoint)
+        return open(folder);
+    const bool isDonor = isSwapKind(m_checkpoint->kind);
+    m_place.salvage = m_place.salvage || isDonor;
+    m_place.roots.push_back(isDonor ? std::exchange(m_place.path, folder) : folder);
+    read(false);
+}
+
+void Session::openTag(const std::string& tag)
+{
+    if (!m_checkpoint || m_checkpoint->runFolder.empty())
+        return;
+    m_place.path = m_checkpoint->runFolder;
+    m_place.tag = tag;
+    read(false);
+}
+
+void Session::read(bool refining)
+{
+    m_staged = false;
+    m_watcher.cancel();
+    m_opening = true;
+    Q_EMIT openingChanged(true);
+    m_opener.run<Stage>(
+        [&files = m_files, place = m_place](
+            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
+            JobContext job(token, [&deliver](const Progress& progress) {
+                Stage stage;
+                stage.progress = toText(progress.phase);
+                if (progress.bytesTotal > 0)
+                    stage.progress
+                        += u' ' % bytesText(progress.bytesDone) % u" / " % bytesText(progress.bytesTotal);
+                deliver(std::move(stage));
+            });
+            OpenOptions options;
+            options.tag = place.tag;
+            options.roots = place.roots;
+            options.salvage = place.salvage;
+            for (const OpenDepth depth : {OpenDepth::Structure, OpenDepth::Full}) {
+                options.depth = depth;
+                Stage stage;
+                stage.result = openCheckpoint(files, place.path, options, job);
+                if (*stage.result)
+                    stage.looks = freedOnWorker(mapLooks(*(*stage.result)->checkpoint));
+                stage.last = depth == OpenDepth::Full || !*stage.result;
+                if (job.cancelled())
+                    return;
+                const bool last = stage.last;
+                deliver(std::move(stage));
+                if (last)
+                    return;
+            }
+        },
+        [this, refining](Stage stage) { receive(std::move(stage), refining); });
+}
+
+void Session::receive(Stage stage, bool refining)
+{
+    if (!stage.result) {
+        Q_EMIT progressChanged(stage.progress);
+        return;
+    }
+    if (!*stage.result && m_checkpoint)
+        m_place = m_shown; // before anybody asks for the path of what is shown
+    if (stage.last) {
+        m_opening = false;
+        Q_EMIT progressChanged({});
+        Q_EMIT openingChanged(false);
+    }
+    if (!*stage.result) {
+        Q_EMIT openFailed(stage.result->error());
+        return;
+    }
+    m_shown = m_place;
+    m_looks = std::move(stage.looks);
+    show(std::move(**stage.result), refining || m_staged);
+    m_staged = true;
+}
+
+void Session::show(OpenedCheckpoint opened, bool refined)
+{
+    if (!refined)
+        Q_EMIT leaving();
+    const CheckpointPtr former = std::exchange(m_checkpoint, freedOnWorker(std::move(opened.checkpoint)));
+    m_folderTimes.clear();
+    m_poll.start();
+    SelectedThing thing;
+    if (refined && former)
+        thing = translated(m_selection.current(), *former, *m_checkpoint);
+    else if (!opened.selectedFile.empty())
+        thing.file = fileByName(*m_checkpoint, opened.selectedFile);
+    // Views drop their old ids before they receive the new snapshot, and apply the selection after it.
+    m_selection.clear();
+    Q_EMIT checkpointChanged(m_checkpoint, refined);
+    m_selection.select(std::move(thing));
+}
+
+void Session::reload()
+{
+    if (!m_place.path.empty())
+        read(m_checkpoint != nullptr);
+}
+
+void Session::stopReading()
+{
+    m_opener.cancel();
+    m_watcher.cancel();
+    if (std::exchange(m_opening, false)) {
+        Q_EMIT progressChanged({});
+        Q_EMIT openingChanged(false);
+    }
+}
+
+void Session::close()
+{
+    Q_EMIT leaving();
+    m_opener.cancel();
+    m_watcher.cancel();
+    m_place = {};
+    m_shown = {};
+    m_selection.clear();
+    m_checkpoint.reset();
+    m_looks.reset();
+    m_poll.stop();
+    m_folderLook.cancel();
+    if (std::exchange(m_opening, false))
+        Q_EMIT openingChanged(false);
+    Q_EMIT checkpointChanged(nullptr, false);
+}
+
+void Session::showAgain(const ReadCheckpoint& read, const SelectedThing& thing)
+{
+    stopReading();
+    Q_EMIT leaving();
+    m_place = read.place;
+    m_shown = read.place;
+    m_looks = read.looks;
+    m_checkpoint = read.checkpoint;
+    m_folderTimes.clear();
+    m_poll.start();
+    m_selection.clear();
+    Q_EMIT checkpointChanged(m_checkpoint, false);
+    m_selection.select(thing);
+    if (!m_checkpoint->fullyRead)
+        reload();
+    else
+        checkOnDisk();
+}
+
+CheckPlace Session::place() const
+{
+    CheckPlace place{m_shown.path, {}};
+    if (!m_checkpoint)
+        return place;
+    // A file of a tag represents the tag; a file of weights has no tag and represents itself.
+    if (!m_checkpoint->tag.empty()
+        && std::any_of(m_checkpoint->files.begin(), m_checkpoint->files.end(),
+            [this](const CheckpointFile& file) { return file.path == m_shown.path; }))
+        place.path = m_checkpoint->tagFolder;
+    place.open.tag = m_shown.tag;
+    place.open.roots = m_shown.roots;
+    place.open.salvage = m_shown.salvage;
+    place.tagFolder = m_checkpoint->tagFolder;
+    return place;
+}
+
+void Session::checkOnDisk()
+{
+    if (!m_checkpoint || m_opening)
+        return;
+    m_watcher.run<DiskChanges>(
+        [&files = m_files, checkpoint = m_checkpoint](
+            const std::stop_token& token, const std::function<void(DiskChanges)>& deliver) {
+            DiskChanges changes;
+            for (const CheckpointFile& file : checkpoint->files) {
+                if (token.stop_requested())
+                    return;
+                const auto info = files.stat(file.path);
+                const bool wasThere = file.status != FileStatus::Missing;
+                if (!info && info.error().code != ErrorCode::NotFound)
+                    continue; // not known
+                changes.deleted += !info && wasThere ? 1 : 0;
+                changes.appeared += info && !wasThere ? 1 : 0;
+                changes.changed += info && wasThere && info->identity != file.identity ? 1 : 0;
+            }
+            if (changes.deleted + changes.changed + changes.appeared > 0)
+                deliver(changes);
+        },
+        [this](const DiskChanges& changes) {
+            m_poll.stop();
+            Q_EMIT changedOnDisk(changes);
+        });
+}
+
+/// Also on file systems that report no events, and without a call on this thread that one may block.
+void Session::lookAtFolders()
+{
+    if (!m_checkpoint || m_opening || m_folderLook.isRunning() || m_watcher.isRunning())
+        return;
+    m_folderLook.run<std::vector<int64_t>>(
+        [&files = m_files, checkpoint = m_checkpoint](
+            const std::stop_token&, const std::function<void(std::vector<int64_t>)>& deliver) {
+            std::vector<int64_t> times;
+            for (const io::Path& folder : {checkpoint->tagFolder, checkpoint->runFolder}) {
+                const auto info = folder.empty() ? Result<io::FileInfo>(io::FileInfo{}) : files.stat(folder);
+                if (!info && info.error().code != ErrorCode::NotFound)
+                    return;
+                times.push_back(info ? info->identity.modifiedNs : -1);
+            }
+            deliver(std::move(times));
+        },
+        [this](std::vector<int64_t> times) {
+            const bool differs = times != m_folderTimes;
+            m_folderTimes = std::move(times);
+            if (differs)
+                checkOnDisk();
+        });
+}
+
+} // namespace shardscope::ui

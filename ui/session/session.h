@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Room ui/session: the open checkpoint, and the checks, comparisons and writes that run on it. Start with
+// Session.
+
+#include "core/checkpoint/open/open.h"
+#include "core/layout/map_query.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/models/selection.h"
+#include "ui/session/check_run.h"
+
+#include <QObject>
+#include <QTimer>
+
+#include <optional>
+
+namespace shardscope::ui {
+
+/// The paths that are opened together.
+struct OpenedPlace {
+    io::Path path;
+    std::string tag;
+    std::vector<io::Path> roots;
+    bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
+};
+
+/// A checkpoint that was read, and from where.
+struct ReadCheckpoint {
+    OpenedPlace place;
+    CheckpointPtr checkpoint;
+    MapLooksPtr looks;
+};
+
+/// What became of a checkpoint's files since they were read.
+struct DiskChanges {
+    uint64_t deleted = 0;
+    uint64_t changed = 0;
+    uint64_t appeared = 0; ///< they were missing
+};
+
+/// The open checkpoint: one at a time, read in two stages on a worker thread.
+///
+/// The first snapshot is shown as soon as rank 0's files are understood, the second replaces it when every
+/// file was read. Snapshots are immutable; the selection is carried over by name. The latest open() wins.
+class Session : public QObject
+{
+    Q_OBJECT
+public:
+    explicit Session(io::FileSystem& files, QObject* parent = nullptr);
+    ~Session() override;
+
+    void open(const io::Path& path, const std::string& tag = {});
+    /// Opens the open checkpoint again together with another folder: other ranks of it, or the run's swap
+    /// folder. If only a swap folder is open, `folder` is the checkpoint that describes its files.
+    void addFolder(const io::Path& folder);
+    /// Another tag of the run that is open, with the same further folders.
+    void openTag(const std::string& tag);
+    void reload();
+    void close();
+    /// What is shown now; without a checkpoint if nothing is.
+    [[nodiscard]] ReadCheckpoint shown() const { return {m_shown, m_checkpoint, m_looks}; }
+    /// Shows what shown() returned earlier, without reading what was read, and selects `thing` in it.
+    void showAgain(const ReadCheckpoint& read, const SelectedThing& thing);
+
+    [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
+    /// Of the checkpoint, made with it on the worker; null where there is none.
+    [[nodiscard]] const MapLooksPtr& looks() const { return m_looks; }
+    [[nodiscard]] const io::Path& path() const { return m_place.path; }
+    [[nodiscard]] const std::vector<io::Path>& roots() const { return m_place.roots; }
+    /// The place of the shown checkpoint, for reading it again: its folder and tag even if a single file was
+    /// opened.
+    [[nodiscard]] CheckPlace place() const;
+    [[nodiscard]] bool isOpening() const { return m_opening; }
+    [[nodiscard]] Selection& selection() { return m_selection; }
+    [[nodiscard]] io::FileSystem& files() const { return m_files; }
+
+    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so. This
+    /// is also done, once, some seconds after the checkpoint's folders have changed.
+    void checkOnDisk();
+
+Q_SIGNALS:
+    void openingChanged(bool opening);
+    /// Another checkpoint, or none, is about to be shown: selection() is still that of the former one.
+    void leaving();
+    /// A snapshot was swapped in; null after close(). `refined`: the same checkpoint, read more deeply.
+    void checkpointChanged(const shardscope::CheckpointPtr& checkpoint, bool refined);
+    void openFailed(const shardscope::Error& error);
+    void progressChanged(const QString& text);
+    void changedOnDisk(const shardscope::ui::DiskChanges& changes);
+
+private:
+    struct Stage {
+        QString progress;
+        std::optional<Result<OpenedCheckpoint>> result;
+        MapLooksPtr looks;
+        bool last = false;
+    };
+    void read(bool refining);
+    void receive(Stage stage, bool refining);
+    void show(OpenedCheckpoint opened, bool refined);
+    void stopReading();
+    void lookAtFolders();
+
+    io::FileSystem& m_files;
+    Selection m_selection;
+    OpenedPlace m_place; ///< requested
+    OpenedPlace m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
+    CheckpointPtr m_checkpoint;
+    MapLooksPtr m_looks;
+    bool m_opening = false;
+    bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
+    LatestOnly m_opener{WorkLength::Long};
+    LatestOnly m_watcher{WorkLength::Long};
+    QTimer m_poll; ///< runs until changes were seen
+    LatestOnly m_folderLook{WorkLength::Long};
+    std::vector<int64_t> m_folderTimes; ///< of the last look; empty: none yet
+};
+
+/// The same selection in another snapshot of the checkpoint, by names; missing parts are left out.
+SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to);
+
+} // namespace shardscope::ui

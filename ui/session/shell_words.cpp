@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/shell_words.h"
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+QString quotedWord(const QString& argument)
+{
+    static const QString kPlain
+        = u"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"_s;
+    bool plain = !argument.isEmpty();
+    for (const QChar character : argument)
+        plain = plain && kPlain.contains(character);
+    if (plain)
+        return argument;
+    QString inner = argument;
+    return u'\'' % inner.replace(u"'"_s, u"'\\''"_s) % u'\'';
+}
+
+QString quotedWord(const std::string& argument)
+{
+    return quotedWord(QString::fromStdString(argument));
+}
+
+SourceWords sourceWords(const CheckPlace& place)
+{
+    SourceWords out;
+    std::vector<io::Path> roots = place.open.roots;
+    if (place.open.salvage && !roots.empty()) { // the command line takes the swap folder first
+        out.path = quotedWord(roots.front().native());
+        out.options << u"--donor"_s << quotedWord(place.path.native());
+        roots.erase(roots.begin());
+    } else {
+        out.path = quotedWord(place.path.native());
+    }
+    if (!place.open.tag.empty())
+        out.options << u"--tag"_s << quotedWord(place.open.tag);
+    for (const io::Path& root : roots)
+        out.options << u"--root"_s << quotedWord(root.native());
+    return out;
+}
+
+SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place)
+{
+    CheckPlace named = place;
+    if (!checkpoint.runFolder.empty() && !checkpoint.tag.empty()) {
+        named.path = checkpoint.runFolder;
+        const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
+        named.open.tag = isLatest ? std::string() : checkpoint.tag;
+    } else if (named.path.empty()) {
+        named.path = checkpoint.tagFolder;
+    }
+    return sourceWords(named);
+}
+
+ShellCommand::ShellCommand(const QString& verb, const SourceWords& source)
+    : m_words{u"shardscope"_s, verb, source.path}
+    , m_last(source.options)
+{
+}
+
+ShellCommand& ShellCommand::argument(const QString& value)
+{
+    m_words << quotedWord(value);
+    return *this;
+}
+
+ShellCommand& ShellCommand::argument(const std::string& value)
+{
+    return argument(QString::fromStdString(value));
+}
+
+ShellCommand& ShellCommand::option(const QString& name, const QString& value)
+{
+    m_words << name << quotedWord(value);
+    return *this;
+}
+
+ShellCommand& ShellCommand::option(const QString& name, const std::string& value)
+{
+    return option(name, QString::fromStdString(value));
+}
+
+ShellCommand& ShellCommand::option(const QString& name, uint64_t value)
+{
+    return option(name, QString::number(value));
+}
+
+ShellCommand& ShellCommand::options(const OptionFields& fields)
+{
+    for (const auto& [name, value] : wordsOf(fields)) {
+        m_words << QString::fromStdString(name);
+        if (value)
+            argument(*value);
+    }
+    return *this;
+}
+
+ShellCommand& ShellCommand::flag(const QString& name, bool on)
+{
+    if (on)
+        m_words << name;
+    return *this;
+}
+
+ShellCommand& ShellCommand::optionIfAny(const QString& name, const std::string& value)
+{
+    return value.empty() ? *this : option(name, value);
+}
+
+QString ShellCommand::text() const
+{
+    return (m_words + m_last).join(u' ');
+}
+
+} // namespace shardscope::ui
