@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room app/cli: the program `shardscope`, which parses one command line, runs its verb and reports its error.
-// It uses app/cli/{jobs,frame}, core/report and lower rooms; app/gui calls it for `--headless`. Start with
-// run().
+// Room app/cli: the program `shardscope`, which parses one command line, runs its verb and reports its error;
+// app/gui calls it for `--headless`. Start with run().
 
 namespace shardscope::cli {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Room app/gui: the program `shardscope-gui`. It uses ui/{shell,style}, app/cli for `--headless`,
-// core/torchfile/skeleton and core/base. Start with main(), then MainWindow.
+// Room app/gui: the program `shardscope-gui`, and app/cli for `--headless`. Start with main(), then
+// MainWindow.
 
 #include "app/cli/run.h"
 #include "core/base/build_info.h"

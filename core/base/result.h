@@ -2,7 +2,7 @@
 #pragma once
 
 // Room core/base: what every other room needs: Result and Error, Finding, JobContext, text, checked
-// arithmetic. It uses no other room. Start with Result; code of core returns it and does not throw.
+// arithmetic. Start with Result; code of core returns it and does not throw.
 
 #include "core/base/error.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/compute: what does arithmetic on many elements: the processor, or a device that a module drives.
-// Start with ComputeBackend.
+// Room core/compute: arithmetic on many elements: by the processor, or by a device that a module drives, and
+// the choice between them. Start with ComputeBackend, then chooseCompute() (compute_choice.h).
 
 #include "core/tensor/comparison.h"
 #include "core/tensor/element_digest.h"

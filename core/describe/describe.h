@@ -2,7 +2,7 @@
 #pragma once
 
 // Room core/describe: what is described once, as JSON (JsonOut), from JSON (JsonIn) and as a JSON schema
-// (SchemaOut); the options of commands (option.h). It uses core/base. Start here.
+// (SchemaOut); the options of commands (option.h). Start here.
 //
 // A described type has a function that names its fields in the order of the JSON:
 //

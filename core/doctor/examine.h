@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/doctor: runs checks on a path and collects their findings. It uses core/compare, core/layout,
-// core/checkpoint/open and lower rooms; it includes nothing of core/doctor/diagnoses, because the build
-// generates the list of them. Start with examine(), then Diagnosis and CheckContext.
+// Room core/doctor: runs checks on a path and collects their findings. Start with examine(), then Diagnosis
+// and CheckContext; diagnosis_tables.h names the tables of core/doctor/diagnoses.
 
 #include "core/base/shared_work.h"
 #include "core/checkpoint/open/open.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/io: files and folders behind one interface, and checksums of their bytes. It uses core/base only;
-// other rooms reach the files of a checkpoint only through it. Start with FileSystem.
+// Room core/io: files and folders behind one interface, and checksums of their bytes; other rooms reach the
+// files of a checkpoint only through it. Start with FileSystem.
 
 #include "core/base/result.h"
 

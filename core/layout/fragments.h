@@ -2,8 +2,7 @@
 #pragma once
 
 // Room core/layout: where every element of a parameter is stored, in both directions, and addresses that
-// users type. It uses core/checkpoint/{slices,model} and lower rooms. Start with Fragment and fragmentsOf();
-// address.h has the notations, map_query.h serves the map.
+// users type. Start with Fragment and fragmentsOf(); address.h has the notations, map_query.h serves the map.
 
 #include "core/checkpoint/model/checkpoint.h"
 

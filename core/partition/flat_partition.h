@@ -2,7 +2,7 @@
 #pragma once
 
 // Room core/partition: how ZeRO distributes the elements of a flat group over ranks, as arithmetic without
-// files. It uses core/base only. Start with FlatPartition.
+// files. Start with FlatPartition.
 
 #include "core/base/result.h"
 

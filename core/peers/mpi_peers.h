@@ -2,8 +2,7 @@
 #pragma once
 
 // Room core/peers: the processes of one job, connected by MPI. Only a module that is loaded on request links
-// an MPI library (core/peers/mpi). It uses core/base and core/tensor; programs include it. Start with
-// joinMpi().
+// an MPI library (core/peers/mpi). Start with joinMpi().
 
 #include "core/base/peers.h"
 

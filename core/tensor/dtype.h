@@ -2,8 +2,8 @@
 #pragma once
 
 // Room core/tensor: element types, shapes, and arithmetic on elements in memory: conversion, statistics,
-// comparison, digests. It uses core/{io,base}; it does not know what a checkpoint is. Start with DType
-// (dtype.h), then ComputeBackend.
+// comparison, digests; it does not know what a checkpoint is. Start with DType, then the operation that you
+// need.
 
 #include <cstdint>
 #include <optional>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/torchfile: one file of torch.save, opened: its records, its pickle, and where its tensors are. It
-// uses core/torchfile/{formats,pickle,zip} and lower rooms; what a file means for a checkpoint is decided in
-// core/checkpoint. Start with TorchFile.
+// Room core/torchfile: one file of torch.save, opened: its records, its pickle, and where its tensors are;
+// what a file means for a checkpoint is decided in core/checkpoint. Start with TorchFile.
 
 #include "core/torchfile/pickle/pickle_machine.h"
 #include "core/torchfile/pickle/pickle_values.h"

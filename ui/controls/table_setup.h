@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/controls: small widgets of the whole window that know the models: tables, breadcrumb, job cards,
-// focus. It uses ui/{models,jobs,widgets,text,style}, core/plan/model and lower rooms. Start with
-// prepareTable(), which every table and tree gets.
+// Folder ui/controls: small widgets of the whole window that know the models: tables, breadcrumb, job cards.
+// Start with prepareTable(), which every table and tree gets.
 
 #include "ui/style/theme.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/dialogs: the dialogs of the main window, and its command palette. It uses
-// ui/{layoutmap,controls,models,jobs,widgets} and lower rooms, not ui/pages; only ui/shell includes it. Start
-// with ReshardDialog; ReshardForm has its choices.
+// Folder ui/dialogs: the dialogs of the main window, and its command palette. Start with ReshardDialog;
+// ReshardForm has its choices.
 
 #include "ui/jobs/latest_only.h"
 #include "ui/session/plans/reshard_preview.h"

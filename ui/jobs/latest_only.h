@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/jobs: work on other threads, with results on the GUI thread: checks, comparisons, writes. It uses
-// ui/text and core; it shows nothing itself. Start with LatestOnly, for views that recompute; Job is for work
-// that the Jobs dock lists.
+// Room ui/jobs: work on other threads, with results on the GUI thread. Start with LatestOnly, for views that
+// recompute; Job is for work that the Jobs dock lists.
 
 #include <cstdint>
 #include <functional>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/layoutmap: the map as one widget with its canvas, rulers, legend, minimap, mouse and keys. It uses
-// ui/layoutmap/{tiles,geometry}, ui/{controls,models,widgets,text,style}, core/{layout,base}. Start with
-// LayoutMapView; others need no more than it, MapLegend and MapPicture.
+// Room ui/layoutmap: the map as one widget with its canvas, rulers, legend, minimap, mouse and keys. Start
+// with LayoutMapView.
 
 #include "ui/jobs/latest_only.h"
 #include "ui/layoutmap/geometry/map_bookmarks.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/models: the selection that all views share, and item models for explorer, files and details. Start
-// with Selection.
+// Room ui/models: what views share: the selection, marks of parameters, colours of the map, and item models
+// for explorer, files and details. Start with Selection.
 
 #include "core/base/ids.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/pages: one class for each page or panel of the main window. It uses
-// ui/{tensorview,layoutmap,controls,models,jobs,widgets} and lower rooms; only ui/shell includes it, which
-// connects the pages. Start with Page and pageList().
+// Folder ui/pages: one class for each page or panel of the main window; ui/shell connects them. Start with
+// Page and pageList().
 
 #include "ui/models/param_marks.h"
 #include "ui/models/selection.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/shell: makes pages, docks and actions and connects them. It uses every room of ui but
-// ui/tensorview, ui/layoutmap/tiles and ui/session/plans, and of core only core/base; app/gui includes it.
-// Start with MainWindow; makeActions() has every action.
+// Room ui: the window: its pages, panels and dialogs.
+//
+// Folder ui/shell: makes pages, docks and actions and connects them. Start with MainWindow; makeActions() has
+// every action.
 
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"

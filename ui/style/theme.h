@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/style: colours, icons, stored settings and the application's QStyle. It uses core/layout, for the
-// classes of parameters that have colours, and no other room of ui. Start with Theme; code names roles, not
-// colours.
+// Room ui/style: colours, icons, stored settings and the application's QStyle. Start with Theme; code names
+// roles, not colours.
 
 #include "core/layout/map_query.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/tensorview: the values of one tensor as grid, bytes, heat map and histogram. It uses
-// ui/layoutmap/geometry for palettes, ui/{jobs,widgets,text,style}, core/{report,compare,layout} and lower
-// rooms; only ui/pages includes it. Start with TensorSource, then TensorPages and TensorGrid.
+// Room ui/tensorview: the values of one tensor as grid, bytes, heat map and histogram. Start with
+// TensorSource, then TensorPages and TensorGrid.
 
 #include "core/checkpoint/model/checkpoint.h"
 

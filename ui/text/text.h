@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/text: turns names, paths, sizes, ranks and plans into text for the window. It uses core/plan/model,
-// core/layout and lower rooms for what it describes, and no other room of ui. Start with toText(), which
-// makes foreign bytes safe to show.
+// Room ui/text: turns names, paths, sizes, ranks and plans into text for the window. Start with toText(),
+// which makes foreign bytes safe to show.
 
 #include "core/base/error.h"
 #include "core/base/finding.h"

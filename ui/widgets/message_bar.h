@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/widgets: widgets that show what they are given and know no checkpoint. It uses ui/{text,style},
-// core/plan/model for PlanFoot, core/base. Start with MessageBar, which pages and dialogs share.
+// Room ui/widgets: widgets that show what they are given and know no checkpoint. Start with MessageBar, which
+// pages and dialogs share.
 
 #include "core/base/error.h"
 #include "core/base/finding.h"

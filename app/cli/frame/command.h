@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room app/cli/frame: the command line as data, with parser, help, completion, exit statuses and standard
-// streams. It uses core/report, core/base, and core/{plan,doctor} for the words that options take; it
-// includes no verb. Start with Command.
+// Folder app/cli/frame: the command line as data, with parser, help, completion, exit statuses and standard
+// streams; it includes no verb. Start with Command.
 
 #include "core/base/result.h"
 #include "core/describe/option.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room app/cli/jobs: what verbs share while they run: opening the paths, progress, signals, planning and
-// running writes. It uses app/cli/frame, core/{report,engine,plan,layout,checkpoint} and lower rooms. Start
-// with Session, then WriteJob.
+// Folder app/cli/jobs: what verbs share while they run: opening the paths, progress, signals, planning and
+// running writes. Start with Session, then WriteJob.
 
 #include "app/cli/frame/arguments.h"
 #include "app/cli/frame/output.h"

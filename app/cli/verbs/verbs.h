@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room app/cli/verbs: the verbs, each in its own file as a Command with its function. It uses
-// app/cli/{jobs,frame}, core/report and lower rooms; verbs include no other verb. Start with this list, then
-// a short one: verb_inspect.cpp.
+// Folder app/cli/verbs: the verbs, each in its own file as a Command with its function; verbs include no
+// other verb. Start with this list, then a short one: verb_inspect.cpp.
 
 #include "app/cli/frame/command.h"
 

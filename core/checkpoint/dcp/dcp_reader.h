@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/dcp: the reader of PyTorch distributed checkpoints. It uses
-// core/checkpoint/{folder,model}, core/torchfile/formats and lower rooms; core/checkpoint/open includes it,
-// and core/plan/export, which writes such checkpoints. Start with readDistributed(), then DcpUnits.
+// Folder core/checkpoint/dcp: the reader of PyTorch distributed checkpoints; core/plan/export, which writes
+// such checkpoints, needs it too. Start with readDistributed(), then DcpUnits.
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"

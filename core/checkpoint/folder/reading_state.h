@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/folder: finds the tag and its files, opens them, and holds what all readers share. It
-// uses core/checkpoint/model, core/torchfile/{formats,skeleton} and lower rooms; most readers build on it.
+// Folder core/checkpoint/folder: finds the tag and its files, opens them, and holds what all readers share.
 // Start with Reading, then discover().
 
 #include "core/base/job_context.h"

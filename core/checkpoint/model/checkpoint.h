@@ -2,8 +2,7 @@
 #pragma once
 
 // Room core/checkpoint/model: the result of reading, which all later rooms work on, and typed access to the
-// pickles of its files (ModelStates, OptimStates). It uses core/{partition,torchfile} and lower rooms. Start
-// with Checkpoint.
+// pickles of its files (ModelStates, OptimStates). Start with Checkpoint.
 
 #include "core/base/address.h"
 #include "core/base/finding.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/open: opens a path as a Checkpoint, by finding the kind and calling its reader. It
-// uses every room of core/checkpoint but naming, and lower rooms; later rooms get the Checkpoint and seldom
-// open one. Start with openCheckpoint().
+// Room core/checkpoint: from a path to a Checkpoint. Most rooms get the Checkpoint and do not open one. Start
+// with openCheckpoint().
+//
+// Folder core/checkpoint/open: finds the kind of a checkpoint and calls its reader.
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/folder/open_depth.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/stage0: the reader of checkpoints without ZeRO, whose optimizer does not name its
-// parameters. It uses core/checkpoint/{naming,units,folder,model} and lower rooms; only core/checkpoint/open
-// includes it. Start with readStage0(), then Stage0Groups.
+// Folder core/checkpoint/stage0: the reader of checkpoints without ZeRO, whose optimizer does not name its
+// parameters. Start with readStage0(), then Stage0Groups.
 
 #include "core/checkpoint/folder/reading_state.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/swap: for states that NVMe offload keeps in swap files, which file belongs to which
-// sub-group, state and rank. It uses core/checkpoint/{units,folder} and lower rooms; only
-// core/checkpoint/{zero,open} include it. Start with SwapMap.
+// Folder core/checkpoint/swap: for states that NVMe offload keeps in swap files, which file belongs to which
+// sub-group, state and rank. Start with SwapMap.
 
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/folder/swap_table.h"

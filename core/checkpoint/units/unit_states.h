@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/units: code that several readers need: parameters of a model file, states of a flat
-// unit, comparison of masters with weights. It uses core/checkpoint/{folder,model} and lower rooms. Start
-// with RankStates, then readModule().
+// Folder core/checkpoint/units: code that several readers need: parameters of a model file, states of a flat
+// unit, comparison of masters with weights. Start with RankStates, then readModule().
 
 #include "core/checkpoint/folder/reading_state.h"
 

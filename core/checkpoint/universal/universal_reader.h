@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/universal: the reader of folders that ds_to_universal.py wrote. It uses
-// core/checkpoint/{units,folder,model} and lower rooms; core/checkpoint/open and core/plan/repair include it.
-// Start with readUniversal(), then its parts in universal.h.
+// Folder core/checkpoint/universal: the reader of folders that ds_to_universal.py wrote. Start with
+// readUniversal(), then its parts in universal.h.
 
 #include "core/checkpoint/folder/reading_state.h"
 

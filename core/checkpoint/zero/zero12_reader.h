@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/checkpoint/zero: the readers of ZeRO-1, 2 and 3, and the checks that files of ranks belong
-// together. It uses core/checkpoint/{swap,naming,experts,units,folder,model} and lower rooms. Start with
-// readZero12() or readZero3(); only zenflow.h is for rooms after core/checkpoint/open.
+// Folder core/checkpoint/zero: the readers of ZeRO-1, 2 and 3, and the checks that files of ranks belong
+// together. Start with readZero12() or readZero3().
 
 #include "core/checkpoint/folder/reading_state.h"
 

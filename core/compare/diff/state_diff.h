@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/compare/diff: compares two training states value by value, and explains the differences. It uses
-// core/compare/digest, core/layout, core/checkpoint/{slices,zero,model} and lower rooms. Start with
-// StateDiff; judgeDiff() adds causes and the verdict of the verb `diff`.
+// Folder core/compare/diff: compares two training states value by value, and explains the differences. Start
+// with StateDiff; judgeDiff() adds causes and the verdict of the verb `diff`.
 
 #include "core/base/job_context.h"
 #include "core/base/place.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/compare/digest: reads a checkpoint once for its digests, fingerprint, checksums and statistics.
-// It uses core/layout, core/checkpoint/{slices,model} and lower rooms. Start with scanCheckpoint() and
-// fingerprintOf(), whose comment defines the fingerprint.
+// Room core/compare: whether two training states are the same, and where they differ. Start with
+// fingerprintOf(), then diffStates() (state_diff.h).
+//
+// Folder core/compare/digest: reads a checkpoint once for its digests, fingerprint, checksums and statistics.
+// Start with scanCheckpoint() and fingerprintOf(), whose comment defines the fingerprint.
 
 #include "core/base/job_context.h"
 #include "core/compare/digest/scaler_texts.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/compute/cuda: a module that core/tensor loads at run time and that does its arithmetic on GPUs.
-// It uses core/{tensor,base}; no room includes it. Start with GpuBackend; CUDA is behind the interface in
-// gpu.h.
+// Room core/compute/cuda: a module that core/compute loads at run time and that does its arithmetic on GPUs.
+// Start with GpuBackend; CUDA is behind the interface in gpu.h.
 
 #include "core/compute/compute_backend.h"
 #include "core/compute/cuda/gpu_lane.h"

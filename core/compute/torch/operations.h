@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/compute/torch: a module that core/tensor loads at run time and that does its arithmetic with
-// LibTorch. It uses core/tensor; no room includes it. Start with TorchBackend in torch_backend.cpp, which
-// calls these functions.
+// Room core/compute/torch: a module that core/compute loads at run time and that does its arithmetic with
+// LibTorch. Start with TorchBackend in torch_backend.cpp, which calls these functions.
 
 #include "core/compute/compute_backend.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Room core/doctor/diagnoses: what a checkpoint can have, each as a row of the table at the end of its file:
-// with the function that finds it above, or without one where readers raise it while they open a checkpoint.
-// It uses core/doctor, core/compare/diff, core/layout, core/checkpoint and lower rooms. Start with Diagnosis,
-// and with this file as an example: single files, and the disk and memory that they need.
+// Folder core/doctor/diagnoses: what a checkpoint can have, each as a row of the table at the end of its
+// file: with the function that finds it above, or without one where readers raise it while they open a
+// checkpoint. Start with Diagnosis, and with this file as an example: single files, and the disk and memory
+// that they need.
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/engine/ensure: the checkpoint that a number of ranks can load, made once if need be. It uses
-// core/engine/{write,verify}, core/plan/reshard, core/checkpoint/open and lower rooms; of core, only
-// core/report/answers includes it. Start with ensureCheckpoint().
+// Folder core/engine/ensure: the checkpoint that a number of ranks can load, made once if need be. Start with
+// ensureCheckpoint().
 
 #include "core/engine/verify/run_tags.h"
 #include "core/engine/write/execute.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/engine/parts: writes a plan's output in parts, by several processes and in several runs, and
-// combines what they recorded. It uses core/engine/stream, core/plan/model and lower rooms; only
-// core/engine/write includes it. Start with PartWriter, then PartCombiner.
+// Folder core/engine/parts: writes a plan's output in parts, by several processes and in several runs, and
+// combines what they recorded. Start with PartWriter, then PartCombiner.
 
 #include "core/engine/stream/output_walk.h"
 #include "core/io/content_digest.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/engine/skeleton: writes a checkpoint without its values, for bug reports. It uses
-// core/engine/write, core/torchfile and its skeleton and zip, core/checkpoint/model and lower rooms; of core,
-// only core/report/answers includes it. Start with writeSkeleton().
+// Folder core/engine/skeleton: writes a checkpoint without its values, for bug reports. Start with
+// writeSkeleton().
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"

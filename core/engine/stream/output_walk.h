@@ -2,8 +2,7 @@
 #pragma once
 
 // Room core/engine/stream: generates the bytes of planned files in bounded memory, with journal and manifest.
-// It uses core/plan/model and lower rooms; only core/engine/{parts,verify,write} include it. Start with
-// OutputWalk.
+// Start with OutputWalk.
 
 #include "core/engine/stream/chunk_sink.h"
 #include "core/engine/stream/element_digests.h"

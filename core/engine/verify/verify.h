@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/engine/verify: reads checkpoints again: the output of a job against its plan, and any checkpoint
-// for the verb `verify`. It uses core/engine/stream, core/plan/{export,model}, core/doctor, core/compare and
-// lower rooms. Start with verifyCheckpoint(); for the check after writing, with OutputModel
-// (verify_output.h).
+// Folder core/engine/verify: reads checkpoints again: the output of a job against its plan, and any
+// checkpoint for the verb `verify`. Start with verifyCheckpoint(); for the check after writing, with
+// OutputModel (verify_output.h).
 
 #include "core/base/finding.h"
 #include "core/base/job_context.h"

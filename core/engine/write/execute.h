@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/engine/write: runs a plan in a work folder and publishes its files at once, or continues after an
-// interruption. It uses core/engine/{verify,stream}, core/plan/model and lower rooms; of core, only
-// core/engine/skeleton and core/report/answers include it. Start with execute().
+// Room core/engine: runs plans, and reads again what is written.
+//
+// Folder core/engine/write: runs a plan in a work folder and publishes its files at once, or continues after
+// an interruption. Start with execute().
 
 #include "core/base/job_context.h"
 #include "core/base/peers.h"

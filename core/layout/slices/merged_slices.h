@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/layout/slices: turns the tensor slices and pipeline stages of a checkpoint into one
-// Checkpoint in memory, and back. It uses core/checkpoint/{units,folder,model} and lower rooms; many later
-// rooms include it, up to the programs. Start with MergedSlices and mergeSlices().
+// Folder core/layout/slices: turns the tensor slices and pipeline stages of a checkpoint into one Checkpoint
+// in memory, and back. Start with MergedSlices and mergeSlices().
 
 #include "core/checkpoint/model/checkpoint.h"
 

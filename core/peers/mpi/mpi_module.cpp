@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Room core/peers/mpi: the module that links an MPI library, built once for each of them. It uses
-// core/peers/mpi_entry.h only; nothing includes it. Start with shardscopeMpiBegin().
+// Folder core/peers/mpi: the module that links an MPI library, built once for each of them. Start with
+// shardscopeMpiBegin().
 #include "core/peers/mpi_entry.h"
 
 #include <mpi.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/compose: building blocks for planners: archives from records and edited pickles, cursors
-// over segments. It uses core/plan/model, core/layout, core/checkpoint/model, core/torchfile and lower rooms.
-// Start with ArchiveComposer.
+// Folder core/plan/compose: building blocks for planners: archives from records and edited pickles, cursors
+// over segments. Start with ArchiveComposer.
 
 #include "core/plan/model/write_plan.h"
 #include "core/torchfile/pickle/pickle_values.h"

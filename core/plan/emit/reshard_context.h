@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/emit: composes each file of a rewritten checkpoint, one kind of file at a time. It uses
-// core/plan/{target,compose,model}, core/compare/digest, core/checkpoint/{slices,zero,model} and lower rooms.
-// Start with ReshardContext; target_files.h lists the files.
+// Folder core/plan/emit: composes each file of a rewritten checkpoint, one kind of file at a time. Start with
+// ReshardContext; target_files.h lists the files.
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/compare/digest/tensor_table.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/export: plans weights as files of other tools. It uses core/plan/{reshard,compose,model},
-// core/layout, core/checkpoint/{slices,dcp,zero} and lower rooms; the formats themselves are in
+// Folder core/plan/export: plans weights as files of other tools; the formats themselves are in
 // core/torchfile/formats. Start with planExport().
 
 #include "core/base/job_context.h"

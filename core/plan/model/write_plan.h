@@ -2,8 +2,7 @@
 #pragma once
 
 // Room core/plan/model: defines a plan as files, records and segments that name the origin of every output
-// byte. It uses core/checkpoint/{folder,model}, core/torchfile and lower rooms; the planners make it and
-// core/engine runs it. Start with WritePlan.
+// byte; the planners make it and core/engine runs it. Start with WritePlan.
 
 #include "core/base/finding.h"
 #include "core/base/result.h"

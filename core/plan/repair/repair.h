@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/repair: examines a checkpoint, fixes a copy of it in memory, and plans to write that. It
-// uses core/plan/{reshard,emit,target,compose,model}, core/{doctor,layout}, core/checkpoint/open and lower
-// rooms. Start with planRepair(), then Amended (amended.h).
+// Room core/plan/repair: examines a checkpoint, fixes a copy of it in memory, and plans to write that. Start
+// with planRepair(), then Amended (amended.h).
 
 #include "core/describe/option.h"
 #include "core/doctor/examine.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/reshard: plans a checkpoint for another number of ranks, stage or form. It uses
-// core/plan/{emit,target,model}, core/compare/digest, core/checkpoint/{slices,model} and lower rooms. Start
-// with planReshard(), which checks the source and makes a plan with
-// ReshardFacts.
+// Room core/plan: plans that write a checkpoint or an export: every byte is determined before anything is
+// written.
+//
+// Folder core/plan/reshard: plans a checkpoint for another number of ranks, stage or form. Start with
+// planReshard(), which checks the source and makes a plan with ReshardFacts.
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"

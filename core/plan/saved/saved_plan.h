@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/saved: plans as JSON files, for the verbs `plan` and `run`. It uses
-// core/plan/{repair,export,reshard,target,model}, core/checkpoint/model; nothing of core includes it. Start
-// with SavedPlan.
+// Room core/plan/saved: plans as JSON files, for the verbs `plan` and `run`. Start with SavedPlan.
 
 #include "core/plan/export/export.h"
 #include "core/plan/repair/repair.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/plan/target: what the options of a reshard mean for a source: kind, flat units and options of the
-// target, without its files. It uses core/plan/compose, core/compare/digest,
-// core/checkpoint/{slices,naming,model} and lower rooms. Start with ReshardOptions, then layOutTarget().
+// Folder core/plan/target: what the options of a reshard mean for a source: kind, flat units and options of
+// the target, without its files. Start with ReshardOptions, then layOutTarget().
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/model_states.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/report/answers: the answers of commands, each as text and as JSON, with a header for each
-// command. Each is described once (core/describe): the JSON, its schema and the Python class follow. It uses
-// core/report/{text,json}, core/{engine,plan,doctor,compare,layout} and lower rooms. Start with
-// AnswerContext, then the header of a command, for example check_report.h.
+// Room core/report: what the program tells people and other programs.
+//
+// Folder core/report/answers: the answers of commands, each as text and as JSON, with a header for each
+// command. Each is described once (core/describe): the JSON, its schema and the Python class follow. Start
+// with AnswerContext, then the header of a command, for example check_report.h.
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/compute/compute_choice.h"

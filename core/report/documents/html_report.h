@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/report/documents: results as files of other tools: SARIF, HTML, CSV, NumPy, in one header each.
-// It uses core/report/{answers,text,json}, core/{doctor,layout}, core/compare/diff and lower rooms; verbs and
-// ui/jobs include it. Start with htmlReport().
+// Folder core/report/documents: results as files of other tools: SARIF, HTML, CSV, NumPy, in one header each.
+// Start with htmlReport().
 
 #include "core/doctor/examine.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/report/json: pickled values as JSON. It uses core/describe, core/torchfile/pickle and core/base.
-// Start here.
+// Folder core/report/json: pickled values as JSON. Start here.
 
 #include "core/describe/json_writer.h"
 #include "core/torchfile/pickle/pickle_graph.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/report/layout: the answers of the verb `layout`. It uses core/report/{answers,text}, core/layout,
-// core/base; only its verb includes it. Start with LayoutQuestion.
+// Folder core/report/layout: the answers of the verb `layout`. Start with LayoutQuestion.
 
 #include "core/layout/address.h"
 #include "core/report/answers/answer.h"

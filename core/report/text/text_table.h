@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/report/text: tables and fields for terminals, and text from files made safe to print. It uses
-// core/report/json (TextSink) and core/base. Start with TextTable, then printable().
+// Folder core/report/text: tables and fields for terminals, and text from files made safe to print. Start
+// with TextTable, then printable().
 
 #include "core/describe/json_writer.h"
 

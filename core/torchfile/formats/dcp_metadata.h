@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/torchfile/formats: the file formats besides torch's zip form, each in a header of its own: what
-// is in a file, and its bytes before it is written. It uses core/torchfile/{pickle,zip} and lower rooms.
-// Start with the format that you need, for example DcpEntry here or readSafetensors().
+// Folder core/torchfile/formats: the file formats besides torch's zip form, each in a header of its own: what
+// is in a file, and its bytes before it is written. Start with the format that you need, for example DcpEntry
+// here or readSafetensors().
 
 #include "core/base/job_context.h"
 #include "core/io/file_system.h"
@@ -61,8 +61,8 @@ Result<std::string> dcpMetadataBytes(std::span<const DcpEntry> entries);
 
 /// Reads `.metadata` of a folder as data; nothing of it is executed. NotFound where there is none; Damaged
 /// where it is not torch's or contradicts itself; Hostile where it points outside the folder; Unsupported, by
-/// name, for transformed storage. Entries are in the order of their recorded paths, which is that of the saved
-/// state dict; those without a path come last, in the file's order.
+/// name, for transformed storage. Entries are in the order of their recorded paths, which is that of the
+/// saved state dict; those without a path come last, in the file's order.
 Result<std::vector<DcpEntry>> readDcpMetadata(io::FileSystem& files, const io::Path& folder, JobContext& job);
 
 } // namespace shardscope

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/torchfile/pickle: pickles as data, with the parser, the graph, the functions that find torch's
-// patterns in it, and the writer. It uses core/{tensor,base} and does not know files. Start with PickleGraph;
-// other rooms mostly use pickle_values.h.
+// Folder core/torchfile/pickle: pickles as data, with the parser, the graph, the functions that find torch's
+// patterns in it, and the writer; it does not know files. Start with PickleGraph; other rooms mostly use
+// pickle_values.h.
 
 #include "core/base/result.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/torchfile/skeleton: reads skeletons, so that later rooms see them as ordinary folders whose
-// values cannot be read. It uses core/torchfile/zip, core/{io,base}; core/engine/skeleton writes them. Start
-// with SkeletonFiles.
+// Folder core/torchfile/skeleton: reads skeletons, so that all rooms see them as ordinary folders whose
+// values cannot be read; core/engine/skeleton writes them. Start with SkeletonFiles.
 
 #include "core/torchfile/skeleton/skeleton_archive.h"
 

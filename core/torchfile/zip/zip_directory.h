@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room core/torchfile/zip: where the records of a torch zip archive are, for reading (ZipDirectory) and
-// before writing (ZipLayout). It uses core/{io,base}; the content of a record is only bytes here. Start with
-// ZipDirectory.
+// Folder core/torchfile/zip: where the records of a torch zip archive are, for reading (ZipDirectory) and
+// before writing (ZipLayout); the content of a record is only bytes here. Start with ZipDirectory.
 
 #include "core/base/finding.h"
 #include "core/base/job_context.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rooms of the source and what each may include: rooms.txt, where a room includes itself and rooms above
-// its line. mayInclude() adds limits for core/compute, app and ui.
+// The rooms of the source, which headers of others each may include, and which of its own others may:
+// rooms.txt.
 #include "tests/support/places.h"
 #include <doctest/doctest.h>
 
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Problems = std::vector<std::string>;
 
+constexpr size_t kLongestChain = 12; ///< of rooms, each using the next
 constexpr size_t kMaxLines = 500;
 constexpr size_t kMaxUnits = 24; ///< in a folder; a unit is a .cpp with its .h
 constexpr size_t kMaxFunctionLines = 60; ///< the braces included
@@ -34,19 +35,94 @@ const LongFunction kLongFunctions[] = {
     {"tests/core/doctor/tst_loader_checks.cpp", "planted()"},
 };
 
-/// The paths in rooms.txt, in order.
-const std::vector<std::string>& rooms()
+struct Room {
+    std::string name;
+    std::set<std::string> uses; ///< rooms
+    std::set<std::string> face; ///< headers, from the root of the tree
+};
+
+/// What rooms.txt says.
+struct House {
+    std::vector<Room> rooms; ///< in its order
+    std::set<std::string> everybody; ///< rooms that all others may use
+    std::map<std::string, size_t> roomOf; ///< folder → number of its room
+    Problems problems;
+};
+
+/// Adds what a line says about the last room.
+void addToRoom(House& house, const std::string& first, std::istream& words)
 {
-    static const std::vector<std::string> kRooms = [] {
-        std::vector<std::string> out;
-        std::ifstream stream(fs::path(shardscope::sourceFolder()) / "rooms.txt");
-        for (std::string line; std::getline(stream, line);) {
-            if (!line.empty() && line.front() != '#')
-                out.push_back(line.substr(0, line.find(' ')));
+    Room& room = house.rooms.back();
+    if (first.ends_with('/')) {
+        house.roomOf[room.name + "/" + first.substr(0, first.size() - 1)] = house.rooms.size() - 1;
+    } else if (first == "uses" || first == "face") {
+        for (std::string word; words >> word;)
+            first == "uses" ? room.uses.insert(word) : room.face.insert(room.name + "/" + word);
+    } else {
+        house.problems.push_back(room.name + ": " + first + " is not understood");
+    }
+}
+
+House parseHouse(std::istream& stream)
+{
+    House house;
+    for (std::string line; std::getline(stream, line);) {
+        std::istringstream words(line);
+        std::string first;
+        if (line.starts_with('#') || !(words >> first))
+            continue;
+        if (first == "everybody") {
+            for (std::string word; words >> word;)
+                house.everybody.insert(word);
+        } else if (line.front() != ' ') {
+            house.roomOf[first] = house.rooms.size();
+            house.rooms.push_back({first, {}, {}});
+        } else if (!house.rooms.empty()) {
+            addToRoom(house, first, words);
         }
-        return out;
+    }
+    return house;
+}
+
+const House& house()
+{
+    static const House kHouse = [] {
+        std::ifstream stream(fs::path(shardscope::sourceFolder()) / "rooms.txt");
+        return parseHouse(stream);
     }();
-    return kRooms;
+    return kHouse;
+}
+
+/// Of one of the rooms that all others may use, only what it says itself.
+std::set<std::string> usable(const House& house, const Room& room)
+{
+    std::set<std::string> out = room.uses;
+    if (!house.everybody.contains(room.name))
+        out.insert(house.everybody.begin(), house.everybody.end());
+    return out;
+}
+
+/// Rooms use rooms above their line, in no longer chains than allowed.
+Problems checkOrder(const House& house)
+{
+    Problems problems = house.problems;
+    std::map<std::string, size_t> chains; ///< the longest that begins with a room
+    for (const Room& room : house.rooms) {
+        size_t longest = 0;
+        for (const std::string& used : usable(house, room)) {
+            if (chains.contains(used))
+                longest = std::max(longest, chains[used]);
+            else
+                problems.push_back(room.name + ": " + used + " is not above it");
+            if (room.uses.contains(used) && house.everybody.contains(used)
+                && !house.everybody.contains(room.name))
+                problems.push_back(room.name + ": everybody uses " + used);
+        }
+        if (longest + 1 > kLongestChain)
+            problems.push_back(room.name + ": begins a chain of " + std::to_string(longest + 1) + " rooms");
+        chains[room.name] = longest + 1;
+    }
+    return problems;
 }
 
 std::string folderOf(const std::string& path)
@@ -60,10 +136,11 @@ std::string topOf(const std::string& path)
     return path.substr(0, path.find('/'));
 }
 
-/// Position of a file's folder in rooms(); their number for a folder that is not among them.
-size_t levelOf(const std::string& path)
+/// Null for a file in a folder that rooms.txt does not list.
+const Room* roomOf(const std::string& path)
 {
-    return static_cast<size_t>(std::find(rooms().begin(), rooms().end(), folderOf(path)) - rooms().begin());
+    const auto found = house().roomOf.find(folderOf(path));
+    return found == house().roomOf.end() ? nullptr : &house().rooms[found->second];
 }
 
 bool isIn(const std::string& path, std::string_view folder)
@@ -77,33 +154,36 @@ bool isQtHeader(const std::string& header)
     return std::regex_match(header, kPattern);
 }
 
-/// Of LibTorch and CUDA.
+/// Of LibTorch and CUDA, which only the modules see.
 bool isComputeHeader(const std::string& header)
 {
     static const std::regex kPattern("(ATen|c10|torch)/.*|cuda[a-z_]*\\.h|math_constants\\.h");
     return std::regex_match(header, kPattern);
 }
 
-bool isModule(const std::string& path)
+/// Empty if it may.
+std::string whyNotInclude(const std::string& file, const std::string& header)
 {
-    return isIn(path, "core/compute/torch") || isIn(path, "core/compute/cuda");
+    const Room* const from = roomOf(file);
+    const Room* const to = roomOf(header);
+    if (!from || !to)
+        return "is in no room of rooms.txt, or not spelled from the root";
+    if (from == to)
+        return {};
+    if (!usable(house(), *from).contains(to->name))
+        return "is in a room that " + from->name + " does not use by rooms.txt";
+    return to->face.contains(header) ? std::string() : "is private to its room by rooms.txt";
 }
 
-bool mayInclude(const std::string& file, const std::string& header)
+const std::regex& includeLine()
 {
-    if (levelOf(file) >= rooms().size() || levelOf(header) > levelOf(file))
-        return false;
-    if (isModule(file))
-        return folderOf(file) == folderOf(header) || !isModule(header);
-    if (isModule(header))
-        return false;
-    return topOf(file) != "ui" || topOf(header) != "app";
+    static const std::regex kInclude("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
+    return kInclude;
 }
 
 /// What is wrong with the includes of one file; `file` is its path from the root of the tree.
 Problems checkIncludes(const std::string& file, const std::string& text)
 {
-    static const std::regex kInclude("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
     const bool isHeader = file.ends_with(".h");
     const bool isWithoutQt = file.starts_with("core/") || file.starts_with("app/cli/");
     Problems problems;
@@ -111,7 +191,7 @@ Problems checkIncludes(const std::string& file, const std::string& text)
     std::string line;
     for (size_t number = 1; std::getline(lines, line); ++number) {
         std::smatch match;
-        if (!std::regex_search(line, match, kInclude))
+        if (!std::regex_search(line, match, includeLine()))
             continue;
         const std::string header = match[2];
         const auto complain = [&](const std::string& why) {
@@ -119,10 +199,11 @@ Problems checkIncludes(const std::string& file, const std::string& text)
         };
         if (isWithoutQt && isQtHeader(header))
             complain("is a Qt header");
-        else if (isComputeHeader(header) && !isIn(file, "core/compute"))
+        else if (isComputeHeader(header) && !isIn(file, "core/compute/torch")
+            && !isIn(file, "core/compute/cuda"))
             complain("belongs into a compute module");
-        else if (match[1] == "\"" && !mayInclude(file, header))
-            complain("is not in a room above this one in rooms.txt, or not spelled from the root");
+        else if (const std::string why = match[1] == "\"" ? whyNotInclude(file, header) : ""; !why.empty())
+            complain(why);
         if (isHeader && (header.starts_with("nlohmann/") || header.starts_with("CLI/")))
             complain("belongs into .cpp files only");
     }
@@ -222,13 +303,16 @@ const Planted kPlanted[] = {
     {"core/io/x.cpp", "#include \"core/io/file_system.h\"", 0},
     {"core/io/x.cpp", "#include \"core/checkpoint/model/checkpoint.h\"", 1},
     {"core/base/x.h", "#include \"core/io/file_system.h\"", 1},
+    {"core/io/x.h", "#include \"core/tensor/dtype.h\"", 1}, // everybody's room, but not of everybody's rooms
     {"core/layout/x.h", "  #  include \"core/compare/digest/state_digest.h\"", 1},
-    {"core/plan/model/x.h", "#include \"core/plan/emit/target_files.h\"", 1},
+    {"core/plan/model/x.h", "#include \"core/plan/export/export.h\"", 1},
     {"core/plan/emit/x.h", "#include \"core/plan/model/write_plan.h\"", 0},
-    {"core/doctor/x.h", "#include \"core/doctor/diagnoses/x.h\"", 1},
-    {"core/tensor/x.cpp", "#include \"core/compute/cuda/gpu.h\"", 1},
+    {"core/plan/emit/x.h", "#include \"core/plan/export/export_files.h\"", 0}, // of the same room
+    {"core/plan/repair/x.h", "#include \"core/plan/export/export_files.h\"", 1}, // private
+    {"core/tensor/x.cpp", "#include \"core/compute/compute_backend.h\"", 1},
     {"core/plan/emit/x.cpp", "#include \"core/compute/cuda/gpu.h\"", 1},
     {"core/tensor/x.cpp", "#include <ATen/ATen.h>", 1},
+    {"core/compute/x.cpp", "#include <ATen/ATen.h>", 1},
     {"ui/pages/x.cpp", "#include <cuda_runtime_api.h>", 1},
     {"core/compute/torch/x.cpp", "#include <ATen/ATen.h>", 0},
     {"core/compute/torch/x.cpp", "#include \"core/tensor/dtype.h\"", 0},
@@ -239,7 +323,7 @@ const Planted kPlanted[] = {
     {"core/report/text/x.cpp", "#include \"core/engine/write/execute.h\"", 0},
     {"core/report/text/x.cpp", "#include \"core/unknown/x.h\"", 1},
     {"core/unknown/x.cpp", "#include \"core/base/result.h\"", 1},
-    {"core/plan/x.cpp", "#include \"core/base/result.h\"", 1}, // no room
+    {"core/report/unknown/x.cpp", "#include \"core/base/result.h\"", 1},
     {"core/plan/emit/x.cpp", "#include \"app/cli/run.h\"", 1},
     {"core/plan/emit/x.cpp", "#include \"ui/shell/main_window.h\"", 1},
     {"core/plan/emit/x.cpp", "#include \"target_files.h\"", 1},
@@ -259,13 +343,13 @@ const Planted kPlanted[] = {
     {"ui/shell/x.cpp", "#include \"app/gui/main.h\"", 1},
     {"app/cli/verbs/x.cpp", "#include \"core/engine/write/execute.h\"", 0},
     {"app/cli/x.cpp", "#include \"app/cli/run.h\"", 0},
-    {"app/cli/frame/x.cpp", "#include \"app/cli/verbs/verbs.h\"", 1},
     {"app/cli/x.cpp", "#include \"ui/shell/main_window.h\"", 1},
     {"app/cli/x.cpp", "#include \"app/gui/main.h\"", 1},
     {"app/cli/x.cpp", "#include <QCoreApplication>", 1},
     {"app/cli/x.cpp", "#include <CLI/CLI.hpp>", 0},
     {"app/cli/x.h", "#include <CLI/CLI.hpp>", 1},
     {"app/gui/main.cpp", "#include \"ui/shell/main_window.h\"", 0},
+    {"app/gui/main.cpp", "#include \"ui/shell/actions.h\"", 1}, // private
     {"app/gui/main.cpp", "#include \"app/cli/run.h\"", 0},
     {"app/gui/main.cpp", "#include <QApplication>", 0},
     {"app/gui/main.cpp", "#include \"tests/support/x.h\"", 1},
@@ -274,7 +358,7 @@ const Planted kPlanted[] = {
 
 } // namespace
 
-TEST_CASE("every include names a room of the same or a lower line")
+TEST_CASE("every include names the face of a room that may be used")
 {
     size_t core = 0;
     for (const char* top : {"core", "app", "ui"}) {
@@ -284,6 +368,52 @@ TEST_CASE("every include names a room of the same or a lower line")
             core = count;
     }
     CHECK(core > 20); // the tree was found
+}
+
+TEST_CASE("rooms.txt has no circle, no long chain, and nothing that is not used")
+{
+    report(checkOrder(house()));
+    std::set<std::pair<std::string, std::string>> uses;
+    std::set<std::string> faces;
+    for (const char* top : {"core", "app", "ui"})
+        forEachSource(top, [&](const std::string& file, const std::string& text) {
+            std::istringstream lines(text);
+            std::smatch match;
+            for (std::string line; std::getline(lines, line);) {
+                if (!std::regex_search(line, match, includeLine()))
+                    continue;
+                const Room* const from = roomOf(file);
+                const Room* const to = roomOf(match[2]);
+                if (from && to && from != to) {
+                    uses.emplace(from->name, to->name);
+                    faces.insert(match[2]);
+                }
+            }
+        });
+    for (const Room& room : house().rooms) {
+        for (const std::string& used : room.uses)
+            CHECK_MESSAGE(uses.contains({room.name, used}), room.name << " does not use " << used);
+        for (const std::string& header : room.face)
+            CHECK_MESSAGE(faces.contains(header), "no other room includes " << header);
+    }
+}
+
+TEST_CASE("the checker sees circles and long chains")
+{
+    const auto problems = [](const std::string& text) {
+        std::istringstream stream(text);
+        return checkOrder(parseHouse(stream)).size();
+    };
+    CHECK(problems("a  bottom\n    x/  more\n\nb  top\n    uses  a\n    face  b.h\n") == 0);
+    CHECK(problems("a  bottom\n    uses  b\n\nb  top\n    uses  a\n") == 1);
+    CHECK(problems("a  bottom\n    uses  a\n") == 1);
+    CHECK(problems("a  bottom\n    use  b\n") == 1); // not understood
+    CHECK(problems("everybody a\na  bottom\nb  top\n    uses  a\n") == 1); // said twice
+    std::string chain = "r0  bottom\n";
+    for (size_t i = 1; i < kLongestChain; ++i)
+        chain += "r" + std::to_string(i) + "  next\n    uses  r" + std::to_string(i - 1) + "\n";
+    CHECK(problems(chain) == 0);
+    CHECK(problems(chain + "top  one too many\n    uses  r" + std::to_string(kLongestChain - 1) + "\n") == 1);
 }
 
 TEST_CASE("every source names its licence and is at most as long as allowed")
@@ -318,18 +448,18 @@ TEST_CASE("the checker sees long functions")
     CHECK(checkFunctions("x.cpp", "void f()\n{\n").size() == 1); // not understood
 }
 
-TEST_CASE("one file of each room says what the room is for")
+TEST_CASE("one file of each room, and of each folder in one, says what it is for")
 {
     std::map<std::string, size_t> comments;
+    static const std::regex kSentence("(?:^|\n)// (?:Room|Folder) ([a-z0-9/_]+): ");
     for (const char* top : {"core", "app", "ui"})
-        forEachSource(top, [&](const std::string& file, const std::string& text) {
-            const std::string room = folderOf(file);
-            comments[room] += text.find("\n// Room " + room + ": ") != std::string::npos ? 1 : 0;
+        forEachSource(top, [&](const std::string& /*file*/, const std::string& text) {
+            for (std::sregex_iterator at(text.begin(), text.end(), kSentence), end; at != end; ++at)
+                ++comments[(*at)[1]];
         });
-    for (const std::string& room : rooms()) {
-        CAPTURE(room);
-        if (comments.contains(room))
-            CHECK(comments[room] == 1);
+    for (const auto& [folder, room] : house().roomOf) {
+        CAPTURE(folder);
+        CHECK(comments[folder] == 1);
     }
 }
 
@@ -347,7 +477,7 @@ TEST_CASE("no folder holds more than two dozen units")
     // A source folder that rooms.txt does not list would not be built.
     for (const auto& [folder, names] : units) {
         CAPTURE(folder);
-        CHECK((topOf(folder) == "tests" || levelOf(folder + "/x.h") < rooms().size()));
+        CHECK((topOf(folder) == "tests" || roomOf(folder + "/x.h")));
     }
 }
 

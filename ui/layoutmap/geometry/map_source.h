@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/layoutmap/geometry: positions, zoom, colours and words of the map; it paints nothing. It uses
-// ui/{models,jobs,text,style}, core/layout and lower rooms. Start with MapStack, MapSource, then MapLayout,
-// MapGeometry and MapViewport.
+// Folder ui/layoutmap/geometry: positions, zoom, colours and words of the map; it paints nothing. Start with
+// MapStack, MapSource, then MapLayout, MapGeometry and MapViewport.
 
 #include "core/layout/map_query.h"
 #include "ui/layoutmap/geometry/map_geometry.h"

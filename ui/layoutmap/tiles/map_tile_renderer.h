@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/layoutmap/tiles: pictures of parts of the map, with tiles made on worker threads, their cache, and
-// what is painted over them. It uses ui/layoutmap/geometry, ui/text; only ui/layoutmap includes it. Start
-// with renderMap(), then MapTileLoader.
+// Folder ui/layoutmap/tiles: pictures of parts of the map, with tiles made on worker threads, their cache,
+// and what is painted over them. Start with renderMap(), then MapTileLoader.
 
 #include "ui/layoutmap/geometry/map_row_sampler.h"
 #include "ui/layoutmap/geometry/map_stack.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/models/parameters: filtering, sorting and finding among many parameters, and the tables of
-// parameters and differences. It uses ui/{models,jobs,text}, core/checkpoint/model and lower rooms. Start
-// with ParameterIndex, then ParameterFilter.
+// Folder ui/models/parameters: filtering, sorting and finding among many parameters, and the tables of
+// parameters and differences. Start with ParameterIndex, then ParameterFilter.
 
 #include "core/checkpoint/model/checkpoint.h"
 

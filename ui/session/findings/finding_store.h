@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/session/findings: the findings that all views show, as groups, trees and links to their places. It
-// uses ui/{models,jobs,text,style}, core/doctor and lower rooms. Start with FindingStore.
+// Folder ui/session/findings: the findings that all views show, as groups, trees and links to their places.
+// Start with FindingStore.
 
 #include "core/doctor/examine.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Room ui/session/plans: plans a reshard, export or repair for a dialog, without writing, and gives it as a
-// command line. It uses ui/{models,jobs,text}, core/engine/write, core/plan and lower rooms. Start with
-// ReshardWish and previewReshard().
+// Folder ui/session/plans: plans a reshard, export or repair for a dialog, without writing, and gives it as a
+// command line. Start with ReshardWish and previewReshard().
 
 #include "core/layout/map_query.h"
 #include "core/layout/rank_load.h"
