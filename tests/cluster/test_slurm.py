@@ -194,7 +194,7 @@ wait "$WORK"
 """)
         job = self.slurm("sbatch", "--parsable", "-o", "slurm.out", script, cwd=self.folder).strip()
         end = time.monotonic() + SECONDS
-        while not list(self.folder.glob("run-w3/.*.partial-*/journal")):
+        while not list(self.folder.glob("run-w3/.*.partial-*/plan")):
             self.assertLess(time.monotonic(), end, "the first run does not begin to write")
             time.sleep(0.05)
         self.slurm("scancel", "--batch", "--signal=TERM", job)

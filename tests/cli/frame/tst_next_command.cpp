@@ -348,7 +348,7 @@ TEST_CASE("an interrupted job leads to the same command, which keeps what was wr
     const auto hasWorkFolder = [&] {
         std::error_code error;
         for (const auto& entry : fs::directory_iterator(target, error)) {
-            if (fs::exists(entry.path() / "journal"))
+            if (fs::exists(entry.path() / "plan"))
                 return true;
         }
         return false;

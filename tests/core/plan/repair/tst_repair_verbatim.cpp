@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a repair does not change is copied as it is, byte for byte.
 #include "core/engine/write/execute.h"
+#include "core/engine/write/part_run.h"
 #include "core/engine/write/preflight.h"
 #include "core/io/faulting_file_system.h"
+#include "core/io/forwarding_file_system.h"
 #include "tests/core/plan/repair/repair_fixture.h"
 
 #include <algorithm>
+#include <atomic>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -46,6 +49,50 @@ public:
 private:
     uint64_t m_freeBytes;
     bool m_canShare;
+};
+
+/// A disk that shares bytes: a copy of them stands for that. Counts the other bytes that are written to files
+/// of DeepSpeed.
+class SharingDisk final : public io::ForwardingFileSystem
+{
+public:
+    SharingDisk()
+        : ForwardingFileSystem(io::realFileSystem())
+    {
+    }
+    bool canShareBytes(const io::Path&, const io::Path&) override { return true; }
+    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override
+    {
+        SHARDSCOPE_TRY(auto file, ForwardingFileSystem::openShared(path, mode));
+        return std::make_unique<File>(std::move(file), *this);
+    }
+    std::atomic<uint64_t> written = 0;
+    std::atomic<int> shared = 0;
+
+private:
+    class File final : public io::ForwardingWriteFile
+    {
+    public:
+        File(std::unique_ptr<io::WriteFile> inner, SharingDisk& disk)
+            : ForwardingWriteFile(std::move(inner))
+            , m_disk(disk)
+        {
+        }
+        bool shareBytesOf(const io::ReadFile& from) override
+        {
+            spill(path(), slurp(from.path()));
+            ++m_disk.shared;
+            return true;
+        }
+        Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
+        {
+            m_disk.written += bytes.size();
+            return ForwardingWriteFile::writeAt(offset, bytes);
+        }
+
+    private:
+        SharingDisk& m_disk;
+    };
 };
 
 const std::vector<const char*> kSamples{"zero1-w2", "zero2-w2", "zero3-w4", "bf16opt-w2", "experts-w4",
@@ -133,6 +180,35 @@ TEST_CASE("all files of an older form are rewritten in today's form")
     const Repaired repaired = repair(damaged, {.fixes = {"latest-missing"}}, folder / "repaired");
     CHECK(sameFiles(damaged.tag(), repaired.copy->tagFolder).empty());
     checkSameState(repaired.copy, openForPlan(planSample("ds0510-zero2-w3")));
+}
+
+TEST_CASE("copied files share the source's bytes, in one process and in parts")
+{
+    const Patchable damaged("zero2-w2");
+    fs::remove(damaged.run() / "latest");
+    JobContext job;
+    const auto plan = planRepair(io::realFileSystem(), damaged.run(), {}, {.fixes = {"latest-missing"}}, job);
+    REQUIRE(plan);
+    const auto copies = std::ranges::count_if(
+        (*plan)->files, [](const PlannedFile& file) { return file.copyOf.has_value(); });
+    REQUIRE(copies > 2);
+    const uint64_t recorded = (*plan)->files.back().bytes; // repair.json is no copy
+    for (const uint32_t parts : {1u, 2u}) {
+        CAPTURE(parts);
+        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+        SharingDisk disk;
+        ExecuteOptions execution;
+        execution.destination = folder / "repaired";
+        execution.sourceRunFolder = damaged.run();
+        for (uint32_t part = 0; parts > 1 && part < parts; ++part)
+            REQUIRE(executePart(disk, **plan, {part, parts}, execution, job));
+        const auto report = execute(disk, **plan, execution, job);
+        REQUIRE_MESSAGE(report, describe(report.error()));
+        CHECK(report->verified);
+        CHECK(disk.shared == copies);
+        CHECK(disk.written == recorded);
+        CHECK(sameFiles(damaged.tag(), report->output) == allFiles(damaged.tag()));
+    }
 }
 
 TEST_CASE("files that share the source's bytes need no space")
