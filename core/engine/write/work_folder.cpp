@@ -293,7 +293,6 @@ Status WorkFolder::prepare(const std::vector<std::string>& finished)
     SHARDSCOPE_CHECK(makeOutputFolders());
     SHARDSCOPE_CHECK(writeDurably(m_path / "journal", {}));
     if (m_planText.empty()) {
-        // Last: a folder with a plan always has a journal.
         SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
         m_planText = wanted;
     }
@@ -307,6 +306,9 @@ Status WorkFolder::prepareForParts()
     SHARDSCOPE_CHECK(workOutputs(m_files, m_plan, m_path, OutputNames::AlsoUnfinished));
     SHARDSCOPE_CHECK(makeOutputFolders());
     if (m_planText.empty()) {
+        // First: `clean` knows a work folder by a journal, also where the disk has no room for the plan.
+        if (m_partFolder.empty())
+            SHARDSCOPE_CHECK(writeDurably(m_path / "journal", {}));
         SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
         m_planText = wanted;
     }

@@ -28,7 +28,7 @@ namespace shardscope {
 ///   plan      the plan, so that another program version does not continue it
 ///   journal   see journal.h
 ///   files/    the future target: finished files with their final names, unfinished ones as NAME.tmp
-///   parts/    what processes that write parts of the output have recorded, see partJournal()
+///   parts/    what every process has recorded of the pieces that it wrote, see partJournal()
 ///   beside/   files for DST itself
 ///   pointer   the pointer file before it is renamed
 ///   publishing  the files are being moved into an existing folder (export_publish.h)
@@ -67,7 +67,8 @@ public:
     [[nodiscard]] io::Path publishingMark() const { return m_path / "publishing"; }
     [[nodiscard]] io::Path replacedManifest() const { return m_path / "replaced"; }
     [[nodiscard]] const Journal& journal() const { return m_journal; }
-    /// parts/NAME/journal, see piece_journal.h. The NAME of a part is "INDEX-of-COUNT".
+    /// parts/NAME/journal, see piece_journal.h. The NAME of a part is "INDEX-of-COUNT"; of a job without
+    /// parts, "rest".
     [[nodiscard]] io::Path partJournal(const std::string& name) const { return partJournalIn(m_path, name); }
     static io::Path partJournalIn(const io::Path& workFolder, const std::string& name)
     {

@@ -44,7 +44,7 @@ fs::path abandonedReshard(const fs::path& out, const std::string& worldSize)
     CHECK(failed.exitCode == 5);
     const fs::path work = workFolderIn(out);
     REQUIRE(!work.empty());
-    REQUIRE(fs::exists(work / "plan"));
+    REQUIRE(fs::exists(work / "journal"));
     return work;
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("clean keeps half-published work")
     const Json kept = answerOf({"clean", folder / "out", "--remove"}).at("work");
     REQUIRE(kept.size() == 1);
     CHECK(kept[0].at("state") == "half-published");
-    CHECK(fs::exists(work / "plan"));
+    CHECK(fs::exists(work / "journal"));
     CHECK(runShardscope({"clean", folder / "out"}).out.find("Run the same command again to complete it")
         != std::string::npos);
 }
