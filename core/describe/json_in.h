@@ -113,7 +113,6 @@ public:
         object(name, [&](JsonIn& inner) { std::visit([&](auto& held) { fields(inner, held); }, what); });
     }
 
-    [[nodiscard]] bool has(std::string_view name) const { return static_cast<bool>(m_object.at(name)); }
     /// What is wrong with the field, for people.
     void refuse(std::string_view name, std::string_view why);
 

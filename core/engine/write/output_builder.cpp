@@ -38,10 +38,20 @@ std::optional<Part> partOf(const std::string& name)
     return out;
 }
 
-std::span<const uint8_t> asBytes(std::string_view text)
-{
-    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
+/// What a process appends to the journal of its part.
+struct PartLines {
+    io::FileSystem& files;
+    const WorkFolder& work;
+    io::Path journal;
+    /// That a piece was read back is stored with the next line: without it, it is read again.
+    std::string checked = {};
+
+    Status append(const std::string& line)
+    {
+        SHARDSCOPE_CHECK(work.checkHeld());
+        return files.appendSynced(journal, std::exchange(checked, {}) + line);
+    }
+};
 
 std::tuple<uint32_t, uint64_t, uint64_t> order(const FilePiece& piece)
 {
@@ -50,8 +60,8 @@ std::tuple<uint32_t, uint64_t, uint64_t> order(const FilePiece& piece)
 
 } // namespace
 
-uint64_t unreservedBytes(
-    io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, std::span<const FilePiece> pieces)
+uint64_t unreservedBytes(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+    std::span<const FilePiece> pieces, bool byOneProcess)
 {
     uint64_t out = 0;
     std::set<size_t> whole; // these may share the bytes of their source
@@ -63,7 +73,7 @@ uint64_t unreservedBytes(
             continue;
         out += file.bytes;
         const auto all = std::ranges::equal_range(pieces, pieces[i].file, {}, &FilePiece::file);
-        if (bytesOf({all.begin(), all.end()}) == file.bytes)
+        if (byOneProcess && bytesOf({all.begin(), all.end()}) == file.bytes)
             whole.insert(pieces[i].file);
     }
     return out - sharedBytes(files, plan, work.path(), [&](size_t file) { return !whole.contains(file); });
@@ -76,7 +86,7 @@ Error withMissingBytes(io::FileSystem& files, const io::Path& folder, uint64_t n
         error.message += "; " + formatCount(needed) + " more bytes are needed, "
             + formatCount(space->freeBytes) + " are free, " + formatCount(needed - space->freeBytes) + " ("
             + formatBytes(needed - space->freeBytes) + ") are missing";
-    error.hint = "free some space there and run the same command again; finished files are kept";
+    error.hint = "free some space there and run the same command again; what was written is kept";
     return error;
 }
 
@@ -84,7 +94,7 @@ Status writeAndReadBack(io::FileSystem& files, const io::Path& path, std::string
 {
     {
         SHARDSCOPE_TRY(const auto file, files.create(path, mode));
-        SHARDSCOPE_CHECK(file->writeAt(0, asBytes(text)));
+        SHARDSCOPE_CHECK(file->writeAt(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
         SHARDSCOPE_CHECK(file->sync());
         SHARDSCOPE_CHECK(file->close());
     }
@@ -107,24 +117,17 @@ Result<bool> holdsBytes(io::FileSystem& files, const io::Path& path, std::string
 
 PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const std::string& name)
 {
-    // That a piece was read back is stored with the next line: without it, it is read again.
-    auto append = [&files, &work, journal = work.partJournal(name), checked = std::string()](
-                      const std::string& line, bool isDurable = true) mutable -> Status {
-        if (!isDurable) {
-            checked += line;
+    const auto lines = std::make_shared<PartLines>(PartLines{files, work, work.partJournal(name)});
+    return {[lines](const PieceRecord& record) { return lines->append(journalLine(record)); },
+        [lines](const FilePiece& piece) -> Status {
+            lines->checked += journalLine(piece);
             return {};
-        }
-        SHARDSCOPE_CHECK(work.checkHeld());
-        return files.appendSynced(journal, std::exchange(checked, {}) + line);
-    };
-    const auto shared = std::make_shared<decltype(append)>(append);
-    return {[shared](const PieceRecord& record) { return (*shared)(journalLine(record)); },
-        [shared](const FilePiece& piece) { return (*shared)(journalLine(piece), false); },
-        [shared](std::span<const FileRun> runs) {
-            std::string lines;
+        },
+        [lines](std::span<const FileRun> runs) {
+            std::string text;
             for (const FileRun& run : runs)
-                lines += journalLine(run);
-            return (*shared)(lines);
+                text += journalLine(run);
+            return lines->append(text);
         }};
 }
 
@@ -262,7 +265,7 @@ Status OutputBuilder::readBack(const std::vector<PieceRecord>& pieces)
 
 uint64_t OutputBuilder::spaceMissing() const
 {
-    return unreservedBytes(m_files, m_plan, m_work, m_missing);
+    return unreservedBytes(m_files, m_plan, m_work, m_missing, !isShared());
 }
 
 uint64_t OutputBuilder::filesMissing() const

@@ -90,9 +90,9 @@ private:
 };
 
 /// Bytes of the files of `pieces` that have no space yet: the first process that writes a part of a file
-/// reserves all of it.
-uint64_t unreservedBytes(
-    io::FileSystem& files, const WritePlan& plan, const WorkFolder& work, std::span<const FilePiece> pieces);
+/// reserves all of it. A file that one process writes as a whole may share the bytes of its source.
+uint64_t unreservedBytes(io::FileSystem& files, const WritePlan& plan, const WorkFolder& work,
+    std::span<const FilePiece> pieces, bool byOneProcess);
 
 /// NoSpace of a job that needs `needed` more bytes in `folder`.
 Error withMissingBytes(io::FileSystem& files, const io::Path& folder, uint64_t needed, Error error);

@@ -65,7 +65,7 @@ Result<PartReport> executePart(
     SHARDSCOPE_TRY(PieceJournal known, work->partJournals());
     const auto missing = without(ranges, rangesOf(known.pieces));
     SHARDSCOPE_TRY(const auto pieces, splitRanges(plan, missing, options.pieces));
-    SHARDSCOPE_CHECK(checkSpace(files, work->path(), unreservedBytes(files, plan, *work, pieces), 0));
+    SHARDSCOPE_CHECK(checkSpace(files, work->path(), unreservedBytes(files, plan, *work, pieces, true), 0));
 
     PartReport report;
     report.part = part;
@@ -88,7 +88,7 @@ Result<PartReport> executePart(
             work->path().string(), "run the same command to continue");
     if (!written && written.error().code == ErrorCode::NoSpace)
         return forward(withMissingBytes(
-            files, work->path(), unreservedBytes(files, plan, *work, pieces), written.error()));
+            files, work->path(), unreservedBytes(files, plan, *work, pieces, true), written.error()));
     SHARDSCOPE_CHECK(written);
     report.verified = options.verify;
     report.compute = reportOf(options.compute);

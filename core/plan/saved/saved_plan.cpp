@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kSchema = "shardscope/saved-plan/1";
 constexpr std::string_view kSchemaFamily = "shardscope/saved-plan/";
+constexpr auto kVerbs = std::to_array<std::string_view>({"reshard", "convert", "export", "repair"});
 
 /// An absolute path: another process runs the plan, in another folder.
 void describePath(auto& out, std::string_view name, auto& path, const About& about = {})
@@ -162,7 +163,7 @@ void describePlan(auto& out, auto& plan)
 {
     out.answer("saved-plan", "SavedPlan", "A plan as a file, for `run`.");
     std::string verb = plan.verb;
-    out.word("verb", verb, std::to_array<std::string_view>({"reshard", "convert", "export", "repair"}));
+    out.word("verb", verb, kVerbs);
     describePath(out, "source", plan.source, "the run folder; of a repair: what was examined");
     out.name("tag", plan.tag);
     out.list("roots", plan.roots, [](auto& row, auto& root) { describePath(row, "path", root); });
@@ -299,7 +300,7 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
         out.options = ExportOptions();
     std::string problem;
     JsonIn in(json, problem);
-    if (out.verb != "reshard" && out.verb != "convert" && out.verb != "export" && out.verb != "repair")
+    if (std::ranges::find(kVerbs, out.verb) == std::end(kVerbs))
         return fail(ErrorCode::Unsupported, "this build cannot run a plan of `" + out.verb + "`", path);
     describePlan(in, out);
     if (!problem.empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a repair does not change is copied as it is, byte for byte.
 #include "core/engine/write/execute.h"
+#include "core/engine/write/output_builder.h"
 #include "core/engine/write/part_run.h"
 #include "core/engine/write/preflight.h"
 #include "core/io/faulting_file_system.h"
@@ -193,6 +194,17 @@ TEST_CASE("copied files share the source's bytes, in one process and in parts")
         (*plan)->files, [](const PlannedFile& file) { return file.copyOf.has_value(); });
     REQUIRE(copies > 2);
     const uint64_t recorded = (*plan)->files.back().bytes; // repair.json is no copy
+    {
+        // Processes that divide a job write the files that they share.
+        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+        SharingDisk disk;
+        const auto work = WorkFolder::open(disk, **plan, folder.path(), {}, job);
+        REQUIRE(work);
+        const auto all = rangesOf(**plan, {}, {});
+        REQUIRE(all);
+        CHECK(unreservedBytes(disk, **plan, **work, *all, true) == recorded);
+        CHECK(unreservedBytes(disk, **plan, **work, *all, false) == (*plan)->writesBytes);
+    }
     for (const uint32_t parts : {1u, 2u}) {
         CAPTURE(parts);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
