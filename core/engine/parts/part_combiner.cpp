@@ -54,14 +54,16 @@ PartCombiner::PartCombiner(
     , m_digests(plan.tensors)
     , m_written(plan.files.size())
 {
-    for (size_t i = 0; i < resources.memory.workers; ++i)
-        m_buffers.emplace_back(1, resources.memory.chunkBytes, resources.backend);
 }
 
 Status PartCombiner::combine(
-    std::span<const PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack)
+    std::span<PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack)
 {
     m_completed = std::move(completed);
+    for (size_t i = m_buffers.size(); i < m_resources.memory.workers; ++i)
+        m_buffers.emplace_back(1, m_resources.memory.chunkBytes, m_resources.backend);
+    for (PieceRecord& record : pieces)
+        SHARDSCOPE_CHECK(take(record));
     m_job.beginPhase("combining", 0);
     Halt halt(m_job);
     SHARDSCOPE_CHECK(
@@ -71,8 +73,9 @@ Status PartCombiner::combine(
                 combineFile(file, recordsOf(pieces, file), readsBack, m_buffers[worker], halt));
             return {};
         }));
-    SHARDSCOPE_CHECK(addElements(pieces));
-    return addSources(pieces);
+    for (const PartialSum& partial : m_partialSums)
+        SHARDSCOPE_CHECK(addPartial(partial));
+    return SourceCheck{m_plan, m_sources, m_crcs, m_buffers, m_job}.readClaimed(m_partialSources);
 }
 
 Status PartCombiner::checkSources()
@@ -303,34 +306,68 @@ Status PartCombiner::writeLate(const FileToCombine& file, const std::vector<Late
     return opened->close();
 }
 
-Status PartCombiner::addElements(std::span<const PieceRecord> pieces)
+Status PartCombiner::take(PieceRecord& record)
+{
+    SHARDSCOPE_CHECK(takeElements(record));
+    SHARDSCOPE_CHECK(takeSources(record));
+    record.elements = {};
+    record.sources = {};
+    record.touched = {};
+    return {};
+}
+
+Status PartCombiner::takeElements(const PieceRecord& record)
 {
     std::vector<std::pair<uint64_t, uint64_t>> partial;
-    for (const PieceRecord& record : pieces) {
-        for (const ElementsSum& sum : record.elements) {
-            const bool isKnown = sum.tensor < m_plan.tensors.size();
-            const uint64_t elements = isKnown ? m_plan.tensors[sum.tensor].elements : 0;
-            if (sum.first > elements || sum.count > elements - sum.first)
-                return doesNotFit(m_plan.files[record.piece.file].path);
-            m_digests.addSummed(sum.tensor, sum.first, sum.first + sum.count, sum.digest, partial);
-            for (const auto& [from, to] : partial)
-                SHARDSCOPE_CHECK(addPartial(record, sum, from, to));
-        }
+    for (const ElementsSum& sum : record.elements) {
+        const bool isKnown = sum.tensor < m_plan.tensors.size();
+        const uint64_t elements = isKnown ? m_plan.tensors[sum.tensor].elements : 0;
+        if (sum.first > elements || sum.count > elements - sum.first)
+            return doesNotFit(m_plan.files[record.piece.file].path);
+        m_digests.addSummed(sum.tensor, sum.first, sum.first + sum.count, sum.digest, partial);
+        for (const auto& [from, to] : partial)
+            m_partialSums.push_back({record.piece.file, sum, from, to});
+    }
+    return {};
+}
+
+Status PartCombiner::takeSources(const PieceRecord& record)
+{
+    const auto isKnown = [&](uint32_t source, uint32_t index) {
+        return source < m_plan.sources.size() && index < m_plan.sources[source].records.size();
+    };
+    for (const auto& [source, index] : record.touched) {
+        if (!isKnown(source, index))
+            return doesNotFit(m_plan.files[record.piece.file].path);
+        m_crcs.touch(source, index);
+    }
+    std::vector<ByteRange> unclaimed;
+    for (const SourcePart& part : record.sources) {
+        if (!isKnown(part.source, part.record)
+            || part.range.end > m_plan.sources[part.source].records[part.record].bytes)
+            return doesNotFit(m_plan.files[record.piece.file].path);
+        m_crcs.claim(part.source, part.record, part.range, unclaimed);
+        const bool isNew = unclaimed.size() == 1 && unclaimed[0].begin == part.range.begin
+            && unclaimed[0].end == part.range.end;
+        if (isNew)
+            SHARDSCOPE_CHECK(m_crcs.complete(part.source, part.record, part.range, part.crc32));
+        for (const ByteRange& range : isNew ? std::vector<ByteRange>() : unclaimed)
+            m_partialSources.push_back({part.source, part.record, range});
     }
     return {};
 }
 
 /// Sums the part of a run of elements that no other piece has counted.
-Status PartCombiner::addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to)
+Status PartCombiner::addPartial(const PartialSum& partial)
 {
     SHARDSCOPE_CHECK(m_job.poll());
+    const ElementsSum& sum = partial.sum;
     const uint32_t item = m_digests.itemBytes(sum.tensor);
-    SHARDSCOPE_TRY(
-        const auto file, m_files.openRead(m_resources.placeOf(m_plan.files[record.piece.file].path)));
+    SHARDSCOPE_TRY(const auto file, m_files.openRead(m_resources.placeOf(m_plan.files[partial.file].path)));
     ChunkBuffers& buffers = m_buffers[0];
     const uint64_t atATime = buffers.bytes() / item;
-    for (uint64_t at = from; at < to; at += atATime) {
-        const uint64_t count = std::min(atATime, to - at);
+    for (uint64_t at = partial.from; at < partial.to; at += atATime) {
+        const uint64_t count = std::min(atATime, partial.to - at);
         const std::span<uint8_t> room(buffers.at(0), count * item);
         SHARDSCOPE_CHECK(file->readAt(sum.offset + (at - sum.first) * item, room));
         SumBatch batch;
@@ -340,35 +377,6 @@ Status PartCombiner::addPartial(const PieceRecord& record, const ElementsSum& su
         m_digests.add(batch);
     }
     return {};
-}
-
-Status PartCombiner::addSources(std::span<const PieceRecord> pieces)
-{
-    std::vector<SourceCrcs::Gap> partial;
-    std::vector<ByteRange> unclaimed;
-    const auto isKnown = [&](uint32_t source, uint32_t record) {
-        return source < m_plan.sources.size() && record < m_plan.sources[source].records.size();
-    };
-    for (const PieceRecord& piece : pieces) {
-        for (const auto& [source, record] : piece.touched) {
-            if (!isKnown(source, record))
-                return doesNotFit(m_plan.files[piece.piece.file].path);
-            m_crcs.touch(source, record);
-        }
-        for (const SourcePart& part : piece.sources) {
-            if (!isKnown(part.source, part.record)
-                || part.range.end > m_plan.sources[part.source].records[part.record].bytes)
-                return doesNotFit(m_plan.files[piece.piece.file].path);
-            m_crcs.claim(part.source, part.record, part.range, unclaimed);
-            const bool isNew = unclaimed.size() == 1 && unclaimed[0].begin == part.range.begin
-                && unclaimed[0].end == part.range.end;
-            if (isNew)
-                SHARDSCOPE_CHECK(m_crcs.complete(part.source, part.record, part.range, part.crc32));
-            for (const ByteRange& range : isNew ? std::vector<ByteRange>() : unclaimed)
-                partial.push_back({part.source, part.record, range});
-        }
-    }
-    return SourceCheck{m_plan, m_sources, m_crcs, m_buffers, m_job}.readClaimed(partial);
 }
 
 } // namespace shardscope

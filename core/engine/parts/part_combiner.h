@@ -15,19 +15,22 @@ namespace shardscope {
 /// pieces, digests, fingerprint sums, and the check of the sources.
 ///
 /// Reads only chunks with such bytes, elements and sources that pieces share in part, and parts of sources
-/// that no piece has read; with SHA-256, which needs the bytes in order, every file. Call combine(), then
-/// checkSources().
+/// that no piece has read; with SHA-256, which needs the bytes in order, every file. Call take() while pieces
+/// are written, if wanted, then combine(), then checkSources().
 class PartCombiner
 {
 public:
     PartCombiner(
         io::FileSystem& files, const WritePlan& plan, const PartResources& resources, JobContext& job);
 
+    /// Counts the elements and the source bytes of a piece, and frees the memory of their sums in its record:
+    /// combine() finds nothing more to count there. Not thread-safe. Damaged if a source is not as it was
+    /// saved.
+    Status take(PieceRecord& record);
     /// Completes all files and gives them their names. `pieces` are disjoint, ascending and cover all files;
     /// `completed`: PartWriter::takeCompleted(); `readsBack`: what is written now is read back, too. May be
     /// repeated after any failure. VerifyFailed if a file is not what its pieces recorded.
-    Status combine(
-        std::span<const PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack);
+    Status combine(std::span<PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack);
     /// Damaged if the bytes that were read from the sources do not match their saved checksums, SourceChanged
     /// if a source changed.
     Status checkSources();
@@ -45,6 +48,13 @@ private:
     struct LateBytes {
         uint64_t begin = 0;
         std::string bytes;
+    };
+    /// Elements that only one piece has to count, of a run that another piece has in part.
+    struct PartialSum {
+        uint32_t file = 0;
+        ElementsSum sum; ///< of the run
+        uint64_t from = 0;
+        uint64_t to = 0;
     };
     struct FileToCombine;
 
@@ -64,9 +74,9 @@ private:
     Result<std::string> sha256Of(
         const FileToCombine& file, const std::vector<io::Xxh3Digest>& chunks, ChunkBuffers& buffers);
     Status writeLate(const FileToCombine& file, const std::vector<LateBytes>& late);
-    Status addElements(std::span<const PieceRecord> pieces);
-    Status addPartial(const PieceRecord& record, const ElementsSum& sum, uint64_t from, uint64_t to);
-    Status addSources(std::span<const PieceRecord> pieces);
+    Status takeElements(const PieceRecord& record);
+    Status takeSources(const PieceRecord& record);
+    Status addPartial(const PartialSum& partial);
 
     io::FileSystem& m_files;
     const WritePlan& m_plan;
@@ -75,7 +85,9 @@ private:
     SourcePool m_sources;
     SourceCrcs m_crcs;
     ElementDigests m_digests;
-    std::vector<ChunkBuffers> m_buffers; ///< one per worker
+    std::vector<PartialSum> m_partialSums;
+    std::vector<SourceCrcs::Gap> m_partialSources;
+    std::vector<ChunkBuffers> m_buffers; ///< one per worker, from combine() on
     std::map<uint32_t, WrittenFile> m_completed; ///< by write()
     std::vector<WrittenFile> m_written;
 };

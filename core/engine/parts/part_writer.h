@@ -32,7 +32,8 @@ io::Path unfinishedName(io::Path place);
 
 /// Called from many threads, one at a time.
 struct PartEvents {
-    std::function<Status(const PieceRecord&)> written; ///< the piece is on the disk
+    /// The piece is on the disk. May take the sums of elements and sources out of the record.
+    std::function<Status(PieceRecord&)> written;
     std::function<Status(const FilePiece&)> checked; ///< it was read back
     std::function<Status(std::span<const FileRun>)> left; ///< work on these files has ended
     /// The process completes the job next: files get their names, and `left` is called only after a stop.

@@ -285,11 +285,11 @@ Status OutputBuilder::write()
             m_work.path().string(),
             "omit --finish to write the rest here, or write these parts with --part I/N");
     }
+    m_combiner = std::make_unique<PartCombiner>(m_files, m_plan, m_partResources, m_job);
     Status written = isShared() ? writeTogether() : writeMissing();
     if (!written && written.error().code == ErrorCode::NoSpace)
         return forward(withMissingBytes(m_files, m_work.path(), spaceMissing(), std::move(written).error()));
     SHARDSCOPE_CHECK(std::move(written));
-    m_combiner = std::make_unique<PartCombiner>(m_files, m_plan, m_partResources, m_job);
     SHARDSCOPE_CHECK(m_combiner->combine(m_journal.pieces, std::move(m_completed), m_resources.readsBack));
     std::vector<std::string> finished;
     for (const WrittenFile& file : m_combiner->files())
@@ -308,9 +308,11 @@ Status OutputBuilder::writeMissing()
         SHARDSCOPE_TRY(auto pieces, splitRanges(m_plan, m_unwritten, m_options.pieces));
         pieces.insert(pieces.end(), m_lost.begin(), m_lost.end()); // their records stay in the journals
         std::ranges::sort(pieces, {}, order);
-        const PartEvents kept{[&](const PieceRecord& record) {
+        const PartEvents kept{[&](PieceRecord& record) -> Status {
+                                  SHARDSCOPE_CHECK(events.written(record));
+                                  SHARDSCOPE_CHECK(m_combiner->take(record));
                                   made.push_back(record);
-                                  return events.written(record);
+                                  return {};
                               },
             [&](const FilePiece& piece) {
                 m_journal.checked.push_back(piece);
