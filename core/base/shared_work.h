@@ -21,6 +21,7 @@ public:
     {
     }
 
+    [[nodiscard]] Peers& peers() const { return m_peers; }
     [[nodiscard]] uint32_t rank() const { return m_peers.rank(); }
     [[nodiscard]] uint32_t size() const { return m_peers.size(); }
     /// The texts of all processes, in their order. The first error of any process is that of all.

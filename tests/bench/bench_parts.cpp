@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a reshard is divided for many processes: seconds, memory, balance, and the bytes that the others get.
+// How a reshard is planned and divided by each of many processes: seconds, memory, and balance.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/parts/part_ranges.h"
-#include "core/engine/parts/stored_plan.h"
 #include "core/plan/reshard/reshard.h"
 
 #include <CLI/CLI.hpp>
@@ -59,15 +58,6 @@ Status run(const std::string& source, uint32_t worldSize, uint32_t processes)
     }
     fmt::print("divided for {} processes in {:.2f} s: {:.2f} to {:.2f} % of the mean\n", processes,
         clock.lap(), 100 * static_cast<double>(least) / mean, 100 * static_cast<double>(most) / mean);
-    uint64_t total = 0;
-    uint64_t largest = 0;
-    for (const auto& part : parts) {
-        SHARDSCOPE_TRY(const StoredPlan::Stored stored, StoredPlan::store(files, *plan, part, {}));
-        total += stored.text.size();
-        largest = std::max<uint64_t>(largest, stored.text.size());
-    }
-    fmt::print("stored in {:.2f} s: {:.2f} MB for all, at most {:.2f} MB for one, peak {:.0f} MiB\n",
-        clock.lap(), static_cast<double>(total) / 1e6, static_cast<double>(largest) / 1e6, peakMiB());
     return {};
 }
 

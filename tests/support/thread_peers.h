@@ -64,9 +64,11 @@ private:
     std::barrier<> m_barrier;
 };
 
-/// Calls `lead` as process 0 of `count`, which are threads; `others`: the files of all but that one.
+/// Executes `plan` with `count` processes, which are threads, calling `lead` as process 0 with its options;
+/// `others`: the files of all but that one.
 template <class Lead>
-auto leadPeers(uint32_t count, io::FileSystem& others, Lead lead)
+auto leadPeers(
+    uint32_t count, io::FileSystem& others, const WritePlan& plan, ExecuteOptions options, Lead lead)
 {
     ThreadPeers all(count);
     std::vector<std::jthread> threads;
@@ -74,15 +76,17 @@ auto leadPeers(uint32_t count, io::FileSystem& others, Lead lead)
         threads.emplace_back([&, rank] {
             ThreadPeers::One own(all, rank);
             JobContext job;
-            const PeerOptions options{.jobs = 2,
-                .chooseCompute = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; }};
-            CHECK(serveLeader(others, own, options, job));
+            ExecuteOptions served = options;
+            served.peers = &own;
+            served.jobs = 2;
+            CHECK(serveLeader(others, plan, served, job));
         });
     }
     ThreadPeers::One own(all, 0);
     auto result = [&] {
         try {
-            return lead(own);
+            options.peers = &own;
+            return lead(options);
         } catch (...) { // a REQUIRE that failed
             std::cout << "process 0 ended; the others wait for it, and cannot be ended" << std::endl;
             std::_Exit(1);

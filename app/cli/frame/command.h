@@ -42,8 +42,6 @@ struct Command {
     std::vector<Command> children = {};
     /// Returns the exit code or an error. Null for commands that only have children.
     Result<int> (*run)(Session& session) = nullptr;
-    /// With --mpi all processes run it and share its passes over values; else they work for the first one.
-    bool shares = false;
     /// Whether it needs values, which a skeleton does not have: always, or except in a dry run.
     enum class Values { NotNeeded, ToRun, Needed } values = Values::NotNeeded;
     /// Writes a checkpoint and can be interrupted and continued.

@@ -2,8 +2,6 @@
 #include "app/cli/jobs/mpi_job.h"
 
 #include "app/cli/frame/exit.h"
-#include "app/cli/jobs/compute_device.h"
-#include "core/engine/write/peer_writers.h"
 #include "core/peers/mpi_peers.h"
 
 #include <fcntl.h>
@@ -37,18 +35,6 @@ Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments)
 
 namespace {
 
-/// Works for process 0, whose options are the same.
-Result<int> serve(const Session& session, Peers& peers)
-{
-    PeerOptions options;
-    SHARDSCOPE_TRY(options.jobs, jobsAsked(session.arguments()));
-    options.memoryLimitBytes = session.arguments().size("--memory-limit").value_or(options.memoryLimitBytes);
-    options.chooseCompute
-        = [&](uint64_t bytes) { return computeAsked(session, ComputeTask::Transform, bytes, options.jobs); };
-    SHARDSCOPE_CHECK(serveLeader(session.files(), peers, options, session.job()));
-    return kExitDone;
-}
-
 /// What this process prints is printed by the first one, too.
 void dropOutput()
 {
@@ -63,25 +49,13 @@ void dropOutput()
 Result<int> runWithPeers(
     Session& session, Peers& peers, const std::function<Result<int>(Session& session)>& verb)
 {
-    if (session.parsed().command->shares) {
-        if (peers.rank() > 0)
-            dropOutput();
-        SharedWork shared(peers);
-        session.setShared(&shared);
-        const Result<int> code = verb(session);
-        const Status ended = shared.end(code ? Status() : forward(code.error()));
-        SHARDSCOPE_CHECK(ended);
-        return peers.rank() > 0 ? kExitDone : code;
-    }
     if (peers.rank() > 0)
-        return serve(session, peers);
-    session.setPeers(&peers);
+        dropOutput();
+    SharedWork shared(peers);
+    session.setShared(&shared);
     const Result<int> code = verb(session);
-    // The others wait for it, whatever came of the command.
-    const Status dismissed = dismissPeers(peers);
-    if (code && !dismissed)
-        return forward(dismissed.error());
-    return code;
+    SHARDSCOPE_CHECK(shared.end(code ? Status() : forward(code.error())));
+    return peers.rank() > 0 ? kExitDone : code;
 }
 
 bool isSilentPeer()

@@ -17,8 +17,8 @@ Status refuseCopies(const Parsed& parsed);
 /// The MPI job of a process with --mpi; null without it. Errors: those of joinMpi().
 Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments);
 
-/// Runs the command of the session with the other processes: as its leader, or for it, or the same command as
-/// all (Command::shares). Only the first process writes to the standard streams.
+/// Runs the command of the session, as all processes do: Session::shared(). Only the first one writes to the
+/// standard streams.
 Result<int> runWithPeers(
     Session& session, Peers& peers, const std::function<Result<int>(Session& session)>& verb);
 

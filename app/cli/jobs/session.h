@@ -32,10 +32,7 @@ public:
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
     [[nodiscard]] JobContext& job() const { return m_job; }
 
-    /// The processes that share the work; null if this one works alone.
-    [[nodiscard]] Peers* peers() const { return m_peers; }
-    void setPeers(Peers* peers) { m_peers = peers; }
-    /// The processes that run the same command and share its passes; null if there are none.
+    /// The processes that run the same command and share its work; null if this one works alone.
     [[nodiscard]] SharedWork* shared() const { return m_shared; }
     void setShared(SharedWork* shared) { m_shared = shared; }
 
@@ -61,7 +58,6 @@ private:
     Output& m_output;
     io::FileSystem& m_files;
     JobContext& m_job;
-    Peers* m_peers = nullptr;
     SharedWork* m_shared = nullptr;
 };
 

@@ -12,6 +12,7 @@
 #include "core/engine/write/clean.h"
 #include "core/engine/write/execute.h"
 #include "core/engine/write/part_run.h"
+#include "core/engine/write/peer_writers.h"
 #include "core/engine/write/preflight.h"
 #include "core/engine/write/replaced_files.h"
 #include "core/engine/write/work_folder.h"
@@ -40,7 +41,8 @@ Result<ExecuteOptions> executeOptions(const Session& session, const WriteJob& jo
     out.sha256 = arguments.has("--sha256");
     out.restart = arguments.has("--restart");
     out.finish = arguments.has("--finish");
-    out.peers = session.peers();
+    if (session.shared() != nullptr)
+        out.peers = &session.shared()->peers();
     return out;
 }
 
@@ -251,7 +253,25 @@ PlanContext contextOf(
 
 } // namespace
 
-Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
+namespace {
+
+/// The bytes that one of several processes writes.
+uint64_t bytesOfOne(const Session& session, const WritePlan& plan, const std::optional<Part>& part)
+{
+    const uint32_t processes = session.shared() != nullptr ? session.shared()->size() : 1;
+    return plan.writesBytes / (part ? part->count : processes);
+}
+
+/// Of one of the processes that work for the first one.
+Result<ExecuteOptions> servingOptions(const Session& session, const WriteJob& job)
+{
+    SHARDSCOPE_TRY(ExecuteOptions out, executeOptions(session, job));
+    SHARDSCOPE_TRY(out.compute,
+        computeAsked(session, ComputeTask::Transform, bytesOfOne(session, *job.plan, {}), out.jobs));
+    return out;
+}
+
+Result<int> runAlone(Session& session, const WriteJob& job, const std::string& verb)
 {
     SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session, job));
     SHARDSCOPE_TRY(const std::optional<Part> part, partAsked(session.arguments()));
@@ -273,8 +293,8 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     session.job().log("running plan " + plan.id + " into " + job.destination);
     // The plan is shown before the work begins, which may take hours.
     SHARDSCOPE_CHECK(session.output().finishAnswer());
-    const uint64_t ownBytes = plan.writesBytes / (part ? part->count : 1);
-    SHARDSCOPE_TRY(options.compute, computeAsked(session, ComputeTask::Transform, ownBytes, options.jobs));
+    SHARDSCOPE_TRY(options.compute,
+        computeAsked(session, ComputeTask::Transform, bytesOfOne(session, plan, part), options.jobs));
     if (part) {
         const auto report = executePart(session.files(), plan, *part, options, session.job());
         if (!report)
@@ -290,6 +310,29 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
         SHARDSCOPE_TRY(code, job.afterwards(*report));
     }
     answers.result(*report);
+    return code;
+}
+
+} // namespace
+
+Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
+{
+    SharedWork* const shared = session.shared();
+    if (shared == nullptr)
+        return runAlone(session, job, verb);
+    const bool serves = shared->rank() > 0;
+    const Result<ExecuteOptions> options
+        = serves ? servingOptions(session, job) : Result<ExecuteOptions>(ExecuteOptions());
+    SHARDSCOPE_CHECK(shared->end(options ? Status() : forward(options.error()))); // all have planned
+    if (serves) {
+        SHARDSCOPE_CHECK(serveLeader(session.files(), *job.plan, *options, session.job()));
+        return kExitDone;
+    }
+    const Result<int> code = runAlone(session, job, verb);
+    // The others wait for it, whatever came of the command.
+    const Status dismissed = dismissPeers(shared->peers());
+    if (code && !dismissed)
+        return forward(dismissed.error());
     return code;
 }
 

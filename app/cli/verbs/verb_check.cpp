@@ -253,7 +253,6 @@ Command checkCommand()
                 "Can training resume there without "
                 "changes?"}},
         .run = runCheck,
-        .shares = true,
     };
 }
 

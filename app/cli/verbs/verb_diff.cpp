@@ -156,7 +156,6 @@ Command diffCommand()
                 "tag?"},
             {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Masters only, with a tolerance:"}},
         .run = runDiff,
-        .shares = true,
         .values = Command::Values::Needed,
     };
 }

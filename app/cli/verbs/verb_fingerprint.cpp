@@ -158,7 +158,6 @@ Command fingerprintCommand()
             {"shardscope fingerprint runs/llama --partial --json > node3.json", "The files of one node:"},
             {"shardscope fingerprint --combine node*.json", "The files of all nodes together:"}},
         .run = runFingerprint,
-        .shares = true,
         .values = Command::Values::Needed,
     };
 }

@@ -20,7 +20,7 @@ Result<int> runUndo(Session& session, const std::vector<std::string>& undone)
 {
     const Arguments& arguments = session.arguments();
     auto planned = planUndo(session.files(), session.askedPath(), arguments.text("--tag"), undone,
-        !arguments.has("--no-latest"), session.job());
+        !arguments.has("--no-latest"), session.job(), session.shared());
     if (!planned)
         return forward(refusal(planned.error()));
     const std::string destination = arguments.positional("DST");

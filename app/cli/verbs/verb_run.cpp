@@ -31,7 +31,7 @@ Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const Che
 
 Result<int> runSavedRepair(Session& session, const SavedPlan& saved)
 {
-    const auto plan = planSavedRepair(session.files(), saved, session.job());
+    const auto plan = planSavedRepair(session.files(), saved, session.job(), session.shared());
     if (!plan)
         return forward(refusal(plan.error()));
     return runRepairPlan(session, *plan, destinationOf(session, saved), "run");

@@ -187,7 +187,6 @@ Command statsCommand()
             {"shardscope stats runs/llama --state exp_avg_sq --json --bars 0",
                 "Second moments, for a script:"}},
         .run = runStats,
-        .shares = true,
         .values = Command::Values::Needed,
     };
 }

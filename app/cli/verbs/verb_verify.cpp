@@ -91,7 +91,6 @@ Command verifyCommand()
         .examples = {{"shardscope verify runs/llama", "Is every byte as it was written?"},
             {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
         .run = runVerify,
-        .shares = true,
         .values = Command::Values::Needed,
     };
 }

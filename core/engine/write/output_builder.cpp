@@ -41,15 +41,32 @@ std::optional<Part> partOf(const std::string& name)
 /// What a process appends to the journal of its part.
 struct PartLines {
     io::FileSystem& files;
-    const WorkFolder& work;
     io::Path journal;
+    std::function<Status()> mayWrite;
+    std::string* lines; ///< all of them; can be null
     /// That a piece was read back is stored with the next line: without it, it is read again.
     std::string checked = {};
 
     Status append(const std::string& line)
     {
-        SHARDSCOPE_CHECK(work.checkHeld());
+        if (mayWrite)
+            SHARDSCOPE_CHECK(mayWrite());
+        note(line);
         return files.appendSynced(journal, std::exchange(checked, {}) + line);
+    }
+    Status addChecked(const FilePiece& piece)
+    {
+        const std::string line = journalLine(piece);
+        note(line);
+        checked += line;
+        return {};
+    }
+
+private:
+    void note(const std::string& line)
+    {
+        if (lines != nullptr)
+            *lines += line;
     }
 };
 
@@ -115,19 +132,18 @@ Result<bool> holdsBytes(io::FileSystem& files, const io::Path& path, std::string
     return found == text;
 }
 
-PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const std::string& name)
+PartEvents journalEvents(
+    io::FileSystem& files, io::Path journal, std::function<Status()> mayWrite, std::string* lines)
 {
-    const auto lines = std::make_shared<PartLines>(PartLines{files, work, work.partJournal(name)});
-    return {[lines](const PieceRecord& record) { return lines->append(journalLine(record)); },
-        [lines](const FilePiece& piece) -> Status {
-            lines->checked += journalLine(piece);
-            return {};
-        },
-        [lines](std::span<const FileRun> runs) {
+    const auto out
+        = std::make_shared<PartLines>(PartLines{files, std::move(journal), std::move(mayWrite), lines});
+    return {[out](const PieceRecord& record) { return out->append(journalLine(record)); },
+        [out](const FilePiece& piece) { return out->addChecked(piece); },
+        [out](std::span<const FileRun> runs) {
             std::string text;
             for (const FileRun& run : runs)
                 text += journalLine(run);
-            return lines->append(text);
+            return out->append(text);
         }};
 }
 
@@ -302,7 +318,7 @@ Status OutputBuilder::writeMissing()
 {
     PartWriter writer(m_files, m_plan, m_partResources, m_job);
     SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(kRest).parent_path()));
-    PartEvents events = journalEvents(m_files, m_work, kRest);
+    PartEvents events = journalEvents(m_files, m_work.partJournal(kRest), m_partResources.mayWrite);
     std::vector<PieceRecord> made;
     if (!m_missing.empty()) {
         SHARDSCOPE_TRY(auto pieces, splitRanges(m_plan, m_unwritten, m_options.pieces));

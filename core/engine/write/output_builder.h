@@ -103,7 +103,9 @@ Status writeAndReadBack(
 /// Whether the file has these bytes on the device.
 Result<bool> holdsBytes(io::FileSystem& files, const io::Path& path, std::string_view text);
 
-/// Adds what is written and checked to the journal of the part `name`.
-PartEvents journalEvents(io::FileSystem& files, const WorkFolder& work, const std::string& name);
+/// Adds what is written and checked to the journal of a part, and to `lines` if it is not null; not after an
+/// error of `mayWrite`.
+PartEvents journalEvents(io::FileSystem& files, io::Path journal, std::function<Status()> mayWrite = {},
+    std::string* lines = nullptr);
 
 } // namespace shardscope

@@ -82,7 +82,7 @@ Result<PartReport> executePart(
         [&](const std::string& path) { return work->placeOf(path); }, [&] { return work->checkHeld(); }};
     PartWriter writer(files, plan, resources, job);
     const Status written = writer.write(pieces, known.pieces, ReadsBack{.own = options.verify},
-        journalEvents(files, *work, WorkFolder::nameOf(part)));
+        journalEvents(files, work->partJournal(WorkFolder::nameOf(part)), resources.mayWrite));
     if (!written && written.error().code == ErrorCode::Cancelled)
         return fail(ErrorCode::Cancelled, "stopped on request; finished pieces are kept",
             work->path().string(), "run the same command to continue");

@@ -5,10 +5,12 @@
 #include "core/base/wire.h"
 #include "core/engine/parts/file_runs.h"
 #include "core/engine/parts/journal_follower.h"
-#include "core/engine/parts/stored_plan.h"
-#include "core/engine/write/work_folder.h"
+#include "core/engine/write/output_builder.h"
+#include "core/engine/write/work_place.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace shardscope {
 
@@ -19,14 +21,10 @@ enum class Order : uint8_t { End, Write, Check };
 /// What process 0 asks of another one.
 struct Task {
     Order order = Order::End;
-    io::Path workFolder;
-    std::string journal; ///< name of its part
-    std::string plan; ///< a StoredPlan
-    std::vector<FilePiece> pieces; ///< to write; files as in the stored plan
-    std::string records; ///< lines of a piece journal: pieces of earlier runs, or those to check
-    std::string othersJournal; ///< name of a part that another process writes
-    uint64_t othersFrom = 0; ///< where the lines of this run begin there
-    std::vector<FilePiece> others; ///< to read back once they are recorded there; files as in the whole plan
+    std::vector<FilePiece> pieces = {}; ///< to write
+    std::string records = {}; ///< lines of a piece journal: pieces of earlier runs, or those to check
+    uint64_t othersFrom = 0; ///< where this run begins in the journal of the process before it
+    std::vector<FilePiece> others = {}; ///< to read back once they are recorded there
 };
 
 void writePieces(WireWriter& out, const std::vector<FilePiece>& pieces)
@@ -56,12 +54,8 @@ std::string toText(const Task& task)
 {
     WireWriter out;
     out.number(static_cast<uint64_t>(task.order));
-    out.text(task.workFolder.native());
-    out.text(task.journal);
-    out.text(task.plan);
     writePieces(out, task.pieces);
     out.text(task.records);
-    out.text(task.othersJournal);
     out.number(task.othersFrom);
     writePieces(out, task.others);
     return out.take();
@@ -72,12 +66,8 @@ Result<Task> taskFrom(const std::string& text)
     WireReader in(text);
     Task out;
     out.order = static_cast<Order>(in.number32());
-    out.workFolder = in.text();
-    out.journal = in.text();
-    out.plan = in.text();
     out.pieces = readPieces(in);
     out.records = in.text();
-    out.othersJournal = in.text();
     out.othersFrom = in.number();
     out.others = readPieces(in);
     if (!in.isGood() || out.order > Order::Check)
@@ -114,70 +104,59 @@ Reply replyFrom(const std::string& text)
     return out;
 }
 
-/// Records in the journal of a part, and in `lines`; with the numbers of the whole plan, if `plan` is a
-/// stored one.
-PartEvents eventsOf(
-    io::FileSystem& files, const io::Path& journal, std::string& lines, const StoredPlan* plan = nullptr)
+/// The name of what a process records.
+std::string journalOf(uint32_t rank, const Peers& peers)
 {
-    const auto append = [&files, journal, &lines](const std::string& line) {
-        lines += line;
-        return files.appendSynced(journal, line);
-    };
-    return {[append, plan](const PieceRecord& written) {
-                return append(journalLine(plan != nullptr ? plan->toPlan(written) : written));
-            },
-        [append, plan](const FilePiece& checked) {
-            return append(journalLine(plan != nullptr ? plan->toPlan(checked) : checked));
-        },
-        [append, plan](std::span<const FileRun> runs) {
-            std::string text;
-            for (FileRun run : runs) {
-                if (plan != nullptr)
-                    run.file = plan->toPlan(FilePiece{run.file, {}}).file;
-                text += journalLine(run);
-            }
-            return append(text);
-        }};
+    return "rank-" + std::to_string(rank) + "-of-" + std::to_string(peers.size());
 }
 
-Status work(
-    io::FileSystem& files, const Task& task, const PeerOptions& options, JobContext& job, Reply& reply)
+/// The process whose pieces this one reads back.
+uint32_t before(uint32_t rank, const Peers& peers)
 {
-    SHARDSCOPE_TRY(const auto plan, StoredPlan::parse(task.plan));
-    SHARDSCOPE_TRY(const auto hold, io::holdFolder(task.workFolder, io::HoldKind::Own));
-    SHARDSCOPE_CHECK(plan->checkSources(files));
+    return (rank + peers.size() - 1) % peers.size();
+}
+
+/// Reads pieces back, and records all that are as they were written.
+Status check(PartWriter& writer, std::span<const PieceRecord> pieces, const PartEvents& events)
+{
+    SHARDSCOPE_CHECK(writer.check(pieces, events));
+    return events.left({});
+}
+
+Status work(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, const Task& task,
+    JobContext& job, Reply& reply)
+{
+    const Peers& peers = *options.peers;
+    SHARDSCOPE_TRY(const io::Path place, workPlaceOf(files, plan, options.destination));
+    SHARDSCOPE_TRY(const auto folder, WorkFolder::join(files, plan, place));
     PieceJournal journal;
     parsePieceJournal(task.records, journal);
     const unsigned jobs = options.jobs == 0 ? defaultJobs() : options.jobs;
     const size_t count = task.order == Order::Write ? task.pieces.size() : journal.pieces.size();
-    const MemoryPlan memory = divideMemory(options.memoryLimitBytes, jobs, std::max<size_t>(count, 1), true);
-    SHARDSCOPE_TRY(const ComputeChoice compute, options.chooseCompute(bytesOf(task.pieces)));
+    const MemoryPlan memory
+        = divideMemory(options.memoryLimitBytes, jobs, std::max<size_t>(count, 1), options.verify);
     StageTimes times;
-    const PartResources resources{memory, *compute.backend, times,
-        [&](const std::string& path) { return WorkFolder::placeIn(task.workFolder, path); }, {}};
-    PartWriter writer(files, plan->plan(), resources, job);
+    const PartResources resources{memory, *options.compute.backend, times,
+        [&](const std::string& path) { return folder->placeOf(path); }, {}};
+    PartWriter writer(files, plan, resources, job);
     const PartEvents events
-        = eventsOf(files, WorkFolder::partJournalIn(task.workFolder, task.journal), reply.lines, plan.get());
-    JournalFollower others(
-        files, WorkFolder::partJournalIn(task.workFolder, task.othersJournal), task.othersFrom, task.others);
-    const auto recorded = [&] {
-        std::vector<PieceRecord> out = others.take();
-        for (PieceRecord& record : out)
-            record.piece.file = plan->fileFor(record.piece.file);
-        return out;
-    };
-    const ReadsBack readsBack{.otherBytes = others.bytes(), .others = recorded};
+        = journalEvents(files, folder->partJournal(journalOf(peers.rank(), peers)), {}, &reply.lines);
+    JournalFollower others(files, folder->partJournal(journalOf(before(peers.rank(), peers), peers)),
+        task.othersFrom, task.others);
+    const ReadsBack readsBack{.otherBytes = others.bytes(), .others = [&] { return others.take(); }};
     const Status done = task.order == Order::Write
         ? writer.write(task.pieces, journal.pieces, readsBack, events)
-        : writer.check(journal.pieces, events);
+        : check(writer, journal.pieces, events);
     reply.readDirectly = writer.readDirectly();
     return done;
 }
 
 } // namespace
 
-Status serveLeader(io::FileSystem& files, Peers& peers, const PeerOptions& options, JobContext& job)
+Status serveLeader(
+    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
 {
+    Peers& peers = *options.peers;
     for (;;) {
         SHARDSCOPE_TRY(const std::string text, peers.scatter({}));
         Reply reply;
@@ -187,7 +166,7 @@ Status serveLeader(io::FileSystem& files, Peers& peers, const PeerOptions& optio
         else if (task->order == Order::End)
             return job.poll();
         else
-            reply.status = work(files, *task, options, job, reply);
+            reply.status = work(files, plan, options, *task, job, reply);
         SHARDSCOPE_CHECK(peers.gather(toText(reply)));
     }
 }
@@ -257,19 +236,22 @@ Status PeerWriters::check(std::span<const PieceRecord> pieces, PieceJournal& jou
     std::vector<std::string> tasks(count);
     for (uint32_t rank = 0; rank < count; ++rank) {
         SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(journalOf(rank)).parent_path()));
-        if (rank > 0) {
-            SHARDSCOPE_TRY(tasks[rank], checkTask(rank, shares[rank]));
-        }
+        Task task{.order = Order::Check};
+        for (const PieceRecord& record : shares[rank])
+            task.records += journalLine(record);
+        tasks[rank] = toText(task);
     }
     return run(
         std::move(tasks),
-        [&](PartWriter& writer, const PartEvents& events) { return writer.check(shares[0], events); },
+        [&](PartWriter& writer, const PartEvents& events) {
+            return shardscope::check(writer, shares[0], events);
+        },
         journal);
 }
 
 std::string PeerWriters::journalOf(uint32_t rank) const
 {
-    return "rank-" + std::to_string(rank) + "-of-" + std::to_string(m_peers.size());
+    return shardscope::journalOf(rank, m_peers);
 }
 
 /// While no process writes to it.
@@ -279,53 +261,29 @@ Result<uint64_t> PeerWriters::journalBytes(uint32_t rank) const
     return found.bytes;
 }
 
-/// The process whose pieces this one reads back.
 uint32_t PeerWriters::before(uint32_t rank) const
 {
-    return (rank + m_peers.size() - 1) % m_peers.size();
+    return shardscope::before(rank, m_peers);
 }
 
 Result<std::string> PeerWriters::writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack)
 {
-    const std::vector<FilePiece>& pieces = m_written[rank];
-    Task out;
-    out.order = Order::Write;
-    out.workFolder = std::filesystem::absolute(m_work.path());
-    out.journal = journalOf(rank);
+    Task out{.order = Order::Write, .pieces = m_written[rank]};
     if (readsBack) {
-        out.othersJournal = journalOf(before(rank));
         SHARDSCOPE_TRY(out.othersFrom, journalBytes(before(rank)));
         out.others = m_written[before(rank)];
     }
-    SHARDSCOPE_TRY(StoredPlan::Stored stored, StoredPlan::store(m_files, m_plan, pieces, out.others));
-    out.plan = std::move(stored.text);
-    for (const FilePiece& piece : pieces) {
-        const uint32_t file = stored.fileFor(piece.file);
-        const bool isFirstOfFile = out.pieces.empty() || out.pieces.back().file != file;
-        out.pieces.push_back({file, piece.range});
+    std::optional<uint32_t> last;
+    for (const FilePiece& piece : out.pieces) {
+        const bool isFirstOfFile = std::exchange(last, piece.file) != piece.file;
         for (const PieceRecord& record :
             isFirstOfFile ? recordsOf(known, piece.file) : std::span<const PieceRecord>()) {
             PieceRecord checksums; // all that is needed of it
-            checksums.piece = {file, record.piece.range};
+            checksums.piece = record.piece;
             checksums.late = record.late;
             checksums.parts = record.parts;
             out.records += journalLine(checksums);
         }
-    }
-    return toText(out);
-}
-
-Result<std::string> PeerWriters::checkTask(uint32_t rank, std::span<const PieceRecord> pieces)
-{
-    Task out;
-    out.order = Order::Check;
-    out.workFolder = std::filesystem::absolute(m_work.path());
-    out.journal = journalOf(rank);
-    SHARDSCOPE_TRY(StoredPlan::Stored stored, StoredPlan::store(m_files, m_plan, {}, rangesOf(pieces)));
-    out.plan = std::move(stored.text);
-    for (PieceRecord record : pieces) {
-        record.piece.file = stored.fileFor(record.piece.file);
-        out.records += journalLine(record);
     }
     return toText(out);
 }
@@ -336,7 +294,7 @@ Status PeerWriters::run(std::vector<std::string> tasks,
     SHARDSCOPE_CHECK(m_peers.scatter(std::move(tasks)));
     PartWriter writer(m_files, m_plan, m_resources, m_job);
     Reply reply;
-    reply.status = own(writer, eventsOf(m_files, m_work.partJournal(journalOf(0)), reply.lines));
+    reply.status = own(writer, journalEvents(m_files, m_work.partJournal(journalOf(0)), {}, &reply.lines));
     reply.readDirectly = writer.readDirectly();
     SHARDSCOPE_TRY(const auto answers, m_peers.gather(toText(reply)));
     Status status;

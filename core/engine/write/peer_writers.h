@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/base/peers.h"
-#include "core/compute/compute_choice.h"
 #include "core/engine/parts/part_writer.h"
 #include "core/engine/parts/piece_journal.h"
+#include "core/engine/write/execute.h"
 #include "core/engine/write/work_folder.h"
 
 #include <functional>
@@ -13,17 +13,11 @@
 
 namespace shardscope {
 
-/// What a process of a job that does not lead needs from its command line.
-struct PeerOptions {
-    unsigned jobs = 0; ///< as in ExecuteOptions
-    uint64_t memoryLimitBytes = uint64_t{256} << 20;
-    /// Chooses the device for a part of so many bytes.
-    std::function<Result<ComputeChoice>(uint64_t bytes)> chooseCompute;
-};
-
-/// Works for process 0 of `peers` until that ends. Errors are passed to process 0; the result is that of the
-/// connection, or Cancelled after a stop.
-Status serveLeader(io::FileSystem& files, Peers& peers, const PeerOptions& options, JobContext& job);
+/// Works for process 0 of `options.peers` until that ends, with a plan of its own, which must be that of
+/// process 0: every process has the same command, source and destination. Errors are passed to process 0; the
+/// result is that of the connection, or Cancelled after a stop.
+Status serveLeader(
+    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 /// Process 0: lets the others end.
 Status dismissPeers(Peers& peers);
 
@@ -47,7 +41,6 @@ public:
 
 private:
     Result<std::string> writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack);
-    Result<std::string> checkTask(uint32_t rank, std::span<const PieceRecord> pieces);
     [[nodiscard]] Result<uint64_t> journalBytes(uint32_t rank) const;
     [[nodiscard]] uint32_t before(uint32_t rank) const;
     [[nodiscard]] std::string journalOf(uint32_t rank) const;

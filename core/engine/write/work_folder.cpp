@@ -163,6 +163,21 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::look(
     return folder;
 }
 
+Result<std::unique_ptr<WorkFolder>> WorkFolder::join(
+    io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+{
+    std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
+    SHARDSCOPE_TRY(folder->m_folder, io::holdFolder(folder->m_path, io::HoldKind::Own));
+    SHARDSCOPE_CHECK(folder->readJournal());
+    if (!folder->holdsThisPlan())
+        return fail(ErrorCode::SourceChanged,
+            "this process planned another job than the first one: "
+                + differenceOf(folder->m_planText, folder->planText()),
+            folder->m_path.string(),
+            "all processes must run the same version of the program and see the same files");
+    return folder;
+}
+
 Status WorkFolder::readJournal()
 {
     SHARDSCOPE_TRY(m_planText, readIfThere(m_files, m_path / "plan", kPlanLimit));

@@ -49,6 +49,11 @@ public:
     static Result<std::unique_ptr<WorkFolder>> openPart(io::FileSystem& files, const WritePlan& plan,
         const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job);
 
+    /// The folder in which another process of the same job works, which has taken it: for constant calls
+    /// only. SourceChanged, with the difference, if it is of another plan or version of the program.
+    static Result<std::unique_ptr<WorkFolder>> join(
+        io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
+
     /// The folder as it is, with its journal, without taking it: for constant calls only. Null if it is
     /// absent. NoPermission as open().
     static Result<std::unique_ptr<WorkFolder>> look(
@@ -69,10 +74,9 @@ public:
     [[nodiscard]] const Journal& journal() const { return m_journal; }
     /// parts/NAME/journal, see piece_journal.h. The NAME of a part is "INDEX-of-COUNT"; of a job without
     /// parts, "rest".
-    [[nodiscard]] io::Path partJournal(const std::string& name) const { return partJournalIn(m_path, name); }
-    static io::Path partJournalIn(const io::Path& workFolder, const std::string& name)
+    [[nodiscard]] io::Path partJournal(const std::string& name) const
     {
-        return workFolder / "parts" / name / "journal";
+        return partsFolder() / name / "journal";
     }
     static std::string nameOf(Part part);
     /// The parts that have recorded something, in the order of their names.

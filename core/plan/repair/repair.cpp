@@ -64,12 +64,13 @@ class Repair
 {
 public:
     Repair(io::FileSystem& files, const io::Path& path, const OpenOptions& open, const RepairOptions& options,
-        JobContext& job)
+        JobContext& job, SharedWork* shared)
         : m_files(files)
         , m_path(path)
         , m_open(open)
         , m_options(options)
         , m_job(job)
+        , m_shared(shared)
     {
     }
 
@@ -82,6 +83,7 @@ public:
         CheckOptions check;
         check.open = m_open;
         check.depth = depthAsked();
+        check.shared = m_shared;
         SHARDSCOPE_TRY(const CheckResult found, findAndChoose(check));
         SHARDSCOPE_TRY(CheckpointPtr source, sourceOf(found));
         Amended amended{
@@ -289,16 +291,17 @@ private:
     const OpenOptions& m_open;
     const RepairOptions& m_options;
     JobContext& m_job;
+    SharedWork* m_shared; ///< can be null
     std::vector<std::string> m_fixed;
 };
 
 } // namespace
 
 Result<WritePlanPtr> planRepair(io::FileSystem& files, const io::Path& path, const OpenOptions& open,
-    const RepairOptions& options, JobContext& job)
+    const RepairOptions& options, JobContext& job, SharedWork* shared)
 {
     const io::OutageWatch watch; // what cannot be read for a moment must not be discarded
-    return watch.judged(Repair(files, path, open, options, job).plan());
+    return watch.judged(Repair(files, path, open, options, job, shared).plan());
 }
 
 } // namespace shardscope

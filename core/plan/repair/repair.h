@@ -79,9 +79,9 @@ inline constexpr const char* kRepairName = "repair.json";
 /// Examines PATH and plans to repair what `options` names. Writes nothing. Usage for words that do not name a
 /// finding. NotFound if nothing of what is named was found. Unsupported for findings without a fix, with
 /// their names and the reason. Refused if something that a fix needs is missing, or if other findings would
-/// still make the result wrong.
+/// still make the result wrong. `shared`: processes that all plan this and share the reading of every byte.
 Result<WritePlanPtr> planRepair(io::FileSystem& files, const io::Path& path, const OpenOptions& open,
-    const RepairOptions& options, JobContext& job);
+    const RepairOptions& options, JobContext& job, SharedWork* shared = nullptr);
 
 /// The source of a repaired copy, without the fixes that are undone: a repair with the remaining fixes, or a
 /// copy of the source's own bytes.
@@ -93,6 +93,6 @@ struct UndoPlan {
 /// program. SourceChanged if the source changed since then. NotFound if it no longer exists, or if none of
 /// the named findings was repaired.
 Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
-    const std::vector<std::string>& undone, bool writePointer, JobContext& job);
+    const std::vector<std::string>& undone, bool writePointer, JobContext& job, SharedWork* shared = nullptr);
 
 } // namespace shardscope

@@ -25,7 +25,7 @@ bool isUndone(const std::string& code, const std::vector<std::string>& undone)
 } // namespace
 
 Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
-    const std::vector<std::string>& undone, bool writePointer, JobContext& job)
+    const std::vector<std::string>& undone, bool writePointer, JobContext& job, SharedWork* shared)
 {
     OpenOptions options;
     options.tag = tag;
@@ -65,7 +65,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
             "undo needs the unchanged source");
     };
     const io::OutageWatch watch;
-    auto planned = planRepair(files, record.source, open, again, job);
+    auto planned = planRepair(files, record.source, open, again, job, shared);
     SHARDSCOPE_CHECK(watch.status());
     if (!planned && planned.error().code == ErrorCode::Cancelled)
         return forward(planned.error());
@@ -82,7 +82,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
     }
     again.fixes = left;
     open.tag = tagToOpen(left, record.tag);
-    SHARDSCOPE_TRY(out.plan, planRepair(files, record.source, open, again, job));
+    SHARDSCOPE_TRY(out.plan, planRepair(files, record.source, open, again, job, shared));
     return out;
 }
 

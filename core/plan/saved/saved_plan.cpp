@@ -339,10 +339,11 @@ OpenOptions openOptionsOf(const SavedPlan& saved)
     return open;
 }
 
-Result<WritePlanPtr> planSavedRepair(io::FileSystem& files, const SavedPlan& saved, JobContext& job)
+Result<WritePlanPtr> planSavedRepair(
+    io::FileSystem& files, const SavedPlan& saved, JobContext& job, SharedWork* shared)
 {
-    auto plan
-        = planRepair(files, saved.source, openOptionsOf(saved), std::get<RepairOptions>(saved.options), job);
+    auto plan = planRepair(
+        files, saved.source, openOptionsOf(saved), std::get<RepairOptions>(saved.options), job, shared);
     if (!plan && plan.error().code == ErrorCode::NotFound)
         return sourceChanged(saved, plan.error().message);
     if (plan)

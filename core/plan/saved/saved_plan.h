@@ -58,8 +58,9 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
 /// How its source is opened.
 OpenOptions openOptionsOf(const SavedPlan& saved);
 
-/// Plans a saved repair again, and checks it. Errors: those of planRepair() and checkSavedPlan().
-/// SourceChanged too if what it repairs is not found any more.
-Result<WritePlanPtr> planSavedRepair(io::FileSystem& files, const SavedPlan& saved, JobContext& job);
+/// Plans a saved repair again, and checks it; `shared` as in planRepair(). Errors: those of planRepair() and
+/// checkSavedPlan(). SourceChanged too if what it repairs is not found any more.
+Result<WritePlanPtr> planSavedRepair(
+    io::FileSystem& files, const SavedPlan& saved, JobContext& job, SharedWork* shared = nullptr);
 
 } // namespace shardscope

@@ -211,12 +211,10 @@ bool damageAtRandom(uint64_t seed)
 }
 
 Result<ExecuteReport> runTogether(
-    const Bench& bench, ExecuteOptions options, io::FileSystem& files = io::realFileSystem())
+    const Bench& bench, const ExecuteOptions& asked, io::FileSystem& files = io::realFileSystem())
 {
-    return leadPeers(3, files, [&](Peers& own) {
-        options.peers = &own;
-        return run(bench, options, files);
-    });
+    return leadPeers(3, files, bench.plan, asked,
+        [&](const ExecuteOptions& options) { return run(bench, options, files); });
 }
 
 } // namespace

@@ -92,13 +92,11 @@ WritePlan largePlan(uint32_t files, uint64_t bytes)
 }
 
 /// Runs with `count` processes; `files` are those of all but process 0.
-Result<ExecuteReport> runTogether(
-    const Bench& bench, uint32_t count, ExecuteOptions options, io::FileSystem& others = io::realFileSystem())
+Result<ExecuteReport> runTogether(const Bench& bench, uint32_t count, const ExecuteOptions& asked,
+    io::FileSystem& others = io::realFileSystem())
 {
-    return leadPeers(count, others, [&](Peers& own) {
-        options.peers = &own;
-        return run(bench, options);
-    });
+    return leadPeers(
+        count, others, bench.plan, asked, [&](const ExecuteOptions& options) { return run(bench, options); });
 }
 
 } // namespace

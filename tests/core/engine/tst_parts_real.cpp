@@ -37,10 +37,9 @@ ExecuteOptions optionsOf(const io::Path& destination, const io::Path& source)
     return out;
 }
 
-Result<ExecuteReport> together(const WritePlan& plan, ExecuteOptions options, uint32_t count)
+Result<ExecuteReport> together(const WritePlan& plan, const ExecuteOptions& asked, uint32_t count)
 {
-    return leadPeers(count, io::realFileSystem(), [&](Peers& own) {
-        options.peers = &own;
+    return leadPeers(count, io::realFileSystem(), plan, asked, [&](const ExecuteOptions& options) {
         JobContext job;
         return execute(io::realFileSystem(), plan, options, job);
     });

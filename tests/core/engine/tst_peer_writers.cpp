@@ -83,11 +83,8 @@ ExecuteOptions optionsOf(const Bench& bench)
 
 Result<ExecuteReport> runTogether(const Bench& bench, uint32_t count, io::FileSystem& files)
 {
-    return leadPeers(count, files, [&](Peers& own) {
-        ExecuteOptions options = optionsOf(bench);
-        options.peers = &own;
-        return run(bench, options, files);
-    });
+    return leadPeers(count, files, bench.plan, optionsOf(bench),
+        [&](const ExecuteOptions& options) { return run(bench, options, files); });
 }
 
 } // namespace
@@ -151,6 +148,19 @@ TEST_CASE("a piece that the disk did not keep is found by another process, and n
     REQUIRE_FALSE(report);
     CHECK(report.error().code == ErrorCode::VerifyFailed);
     CHECK(report.error().message.find("read back") != std::string::npos);
+    checkNothingCommitted(bench);
+}
+
+TEST_CASE("a process that sees another version of a source than the first one ends the job")
+{
+    Bench bench({3, 4, 7, 300, 6});
+    WritePlan other = bench.plan;
+    other.sources[0].identity.modifiedNs += 1;
+    const auto report = leadPeers(2, io::realFileSystem(), other, optionsOf(bench),
+        [&](const ExecuteOptions& options) { return run(bench, options); });
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::SourceChanged);
+    CHECK(report.error().message.find("was modified") != std::string::npos);
     checkNothingCommitted(bench);
 }
 
