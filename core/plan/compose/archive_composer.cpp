@@ -152,17 +152,29 @@ ArchiveComposer::ArchiveComposer()
 {
 }
 
-NodeId ArchiveComposer::importChanged(NodeId mapping, const Changes& changes)
+void ArchiveComposer::addEntries(NodeId to, NodeId mapping, const ValueOf& valueOf)
 {
-    const NodeId out = m_builder.dict();
     const auto items = mappingItems(graph(), mapping);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto key = asString(graph(), items[i]);
-        const auto change = key ? changes.find(*key) : changes.end();
-        m_builder.setItem(
-            out, import(items[i]), change == changes.end() ? import(items[i + 1]) : change->second);
+        const NodeId value = valueOf(asString(graph(), items[i]).value_or(""), items[i + 1]);
+        if (value != kNoNode)
+            m_builder.setItem(to, import(items[i]), value);
     }
+}
+
+NodeId ArchiveComposer::importChanged(NodeId mapping, const ValueOf& valueOf)
+{
+    const NodeId out = m_builder.dict();
+    addEntries(out, mapping, valueOf);
     return out;
+}
+
+NodeId ArchiveComposer::importChanged(NodeId mapping, const Changes& changes)
+{
+    return importChanged(mapping, [&](std::string_view key, NodeId value) {
+        const auto change = changes.find(key);
+        return change == changes.end() ? import(value) : change->second;
+    });
 }
 
 NodeId ArchiveComposer::orderedDict()

@@ -40,9 +40,15 @@ public:
     PickleBuilder& builder() { return m_builder; }
     void substitute(NodeId sourceNode, NodeId builtNode) { m_importer->substitute(sourceNode, builtNode); }
     NodeId import(NodeId sourceNode) { return m_importer->import(sourceNode); }
+    /// The value of an entry of a source mapping in a new one; kNoNode: none. `key` is empty if it is no
+    /// string.
+    using ValueOf = std::function<NodeId(std::string_view key, NodeId value)>;
+    /// Adds the entries of a source mapping to a new one, in their order.
+    void addEntries(NodeId to, NodeId mapping, const ValueOf& valueOf);
+    /// A new dict with the entries of a source mapping.
+    NodeId importChanged(NodeId mapping, const ValueOf& valueOf);
     using Changes = std::map<std::string_view, NodeId>; ///< by key
-    /// A new dict with the entries of a source mapping, in their order. Keys in `changes` get that value;
-    /// keys that the mapping does not have are not added.
+    /// The same where keys in `changes` get that value; keys that the mapping does not have are not added.
     NodeId importChanged(NodeId mapping, const Changes& changes);
 
     /// A new dense tensor with its own storage, in the form of torch._utils._rebuild_tensor_v2. An empty

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/checked.h"
-#include "core/base/text.h"
 #include "core/checkpoint/folder/sequence_names.h"
-#include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/layout/slices/merged_slices.h"
 #include "core/plan/emit/expert_records.h"
@@ -15,337 +13,234 @@
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <unordered_map>
 
 namespace shardscope {
 
 namespace {
 
-/// The source's template model file with some values replaced. Keys that it lacks come last.
+/// Without ZeRO, and under BF16_Optimizer in some releases, the model file has the optimizer, or a part of
+/// it.
+bool mayHoldOptimizer(const Checkpoint& source)
+{
+    return isStage0(source.kind) || hasOptimizerInModel(source);
+}
+
+/// One model file of a target: the template's entries in their order, then those that it lacks. What the
+/// target determines has its value in one function per key, which gives kNoNode where the template's stays.
 class ModelFile
 {
 public:
-    explicit ModelFile(std::shared_ptr<const ReshardContext> context)
+    ModelFile(std::shared_ptr<const ReshardContext> context, uint32_t rank, bool slim)
         : m_context(std::move(context))
-        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->templateModel))
-        , m_old(modelStates(m_composer.graph()))
-        , m_parts(m_composer, m_context)
+        , m_source(*m_context->source)
+        , m_rank(rank)
+        , m_slim(slim)
+        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_source.templateModel))
+        , m_graph(m_composer.graph())
+        , m_builder(m_composer.builder())
+        , m_old(modelStates(m_graph))
+        , m_kind(m_context->target.kind)
+        , m_follows(!(isStage0(m_kind) ? m_context->rebuilds : m_context->rebuildsModel))
+        , m_parts(m_composer, m_context, m_follows)
     {
         if (m_context->modelUse)
             m_composer.leaveOutUnused(*m_context->modelUse);
         setZenFlowOff(m_composer, *m_context);
     }
 
-    ArchiveComposer& composer() { return m_composer; }
-    ModelParts& parts() { return m_parts; }
-    /// What the template has.
-    [[nodiscard]] const ModelStates& old() const { return m_old; }
-    /// The first value of a key is the one that counts.
-    void set(std::string key, NodeId value) { m_new.emplace(std::move(key), value); }
-    void leaveOut(std::string key) { m_left.insert(std::move(key)); }
-
-    Result<OutputFile> finish(const std::string& name)
+    Result<OutputFile> compose(const std::string& name)
     {
-        const PickleGraph& graph = m_composer.graph();
-        PickleBuilder& builder = m_composer.builder();
-        const NodeId root = builder.dict();
-        const auto items = mappingItems(graph, graph.root());
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto key = asString(graph, items[i]);
-            if (key && m_left.contains(std::string(*key)))
-                continue;
-            auto made = key ? m_new.find(std::string(*key)) : m_new.end();
-            builder.setItem(root, m_composer.import(items[i]),
-                made == m_new.end() ? m_composer.import(items[i + 1]) : made->second);
-            if (made != m_new.end())
-                m_new.erase(made);
+        SHARDSCOPE_TRY(const NodeId module, this->module()); // the first: others use its tensors
+        const ArchiveComposer::Changes made{{"module", module}, {"optimizer", optimizer()},
+            {"dp_world_size", dpWorldSize()}, {"mp_world_size", mpWorldSize()},
+            {"checkpoint_parallel_dimensions", parallelDimensions()}, {"param_shapes", paramShapes()},
+            {"frozen_param_shapes", frozenShapes()}, {"frozen_param_fragments", frozenFragments()},
+            {"shared_params", sharedParams()}, {"buffer_names", bufferNames()}, {"ds_version", version()}};
+        if (m_follows && !isStage0(m_kind))
+            ExpertRecords(*m_context, m_rank).replaceInModelFile(m_composer);
+        if (m_rank == 0 && !m_slim) // in digests, the first file's buffers represent all
+            markTensors();
+        const NodeId root = m_composer.importChanged(m_graph.root(), [&](std::string_view key, NodeId value) {
+            if (key == "universal_checkpoint_info" && m_source.merged)
+                return sliceRecord(m_composer, *m_context, value); // none: no slices are mentioned any more
+            const auto one = made.find(key);
+            return one == made.end() || one->second == kNoNode ? m_composer.import(value) : one->second;
+        });
+        for (const auto& [key, value] : made) {
+            if (value != kNoNode && lookup(m_graph, m_graph.root(), key) == kNoNode)
+                m_builder.setItem(root, m_builder.string(key), value);
         }
-        for (const auto& [key, value] : m_new)
-            builder.setItem(root, builder.string(key), value);
         return m_composer.finish(root, name, m_context->modelRecords);
     }
 
 private:
+    Result<NodeId> module()
+    {
+        if (m_follows)
+            return kNoNode;
+        const bool whole = !isUniversal(m_kind) && !partitionsParameters(m_kind);
+        return m_parts.module(
+            {whole, isUniversal(m_kind) ? !m_slim : whole, isStage0(m_kind) && hasTorchOptimizer(m_kind)});
+    }
+
+    NodeId optimizer()
+    {
+        if (m_follows)
+            return kNoNode;
+        if (isStage0(m_kind))
+            return stage0Optimizer(m_composer, m_context);
+        return mayHoldOptimizer(m_source) ? m_builder.none() : kNoNode;
+    }
+
+    NodeId dpWorldSize()
+    {
+        const bool lacks = m_follows && m_old.dpWorldSize == kNoNode;
+        return lacks || isUniversal(m_kind) ? kNoNode : m_builder.integer(m_context->target.ranks);
+    }
+
+    /// Slices and stages in all: those of a target that merges or splits them. Else the files of ranks may
+    /// record others than there are.
+    NodeId mpWorldSize()
+    {
+        const bool differs = hasRankFiles(m_source.kind) && m_old.mpWorldSize != kNoNode
+            && asInteger(m_graph, m_old.mpWorldSize) != slices();
+        return m_source.merged || differs ? m_builder.integer(slices()) : kNoNode;
+    }
+
+    NodeId parallelDimensions()
+    {
+        if (m_old.parallelDimensions == kNoNode || (!m_source.merged && !hasRankFiles(m_source.kind)))
+            return kNoNode;
+        const auto tp = asInteger(m_graph, m_old.tpDegree);
+        const auto pp = asInteger(m_graph, m_old.ppDegree);
+        const auto degrees = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
+        const bool fits = degrees == slices()
+            || (degrees && countsSequenceRanks(*degrees, slices(), m_context->target.ranks));
+        if (!m_source.merged && fits)
+            return kNoNode;
+        const NodeId out = m_builder.dict();
+        m_builder.setItem(out, m_builder.string("pp_degree"), m_builder.integer(m_source.parallel.pp));
+        m_builder.setItem(out, m_builder.string("tp_degree"), m_builder.integer(m_source.parallel.tp));
+        return out;
+    }
+
+    NodeId paramShapes()
+    {
+        if (isStage0(m_kind)) // engine.py, _common_checkpoint_state: without ZeRO there is none of them
+            return noneUnlessFollows();
+        // Without them (experts before 0.19.3) they are written as they were found. Under round robin they
+        // are rebuilt even if the order stays, so that there and back gives the same bytes.
+        const bool lacks = m_graph.kind(m_old.paramShapes) != NodeKind::List;
+        const bool stays = m_follows && !lacks && !partitionsParameters(m_kind) && !m_source.roundRobin
+            && m_context->target.expertRanks == 0;
+        return stays ? kNoNode : m_parts.paramShapes(m_rank);
+    }
+
+    NodeId frozenShapes()
+    {
+        return !m_follows && (isUniversal(m_kind) || listsFrozen()) ? m_parts.frozenShapes()
+                                                                    : noneUnlessFollows();
+    }
+
+    /// Whole ones of a universal folder are in the module.
+    NodeId frozenFragments()
+    {
+        const bool lists = m_follows
+            ? partitionsParameters(m_kind) && isMapping(m_graph, m_old.frozenParamFragments)
+            : !isUniversal(m_kind) && listsFrozen();
+        return lists ? m_parts.frozenFragments(m_rank) : noneUnlessFollows();
+    }
+
+    /// engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone. ZeRO-3 before
+    /// 0.9.1 leaves them out; stock looks for every one of them where it finds any mapping, and leaves them
+    /// as they are where it finds None.
+    [[nodiscard]] bool listsFrozen() const
+    {
+        return m_context->stage() >= 2 && !leavesOutFrozen()
+            && (!partitionsParameters(m_source.kind)
+                || (m_context->refills && m_context->refills->has("weight")) // grafted
+                || isMapping(m_graph, m_old.frozenParamFragments));
+    }
+
+    /// Stock fills it on the first rank only (runtime/engine.py, _get_shared_params).
+    NodeId sharedParams()
+    {
+        if (isStage0(m_kind))
+            return noneUnlessFollows();
+        if (m_rank > 0)
+            return !m_follows || isMapping(m_graph, m_old.sharedParams) ? m_builder.dict() : kNoNode;
+        const bool lacks = m_old.sharedParams == kNoNode || mayHoldOptimizer(m_source) || hasAllStages()
+            || (!isUniversal(m_kind) && (leavesOutFrozen() || lacksTies()));
+        return !m_follows && lacks ? m_parts.sharedParams() : kNoNode;
+    }
+
+    /// Keys that came with 0.4.2 (this one) and 0.4.0, and that today's loaders and converter ask for.
+    NodeId bufferNames()
+    {
+        if (!hasAllStages() && !(lacksOldKeys() && m_old.bufferNames == kNoNode))
+            return kNoNode;
+        const NodeId names = m_builder.list();
+        for (const Parameter& param : m_source.params) {
+            if (param.role == ParamRole::Buffer)
+                m_builder.append(names, m_builder.string(param.name));
+        }
+        return names;
+    }
+
+    NodeId version()
+    {
+        return lacksOldKeys() && m_old.version == kNoNode ? m_builder.string(writtenVersion(m_source))
+                                                          : kNoNode;
+    }
+
+    [[nodiscard]] bool lacksOldKeys() const { return !m_follows && !isStage0(m_kind); }
+    NodeId noneUnlessFollows() { return m_follows ? kNoNode : m_builder.none(); }
+    [[nodiscard]] int64_t slices() const { return int64_t{m_source.parallel.tp} * m_source.parallel.pp; }
+    [[nodiscard]] bool leavesOutFrozen() const
+    {
+        return m_context->refills && m_context->refills->model().withoutFrozen;
+    }
+    /// A file of one pipeline stage speaks of the names that this stage has.
+    [[nodiscard]] bool hasAllStages() const
+    {
+        return m_source.merged && (m_source.merged->of->parallel.pp > 1 || m_source.merged->isStage);
+    }
+    /// Whether ties are known that a ZeRO-3 source does not record (ReshardOptions::ties).
+    [[nodiscard]] bool lacksTies() const
+    {
+        const auto ties = std::count_if(m_source.params.begin(), m_source.params.end(),
+            [](const Parameter& param) { return param.sharedWith != kNoParam; });
+        return partitionsParameters(m_source.kind)
+            && mappingItems(m_graph, m_old.sharedParams).size() / 2 < static_cast<size_t>(ties);
+    }
+
+    void markTensors()
+    {
+        if (m_follows && isStage0(m_kind))
+            markStage0Tensors(m_composer, m_context, m_source.templateModel);
+        else
+            markWholeTensors(m_composer, m_context, m_source.templateModel);
+    }
+
     std::shared_ptr<const ReshardContext> m_context;
+    const Checkpoint& m_source;
+    uint32_t m_rank;
+    bool m_slim;
     ArchiveComposer m_composer;
-    ModelStates m_old;
+    const PickleGraph& m_graph;
+    PickleBuilder& m_builder;
+    ModelStates m_old; ///< of the template
+    CheckpointKind m_kind; ///< the target's
+    bool m_follows; ///< the source's stage and form stay
     ModelParts m_parts;
-    std::map<std::string, NodeId> m_new;
-    std::set<std::string> m_left;
 };
-
-/// A source without ZeRO has its optimizer, or a part of it, in the model file, and records no ties.
-void setOptimizerFree(ModelFile& file, const ReshardContext& context)
-{
-    if (!isStage0(context.source->kind) && !hasOptimizerInModel(*context.source))
-        return;
-    file.set("optimizer", file.composer().builder().none());
-    file.set("shared_params", file.parts().sharedParams());
-}
-
-NodeId bufferNames(ModelFile& file, const Checkpoint& source)
-{
-    PickleBuilder& builder = file.composer().builder();
-    const NodeId names = builder.list();
-    for (const Parameter& param : source.params) {
-        if (param.role == ParamRole::Buffer)
-            builder.append(names, builder.string(param.name));
-    }
-    return names;
-}
-
-/// A file of one pipeline stage speaks of the names that this stage has.
-void setAllStages(ModelFile& file, const Checkpoint& source)
-{
-    file.set("buffer_names", bufferNames(file, source));
-    file.set("shared_params", file.parts().sharedParams());
-}
-
-NodeId degreesOf(PickleBuilder& builder, const ParallelDegrees& parallel)
-{
-    const NodeId degrees = builder.dict();
-    builder.setItem(degrees, builder.string("pp_degree"), builder.integer(parallel.pp));
-    builder.setItem(degrees, builder.string("tp_degree"), builder.integer(parallel.tp));
-    return degrees;
-}
-
-/// The numbers of slices and stages, if the files of ranks record others than there are.
-void setSlices(ModelFile& file, const ReshardContext& context)
-{
-    if (context.source->merged || !hasRankFiles(context.source->kind))
-        return;
-    const ParallelDegrees& parallel = context.source->parallel;
-    const PickleGraph& graph = file.composer().graph();
-    PickleBuilder& builder = file.composer().builder();
-    const auto slices = static_cast<int64_t>(parallel.tp) * parallel.pp;
-    if (file.old().mpWorldSize != kNoNode && asInteger(graph, file.old().mpWorldSize) != slices)
-        file.set("mp_world_size", builder.integer(slices));
-    const auto tp = asInteger(graph, file.old().tpDegree);
-    const auto pp = asInteger(graph, file.old().ppDegree);
-    const auto degrees = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
-    if (file.old().parallelDimensions != kNoNode && degrees != slices
-        && !(degrees && countsSequenceRanks(*degrees, slices, context.target.ranks)))
-        file.set("checkpoint_parallel_dimensions", degreesOf(builder, parallel));
-}
-
-/// Merged slices and stages are not mentioned any more; for split ones, what the source
-/// says of its own.
-void setDegrees(ModelFile& file, const ReshardContext& context)
-{
-    const Checkpoint& source = *context.source;
-    if (!source.merged)
-        return setSlices(file, context);
-    if (source.merged->of->parallel.pp > 1 || source.merged->isStage)
-        setAllStages(file, source);
-    PickleBuilder& builder = file.composer().builder();
-    file.set("mp_world_size", builder.integer(source.parallel.tp * source.parallel.pp));
-    const NodeId record = sliceRecord(file.composer(), context, file.old().universalInfo);
-    if (record == kNoNode)
-        file.leaveOut("universal_checkpoint_info");
-    else
-        file.set("universal_checkpoint_info", record);
-    if (file.old().parallelDimensions == kNoNode)
-        return;
-    file.set("checkpoint_parallel_dimensions", degreesOf(builder, source.parallel));
-}
-
-/// ZeRO-3 before 0.9.1 leaves frozen parameters out. Stock looks for every one of them where it finds any
-/// mapping, and leaves them as they are where it finds None.
-bool listFrozen(ModelFile& file, const ReshardContext& context)
-{
-    return !partitionsParameters(context.source->kind)
-        || (context.refills && context.refills->has("weight")) // grafted
-        || isMapping(file.composer().graph(), file.old().frozenParamFragments);
-}
-
-/// Whether ties are known that a ZeRO-3 source does not record (ReshardOptions::ties).
-bool lacksTies(ModelFile& file, const Checkpoint& source)
-{
-    const NodeId shared = file.old().sharedParams;
-    const auto ties = std::count_if(source.params.begin(), source.params.end(),
-        [](const Parameter& param) { return param.sharedWith != kNoParam; });
-    return partitionsParameters(source.kind) && shared != kNoNode
-        && mappingItems(file.composer().graph(), shared).size() / 2 < static_cast<size_t>(ties);
-}
-
-/// Keys that came with 0.4.0, 0.4.2 and 0.9.2, and that today's loaders and converter ask for.
-void setWhatOldFilesLack(ModelFile& file, const ReshardContext& context)
-{
-    if (file.old().bufferNames == kNoNode)
-        file.set("buffer_names", bufferNames(file, *context.source));
-    if (file.old().sharedParams == kNoNode)
-        file.set("shared_params", file.parts().sharedParams());
-    if (file.old().version == kNoNode)
-        file.set("ds_version", file.composer().builder().string(writtenVersion(*context.source)));
-}
-
-/// Stock fills shared_params on the first rank only (runtime/engine.py, _get_shared_params).
-void leaveTiesToFirstRank(ModelFile& file, uint32_t rank)
-{
-    if (rank > 0 && isMapping(file.composer().graph(), file.old().sharedParams))
-        file.set("shared_params", file.composer().builder().dict());
-}
-
-/// `param_shapes` of a target of the source's form: the source's entries, in the order of the target's units
-/// on a rank.
-Result<NodeId> regroupedShapes(ModelFile& file, const ReshardContext& context, uint32_t rank)
-{
-    ArchiveComposer& composer = file.composer();
-    const PickleGraph& graph = composer.graph();
-    const FusedExperts fused = FusedExperts::of(*context.source);
-    std::unordered_map<std::string_view, std::pair<NodeId, NodeId>> entries;
-    for (const NodeId group : sequenceItems(graph, file.old().paramShapes)) {
-        const auto items = mappingItems(graph, group);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (const auto name = asString(graph, items[i]))
-                entries.emplace(*name, std::pair(items[i], items[i + 1]));
-        }
-    }
-    const NodeId list = composer.builder().list();
-    for (const uint32_t unit : context.target.unitsOn(rank)) {
-        const NodeId shapes = composer.orderedDict();
-        for (const ParamId param : context.target.units[unit]->params) {
-            const std::string& name = context.source->params[index(param)].name;
-            const auto entry = entries.find(fused.withoutRank(name));
-            if (entry == entries.end())
-                return fail(ErrorCode::Damaged, "`param_shapes` does not name `" + toValidUtf8(name) + "`",
-                    context.modelTemplate().path().string());
-            composer.builder().setItem(
-                shapes, composer.import(entry->second.first), composer.import(entry->second.second));
-        }
-        composer.builder().append(list, shapes);
-    }
-    return list;
-}
-
-/// The rank's shares of frozen parameters, in the source's order. Empty parameters have none.
-NodeId reshardedFragments(
-    ModelFile& file, const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
-{
-    ArchiveComposer& composer = file.composer();
-    const PickleGraph& graph = composer.graph();
-    std::unordered_map<std::string_view, uint32_t> units;
-    for (uint32_t i = 0; i < context->target.units.size(); ++i) {
-        const FlatUnit& unit = *context->target.units[i];
-        if (unit.kind == UnitKind::Frozen)
-            units.emplace(context->source->params[index(unit.params.front())].name, i);
-    }
-    const auto items = mappingItems(graph, file.old().frozenParamFragments);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto name = asString(graph, items[i]);
-        const auto unit = name ? units.find(*name) : units.end();
-        if (unit == units.end())
-            continue;
-        const auto tensor = asTensor(graph, items[i + 1]);
-        composer.substitute(items[i + 1],
-            flatTensor(composer, context, unit->second, 0, rank, tensor && tensor->requiresGrad));
-    }
-    return composer.import(file.old().frozenParamFragments);
-}
-
-/// A model file of the source's stage and form: what follows from the number of ranks is replaced.
-Result<OutputFile> composeSameModel(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
-{
-    ModelFile file(context);
-    const ModelStates& old = file.old();
-    const bool zero3 = partitionsParameters(context->target.kind);
-    if (old.dpWorldSize != kNoNode)
-        file.set("dp_world_size", file.composer().builder().integer(context->target.ranks));
-    setSlices(file, *context);
-    if (isStage0(context->target.kind)) {
-        markStage0Tensors(file.composer(), context, context->source->templateModel);
-        return file.finish(name);
-    }
-    // Without them (experts before 0.19.3) they are written as they were found. Under round robin they are
-    // rebuilt even if the order stays, so that there and back gives the same bytes.
-    const bool lacksShapes = file.composer().graph().kind(old.paramShapes) != NodeKind::List;
-    if (!zero3 && (lacksShapes || context->target.expertRanks != 0)) {
-        file.set("param_shapes", file.parts().paramShapes());
-    } else if (zero3 || context->source->roundRobin) {
-        SHARDSCOPE_TRY(const NodeId shapes, regroupedShapes(file, *context, rank));
-        file.set("param_shapes", shapes);
-    }
-    if (zero3 && isMapping(file.composer().graph(), old.frozenParamFragments))
-        file.set("frozen_param_fragments", reshardedFragments(file, context, rank));
-    leaveTiesToFirstRank(file, rank);
-    ExpertRecords(*context, rank).replaceInModelFile(file.composer());
-    if (rank == 0) // in digests, the first file's buffers represent all
-        markWholeTensors(file.composer(), context, context->source->templateModel);
-    return file.finish(name);
-}
-
-/// The one file of a target without ZeRO.
-Result<OutputFile> composeStage0Model(
-    const std::shared_ptr<const ReshardContext>& context, const std::string& name)
-{
-    ModelFile file(context);
-    const bool masters = hasTorchOptimizer(context->target.kind);
-    SHARDSCOPE_TRY(
-        const NodeId module, file.parts().module({.trainable = true, .frozen = true, .masters = masters}));
-    file.set("module", module);
-    file.set("optimizer", stage0Optimizer(file.composer(), context));
-    file.set("dp_world_size", file.composer().builder().integer(context->target.ranks));
-    // engine.py, _common_checkpoint_state: without ZeRO there is none of them.
-    for (const char* key : {"param_shapes", "frozen_param_shapes", "shared_params", "frozen_param_fragments"})
-        file.set(key, file.composer().builder().none());
-    setDegrees(file, *context);
-    markWholeTensors(file.composer(), context, context->source->templateModel);
-    return file.finish(name);
-}
 
 } // namespace
 
 Result<OutputFile> composeModelFile(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, bool slim, const std::string& name)
 {
-    const bool stage0 = isStage0(context->target.kind);
-    if (!(stage0 ? context->rebuilds : context->rebuildsModel))
-        return composeSameModel(context, rank, name);
-    if (stage0)
-        return composeStage0Model(context, name);
-    ModelFile file(context);
-    PickleBuilder& builder = file.composer().builder();
-    const int stage = context->stage();
-    SHARDSCOPE_TRY(const NodeId module, file.parts().module({.trainable = stage < 3, .frozen = stage < 3}));
-    file.set("module", module);
-    file.set("dp_world_size", builder.integer(context->target.ranks));
-    file.set("param_shapes", file.parts().paramShapes());
-    // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
-    const bool left = context->refills && context->refills->model().withoutFrozen;
-    const bool frozen = stage >= 2 && !left && listFrozen(file, *context);
-    file.set("frozen_param_shapes", frozen ? file.parts().frozenShapes() : builder.none());
-    file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());
-    if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
-        file.set("shared_params", builder.dict());
-    else if (left || lacksTies(file, *context->source))
-        file.set("shared_params", file.parts().sharedParams());
-    setOptimizerFree(file, *context);
-    setDegrees(file, *context);
-    setWhatOldFilesLack(file, *context);
-    if (rank == 0)
-        markWholeTensors(file.composer(), context, context->source->templateModel);
-    return file.finish(name);
-}
-
-Result<OutputFile> composeUniversalModel(
-    const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name)
-{
-    ModelFile file(context);
-    PickleBuilder& builder = file.composer().builder();
-    SHARDSCOPE_TRY(const NodeId module, file.parts().module({.trainable = false, .frozen = !slim}));
-    file.set("module", module);
-    file.set("param_shapes", file.parts().paramShapes());
-    file.set("frozen_param_shapes", file.parts().frozenShapes());
-    file.set("frozen_param_fragments", builder.none()); // whole, in the module
-    setOptimizerFree(file, *context);
-    setDegrees(file, *context);
-    setWhatOldFilesLack(file, *context);
-    if (!slim)
-        markWholeTensors(file.composer(), context, context->source->templateModel);
-    return file.finish(name);
+    return ModelFile(context, rank, slim).compose(name);
 }
 
 } // namespace shardscope

@@ -28,19 +28,20 @@ bool isStored(const UnitState& state)
 
 } // namespace
 
-ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardContext> context)
+ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardContext> context, bool follows)
     : m_composer(composer)
     , m_context(std::move(context))
     , m_source(*m_context->source)
     , m_graph(composer.graph())
     , m_old(modelStates(m_graph))
     , m_builder(composer.builder())
+    , m_follows(follows)
 {
     const auto add = [&](NodeId shapes) {
         const auto items = mappingItems(m_graph, shapes);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             if (const auto name = asString(m_graph, items[i]))
-                m_knownShapes.emplace(*name, items[i + 1]);
+                m_knownShapes.emplace(*name, KnownShape{items[i], items[i + 1]});
         }
     };
     for (const NodeId group : sequenceItems(m_graph, m_old.paramShapes))
@@ -48,17 +49,23 @@ ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardC
     add(m_old.frozenParamShapes);
 }
 
-NodeId ModelParts::shape(std::string_view name, const Shape& shape)
+void ModelParts::addShape(NodeId mapping, std::string_view name, const Shape& shape)
 {
     const auto known = m_knownShapes.find(name);
-    if (known != m_knownShapes.end() && asShape(m_graph, known->second) == shape)
-        return m_composer.import(known->second);
-    if (m_sizeClass == kNoNode)
-        m_sizeClass = m_builder.global("torch", "Size");
-    std::vector<NodeId> sizes;
-    for (const uint64_t size : shape)
-        sizes.push_back(m_builder.integer(static_cast<int64_t>(size)));
-    return m_builder.reduce(m_sizeClass, m_builder.tuple(std::array{m_builder.tuple(sizes)}));
+    const bool isKnown = known != m_knownShapes.end();
+    NodeId value = kNoNode;
+    if (isKnown && asShape(m_graph, known->second.shape) == shape) {
+        value = m_composer.import(known->second.shape);
+    } else {
+        if (m_sizeClass == kNoNode)
+            m_sizeClass = m_builder.global("torch", "Size");
+        std::vector<NodeId> sizes;
+        for (const uint64_t size : shape)
+            sizes.push_back(m_builder.integer(static_cast<int64_t>(size)));
+        value = m_builder.reduce(m_sizeClass, m_builder.tuple(std::array{m_builder.tuple(sizes)}));
+    }
+    m_builder.setItem(mapping,
+        m_follows && isKnown ? m_composer.import(known->second.name) : m_builder.string(name), value);
 }
 
 NodeId ModelParts::placeholder(DType dtype)
@@ -181,14 +188,13 @@ Result<NodeId> ModelParts::module(ModuleContent content)
     return out;
 }
 
-NodeId ModelParts::paramShapes()
+NodeId ModelParts::paramShapes(uint32_t rank)
 {
     const NodeId list = m_builder.list();
     const FusedExperts experts = FusedExperts::of(m_source);
     const uint32_t expertRanks = m_context->target.expertRanks;
     for (const auto& unit : m_context->target.units) {
-        if (unit->kind == UnitKind::Frozen
-            || !unit->partitionRankOf(0)) // experts: the first rank's represent all
+        if (unit->kind == UnitKind::Frozen || !unit->partitionRankOf(rank))
             continue;
         const NodeId shapes = m_composer.orderedDict();
         for (const uint32_t end : experts.optimizerEnds(m_source, *unit)) {
@@ -199,8 +205,8 @@ NodeId ModelParts::paramShapes()
                 sizes.insert(sizes.begin(),
                     expertRanks == 0 ? layer->localExperts
                                      : layer->localExperts * layer->ranks / expertRanks);
-            const std::string_view name = fused.empty() ? std::string_view(param.name) : fused;
-            m_builder.setItem(shapes, m_builder.string(name), shape(name, sizes));
+            const std::string_view name = fused.empty() ? experts.withoutRank(param.name) : fused;
+            addShape(shapes, name, sizes);
         }
         m_builder.append(list, shapes);
     }
@@ -233,26 +239,40 @@ NodeId ModelParts::frozenShapes()
     const NodeId shapes = m_composer.orderedDict();
     for (const ParamId id : frozen()) {
         const Parameter& param = m_source.params[index(id)];
-        m_builder.setItem(shapes, m_builder.string(param.name), shape(param.name, param.shape));
+        addShape(shapes, param.name, param.shape);
     }
     return shapes;
 }
 
 NodeId ModelParts::frozenFragments(uint32_t rank)
 {
+    std::unordered_map<uint32_t, uint32_t> units; // by parameter; empty ones have none
+    for (uint32_t i = 0; i < m_context->target.units.size(); ++i) {
+        if (m_context->target.units[i]->kind == UnitKind::Frozen)
+            units.emplace(index(m_context->target.units[i]->params.front()), i);
+    }
+    if (m_follows) {
+        const auto items = mappingItems(m_graph, m_old.frozenParamFragments);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(m_graph, items[i]);
+            const auto param = name ? m_source.findParam(*name) : std::nullopt;
+            const auto unit = param ? units.find(index(*param)) : units.end();
+            if (unit == units.end())
+                continue;
+            const auto tensor = asTensor(m_graph, items[i + 1]);
+            m_composer.substitute(items[i + 1],
+                flatTensor(m_composer, m_context, unit->second, 0, rank, tensor && tensor->requiresGrad));
+        }
+        return m_composer.import(m_old.frozenParamFragments);
+    }
     const NodeId fragments = m_composer.orderedDict();
-    const auto& units = m_context->target.units;
-    const bool partitioned = partitionsParameters(m_context->target.kind);
     for (const ParamId param : frozen()) {
-        const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& candidate) {
-            return candidate->kind == UnitKind::Frozen && candidate->params.front() == param;
-        });
+        const auto unit = units.find(index(param));
         const auto made = m_made.find(index(param));
         NodeId value = kNoNode;
         if (unit != units.end())
-            value = flatTensor(
-                m_composer, m_context, static_cast<uint32_t>(unit - units.begin()), 0, rank, false);
-        else if (!partitioned && made != m_made.end())
+            value = flatTensor(m_composer, m_context, unit->second, 0, rank, false);
+        else if (!partitionsParameters(m_context->target.kind) && made != m_made.end())
             value = made->second;
         else
             value = placeholder(sourceType(m_source, param, "weight").value_or(DType::Float32));

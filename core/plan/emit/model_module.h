@@ -23,13 +23,14 @@ struct ModuleContent {
 class ModelParts
 {
 public:
-    ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardContext> context);
+    /// `follows`: the source's stage and form stay, and with them the objects that its names are.
+    ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardContext> context, bool follows);
 
     /// `module` with the source's names in the source's order. Refused when a name's tensor is needed and no
     /// file holds it.
     Result<NodeId> module(ModuleContent content);
-    /// `param_shapes`: one mapping per flat unit of the target that the first rank has.
-    NodeId paramShapes();
+    /// `param_shapes`: one mapping per flat unit of the target that the rank has.
+    NodeId paramShapes(uint32_t rank);
     /// `shared_params`: second name → the first, of tied parameters.
     NodeId sharedParams();
     /// `frozen_param_shapes`, for all frozen parameters in the order of the model.
@@ -38,7 +39,7 @@ public:
     NodeId frozenFragments(uint32_t rank);
 
 private:
-    NodeId shape(std::string_view name, const Shape& shape);
+    void addShape(NodeId mapping, std::string_view name, const Shape& shape);
     NodeId placeholder(DType dtype);
     [[nodiscard]] bool leavesOut(const Parameter& param) const;
     [[nodiscard]] bool isUnrecorded(const TensorView& tensor) const;
@@ -53,7 +54,12 @@ private:
     ModelStates m_old; ///< the source's
     PickleBuilder& m_builder;
     NodeId m_sizeClass = kNoNode;
-    std::unordered_map<std::string_view, NodeId> m_knownShapes; ///< name → node of the source
+    bool m_follows;
+    struct KnownShape {
+        NodeId name = kNoNode;
+        NodeId shape = kNoNode;
+    };
+    std::unordered_map<std::string_view, KnownShape> m_knownShapes; ///< nodes of the source, by name
     std::unordered_map<uint32_t, NodeId> m_made; ///< by parameter: its whole tensor
     std::vector<std::pair<DType, NodeId>> m_placeholders;
 };

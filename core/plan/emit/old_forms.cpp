@@ -56,7 +56,7 @@ NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler)
     if (lacking.empty())
         return kNoNode;
     PickleBuilder& builder = composer.builder();
-    const NodeId attributes = composer.importChanged(object->attributes, {});
+    const NodeId attributes = composer.importChanged(object->attributes, ArchiveComposer::Changes());
     for (const ScalerAttribute& attribute : lacking)
         builder.setItem(attributes, builder.string(attribute.name), attribute.make(builder));
     const NodeId out = builder.newObj(

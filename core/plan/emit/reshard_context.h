@@ -80,12 +80,13 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     ReshardTarget target, uint64_t subGroupSize, bool rebuilds, const Checkpoint* carriesFrom,
     JobContext& job, const std::shared_ptr<Refills>& refills = nullptr);
 
-/// One optimizer file, or model file, of a target that is not universal. `rank` is the target's, `name` the
-/// file's.
+/// One optimizer file of a target that is not universal. `rank` is the target's, `name` the file's.
 Result<OutputFile> composeOptimFile(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+/// One model file of any target. `slim`: the one of a universal folder for stage 3, which reads the counters
+/// only.
 Result<OutputFile> composeModelFile(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, bool slim, const std::string& name);
 /// One of the files that go along, in torch's form as all that is written.
 Result<OutputFile> composeCopied(
     const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name);
@@ -98,9 +99,6 @@ Result<OutputFile> composeUniversalStep(
     const std::shared_ptr<const ReshardContext>& context, uint32_t unit, const std::string& name);
 Result<OutputFile> composeUniversalOptim(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name);
-/// `slim`: for stage 3, which reads the counters only.
-Result<OutputFile> composeUniversalModel(
-    const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name);
 
 /// Splits what a composer copies from a source file at the bounds of whole tensors, for digests.
 void markWholeTensors(

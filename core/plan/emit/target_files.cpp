@@ -98,10 +98,8 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
     const bool universal = isUniversal(context->target.kind);
     switch (file.kind) {
     case Kind::Model:
-        return universal ? composeUniversalModel(context, false, name)
-                         : composeModelFile(context, file.rank, name);
     case Kind::SlimModel:
-        return composeUniversalModel(context, true, name);
+        return composeModelFile(context, file.rank, file.kind == Kind::SlimModel, name);
     case Kind::Optim:
         return universal ? composeUniversalOptim(context, name) : composeOptimFile(context, file.rank, name);
     case Kind::State:
