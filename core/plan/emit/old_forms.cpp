@@ -3,10 +3,7 @@
 
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
-#include "core/compare/digest/scaler_texts.h"
 #include "core/torchfile/pickle/pickle_values.h"
-
-#include <algorithm>
 
 namespace shardscope {
 
@@ -44,25 +41,6 @@ bool hasOldForm(const Checkpoint& source)
         return false;
     const OptimStates optim = optimStates(source);
     return lacksShapes || optim.sliceMappings == kNoNode || optim.groupPaddings == kNoNode;
-}
-
-NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler)
-{
-    const PickleGraph& graph = composer.graph();
-    const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
-    if (!object || object->attributes == kNoNode)
-        return kNoNode;
-    const auto lacking = lackingScalerAttributes(graph, object->className, object->attributes);
-    if (lacking.empty())
-        return kNoNode;
-    PickleBuilder& builder = composer.builder();
-    const NodeId attributes = composer.importChanged(object->attributes, ArchiveComposer::Changes());
-    for (const ScalerAttribute& attribute : lacking)
-        builder.setItem(attributes, builder.string(attribute.name), attribute.make(builder));
-    const NodeId out = builder.newObj(
-        builder.global("deepspeed.runtime.fp16.loss_scaler", object->className), builder.tuple({}));
-    builder.setState(out, attributes);
-    return out;
 }
 
 std::string writtenVersion(const Checkpoint& source)

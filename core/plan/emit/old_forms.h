@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
-#include "core/plan/compose/archive_composer.h"
 
 #include <string>
 
@@ -14,11 +13,6 @@ namespace shardscope {
 /// model file (before 0.6.0), ZeRO-1/2's wrapper lacks what records its shards (before 0.7.4), or ZeRO-3's
 /// placeholders have an element (before 0.6.0), which a strict load of today refuses.
 bool hasOldForm(const Checkpoint& source);
-
-/// The loss scaler with the attributes that today's update_scale() asks for at the first overflow, where it
-/// lacks them (before 0.8.3); kNoNode where it lacks none. The composer reads the source's optimizer
-/// file.
-NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler);
 
 /// `ds_version` of what is written: the source's, or for files from before it was recorded (0.4.0) the oldest
 /// one that stock takes for every stage (runtime/zero/stage_1_and_2.py, _load_legacy_checkpoint).

@@ -18,30 +18,9 @@ namespace shardscope {
 
 namespace {
 
-/// Keys of the wrapper in the order of stock's state_dict(): DeepSpeedZeroOptimizer_Stage3 (stage3.py,
-/// _rigid_state_dict), DeepSpeedZeroOptimizer (stage_1_and_2.py) and BF16_Optimizer.
-constexpr std::array<std::string_view, 7> kZero3Keys{"zero_stage", "loss_scaler", "dynamic_loss_scale",
-    "overflow", "partition_count", "optimizer_state_dict", "fp32_flat_groups"};
-constexpr std::array<std::string_view, 12> kZero12Keys{"loss_scaler", "dynamic_loss_scale", "overflow",
-    "clip_grad", "base_optimizer_state", "single_partition_of_fp32_groups", "zero_stage", "group_paddings",
-    "partition_count", "ds_version", "param_slice_mappings", "param_alignment_paddings"};
-/// Of them, those that BF16_Optimizer leaves out.
-constexpr std::array<std::string_view, 4> kNotInBf16{
-    "loss_scaler", "dynamic_loss_scale", "overflow", "zero_stage"};
-
-/// Keys that a source of another form does not hand over.
-constexpr std::array<std::string_view, 8> kOwnKeys{"zero_stage", "partition_count", "param_groups",
-    "ds_version", "loss_scaler", "dynamic_loss_scale", "overflow", "clip_grad"};
-
-template <size_t Count>
-bool contains(const std::array<std::string_view, Count>& keys, std::string_view key)
-{
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
 /// Writes one optimizer file of a ZeRO checkpoint for one target rank. Where stage and form stay, it has the
-/// keys of the source's template file in their order; else those of stock, then what is unknown. What does
-/// not follow from the target comes from the template: options, steps, scaler, unknown keys.
+/// keys of the source's template file in their order; else those of stock. The template's entries that nobody
+/// interprets, options, steps and the scaler go along.
 class OptimFile
 {
 public:
@@ -53,120 +32,131 @@ public:
         , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.templateOptim))
         , m_graph(m_composer.graph())
         , m_builder(m_composer.builder())
+        , m_parts(m_composer, *m_context)
         , m_old(optimStates(m_graph, m_source.optimWrapper))
         , m_zero3(partitionsParameters(m_context->target.kind))
+        , m_follows(!m_context->rebuilds)
     {
     }
 
     Result<OutputFile> compose(const std::string& name)
     {
-        if (m_context->rebuilds)
-            return m_composer.finish(newRoot(), name, m_context->optimRecords);
-        m_composer.substitute(m_old.wrapper, sameWrapper());
-        ExpertRecords(*m_context, m_rank).replaceInOptimFile(m_composer);
-        return m_composer.finish(name, m_context->optimRecords);
+        if (m_follows)
+            ExpertRecords(*m_context, m_rank).replaceInOptimFile(m_composer);
+        else
+            setZenFlowOff(m_composer, *m_context);
+        return m_composer.finish(root(), name, m_context->optimRecords);
     }
 
 private:
+    /// A key of the wrapper.
+    struct Key {
+        std::string_view name;
+        NodeId (OptimFile::*make)(); ///< its value; kNoNode: none, or the template's
+        bool ofRanks = true; ///< follows from the ranks; the template has others of the same stage and form
+        bool inBf16 = true; ///< BF16_Optimizer has it
+    };
+    /// In the order of stock's state_dict(): DeepSpeedZeroOptimizer_Stage3 (stage3.py, _rigid_state_dict),
+    /// and DeepSpeedZeroOptimizer (stage_1_and_2.py) with BF16_Optimizer.
+    static std::span<const Key> keysOf(bool zero3)
+    {
+        static constexpr std::array kZero3{
+            Key{"zero_stage", &OptimFile::zeroStage, false},
+            Key{"loss_scaler", &OptimFile::scaler},
+            Key{"dynamic_loss_scale", &OptimFile::dynamicScale, false},
+            Key{"overflow", &OptimFile::overflow, false},
+            Key{"partition_count", &OptimFile::partitionCount},
+            Key{"optimizer_state_dict", &OptimFile::optimizerState},
+            Key{"fp32_flat_groups", &OptimFile::masters},
+            Key{"ds_zero_partition_groups", &OptimFile::partitionGroups},
+        };
+        static constexpr std::array kZero12{
+            Key{"loss_scaler", &OptimFile::scaler, true, false},
+            Key{"dynamic_loss_scale", &OptimFile::dynamicScale, false, false},
+            Key{"overflow", &OptimFile::overflow, false, false},
+            Key{"clip_grad", &OptimFile::clipping, false},
+            Key{"base_optimizer_state", &OptimFile::optimizerState},
+            Key{"single_partition_of_fp32_groups", &OptimFile::masters},
+            Key{"zero_stage", &OptimFile::zeroStage, false, false},
+            Key{"group_paddings", &OptimFile::paddings},
+            Key{"partition_count", &OptimFile::partitionCount},
+            Key{"ds_version", &OptimFile::version, false},
+            Key{"param_slice_mappings", &OptimFile::mappings},
+            Key{"param_alignment_paddings", &OptimFile::alignments},
+        };
+        return zero3 ? std::span<const Key>(kZero3) : std::span<const Key>(kZero12);
+    }
+    static const Key* find(std::string_view name, bool zero3)
+    {
+        const auto keys = keysOf(zero3);
+        const auto found = std::ranges::find(keys, name, &Key::name);
+        return found == keys.end() ? nullptr : &*found;
+    }
+
     void set(NodeId mapping, std::string_view key, NodeId value)
     {
         m_builder.setItem(mapping, m_builder.string(key), value);
     }
+    NodeId carried(NodeId old) { return old == kNoNode ? kNoNode : m_composer.import(old); }
 
-    /// The template's wrapper with the values that follow from the target's ranks.
-    NodeId sameWrapper()
+    NodeId root()
     {
-        const NodeId wrapper = m_builder.dict();
-        const auto items = mappingItems(m_graph, m_old.wrapper);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto key = asString(m_graph, items[i]);
-            const NodeId made = key ? valueOf(*key) : kNoNode;
-            m_builder.setItem(wrapper, m_composer.import(items[i]),
-                made != kNoNode ? made : m_composer.import(items[i + 1]));
-        }
-        return wrapper;
-    }
-
-    /// A value that follows from the target's ranks, or kNoNode: the template's is kept.
-    NodeId valueOf(std::string_view key)
-    {
-        if (key == "partition_count")
-            return partitionCount();
-        if (key == "loss_scaler")
-            return renewedScaler(m_composer, m_old.lossScaler);
-        if (key == (m_zero3 ? "optimizer_state_dict" : "base_optimizer_state"))
-            return torchState();
-        if (key == (m_zero3 ? "fp32_flat_groups" : "single_partition_of_fp32_groups"))
-            return masters();
-        if (m_zero3)
-            return key == "ds_zero_partition_groups" ? partitionGroups() : kNoNode;
-        if (key == "group_paddings")
-            return paddings();
-        if (key == "param_alignment_paddings")
-            return alignmentPaddings(m_composer, *m_context);
-        return key == "param_slice_mappings" ? sliceMappings(m_composer, *m_context, m_rank) : kNoNode;
-    }
-
-    NodeId newRoot()
-    {
+        if (!isConverted(m_source.kind) && !isStage0(m_source.kind))
+            return m_composer.importChanged(m_graph.root(), [&](std::string_view key, NodeId value) {
+                if (key == "optimizer_state_dict")
+                    return wrapper();
+                const bool isOld = !m_follows && key == "param_shapes"; // of the model file since 0.6.0
+                return isOld ? kNoNode : m_composer.import(value);
+            });
         const NodeId root = m_builder.dict();
-        setZenFlowOff(m_composer, *m_context);
-        set(root, "optimizer_state_dict", newWrapper());
+        set(root, "optimizer_state_dict", wrapper());
         if (isStage0(m_source.kind)) { // the template is the model file
             const NodeId config = modelStates(m_graph).config;
             set(root, "ds_config", config == kNoNode ? m_builder.none() : m_composer.import(config));
         }
-        if (isConverted(m_source.kind) || isStage0(m_source.kind)) {
-            set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
-            return root;
-        }
-        const auto items = mappingItems(m_graph, m_graph.root());
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto key = asString(m_graph, items[i]);
-            if (key != "optimizer_state_dict" && key != "param_shapes") // of the model file since 0.6.0
-                m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
-        }
+        set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
         return root;
     }
 
-    NodeId newWrapper()
+    NodeId wrapper()
     {
-        const NodeId wrapper = m_builder.dict();
-        const auto add = [&](std::string_view key) {
-            if (const NodeId value = newValueOf(key); value != kNoNode)
-                set(wrapper, key, value);
-        };
-        if (m_zero3)
-            std::for_each(kZero3Keys.begin(), kZero3Keys.end(), add);
-        for (size_t i = 0; i < kZero12Keys.size() && !m_zero3; ++i) {
-            if (!hasBf16Optimizer(m_context->target.kind) || !contains(kNotInBf16, kZero12Keys[i]))
-                add(kZero12Keys[i]);
+        const NodeId out = m_builder.dict();
+        for (const Key& key : keysOf(m_zero3)) {
+            const bool isOf = !m_follows && (key.inBf16 || !hasBf16Optimizer(m_context->target.kind));
+            if (const NodeId value = isOf ? (this->*key.make)() : kNoNode; value != kNoNode)
+                set(out, key.name, value);
         }
-        addUnknown(wrapper);
-        return wrapper;
+        m_composer.addEntries(out, m_old.wrapper, [&](std::string_view name, NodeId value) {
+            const Key* key = find(name, m_zero3);
+            if (m_follows) {
+                const NodeId made = key != nullptr && key->ofRanks ? (this->*key->make)() : kNoNode;
+                return made != kNoNode ? made : m_composer.import(value);
+            }
+            if (m_source.merged && name == "universal_checkpoint_info") // AutoTP's is in both files
+                return sliceRecord(m_composer, *m_context, value);
+            const bool isInterpreted = key != nullptr || find(name, !m_zero3) != nullptr
+                || describesShards(name) || keepsScalerKeys(m_source);
+            return isInterpreted ? kNoNode : m_composer.import(value);
+        });
+        return out;
     }
 
-    /// Of a target of another stage or form; kNoNode if it does not have the key.
-    NodeId newValueOf(std::string_view key)
+    NodeId scaler() { return scalerObject(m_composer, m_source); }
+    NodeId clipping() { return carried(m_old.clipGrad); }
+    NodeId version() { return m_builder.string(writtenVersion(m_source)); }
+    NodeId mappings() { return sliceMappings(m_composer, *m_context, m_rank); }
+    NodeId alignments() { return alignmentPaddings(m_composer, *m_context); }
+
+    NodeId overflow()
     {
-        const auto carried = [&](NodeId old) { return old == kNoNode ? kNoNode : m_composer.import(old); };
-        if (key == "zero_stage")
-            return zeroStage();
-        if (key == "clip_grad")
-            return carried(m_old.clipGrad);
-        if (key == "ds_version")
-            return m_builder.string(writtenVersion(m_source));
-        if (key == "loss_scaler")
-            return scaler();
-        if (key == "overflow")
-            return m_old.lossScaler != kNoNode ? carried(m_old.overflow) : m_builder.boolean(false);
-        if (key != "dynamic_loss_scale")
-            return valueOf(key);
-        if (m_old.lossScaler != kNoNode)
-            return carried(m_old.dynamicLossScale);
-        return keepsScalerKeys(m_source) && m_old.dynamicLossScale != kNoNode
-            ? m_composer.import(m_old.dynamicLossScale)
-            : m_builder.boolean(false);
+        return m_old.lossScaler != kNoNode ? carried(m_old.overflow) : m_builder.boolean(false);
+    }
+
+    NodeId dynamicScale()
+    {
+        const bool isKept = keepsScalerKeys(m_source) && m_old.dynamicLossScale != kNoNode;
+        return m_old.lossScaler != kNoNode || isKept ? carried(m_old.dynamicLossScale)
+                                                     : m_builder.boolean(false);
     }
 
     /// In the source's spelling, with the target's number.
@@ -182,41 +172,6 @@ private:
             return number;
         return m_builder.reduce(
             m_composer.import(m_graph.callable(old)), m_builder.tuple(std::array{number}));
-    }
-
-    NodeId scaler()
-    {
-        if (m_old.lossScaler != kNoNode) {
-            const NodeId renewed = renewedScaler(m_composer, m_old.lossScaler);
-            return renewed != kNoNode ? renewed : m_composer.import(m_old.lossScaler);
-        }
-        if (keepsScalerKeys(m_source))
-            return scalerObject(m_composer, m_source);
-        // What an engine without loss scaling writes (runtime/fp16/loss_scaler.py, LossScaler).
-        const NodeId attributes = m_builder.dict();
-        set(attributes, "cur_scale", m_builder.real(1.0));
-        set(attributes, "dynamic", m_builder.boolean(false));
-        const NodeId scaler = m_builder.newObj(
-            m_builder.global("deepspeed.runtime.fp16.loss_scaler", "LossScaler"), m_builder.tuple({}));
-        m_builder.setState(scaler, attributes);
-        return scaler;
-    }
-
-    void addUnknown(NodeId wrapper)
-    {
-        const auto items = mappingItems(m_graph, m_old.wrapper);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto key = asString(m_graph, items[i]);
-            const bool isRecord = m_source.merged && key == "universal_checkpoint_info";
-            if (isRecord) { // AutoTP's is in both files
-                if (const NodeId record = sliceRecord(m_composer, *m_context, items[i + 1]);
-                    record != kNoNode)
-                    set(wrapper, *key, record);
-            } else if (!key
-                || !(describesShards(*key) || contains(kOwnKeys, *key) || keepsScalerKeys(m_source))) {
-                m_builder.setItem(wrapper, m_composer.import(items[i]), m_composer.import(items[i + 1]));
-            }
-        }
     }
 
     /// The rank's own unit at a number: of a param group, or of a sub-group.
@@ -242,30 +197,23 @@ private:
         return m_zero3 ? m_context->target.subGroupsOfGroup[g] : std::vector{g};
     }
 
-    NodeId torchState()
+    NodeId optimizerState()
     {
-        const NodeId states = m_builder.dict();
-        const NodeId groups = m_builder.list();
+        std::vector<TorchGroup> groups;
         for (uint32_t g = 0; g < groupCount(); ++g) {
             const NodeId first = sourceEntry(m_source, sourceGroup(g));
-            std::vector<NodeId> numbers;
-            for (const uint32_t number : numbersOf(g)) {
-                numbers.push_back(m_builder.integer(number));
-                const NodeId entry = stateEntry(m_composer, m_context, m_units[number], m_rank, first);
-                if (entry != kNoNode)
-                    m_builder.setItem(states, m_builder.integer(number), entry);
-            }
-            m_builder.append(groups,
-                groupOptions(m_composer, m_source.groups[sourceGroup(g)].options, numbers,
-                    m_context->target.expertRanks));
+            TorchGroup& group = groups.emplace_back(TorchGroup{m_source.groups[sourceGroup(g)].options, {}});
+            for (const uint32_t number : numbersOf(g))
+                group.entries.emplace_back(
+                    number, stateEntry(m_parts, unitAt(number), first, [&](uint32_t state) {
+                        return flatTensor(m_composer, m_context, m_units[number], state, m_rank, false);
+                    }));
         }
-        if (!m_context->rebuilds)
-            return m_composer.importChanged(
-                m_zero3 ? m_old.torchState : m_old.baseState, {{"state", states}, {"param_groups", groups}});
-        const NodeId out = m_builder.dict();
-        set(out, "state", states);
-        set(out, "param_groups", groups);
-        return out;
+        const TorchState made = torchState(m_parts, groups, m_context->target.expertRanks);
+        if (!m_follows)
+            return made.in(m_builder);
+        return m_composer.importChanged(m_zero3 ? m_old.torchState : m_old.baseState,
+            ArchiveComposer::Changes{{"state", made.state}, {"param_groups", made.paramGroups}});
     }
 
     NodeId masters()
@@ -275,15 +223,15 @@ private:
         const auto first = asTensor(m_graph, old.empty() ? list : old.front());
         std::vector<NodeId> out;
         for (const uint32_t unit : m_units)
-            out.push_back(flatTensor(m_composer, m_context, unit, 0, m_rank,
-                m_context->rebuilds || (first && first->requiresGrad)));
+            out.push_back(flatTensor(
+                m_composer, m_context, unit, 0, m_rank, !m_follows || (first && first->requiresGrad)));
         return m_builder.list(out);
     }
 
     /// ZeRO-1/2: a list by param group; ZeRO-3 and old releases: one number.
     NodeId partitionCount()
     {
-        if (m_zero3 || (!m_context->rebuilds && m_graph.kind(m_old.partitionCount) == NodeKind::Int))
+        if (m_zero3 || (m_follows && m_graph.kind(m_old.partitionCount) == NodeKind::Int))
             return m_builder.integer(m_context->target.ranks);
         std::vector<NodeId> counts;
         for (uint32_t g = 0; g < groupCount(); ++g)
@@ -333,8 +281,10 @@ private:
     ArchiveComposer m_composer;
     const PickleGraph& m_graph;
     PickleBuilder& m_builder;
+    OptimParts m_parts;
     OptimStates m_old; ///< of the template
     bool m_zero3;
+    bool m_follows; ///< the source's stage and form stay
 };
 
 } // namespace

@@ -17,43 +17,48 @@ namespace shardscope {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kShardKeys{"group_paddings", "groups_padding",
+constexpr std::array<std::string_view, 11> kShardKeys{"group_paddings", "groups_padding", "param_groups",
     "param_slice_mappings", "param_alignment_paddings", "base_optimizer_state", "base_optimizer_state_step",
     "single_partition_of_fp32_groups", "optimizer_state_dict", "fp32_flat_groups",
     "ds_zero_partition_groups"};
 
-/// Scalars kept as tensors get a storage of their own per unit: stock's optimizers advance each one in place.
-NodeId scalarCopy(ArchiveComposer& composer, const ReshardContext& context, NodeId value)
-{
-    const PickleGraph& graph = composer.graph();
-    if (!looksLikeTensor(graph, value))
-        return composer.import(value);
-    const auto tensor = asTensor(graph, value);
-    if (!tensor)
-        return composer.import(value);
-    const auto extent = context.optimTemplate().extentOf(*tensor);
-    if (!extent || !tensor->isContiguous())
-        return composer.import(value);
-    return composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
-        wholeRecordCursor(context.sourceIndex(context.source->templateOptim), extent->record,
-            extent->byteOffset, extent->bytes));
-}
+constexpr int kMaxNested = 8;
 
-NodeId entryFromModel(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
-    uint32_t unit, uint32_t rank)
+/// From the model's facts.
+NodeId newEntry(
+    OptimParts& parts, const FlatUnit& unit, const std::function<NodeId(uint32_t state)>& tensorOf)
 {
-    const FlatUnit& of = *context->target.units[unit];
-    PickleBuilder& builder = composer.builder();
-    const NodeId step = stepValue(composer, of);
-    if (step == kNoNode && of.states.size() < 2)
+    PickleBuilder& builder = parts.composer().builder();
+    const NodeId step = stepValue(parts.composer(), unit);
+    if (step == kNoNode && unit.states.size() < 2)
         return kNoNode;
     const NodeId entry = builder.dict();
     if (step != kNoNode)
         builder.setItem(entry, builder.string("step"), step);
-    for (uint32_t state = 1; state < of.states.size(); ++state)
-        builder.setItem(entry, builder.string(of.states[state].name),
-            flatTensor(composer, context, unit, state, rank, false));
+    for (uint32_t state = 1; state < unit.states.size(); ++state)
+        builder.setItem(entry, builder.string(unit.states[state].name), tensorOf(state));
     return entry;
+}
+
+/// A param group's options with `numbers` as its `params`, last as torch has them.
+NodeId groupOptions(OptimParts& parts, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks)
+{
+    const PickleGraph& graph = parts.graph();
+    PickleBuilder& builder = parts.composer().builder();
+    const NodeId out = builder.dict();
+    const auto items = mappingItems(graph, options);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto text = asString(graph, items[i + 1]);
+        const auto key = asString(graph, items[i]);
+        const bool isRenamed
+            = expertRanks != 0 && key == "name" && text && text->starts_with(kExpertGroupPrefix);
+        if (key != "params")
+            builder.setItem(out, parts.import(items[i]),
+                isRenamed ? builder.string(std::string(kExpertGroupPrefix) + std::to_string(expertRanks))
+                          : parts.import(items[i + 1]));
+    }
+    builder.setItem(out, builder.string("params"), builder.list(numbers));
+    return out;
 }
 
 /// fragment_address objects need their class; releases differ in its module, so the source's is taken.
@@ -100,6 +105,58 @@ std::vector<Slice> slicesOn(
 
 } // namespace
 
+OptimParts::OptimParts(ArchiveComposer& composer, const ReshardContext& context)
+    : m_composer(composer)
+    , m_context(context)
+    , m_file(context.optimTemplate())
+    , m_importer(composer.builder(), m_file.pickle())
+{
+}
+
+NodeId OptimParts::import(NodeId node)
+{
+    if (&m_composer.graph() == &graph())
+        return m_composer.import(node);
+    placeTensors(node, 0);
+    return m_importer.import(node);
+}
+
+NodeId OptimParts::scalar(NodeId node)
+{
+    const NodeId made = tensorOf(node);
+    return made == kNoNode ? import(node) : made;
+}
+
+NodeId OptimParts::tensorOf(NodeId node)
+{
+    if (!looksLikeTensor(graph(), node))
+        return kNoNode;
+    const auto tensor = asTensor(graph(), node);
+    const auto extent = tensor ? m_file.extentOf(*tensor) : forward(tensor.error());
+    if (!tensor || !extent || !tensor->isContiguous())
+        return kNoNode;
+    return m_composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
+        wholeRecordCursor(m_context.sourceIndex(m_context.source->templateOptim), extent->record,
+            extent->byteOffset, extent->bytes));
+}
+
+/// Options may be tensors (a learning rate); their storages are not in the file that the archive is made
+/// from.
+void OptimParts::placeTensors(NodeId node, int depth)
+{
+    if (const NodeId made = tensorOf(node); made != kNoNode) {
+        m_importer.substitute(node, made);
+        return;
+    }
+    for (const NodeId item : sequenceItems(graph(), node)) {
+        if (depth < kMaxNested)
+            placeTensors(item, depth + 1);
+    }
+    const auto items = mappingItems(graph(), node);
+    for (size_t i = 1; i < items.size() && depth < kMaxNested; i += 2)
+        placeTensors(items[i], depth + 1);
+}
+
 NodeId sourceEntry(const Checkpoint& source, size_t group)
 {
     for (const UnitId id : source.groups[group].units) {
@@ -131,25 +188,46 @@ NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit)
                  : kNoNode;
 }
 
-NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
-    uint32_t unit, uint32_t rank, NodeId old)
+NodeId stateEntry(OptimParts& parts, const FlatUnit& unit, NodeId old,
+    const std::function<NodeId(uint32_t state)>& tensorOf)
 {
-    if (isConverted(context->source->kind))
-        return entryFromModel(composer, context, unit, rank);
+    if (isConverted(parts.source().kind))
+        return newEntry(parts, unit, tensorOf);
     if (old == kNoNode)
         return kNoNode; // saved before the first step
-    const PickleGraph& graph = composer.graph();
-    PickleBuilder& builder = composer.builder();
-    const FlatUnit& of = *context->target.units[unit];
     const auto valueOf = [&](const std::string& name, NodeId value) {
-        const auto state = std::find_if(of.states.begin() + 1, of.states.end(),
+        const auto state = std::find_if(unit.states.begin() + 1, unit.states.end(),
             [&](const UnitState& candidate) { return candidate.name == name; });
-        return state != of.states.end() ? flatTensor(
-                   composer, context, unit, static_cast<uint32_t>(state - of.states.begin()), rank, false)
-            : of.stepSet && name == "step" ? stepValue(composer, of)
-                                           : scalarCopy(composer, *context, value);
+        return state != unit.states.end()    ? tensorOf(static_cast<uint32_t>(state - unit.states.begin()))
+            : unit.stepSet && name == "step" ? stepValue(parts.composer(), unit)
+                                             : parts.scalar(value);
     };
-    return copyEntry(graph, old, {builder, [&](NodeId key) { return composer.import(key); }, valueOf});
+    return copyEntry(parts.graph(), old,
+        {parts.composer().builder(), [&](NodeId key) { return parts.import(key); }, valueOf});
+}
+
+NodeId TorchState::in(PickleBuilder& builder) const
+{
+    const NodeId out = builder.dict();
+    builder.setItem(out, builder.string("state"), state);
+    builder.setItem(out, builder.string("param_groups"), paramGroups);
+    return out;
+}
+
+TorchState torchState(OptimParts& parts, std::span<const TorchGroup> groups, uint32_t expertRanks)
+{
+    PickleBuilder& builder = parts.composer().builder();
+    const TorchState out{builder.dict(), builder.list()};
+    for (const TorchGroup& group : groups) {
+        std::vector<NodeId> numbers;
+        for (const auto& [number, entry] : group.entries) {
+            numbers.push_back(builder.integer(number));
+            if (entry != kNoNode)
+                builder.setItem(out.state, builder.integer(number), entry);
+        }
+        builder.append(out.paramGroups, groupOptions(parts, group.options, numbers, expertRanks));
+    }
+    return out;
 }
 
 NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, uint32_t rank)
@@ -190,26 +268,6 @@ int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t dpRa
 bool describesShards(std::string_view wrapperKey)
 {
     return std::find(kShardKeys.begin(), kShardKeys.end(), wrapperKey) != kShardKeys.end();
-}
-
-NodeId groupOptions(
-    ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks)
-{
-    const PickleGraph& graph = composer.graph();
-    PickleBuilder& builder = composer.builder();
-    const NodeId out = builder.dict();
-    const auto items = mappingItems(graph, options);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto text = asString(graph, items[i + 1]);
-        if (expertRanks != 0 && asString(graph, items[i]) == "name" && text
-            && text->starts_with(kExpertGroupPrefix))
-            builder.setItem(out, composer.import(items[i]),
-                builder.string(std::string(kExpertGroupPrefix) + std::to_string(expertRanks)));
-        else if (asString(graph, items[i]) != "params")
-            builder.setItem(out, composer.import(items[i]), composer.import(items[i + 1]));
-    }
-    builder.setItem(out, builder.string("params"), builder.list(numbers));
-    return out;
 }
 
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context)

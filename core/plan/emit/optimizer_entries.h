@@ -5,14 +5,54 @@
 
 namespace shardscope {
 
-/// What optimizer files of all ZeRO stages consist of, made for a target unit on a target rank. The composer
-/// reads the source's template optimizer file.
+/// What optimizer files, and model files without ZeRO, have of an optimizer, made for a target unit.
+
+/// Parts of the source's rank-0 optimizer file for an archive that is made from it, or from the model file:
+/// then values are copied, and tensors get storages of their own. The composer and the context must outlive
+/// it.
+class OptimParts
+{
+public:
+    OptimParts(ArchiveComposer& composer, const ReshardContext& context);
+
+    [[nodiscard]] const PickleGraph& graph() const { return m_file.pickle(); }
+    ArchiveComposer& composer() { return m_composer; }
+    [[nodiscard]] const Checkpoint& source() const { return *m_context.source; }
+    NodeId import(NodeId node);
+    /// Scalars kept as tensors get a storage of their own per unit: optimizers advance each one in place.
+    NodeId scalar(NodeId node);
+
+private:
+    NodeId tensorOf(NodeId node);
+    void placeTensors(NodeId node, int depth);
+
+    ArchiveComposer& m_composer;
+    const ReshardContext& m_context;
+    const TorchFile& m_file;
+    PickleImporter m_importer; ///< if the composer reads another file
+};
 
 /// One entry of the optimizer's `state`, in the order of `old`, the source's entry for the unit's param
-/// group: flat states are rebuilt, scalars are copied. Where there is none (universal folders): from the
-/// model's facts. kNoNode when the optimizer keeps no state for the unit.
-NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
-    uint32_t unit, uint32_t rank, NodeId old);
+/// group: states of the unit's elements come from `tensorOf`, by number, scalars are copied. Where there is
+/// none (universal folders): from the model's facts. kNoNode when the optimizer keeps no state for the unit.
+NodeId stateEntry(OptimParts& parts, const FlatUnit& unit, NodeId old,
+    const std::function<NodeId(uint32_t state)>& tensorOf);
+
+/// What torch's optimizer returns from state_dict().
+struct TorchState {
+    NodeId state = kNoNode; ///< entries by number
+    NodeId paramGroups = kNoNode;
+
+    /// A new mapping of both.
+    [[nodiscard]] NodeId in(PickleBuilder& builder) const;
+};
+/// One of its param groups.
+struct TorchGroup {
+    NodeId options = kNoNode; ///< the source's; its `params` are left out
+    std::vector<std::pair<int64_t, NodeId>> entries; ///< numbers, with kNoNode where nothing is kept
+};
+/// A group of experts is named after their degree (moe/layer.py), which is `expertRanks` where that is not 0.
+TorchState torchState(OptimParts& parts, std::span<const TorchGroup> groups, uint32_t expertRanks = 0);
 
 /// The entry of a source's param group in its rank-0 optimizer file; kNoNode when there is none. Of experts
 /// it is that of the ones which this rank holds.
@@ -28,12 +68,8 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
 /// one.
 int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t dpRank);
 
-/// Whether a key of the wrapper describes the source's shards, so that it is not carried.
+/// Whether a key of the wrapper describes the source's shards, or is nested, so that it is not carried.
 bool describesShards(std::string_view wrapperKey);
-/// A param group's options with `numbers` as its `params`, last as torch has them. A group of experts is
-/// named after their degree (moe/layer.py), which is `expertRanks` where that is not 0.
-NodeId groupOptions(
-    ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks = 0);
 
 /// `param_alignment_paddings` of ZeRO-1/2, from the target's units: stock DeepSpeed compares this list with
 /// its own and refuses another one. Never the source's list, which may be wrong or left out while reading.

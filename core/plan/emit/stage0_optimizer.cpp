@@ -4,7 +4,6 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/optim_states.h"
-#include "core/checkpoint/units/state_values.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/reshard_options.h"
@@ -12,82 +11,10 @@
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
-#include <array>
 
 namespace shardscope {
 
 namespace {
-
-/// Parts of the rank-0 optimizer file for an archive that is made from another file: values are copied,
-/// tensors get storages of their own.
-class OptimParts
-{
-public:
-    OptimParts(ArchiveComposer& composer, const ReshardContext& context)
-        : m_composer(composer)
-        , m_context(context)
-        , m_file(context.optimTemplate())
-        , m_same(context.source->templateOptim == context.source->templateModel)
-        , m_importer(composer.builder(), m_file.pickle())
-    {
-    }
-
-    [[nodiscard]] const PickleGraph& graph() const { return m_file.pickle(); }
-
-    NodeId import(NodeId node)
-    {
-        if (m_same)
-            return m_composer.import(node);
-        placeTensors(node, 0);
-        return m_importer.import(node);
-    }
-
-    /// A value that every entry holds for itself, because optimizers advance it in place.
-    NodeId scalar(NodeId node)
-    {
-        const NodeId made = tensorOf(node);
-        return made == kNoNode ? import(node) : made;
-    }
-
-private:
-    static constexpr int kMaxNested = 8;
-
-    NodeId tensorOf(NodeId node)
-    {
-        if (!looksLikeTensor(graph(), node))
-            return kNoNode;
-        const auto tensor = asTensor(graph(), node);
-        const auto extent = tensor ? m_file.extentOf(*tensor) : forward(tensor.error());
-        if (!tensor || !extent || !tensor->isContiguous())
-            return kNoNode;
-        return m_composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
-            wholeRecordCursor(m_context.sourceIndex(m_context.source->templateOptim), extent->record,
-                extent->byteOffset, extent->bytes));
-    }
-
-    /// Options may be tensors (a learning rate); their storages are not in the file that the archive is made
-    /// from.
-    void placeTensors(NodeId node, int depth)
-    {
-        if (const NodeId made = tensorOf(node); made != kNoNode) {
-            m_importer.substitute(node, made);
-            return;
-        }
-        for (const NodeId item : sequenceItems(graph(), node)) {
-            if (depth < kMaxNested)
-                placeTensors(item, depth + 1);
-        }
-        const auto items = mappingItems(graph(), node);
-        for (size_t i = 1; i < items.size() && depth < kMaxNested; i += 2)
-            placeTensors(items[i], depth + 1);
-    }
-
-    ArchiveComposer& m_composer;
-    const ReshardContext& m_context;
-    const TorchFile& m_file;
-    bool m_same;
-    PickleImporter m_importer;
-};
 
 class Stage0Optimizer
 {
@@ -105,7 +32,7 @@ public:
     NodeId make()
     {
         if (hasTorchOptimizer(m_kind))
-            return torchState();
+            return optimizerState();
         const NodeId out = m_builder.dict();
         // FP16_Optimizer keeps them for fp16 alone, FP16_UnfusedOptimizer always.
         if (hasUnfusedOptimizer(m_kind) || m_source.precision == "fp16") {
@@ -113,7 +40,7 @@ public:
             for (const auto& [key, value] : scalerKeys(m_builder, m_source, import))
                 set(out, key, value);
         }
-        set(out, "optimizer_state_dict", torchState());
+        set(out, "optimizer_state_dict", optimizerState());
         if (hasFlatMasters(m_kind)) {
             set(out, "fp32_groups_flat", flatMasters());
             set(out, "clip_grad", clipping());
@@ -132,65 +59,20 @@ private:
     [[nodiscard]] uint32_t unitCount() const { return static_cast<uint32_t>(m_context->target.units.size()); }
     [[nodiscard]] const FlatUnit& unit(uint32_t u) const { return *m_context->target.units[u]; }
 
-    NodeId torchState()
+    /// By group, or by parameter; entries in the order in which the source keeps its own.
+    NodeId optimizerState()
     {
-        const NodeId states = m_builder.dict();
-        const NodeId groups = m_builder.list();
+        std::vector<TorchGroup> groups;
         int64_t number = 0;
         for (uint32_t u = 0; u < unitCount(); ++u) {
-            std::vector<NodeId> numbers;
+            TorchGroup& group = groups.emplace_back(TorchGroup{m_source.groups[u].options, {}});
             const size_t count = hasFlatMasters(m_kind) ? 1 : unit(u).params.size();
-            for (uint32_t at = 0; at < count; ++at, ++number) {
-                numbers.push_back(m_builder.integer(number));
-                if (const NodeId entry = stateEntry(u, at); entry != kNoNode)
-                    m_builder.setItem(states, m_builder.integer(number), entry);
-            }
-            m_builder.append(groups, options(m_source.groups[u].options, numbers));
+            for (uint32_t at = 0; at < count; ++at)
+                group.entries.emplace_back(number++,
+                    stateEntry(m_parts, unit(u), sourceEntry(m_source, u),
+                        [&](uint32_t state) { return tensor(u, at, state, false); }));
         }
-        const NodeId out = m_builder.dict();
-        set(out, "state", states);
-        set(out, "param_groups", groups);
-        return out;
-    }
-
-    NodeId options(NodeId from, std::span<const NodeId> numbers)
-    {
-        const PickleGraph& graph = m_parts.graph();
-        const NodeId out = m_builder.dict();
-        const auto items = mappingItems(graph, from);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (asString(graph, items[i]) != "params")
-                m_builder.setItem(out, m_parts.import(items[i]), m_parts.import(items[i + 1]));
-        }
-        set(out, "params", m_builder.list(numbers));
-        return out;
-    }
-
-    /// Of the whole group, or of one of its parameters; in the order in which the source keeps its own.
-    NodeId stateEntry(uint32_t u, uint32_t at)
-    {
-        const FlatUnit& of = unit(u);
-        const NodeId old = sourceEntry(m_source, u);
-        const bool fromModel = isConverted(m_source.kind);
-        if (fromModel ? of.states.size() < 2 && of.stepForm == StepForm::Absent : old == kNoNode)
-            return kNoNode;
-        if (fromModel) {
-            const NodeId entry = m_builder.dict();
-            if (const NodeId step = stepValue(m_composer, of); step != kNoNode)
-                set(entry, "step", step);
-            for (uint32_t state = 1; state < of.states.size(); ++state)
-                set(entry, of.states[state].name, tensor(u, at, state, false));
-            return entry;
-        }
-        const auto valueOf = [&](const std::string& name, NodeId value) {
-            const auto state = std::find_if(of.states.begin() + 1, of.states.end(),
-                [&](const UnitState& one) { return one.name == name; });
-            return state == of.states.end()
-                ? m_parts.scalar(value)
-                : tensor(u, at, static_cast<uint32_t>(state - of.states.begin()), false);
-        };
-        return copyEntry(
-            m_parts.graph(), old, {m_builder, [&](NodeId key) { return m_parts.import(key); }, valueOf});
+        return torchState(m_parts, groups).in(m_builder);
     }
 
     NodeId tensor(uint32_t u, uint32_t at, uint32_t state, bool requiresGrad)

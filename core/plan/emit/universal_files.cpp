@@ -6,8 +6,6 @@
 #include "core/plan/target/scaler_forms.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
-#include <array>
-
 namespace shardscope {
 
 namespace {
@@ -29,25 +27,18 @@ public:
     Result<OutputFile> compose(const std::string& name)
     {
         const NodeId root = m_builder.dict();
-        const bool byKeys = keepsScalerKeys(m_source);
-        if (byKeys)
+        if (keepsScalerKeys(m_source))
             addScaler(root);
-        const auto items = mappingItems(m_graph, m_source.optimWrapper);
-        for (size_t i = 0; i + 1 < items.size() && !byKeys; i += 2) {
-            const auto key = asString(m_graph, items[i]);
-            const bool known = key
-                && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)
-                    || (m_source.merged && *key == "universal_checkpoint_info"));
-            if (!known)
-                m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
-        }
+        else
+            m_composer.addEntries(root, m_source.optimWrapper, [&](std::string_view key, NodeId value) {
+                const bool known = key == "ds_version" || describesShards(key)
+                    || (m_source.merged && key == "universal_checkpoint_info");
+                return known ? kNoNode : m_composer.import(value);
+            });
         set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
-        const NodeId groups = paramGroups();
-        set(root, "param_groups", groups);
-        const NodeId nested = m_builder.dict();
-        set(nested, "state", firstStep());
-        set(nested, "param_groups", groups);
-        set(root, "optimizer_state_dict", nested);
+        const TorchState optimizer = optimizerState();
+        set(root, "param_groups", optimizer.paramGroups);
+        set(root, "optimizer_state_dict", optimizer.in(m_builder));
         return m_composer.finish(root, name, m_context->optimRecords);
     }
 
@@ -70,28 +61,21 @@ private:
             set(root, "clip_grad", m_composer.import(old.clipGrad));
     }
 
-    NodeId paramGroups()
-    {
-        const NodeId groups = m_builder.list();
-        for (size_t g = 0; g < m_source.groups.size(); ++g)
-            m_builder.append(groups,
-                groupOptions(m_composer, m_source.groups[g].options,
-                    std::array{m_builder.integer(static_cast<int64_t>(g))}));
-        return groups;
-    }
-
     /// Stage 3 takes one step for all sub-groups from the entry of number 0.
-    NodeId firstStep()
+    TorchState optimizerState()
     {
-        const NodeId state = m_builder.dict();
-        if (m_context->target.units.empty())
-            return state;
-        const NodeId step = stepValue(m_composer, *m_context->target.units.front());
-        const NodeId entry = m_builder.dict();
-        if (step != kNoNode)
-            set(entry, "step", step);
-        m_builder.setItem(state, m_builder.integer(0), entry);
-        return state;
+        std::vector<TorchGroup> groups;
+        for (size_t g = 0; g < m_source.groups.size(); ++g)
+            groups.push_back({m_source.groups[g].options, {{static_cast<int64_t>(g), kNoNode}}});
+        if (!groups.empty() && !m_context->target.units.empty()) {
+            NodeId& entry = groups.front().entries.front().second;
+            entry = m_builder.dict();
+            const NodeId step = stepValue(m_composer, *m_context->target.units.front());
+            if (step != kNoNode)
+                set(entry, "step", step);
+        }
+        OptimParts parts(m_composer, *m_context);
+        return torchState(parts, groups);
     }
 
     std::shared_ptr<const ReshardContext> m_context;

@@ -40,9 +40,27 @@ NodeId newScaler(PickleBuilder& builder, std::string_view className, NodeId attr
     return scaler;
 }
 
-} // namespace
+/// With the attributes that today's update_scale() asks for at the first overflow, where the object lacks
+/// them (before 0.8.3).
+NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler)
+{
+    const PickleGraph& graph = composer.graph();
+    const auto object = asObject(graph, scaler);
+    if (!object || object->attributes == kNoNode)
+        return composer.import(scaler);
+    const auto lacking = lackingScalerAttributes(graph, object->className, object->attributes);
+    if (lacking.empty())
+        return composer.import(scaler);
+    PickleBuilder& builder = composer.builder();
+    const NodeId attributes = composer.importChanged(object->attributes, ArchiveComposer::Changes());
+    for (const ScalerAttribute& attribute : lacking)
+        builder.setItem(attributes, builder.string(attribute.name), attribute.make(builder));
+    return newScaler(builder, object->className, attributes);
+}
 
-NodeId scalerObject(ArchiveComposer& composer, const Checkpoint& source)
+/// Of what a source without ZeRO keeps as keys; of one that keeps nothing (BF16_Optimizer) what an engine
+/// without loss scaling writes (runtime/fp16/loss_scaler.py, LossScaler).
+NodeId madeScaler(ArchiveComposer& composer, const Checkpoint& source)
 {
     PickleBuilder& builder = composer.builder();
     const OptimStates optim = optimStates(composer.graph(), source.optimWrapper);
@@ -63,6 +81,14 @@ NodeId scalerObject(ArchiveComposer& composer, const Checkpoint& source)
         [&](std::string_view key, bool value) { set(key, builder.boolean(value)); },
         [&](std::string_view key) { set(key, builder.global("torch", "float16")); });
     return newScaler(builder, "DynamicLossScaler", attributes);
+}
+
+} // namespace
+
+NodeId scalerObject(ArchiveComposer& composer, const Checkpoint& source)
+{
+    const NodeId old = optimStates(composer.graph(), source.optimWrapper).lossScaler;
+    return old == kNoNode ? madeScaler(composer, source) : renewedScaler(composer, old);
 }
 
 std::vector<std::pair<std::string_view, NodeId>> scalerKeys(

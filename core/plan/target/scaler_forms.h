@@ -9,8 +9,9 @@ namespace shardscope {
 /// A checkpoint without ZeRO keeps its loss scaling as numbers, one with ZeRO as an object of
 /// runtime/fp16/loss_scaler.py.
 
-/// The object for a source without ZeRO. What such a source does not keep is as a new engine of its
-/// configuration would have it. The composer reads the source's model file.
+/// The object: the source's, with what today's DeepSpeed asks for. Where the source has none, what it does
+/// not keep is as a new engine of its configuration would have it. The composer reads the source's rank-0
+/// optimizer file, or its model file without ZeRO.
 NodeId scalerObject(ArchiveComposer& composer, const Checkpoint& source);
 /// The keys of a wrapper without ZeRO in the order in which it writes them, for any source, as (name, value).
 /// `import` copies a node of the source's rank-0 optimizer file.
