@@ -10,45 +10,25 @@ namespace shardscope {
 
 namespace {
 
-class MarkedCursor final : public SegmentCursor
+class ListCursor final : public SegmentCursor
 {
 public:
-    MarkedCursor(uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes,
-        std::shared_ptr<const std::vector<MarkedRun>> runs)
-        : m_source(source)
-        , m_record(record)
-        , m_at(offset)
-        , m_end(offset + bytes)
-        , m_runs(std::move(runs))
+    explicit ListCursor(std::shared_ptr<const std::vector<Segment>> segments)
+        : m_segments(std::move(segments))
     {
     }
 
     bool next(Segment& segment) override
     {
-        if (m_at >= m_end)
+        if (m_at == m_segments->size())
             return false;
-        segment = Segment{m_source, m_record, m_at, m_end - m_at, Segment::kNoTensor, 0};
-        if (m_run < m_runs->size()) {
-            const MarkedRun& run = (*m_runs)[m_run];
-            if (m_at < run.offset) {
-                segment.bytes = run.offset - m_at;
-            } else {
-                segment.bytes = run.bytes;
-                segment.tensor = run.tensor;
-                ++m_run;
-            }
-        }
-        m_at += segment.bytes;
+        segment = (*m_segments)[m_at++];
         return true;
     }
 
 private:
-    uint32_t m_source;
-    uint32_t m_record;
-    uint64_t m_at;
-    uint64_t m_end;
-    std::shared_ptr<const std::vector<MarkedRun>> m_runs;
-    size_t m_run = 0;
+    std::shared_ptr<const std::vector<Segment>> m_segments;
+    size_t m_at = 0;
 };
 
 /// Elements that are stored in logical order: a single row of all elements.
@@ -208,6 +188,12 @@ std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(std::vector<Cursor
     return [shared] { return std::make_unique<ChainedCursor>(shared); };
 }
 
+std::function<std::unique_ptr<SegmentCursor>()> listCursor(std::vector<Segment> segments)
+{
+    auto shared = std::make_shared<const std::vector<Segment>>(std::move(segments));
+    return [shared] { return std::make_unique<ListCursor>(shared); };
+}
+
 std::function<std::unique_ptr<SegmentCursor>()> wholeRecordCursor(
     uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes)
 {
@@ -215,10 +201,21 @@ std::function<std::unique_ptr<SegmentCursor>()> wholeRecordCursor(
 }
 
 std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
-    uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, std::vector<MarkedRun> runs)
+    uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, const std::vector<MarkedRun>& runs)
 {
-    auto shared = std::make_shared<const std::vector<MarkedRun>>(std::move(runs));
-    return [=] { return std::make_unique<MarkedCursor>(source, record, offset, bytes, shared); };
+    std::vector<Segment> segments;
+    const auto add = [&](uint64_t to, uint32_t tensor) {
+        if (offset < to)
+            segments.push_back({source, record, offset, to - offset, tensor, 0});
+        offset = to;
+    };
+    const uint64_t end = offset + bytes;
+    for (const MarkedRun& run : runs) {
+        add(run.offset, Segment::kNoTensor);
+        add(run.offset + run.bytes, run.tensor);
+    }
+    add(end, Segment::kNoTensor);
+    return listCursor(std::move(segments));
 }
 
 std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::string_view state)

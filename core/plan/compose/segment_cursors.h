@@ -13,6 +13,9 @@
 
 namespace shardscope {
 
+/// Segments that are known already.
+std::function<std::unique_ptr<SegmentCursor>()> listCursor(std::vector<Segment> segments);
+
 /// Copies one source record whole.
 std::function<std::unique_ptr<SegmentCursor>()> wholeRecordCursor(
     uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes);
@@ -26,7 +29,7 @@ struct MarkedRun {
 
 /// Copies one source record whole, split at the borders of tensors. `runs` are ascending and do not overlap.
 std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
-    uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, std::vector<MarkedRun> runs);
+    uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, const std::vector<MarkedRun>& runs);
 
 /// One rank's flat buffer of a target unit, gathered from the source's units.
 struct FlatTarget {

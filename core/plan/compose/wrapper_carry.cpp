@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/wrapper_files.h"
+#include "core/plan/compose/segment_cursors.h"
 
 #include <algorithm>
 #include <map>
@@ -138,29 +139,6 @@ void warnOfFolders(io::FileSystem& files, const Checkpoint& source, std::vector<
             std::move(left)});
 }
 
-/// Copies the whole of one source file.
-class WholeFileCursor final : public SegmentCursor
-{
-public:
-    WholeFileCursor(uint32_t source, uint64_t bytes)
-    {
-        m_segment.source = source;
-        m_segment.bytes = bytes;
-    }
-
-    bool next(Segment& segment) override
-    {
-        if (m_segment.bytes == 0)
-            return false;
-        segment = m_segment;
-        m_segment.bytes = 0;
-        return true;
-    }
-
-private:
-    Segment m_segment;
-};
-
 } // namespace
 
 std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<uint32_t> ranks)
@@ -253,9 +231,7 @@ OutputFile verbatimCopy(const CarriedFile& carried)
     record.name = carried.path;
     record.bytes = carried.bytes;
     record.content = OutputRecord::Content::Segments;
-    record.cursor = [source = carried.source, bytes = carried.bytes] {
-        return std::make_unique<WholeFileCursor>(source, bytes);
-    };
+    record.cursor = wholeRecordCursor(carried.source, 0, 0, carried.bytes);
     out.records.push_back(std::move(record));
     return out;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/repair/verbatim_files.h"
 
+#include "core/plan/compose/segment_cursors.h"
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -91,27 +93,6 @@ private:
     std::vector<Extent> m_records;
 };
 
-class ListCursor final : public SegmentCursor
-{
-public:
-    explicit ListCursor(std::shared_ptr<const std::vector<Segment>> segments)
-        : m_segments(std::move(segments))
-    {
-    }
-
-    bool next(Segment& segment) override
-    {
-        if (m_at == m_segments->size())
-            return false;
-        segment = (*m_segments)[m_at++];
-        return true;
-    }
-
-private:
-    std::shared_ptr<const std::vector<Segment>> m_segments;
-    size_t m_at = 0;
-};
-
 /// The file of a source, marked with the elements that `recipe` moves.
 Result<OutputFile> verbatim(const OutputFile& recipe, const PlanSource& from, uint32_t source)
 {
@@ -119,21 +100,21 @@ Result<OutputFile> verbatim(const OutputFile& recipe, const PlanSource& from, ui
     if (!elements)
         return fail(ErrorCode::Internal, "a file to copy unchanged has other bytes now", recipe.path);
     const Between between(from, source);
-    auto segments = std::make_shared<std::vector<Segment>>();
+    std::vector<Segment> segments;
     uint64_t at = 0;
     for (const Segment& segment : *elements) {
-        between.add(*segments, at, segment.sourceOffset);
-        segments->push_back(segment);
+        between.add(segments, at, segment.sourceOffset);
+        segments.push_back(segment);
         at = segment.sourceOffset + segment.bytes;
     }
-    between.add(*segments, at, from.identity.bytes);
+    between.add(segments, at, from.identity.bytes);
     OutputFile out;
     out.path = recipe.path;
     out.mode = recipe.mode;
     out.torchArchive = false;
     out.copyOf = source;
     out.records.push_back({recipe.path, from.identity.bytes, OutputRecord::Content::Segments, {},
-        [segments] { return std::make_unique<ListCursor>(segments); }});
+        listCursor(std::move(segments))});
     return out;
 }
 
