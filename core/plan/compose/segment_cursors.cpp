@@ -237,7 +237,8 @@ std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target
     flat.source = std::move(target.source);
     flat.unit = std::make_shared<const FlatUnit>(std::move(unit));
     flat.state = std::move(target.state);
-    flat.elements = of.elements;
+    flat.first = target.first;
+    flat.elements = target.end.value_or(of.elements);
     flat.castTo = target.castTo;
     flat.sourceOfFile = std::move(target.sourceOfFile);
     flat.tensorOf = [tensor = target.tensor](ParamId) { return tensor; };

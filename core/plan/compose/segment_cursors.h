@@ -50,7 +50,7 @@ struct FlatTarget {
     std::shared_ptr<const Refills> refills = nullptr;
 };
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);
-/// One parameter's complete state, row by row.
+/// One parameter's state, row by row.
 struct TensorTarget {
     std::shared_ptr<const Checkpoint> source;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< as FlatTarget's
@@ -59,6 +59,8 @@ struct TensorTarget {
     DType castTo = DType::Unknown; ///< Unknown: keep the source's
     uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors
     std::shared_ptr<const Refills> refills = nullptr; ///< as FlatTarget's
+    uint64_t first = 0; ///< its first element
+    std::optional<uint64_t> end{}; ///< if not all from there on
 };
 std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target);
 /// Chains cursors: one after the other.

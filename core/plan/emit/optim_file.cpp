@@ -185,12 +185,6 @@ private:
         return static_cast<uint32_t>(m_zero3 ? m_source.groups.size() : m_units.size());
     }
 
-    /// The source's group that a group takes its options from.
-    [[nodiscard]] size_t sourceGroup(uint32_t g) const
-    {
-        return m_context->target.expertRanks != 0 ? m_context->target.sourceGroups[g] : g;
-    }
-
     /// The numbers of the units of a param group: its own, or those of its sub-groups.
     [[nodiscard]] std::vector<uint32_t> numbersOf(uint32_t g) const
     {
@@ -201,8 +195,9 @@ private:
     {
         std::vector<TorchGroup> groups;
         for (uint32_t g = 0; g < groupCount(); ++g) {
-            const NodeId first = sourceEntry(m_source, sourceGroup(g));
-            TorchGroup& group = groups.emplace_back(TorchGroup{m_source.groups[sourceGroup(g)].options, {}});
+            const size_t from = m_context->target.sourceGroup(static_cast<int32_t>(g));
+            const NodeId first = sourceEntry(m_source, from);
+            TorchGroup& group = groups.emplace_back(TorchGroup{m_source.groups[from].options, {}});
             for (const uint32_t number : numbersOf(g))
                 group.entries.emplace_back(
                     number, stateEntry(m_parts, unitAt(number), first, [&](uint32_t state) {

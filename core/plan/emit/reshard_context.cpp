@@ -5,11 +5,10 @@
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/layer_masters.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/checkpoint/model/muon.h"
 #include "core/layout/slices/merged_slices.h"
+#include "core/partition/held_whole.h"
 #include "core/plan/emit/expert_files.h"
 #include "core/plan/emit/expert_records.h"
-#include "core/plan/emit/muon_momentum.h"
 #include "core/plan/emit/stage0_optimizer.h"
 #include "core/plan/model/model_types.h"
 #include "core/plan/model/source_list.h"
@@ -237,12 +236,6 @@ Status addCarriedFiles(io::FileSystem& files, const Checkpoint& whole, ReshardCo
 
 } // namespace
 
-const ParamGroup& ReshardContext::sourceGroupOf(const FlatUnit& unit) const
-{
-    const auto group = static_cast<size_t>(unit.group);
-    return source->groups[target.expertRanks != 0 ? target.sourceGroups[group] : group];
-}
-
 FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const
 {
     FlatTarget out;
@@ -268,6 +261,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
+    out->heldWhole = heldWholeStates(*out->source, out->target);
     out->subGroupSize = subGroupSize;
     out->rebuilds = rebuilds;
     out->rebuildsModel = rebuilds || (refills && refills->model().rebuilt);
@@ -349,20 +343,41 @@ Result<OutputFile> composeCopied(
     return composer.finish(name, from.records);
 }
 
+namespace {
+
+/// What `own` keeps of its state: its own share, and what other ranks have of the parameters at its borders,
+/// which no digest counts twice.
+NodeId heldWholeTensor(ArchiveComposer& composer, const ReshardContext& context, DType dtype, FlatTarget own)
+{
+    const FlatUnit& unit = *own.unit;
+    const HeldWhole held = heldWholeOn(unit.partition, own.rank);
+    std::vector<std::function<std::unique_ptr<SegmentCursor>()>> parts;
+    const auto addBorder = [&](uint32_t at, uint64_t first, uint64_t elements) {
+        if (elements > 0)
+            parts.push_back(tensorCursor({context.source, context.sourceOfFile, unit.params[at], own.state,
+                DType::Unknown, Segment::kNoTensor, context.refills, first, first + elements}));
+    };
+    own.elements = unit.partition.leanElementsOn(own.rank);
+    addBorder(held.first, 0, held.before);
+    parts.push_back(flatCursor(own));
+    if (held.after > 0)
+        addBorder(held.last, unit.partition.paramElements(held.last) - held.after, held.after);
+    return composer.tensor(dtype, {held.elements()}, false, chainedCursor(std::move(parts)));
+}
+
+} // namespace
+
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad)
 {
-    const FlatUnit& of = *context->target.units[unit];
-    if (of.states[state].name == kMuonMomentum
-        && muonFormOf(*context->source, context->target.kind, context->sourceGroupOf(of))
-            == MuonForm::HeldWhole)
-        return heldWholeTensor(composer, context, unit, state, rank);
     FlatTarget target = context->flatTarget(unit, state, rank);
     const bool frozen = target.unit->kind == UnitKind::Frozen;
     target.tensorOf = [context, state, frozen](ParamId param) {
         return frozen ? weightTensor(*context, param) : context->tensorOf(param, state);
     };
-    const DType dtype = context->target.units[unit]->states[state].dtype;
+    const DType dtype = target.unit->states[state].dtype;
+    if (context->heldWhole.contains({unit, state}))
+        return heldWholeTensor(composer, *context, dtype, std::move(target));
     const uint64_t elements = target.elements;
     return composer.tensor(dtype, {elements}, requiresGrad, flatCursor(std::move(target)));
 }

@@ -10,6 +10,7 @@
 #include "core/plan/compose/refills.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/compose/wrapper_carry.h"
+#include "core/plan/target/held_states.h"
 #include "core/plan/target/reshard_options.h"
 #include "core/plan/target/reshard_target.h"
 
@@ -23,6 +24,7 @@ namespace shardscope {
 struct ReshardContext {
     CheckpointPtr source;
     ReshardTarget target;
+    HeldStates heldWhole; ///< of the target
     uint64_t subGroupSize = 0; ///< 0 where it does not apply
     std::vector<PlanSource> sources;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into sources
@@ -65,9 +67,6 @@ struct ReshardContext {
     {
         return planOfTable[table->indexOf(param, state)];
     }
-    /// The source's param group that a target unit of a param group takes its options and states from. Where
-    /// experts move to another degree, the numbers of the target's groups are not those of the source's.
-    [[nodiscard]] const ParamGroup& sourceGroupOf(const FlatUnit& unit) const;
     /// The cursor of one target unit's state on one dp rank that has a share of it, and its length in
     /// elements.
     [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;

@@ -6,7 +6,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/plan/emit/muon_momentum.h"
+#include "core/plan/target/held_states.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

@@ -23,6 +23,11 @@ struct ReshardTarget {
     bool zenflow = false; ///< matrices column by column, as a ZenFlow source has them (zenflow_form.h)
     std::vector<uint32_t> sourceGroups;
 
+    /// The source's param group that a param group takes its options and states from.
+    [[nodiscard]] size_t sourceGroup(int32_t group) const
+    {
+        return expertRanks != 0 ? sourceGroups[static_cast<size_t>(group)] : static_cast<size_t>(group);
+    }
     /// The flat units of which a rank holds a share, in the order of their numbers on disk.
     [[nodiscard]] std::vector<uint32_t> unitsOn(uint32_t dpRank) const;
 };

@@ -144,7 +144,7 @@ TEST_CASE("a group of Muon's that becomes two at another expert degree keeps the
     REQUIRE(context);
     for (uint32_t unit = 0; unit < 4; ++unit) {
         const FlatUnit& of = *(*context)->target.units[unit];
-        CHECK((*context)->sourceGroupOf(of).index == (unit < 2 ? 0 : unit - 1));
+        CHECK((*context)->target.sourceGroup(of.group) == (unit < 2 ? 0 : unit - 1));
         for (uint32_t state = 0; state < of.states.size(); ++state) {
             for (uint32_t rank = 0; rank < 2; ++rank) {
                 CAPTURE(unit);
