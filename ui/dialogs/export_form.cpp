@@ -4,17 +4,13 @@
 #include "core/base/text.h"
 #include "ui/dialogs/config_entries.h"
 #include "ui/text/text.h"
+#include "ui/widgets/path_field.h"
 
 #include <QAction>
-#include <QCheckBox>
 #include <QComboBox>
-#include <QFileDialog>
 #include <QFormLayout>
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
-#include <QPushButton>
 #include <QToolButton>
 
 using namespace Qt::StringLiterals;
@@ -46,21 +42,10 @@ bool isSharded(ExportFormat format)
     return format == ExportFormat::Safetensors || format == ExportFormat::Torch;
 }
 
-QLineEdit* makeField(const QString& name, const QString& hint, const QString& tip, QWidget* parent)
-{
-    auto* field = new QLineEdit(parent);
-    field->setObjectName(name);
-    field->setPlaceholderText(hint);
-    field->setToolTip(tip);
-    field->setAccessibleDescription(tip);
-    return field;
-}
-
 } // namespace
 
 ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent)
-    : QWidget(parent)
-    , m_source(source)
+    : PlanForm(u"export"_s, source, lastTarget, parent)
     , m_format(new QComboBox(this))
     , m_dtype(new QComboBox(this))
     , m_states(new QToolButton(this))
@@ -75,26 +60,15 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
           tr("OLD=NEW: renames OLD and every name that begins with “OLD.”; separate several with spaces"),
           this))
     , m_adapterOptions(makeField(u"exportAdapterOptions"_s, {}, {}, this))
-    , m_patternsRow(new QWidget(this))
-    , m_patterns(makeField(u"exportPatterns"_s, tr("as the checkpoint records"),
-          tr("File of patterns for merging tensor slices"), m_patternsRow))
-    , m_target(makeField(u"exportTarget"_s, {}, tr("A new or empty folder"), this))
-    , m_browse(new QPushButton(tr("Browse…"), this))
-    , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
-    , m_force(new QCheckBox(tr("Replace an existing target"), this))
+    , m_patterns(makePatternsField(u"export"_s, this))
 {
-    setObjectName(u"exportForm"_s);
-    m_parentFolder = lastTarget.isEmpty() ? QString::fromStdString(source->runFolder.parent_path().native())
-                                          : lastTarget;
     m_format->setObjectName(u"exportFormat"_s);
     m_dtype->setObjectName(u"exportDtype"_s);
     m_states->setObjectName(u"exportStates"_s);
     m_states->setPopupMode(QToolButton::InstantPopup);
     m_states->setMenu(m_stateMenu);
-    m_browse->setObjectName(u"exportBrowse"_s);
-    m_verify->setObjectName(u"exportVerify"_s);
-    m_verify->setChecked(true);
-    m_force->setObjectName(u"exportForce"_s);
+    m_patterns->line()->setToolTip(tr("File of patterns for merging tensor slices"));
+    m_patterns->line()->setAccessibleDescription(m_patterns->line()->toolTip());
     setAdapterIsConfigured(false);
     fillChoices();
     addRows();
@@ -129,22 +103,6 @@ void ExportForm::fillChoices()
 
 void ExportForm::addRows()
 {
-    m_rows = new QFormLayout(this);
-    m_rows->setContentsMargins(0, 0, 0, 0);
-    m_rows->setVerticalSpacing(9);
-    m_rows->setHorizontalSpacing(12);
-    m_rows->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-    const auto withButton = [this](QWidget* row, QLineEdit* field, QPushButton* button) {
-        auto* line = new QHBoxLayout(row);
-        line->setContentsMargins(0, 0, 0, 0);
-        line->setSpacing(6);
-        line->addWidget(field, 1);
-        line->addWidget(button);
-        row->setFocusProxy(field);
-        return row;
-    };
-    auto* browse = new QPushButton(tr("Browse…"), m_patternsRow);
-    connect(browse, &QPushButton::clicked, this, &ExportForm::browsePatterns);
     m_rows->addRow(tr("&Format"), m_format);
     m_rows->addRow(tr("&Dtype"), m_dtype);
     m_rows->addRow(tr("&States"), m_states);
@@ -153,11 +111,13 @@ void ExportForm::addRows()
     m_rows->addRow(tr("&Only"), m_only);
     m_rows->addRow(tr("Strip &prefix"), m_strip);
     m_rows->addRow(tr("&Rename"), m_renames);
-    m_rows->addRow(tr("Patter&ns"), withButton(m_patternsRow, m_patterns, browse));
-    m_rows->addRow(tr("&Target"), withButton(new QWidget(this), m_target, m_browse));
-    m_rows->addRow(QString(), m_verify);
-    m_rows->addRow(QString(), m_force);
-    m_rows->setRowVisible(m_patternsRow, mergesSlices());
+    m_rows->addRow(tr("Patter&ns"), m_patterns);
+    QLineEdit* target = addTarget(tr("&Target"));
+    target->setToolTip(tr("A new or empty folder"));
+    target->setAccessibleDescription(target->toolTip());
+    addVerify();
+    addForce();
+    m_rows->setRowVisible(m_patterns, mergesSlices());
 }
 
 void ExportForm::connectFields()
@@ -167,12 +127,8 @@ void ExportForm::connectFields()
         Q_EMIT changed();
     });
     connect(m_dtype, &QComboBox::currentIndexChanged, this, &ExportForm::changed);
-    connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
-    for (QLineEdit* field : {m_shardSize, m_adapterOptions, m_only, m_strip, m_renames, m_patterns, m_target})
+    for (QLineEdit* field : {m_shardSize, m_adapterOptions, m_only, m_strip, m_renames, m_patterns->line()})
         connect(field, &QLineEdit::textChanged, this, &ExportForm::changed);
-    for (QCheckBox* box : {m_verify, m_force})
-        connect(box, &QCheckBox::toggled, this, &ExportForm::changed);
-    connect(m_browse, &QPushButton::clicked, this, &ExportForm::browseTarget);
 }
 
 void ExportForm::setFormat(ExportFormat format)
@@ -194,8 +150,7 @@ void ExportForm::onFormatChosen()
         m_rows->setRowVisible(row, chooses);
     m_rows->setRowVisible(m_shardSize, isSharded(format()));
     m_rows->setRowVisible(m_adapterOptions, format() == ExportFormat::Adapter);
-    if (m_targetIsOurs)
-        m_target->setText(suggestedTarget());
+    suggestTarget(u'-' % toText(exportFormatName(format())));
 }
 
 void ExportForm::setAdapterIsConfigured(bool configured)
@@ -214,41 +169,6 @@ void ExportForm::setAdapterIsConfigured(bool configured)
 bool ExportForm::mergesSlices() const
 {
     return m_source->parallel.tp > 1 || m_source->parallel.pp > 1;
-}
-
-QString ExportForm::suggestedTarget() const
-{
-    const io::Path& run = m_source->runFolder;
-    const QString name = QString::fromStdString(
-        run.filename().empty() ? std::string("checkpoint") : run.filename().native());
-    return m_parentFolder % u'/' % name % u'-' % toText(exportFormatName(format()));
-}
-
-void ExportForm::setTarget(const QString& folder)
-{
-    m_targetIsOurs = false;
-    m_target->setText(folder);
-}
-
-void ExportForm::browseTarget()
-{
-    auto* dialog = new QFileDialog(this, tr("Target Folder"), m_parentFolder);
-    dialog->setObjectName(u"exportFolderDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, this, &ExportForm::setTarget);
-    dialog->open();
-}
-
-void ExportForm::browsePatterns()
-{
-    auto* dialog = new QFileDialog(this, tr("File of Patterns"));
-    dialog->setObjectName(u"exportPatternsDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
-    dialog->open();
 }
 
 void ExportForm::showStates()
@@ -297,10 +217,8 @@ std::optional<ExportWish> ExportForm::wish() const
         return {};
     options.format = format();
     if (mergesSlices())
-        wish.patternsFile = toPath(m_patterns->text().trimmed());
-    wish.target = toPath(m_target->text().trimmed());
-    wish.verify = m_verify->isChecked();
-    wish.force = m_force->isChecked();
+        wish.patternsFile = toPath(m_patterns->path());
+    readInto(wish);
     if (format() == ExportFormat::Dcp)
         return wish;
     options.dtype = castFromName(m_dtype->currentData().toByteArray().toStdString());

@@ -9,12 +9,10 @@
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QFileDialog>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPushButton>
 #include <QSlider>
 #include <QSpinBox>
 
@@ -48,24 +46,14 @@ std::vector<int> rankSteps(uint32_t now)
 } // namespace
 
 ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent)
-    : QWidget(parent)
-    , m_source(source)
+    : PlanForm(u"reshard"_s, source, lastTarget, parent)
     , m_choices(new SourceChoices(source, this))
     , m_form(new QComboBox(this))
     , m_ranks(new QSpinBox(this))
     , m_rankSlider(new QSlider(Qt::Horizontal, this))
     , m_rankSteps(rankSteps(source->parallel.ranks()))
     , m_subGroup(new QLineEdit(this))
-    , m_target(new QLineEdit(this))
-    , m_browse(new QPushButton(tr("Browse…"), this))
-    , m_tag(new QLineEdit(this))
-    , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
-    , m_latest(new QCheckBox(tr("Write “latest” next to it"), this))
-    , m_force(new QCheckBox(tr("Replace an existing target"), this))
 {
-    setObjectName(u"reshardForm"_s);
-    m_parentFolder = lastTarget.isEmpty() ? QString::fromStdString(source->runFolder.parent_path().native())
-                                          : lastTarget;
     const uint32_t now = source->parallel.ranks();
     m_ranks->setObjectName(u"reshardRanks"_s);
     m_ranks->setAccessibleName(tr("New GPU count"));
@@ -82,21 +70,11 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
         source->subGroupSize ? tr("as now: %1").arg(countText(*source->subGroupSize)) : tr("1,000,000,000"));
     m_subGroup->setToolTip(
         tr("stage3 “sub_group_size” of the run that will load the result, in elements per GPU"));
-    m_target->setObjectName(u"reshardTarget"_s);
-    m_browse->setObjectName(u"reshardBrowse"_s);
-    m_tag->setObjectName(u"reshardTag"_s);
-    m_verify->setObjectName(u"reshardVerify"_s);
-    m_verify->setChecked(true);
-    m_latest->setObjectName(u"reshardLatest"_s);
-    m_latest->setChecked(true);
-    m_force->setObjectName(u"reshardForce"_s);
-
     m_form->setObjectName(u"reshardKind"_s);
     m_form->setAccessibleName(tr("ZeRO stage or form of the result"));
     fillForms();
     makeLayout();
-    m_target->setText(suggestedTarget());
-    suggestTag();
+    suggest();
     connectWidgets();
     setFocusProxy(m_ranks);
     m_ranks->setFocus();
@@ -105,12 +83,6 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
 
 void ReshardForm::makeLayout()
 {
-    auto* form = new QFormLayout(this);
-    m_rows = form;
-    form->setContentsMargins(0, 0, 0, 0);
-    form->setVerticalSpacing(9);
-    form->setHorizontalSpacing(12);
-    form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     auto* ranks = new QHBoxLayout;
     m_ranks->setMinimumWidth(96);
     ranks->setSpacing(10);
@@ -118,22 +90,19 @@ void ReshardForm::makeLayout()
     ranks->addWidget(m_rankSlider, 1);
     if (!isConverted(m_source->kind))
         ranks->addWidget(new QLabel(tr("now %1").arg(countText(m_source->parallel.ranks())), this));
-    form->addRow(tr("&Result"), m_form);
-    form->addRow(tr("&GPUs"), ranks);
-    static_cast<QLabel*>(form->labelForField(ranks))->setBuddy(m_ranks);
-    m_choices->addRows(form);
-    form->addRow(tr("&Sub-group size"), m_subGroup);
+    m_rows->addRow(tr("&Result"), m_form);
+    m_rows->addRow(tr("&GPUs"), ranks);
+    static_cast<QLabel*>(m_rows->labelForField(ranks))->setBuddy(m_ranks);
+    m_choices->addRows(m_rows);
+    m_rows->addRow(tr("&Sub-group size"), m_subGroup);
     showRows();
-    auto* target = new QHBoxLayout;
-    target->setSpacing(6);
-    target->addWidget(m_target, 1);
-    target->addWidget(m_browse);
-    form->addRow(tr("Target &folder"), target);
-    static_cast<QLabel*>(form->labelForField(target))->setBuddy(m_target);
-    form->addRow(tr("&Tag"), m_tag);
-    form->addRow(QString(), m_verify);
-    form->addRow(QString(), m_latest);
-    form->addRow(QString(), m_force);
+    addTarget(tr("Target &folder"));
+    m_tag = new QLineEdit(this);
+    m_tag->setObjectName(u"reshardTag"_s);
+    m_rows->addRow(tr("&Tag"), m_tag);
+    addVerify();
+    m_latest = addSwitch(u"Latest"_s, tr("Write “latest” next to it"), true);
+    addForce();
 }
 
 void ReshardForm::connectWidgets()
@@ -142,19 +111,13 @@ void ReshardForm::connectWidgets()
         [this](int step) { m_ranks->setValue(m_rankSteps[static_cast<size_t>(step)]); });
     onChangedValue(m_ranks, this, [this] {
         showRanks();
-        if (m_targetIsOurs)
-            m_target->setText(suggestedTarget());
+        suggest();
         Q_EMIT changed();
     });
     connect(m_form, &QComboBox::currentIndexChanged, this, &ReshardForm::onFormChosen);
     connect(m_choices, &SourceChoices::changed, this, &ReshardForm::onFormChosen);
-    connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
-    connect(m_target, &QLineEdit::textChanged, this, &ReshardForm::changed);
     connect(m_subGroup, &QLineEdit::textChanged, this, &ReshardForm::changed);
     connect(m_tag, &QLineEdit::textChanged, this, &ReshardForm::changed);
-    for (QCheckBox* box : {m_verify, m_latest, m_force})
-        connect(box, &QCheckBox::toggled, this, &ReshardForm::changed);
-    connect(m_browse, &QPushButton::clicked, this, &ReshardForm::browse);
 }
 
 void ReshardForm::fillForms()
@@ -210,26 +173,18 @@ void ReshardForm::onFormChosen()
     m_ranks->setEnabled(stage().has_value());
     m_rankSlider->setEnabled(stage().has_value());
     m_latest->setText(!stage() ? tr("Write “latest_universal” next to it") : tr("Write “latest” next to it"));
-    if (m_targetIsOurs)
-        m_target->setText(suggestedTarget());
-    suggestTag();
+    suggest();
     Q_EMIT changed();
 }
 
-void ReshardForm::suggestTag()
+/// A tag and a target that say what is chosen.
+void ReshardForm::suggest()
 {
     ReshardOptions options;
     options.form = !stage() ? TargetForm::Universal : TargetForm::Native;
     m_tag->setPlaceholderText(toText(targetTag(*m_source, options)));
-}
-
-QString ReshardForm::suggestedTarget() const
-{
-    const io::Path& run = m_source->runFolder;
-    const QString name = QString::fromStdString(
-        run.filename().empty() ? std::string("checkpoint") : run.filename().native());
     if (!stage())
-        return m_parentFolder % u'/' % name % u"-universal"_s;
+        return suggestTarget(u"-universal"_s);
     const QString change = !changesStage() ? QString()
         : stage() == 0                     ? u"-stage0"_s
                                            : QString(u"-zero"_s % QString::number(*stage()));
@@ -241,29 +196,12 @@ QString ReshardForm::suggestedTarget() const
         degrees += u"-pp"_s % QString::number(m_choices->stages());
     const bool allData = m_choices->slices() == 1 && m_choices->stages() == 1;
     const QString ranks = allData ? u"-dp"_s : u"-gpus"_s;
-    return m_parentFolder % u'/' % name % change % degrees % ranks % QString::number(m_ranks->value());
+    suggestTarget(change % degrees % ranks % QString::number(m_ranks->value()));
 }
 
 void ReshardForm::setWorldSize(uint32_t ranks)
 {
     m_ranks->setValue(static_cast<int>(ranks));
-}
-
-void ReshardForm::setDestination(const QString& folder)
-{
-    m_targetIsOurs = false;
-    m_target->setText(folder);
-}
-
-void ReshardForm::browse()
-{
-    auto* dialog = new QFileDialog(this, tr("Target Folder"), m_parentFolder);
-    dialog->setObjectName(u"reshardFolderDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, this, &ReshardForm::setDestination);
-    dialog->open();
 }
 
 bool ReshardForm::readSubGroupSize(std::optional<uint64_t>& size) const
@@ -302,9 +240,7 @@ std::optional<ReshardWish> ReshardForm::wish() const
     m_choices->apply(stage(), wish);
     wish.options.tagOut = m_tag->text().trimmed().toStdString();
     wish.options.writePointer = m_latest->isChecked();
-    wish.destination = toPath(m_target->text().trimmed());
-    wish.verify = m_verify->isChecked();
-    wish.force = m_force->isChecked();
+    readInto(wish);
     return wish;
 }
 

@@ -3,15 +3,15 @@
 
 #include "core/plan/target/elastic_options.h"
 #include "core/plan/target/expert_degree.h"
+#include "ui/dialogs/plan_form.h"
 #include "ui/text/text.h"
 #include "ui/widgets/changed_value.h"
+#include "ui/widgets/path_field.h"
 
 #include <QComboBox>
-#include <QFileDialog>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLineEdit>
-#include <QPushButton>
 #include <QSpinBox>
 
 #include <algorithm>
@@ -23,16 +23,6 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kMaxDegree = 4096;
-
-QLineEdit* makeField(const QString& name, const QString& hint, const QString& tip, QWidget* parent)
-{
-    auto* field = new QLineEdit(parent);
-    field->setObjectName(name);
-    field->setPlaceholderText(hint);
-    field->setToolTip(tip);
-    field->setAccessibleDescription(tip);
-    return field;
-}
 
 QSpinBox* makeDegree(const QString& name, const QString& prefix, uint32_t value, QWidget* parent)
 {
@@ -52,8 +42,7 @@ SourceChoices::SourceChoices(CheckpointPtr source, QWidget* form)
     , m_degrees(new QWidget(form))
     , m_slices(makeDegree(u"reshardTp"_s, u"tp"_s, m_source->parallel.tp, m_degrees))
     , m_stages(makeDegree(u"reshardPp"_s, u"pp"_s, m_source->parallel.pp, m_degrees))
-    , m_patternsRow(new QWidget(form))
-    , m_patterns(new QLineEdit(m_patternsRow))
+    , m_patterns(makePatternsField(u"reshard"_s, form))
     , m_experts(makeDegree(u"reshardExperts"_s, u"ep"_s, m_source->parallel.ep, m_degrees))
     , m_vocabulary(makeField(u"reshardVocabulary"_s, tr("as the source"),
           tr("Rows of the vocabulary tensors, padding included, over all tensor slices; needed when the "
@@ -72,10 +61,9 @@ SourceChoices::SourceChoices(CheckpointPtr source, QWidget* form)
     fillDegrees();
     fillStage0Forms();
     fillOptions();
-    fillPatterns();
     for (QSpinBox* degree : {m_slices, m_stages, m_experts})
         onChangedValue(degree, this, [this] { Q_EMIT changed(); });
-    for (QLineEdit* field : {m_patterns, m_vocabulary, m_layers, m_tied, m_options})
+    for (QLineEdit* field : {m_patterns->line(), m_vocabulary, m_layers, m_tied, m_options})
         connect(field, &QLineEdit::textChanged, this, &SourceChoices::changed);
     connect(m_stage0Form, &QComboBox::currentIndexChanged, this, &SourceChoices::changed);
 }
@@ -84,7 +72,7 @@ void SourceChoices::addRows(QFormLayout* rows)
 {
     m_rows = rows;
     rows->addRow(tr("&Parallel ranks"), m_degrees);
-    rows->addRow(tr("Patter&ns"), m_patternsRow);
+    rows->addRow(tr("Patter&ns"), m_patterns);
     rows->addRow(tr("&Vocabulary rows"), m_vocabulary);
     rows->addRow(tr("&Layers of stages"), m_layers);
     rows->addRow(tr("Tie&d layers"), m_tied);
@@ -134,34 +122,9 @@ void SourceChoices::fillOptions()
     m_options->setToolTip(
         tr("Elastic checkpoints hold no options of param groups. Separate several with semicolons. To set an "
            "option of one param group, put its number and a colon first."));
-}
-
-void SourceChoices::fillPatterns()
-{
-    m_patterns->setObjectName(u"reshardPatterns"_s);
-    m_patterns->setAccessibleName(tr("File of patterns for merging tensor slices"));
-    m_patterns->setPlaceholderText(tr("as the checkpoint records"));
-    m_patterns->setToolTip(
+    m_patterns->line()->setAccessibleName(tr("File of patterns for merging tensor slices"));
+    m_patterns->line()->setToolTip(
         tr("A JSON object with the keys of “universal_checkpoint_info” and lists of regular expressions"));
-    auto* button = new QPushButton(tr("Browse…"), m_patternsRow);
-    auto* row = new QHBoxLayout(m_patternsRow);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(6);
-    row->addWidget(m_patterns, 1);
-    row->addWidget(button);
-    m_patternsRow->setFocusProxy(m_patterns);
-    connect(button, &QPushButton::clicked, this, &SourceChoices::browse);
-}
-
-void SourceChoices::browse()
-{
-    auto* dialog = new QFileDialog(m_patternsRow, tr("File of Patterns"));
-    dialog->setObjectName(u"reshardPatternsDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    dialog->setNameFilters({tr("JSON (*.json)"), tr("All files (*)")});
-    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
-    dialog->open();
 }
 
 bool SourceChoices::changesSlices() const
@@ -178,7 +141,7 @@ void SourceChoices::showFor(std::optional<int> stage)
 {
     m_rows->setRowVisible(m_degrees, stage.has_value());
     // A universal folder always has merged slices.
-    m_rows->setRowVisible(m_patternsRow, stage ? changesSlices() : m_source->parallel.tp > 1);
+    m_rows->setRowVisible(m_patterns, stage ? changesSlices() : m_source->parallel.tp > 1);
     m_rows->setRowVisible(m_vocabulary, stage && changesSlices());
     m_rows->setRowVisible(m_layers, stage && splitsStages());
     m_rows->setRowVisible(m_tied, stage && splitsStages());
@@ -217,7 +180,7 @@ void SourceChoices::applyDegrees(ReshardWish& wish) const
     ReshardOptions& options = wish.options;
     if (changesSlices()) {
         options.tp = slices();
-        wish.patternsFile = toPath(m_patterns->text().trimmed());
+        wish.patternsFile = toPath(m_patterns->path());
         if (const QString rows = m_vocabulary->text().trimmed(); !rows.isEmpty())
             options.paddedVocabulary = rows.toULongLong();
     }
@@ -242,7 +205,7 @@ void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
     }
     if (!stage) {
         if (m_source->parallel.tp > 1)
-            wish.patternsFile = toPath(m_patterns->text().trimmed());
+            wish.patternsFile = toPath(m_patterns->path());
         return;
     }
     const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());

@@ -13,6 +13,8 @@ class QWidget;
 
 namespace shardscope::ui {
 
+class PathField;
+
 /// The rows of the reshard form below stage and GPU count: tensor, pipeline and expert-parallel degrees with
 /// what another degree needs, the form of stage 0, and optimizer options that the source does not hold.
 class SourceChoices : public QObject
@@ -39,8 +41,6 @@ private:
     void fillDegrees();
     void fillStage0Forms();
     void fillOptions();
-    void fillPatterns();
-    void browse();
     void applyDegrees(ReshardWish& wish) const;
     [[nodiscard]] bool changesSlices() const;
     [[nodiscard]] bool splitsStages() const;
@@ -50,8 +50,7 @@ private:
     QWidget* m_degrees;
     QSpinBox* m_slices;
     QSpinBox* m_stages;
-    QWidget* m_patternsRow;
-    QLineEdit* m_patterns;
+    PathField* m_patterns;
     QSpinBox* m_experts;
     QLineEdit* m_vocabulary;
     QLineEdit* m_layers;

@@ -104,7 +104,7 @@ void FileMap::setSelection(Selection* selection)
     if (selection != nullptr) {
         connect(selection, &Selection::changed, this, &FileMap::follow);
         connect(this, &FileMap::fileActivated, selection,
-            [selection] { Q_EMIT selection->pageRequested(u"filesPage"_s); });
+            [selection] { Q_EMIT selection->pageRequested(PageId::Files); });
     }
 }
 

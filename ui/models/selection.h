@@ -15,6 +15,9 @@
 
 namespace shardscope::ui {
 
+/// The pages of the window, in the order of their tabs.
+enum class PageId : uint8_t { Overview, Map, Parameters, Tensor, Files, Compare, Findings };
+
 /// A block of a unit's flat buffers: ranks [rankBegin, rankEnd) × elements [begin, end) of each rank's
 /// buffer.
 struct FlatBlock {
@@ -69,9 +72,8 @@ Q_SIGNALS:
     void changed(const shardscope::ui::SelectedThing& now);
     void hoverTextChanged(const QString& text);
     void sumTextChanged(const QString& text);
-    /// A view requests another page in front, by the page's object name ("mapPage", "filesPage",
-    /// …).
-    void pageRequested(const QString& pageName);
+    /// A view requests another page in front.
+    void pageRequested(shardscope::ui::PageId page);
 
 private:
     SelectedThing m_current;

@@ -12,7 +12,7 @@ namespace shardscope::ui {
 /// One place of a walk through a checkpoint.
 struct HistoryPlace {
     SelectedThing thing;
-    QString page; ///< object name of the page in front
+    PageId page = PageId::Overview; ///< in front
     QString filter;
     bool operator==(const HistoryPlace&) const = default;
 };

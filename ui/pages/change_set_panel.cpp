@@ -5,9 +5,9 @@
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
 
 #include <QComboBox>
-#include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -75,7 +75,12 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, &ChangeSetPanel::plan);
     connect(m_apply, &QPushButton::clicked, this, [this] { apply(target()); });
-    connect(choose, &QPushButton::clicked, this, &ChangeSetPanel::askWhere);
+    connect(choose, &QPushButton::clicked, this, [this] {
+        askForPath(this,
+            {.name = u"repairFolderDialog"_s,
+                .title = tr("Choose the Run Folder to Write the Repaired Copy Into")},
+            [this](const QString& folder) { m_target->setText(folder); });
+    });
     connect(m_target, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
     hide();
 }
@@ -131,20 +136,14 @@ QWidget* ChangeSetPanel::makeChoices()
     connect(m_moments, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
     connect(m_donor, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
     connect(m_values, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
-    connect(browse, &QPushButton::clicked, this, &ChangeSetPanel::askForDonor);
+    connect(browse, &QPushButton::clicked, this, [this] {
+        askForPath(this,
+            {.name = u"repairDonorDialog"_s, .title = tr("Choose Another Checkpoint of the Run")},
+            [this](const QString& folder) { m_donor->setText(folder); });
+    });
     connect(m_donors, &QComboBox::activated, this,
         [this](int choice) { m_donor->setText(m_donors->itemData(choice).toString()); });
     return choices;
-}
-
-void ChangeSetPanel::askForDonor()
-{
-    auto* dialog = new QFileDialog(this, tr("Choose Another Checkpoint of the Run"));
-    dialog->setObjectName(u"repairDonorDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    connect(dialog, &QFileDialog::fileSelected, m_donor, &QLineEdit::setText);
-    dialog->open();
 }
 
 void ChangeSetPanel::listDonors()
@@ -234,15 +233,15 @@ void ChangeSetPanel::planSoon()
 
 void ChangeSetPanel::plan()
 {
-    m_planner.run<RepairPreview>(
+    m_planner.run<PlanPreview>(
         [&files = m_files, place = m_place, options = options(), target = toPath(target())](
-            const std::stop_token& token, const std::function<void(RepairPreview)>& deliver) {
+            const std::stop_token& token, const std::function<void(PlanPreview)>& deliver) {
             deliver(previewRepair(files, place, options, target, token));
         },
-        [this](RepairPreview preview) { show(std::move(preview)); });
+        [this](PlanPreview preview) { show(std::move(preview)); });
 }
 
-void ChangeSetPanel::show(RepairPreview preview)
+void ChangeSetPanel::show(PlanPreview preview)
 {
     m_preview = std::move(preview);
     m_apply->setEnabled(m_preview.plan != nullptr && !m_preview.problem);
@@ -257,16 +256,6 @@ void ChangeSetPanel::show(RepairPreview preview)
         = changes.size() == 1 ? tr("1 change") : tr("%1 changes").arg(countText(changes.size()));
     m_title->setText(tr("Change set: %1 on a copy. %2. The source stays as it is.")
                          .arg(count, planSummary(*m_preview.plan, {})));
-}
-
-void ChangeSetPanel::askWhere()
-{
-    auto* dialog = new QFileDialog(this, tr("Choose the Run Folder to Write the Repaired Copy Into"));
-    dialog->setObjectName(u"repairFolderDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    connect(dialog, &QFileDialog::fileSelected, m_target, &QLineEdit::setText);
-    dialog->open();
 }
 
 void ChangeSetPanel::apply(const QString& folder)

@@ -33,7 +33,7 @@ public:
 
     void setPlace(const CheckPlace& place);
     void setFixes(const std::set<std::string>& codes);
-    [[nodiscard]] const RepairPreview& preview() const { return m_preview; }
+    [[nodiscard]] const PlanPreview& preview() const { return m_preview; }
     [[nodiscard]] bool isBusy() const
     {
         return m_planner.isRunning() || m_pause.isActive() || m_donorFinder.isRunning();
@@ -51,9 +51,7 @@ private:
     [[nodiscard]] RepairOptions options() const;
     void planSoon();
     void plan();
-    void show(RepairPreview preview);
-    void askWhere();
-    void askForDonor();
+    void show(PlanPreview preview);
     /// Lists the run's other tags, and what each can give.
     void listDonors();
     void showDonors(const std::vector<DonorChoice>& donors);
@@ -74,7 +72,7 @@ private:
     MessageBar* m_messages;
     CommandLine* m_command;
     QPushButton* m_apply;
-    RepairPreview m_preview;
+    PlanPreview m_preview;
     QTimer m_pause;
     bool m_donorsListed = false; ///< of the present place
     LatestOnly m_planner{WorkLength::Long};

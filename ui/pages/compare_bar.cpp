@@ -4,8 +4,8 @@
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/flow_layout.h"
+#include "ui/widgets/path_field.h"
 
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -142,18 +142,14 @@ void CompareBar::addPatterns(QWidget* options)
     options->layout()->addWidget(group);
     connect(m_patterns, &QLineEdit::textChanged, this, &CompareBar::showOptions);
     connect(m_patterns, &QLineEdit::returnPressed, m_start, &QPushButton::click);
-    connect(choose, &QPushButton::clicked, this, &CompareBar::browsePatterns);
-}
-
-void CompareBar::browsePatterns()
-{
-    auto* dialog = new QFileDialog(this, tr("File of Patterns"));
-    dialog->setObjectName(u"comparePatternsDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    dialog->setNameFilters({tr("JSON (*.json)"), tr("All files (*)")});
-    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
-    dialog->open();
+    connect(choose, &QPushButton::clicked, this, [this] {
+        askForPath(this,
+            {.kind = PathQuestion::Kind::File,
+                .name = u"comparePatternsDialog"_s,
+                .title = tr("File of Patterns"),
+                .filters = tr("JSON (*.json);;All files (*)")},
+            [this](const QString& path) { m_patterns->setText(path); });
+    });
 }
 
 void CompareBar::setCheckpoint(const CheckpointPtr& checkpoint, const std::vector<std::string>& states)
@@ -201,17 +197,10 @@ void CompareBar::fillChoices()
     }
     m_choices->addSeparator();
     connect(m_choices->addAction(themedIcon(m_theme, u"folder"_s), tr("Folder…")), &QAction::triggered, this,
-        &CompareBar::browse);
-}
-
-void CompareBar::browse()
-{
-    auto* dialog = new QFileDialog(this, tr("Compare with a Checkpoint"));
-    dialog->setObjectName(u"compareFolderDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    connect(dialog, &QFileDialog::fileSelected, this, &CompareBar::setOther);
-    dialog->open();
+        [this] {
+            askForPath(this, {.name = u"compareFolderDialog"_s, .title = tr("Compare with a Checkpoint")},
+                [this](const QString& path) { setOther(path); });
+        });
 }
 
 void CompareBar::setOther(const QString& path)

@@ -41,8 +41,6 @@ private:
     void fillChoices();
     void fillStates(const std::vector<std::string>& states);
     void addPatterns(QWidget* options);
-    void browse();
-    void browsePatterns();
     void showOptions();
 
     Theme& m_theme;

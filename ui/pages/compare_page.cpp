@@ -9,9 +9,9 @@
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
 
 #include <QAction>
-#include <QFileDialog>
 #include <QHeaderView>
 #include <QLabel>
 #include <QSplitter>
@@ -28,18 +28,33 @@ namespace {
 /// Of the height that maps and table have together.
 constexpr int kMapShare = 2000;
 constexpr int kTableShare = 3000;
+const QString kNextAction = u"actionNextDifference"_s;
+const QString kPreviousAction = u"actionPreviousDifference"_s;
 
 } // namespace
 
 PageEntry ComparePage::entry()
 {
-    return {u"compare"_s, u"actionComparePage"_s, tr("Compare"), tr("&Compare"), u"compare"_s, u"comparing"_s,
+    return {PageId::Compare, u"compare"_s, u"actionComparePage"_s, tr("Compare"), tr("&Compare"),
+        u"compare"_s, u"comparing"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             auto* page = new ComparePage(
                 context.compareRun, context.settings, context.theme, context.selection, parent);
             page->followFindings(context.findings);
             return page;
-        }};
+        },
+        {{PageAction::Menu::File, u"actionCompare"_s, tr("Compare &With…"),
+             {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s, true,
+             [](Page& page) { page.setFocus(Qt::ShortcutFocusReason); }},
+            {PageAction::Menu::Go, kNextAction, tr("Ne&xt Difference"), {Qt::Key_F7}, {}, false,
+                [](Page& page) { static_cast<ComparePage&>(page).goToDifference(1); }},
+            {PageAction::Menu::Go, kPreviousAction, tr("Previous Diff&erence"), {Qt::SHIFT | Qt::Key_F7}, {},
+                false, [](Page& page) { static_cast<ComparePage&>(page).goToDifference(-1); }}}};
+}
+
+bool ComparePage::canRun(const PageAction& action) const
+{
+    return hasRows() || (action.name != kNextAction && action.name != kPreviousAction);
 }
 
 void ComparePage::showSession(const Session& session)
@@ -160,14 +175,14 @@ void ComparePage::connectParts()
         });
     connect(
         m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &ComparePage::showCurrent);
-    const auto addWay = [this](const QString& text, const QString& page) {
+    const auto addWay = [this](const QString& text, PageId page) {
         connect(addViewAction(m_table, text), &QAction::triggered, this, [this, page] {
             showCurrent();
             Q_EMIT m_selection.pageRequested(page);
         });
     };
-    addWay(tr("Show on the Partition Map"), u"mapPage"_s);
-    addWay(tr("Show Its Values"), u"tensorPage"_s);
+    addWay(tr("Show on the Partition Map"), PageId::Map);
+    addWay(tr("Show Its Values"), PageId::Tensor);
     connect(m_saveRows, &QToolButton::clicked, this,
         [this] { askWhere(tr("CSV (*.csv)"), u"diff.csv"_s, &ComparePage::saveRows); });
     connect(m_save, &QToolButton::clicked, this,
@@ -191,9 +206,11 @@ void ComparePage::setCheckpoint(
     updateEmpty();
 }
 
-void ComparePage::setOther(const QString& path)
+void ComparePage::compareWith(const QString& path, bool andStart)
 {
     m_bar->setOther(path);
+    if (andStart)
+        start();
 }
 
 void ComparePage::start()
@@ -217,7 +234,7 @@ bool ComparePage::isBusy() const
         || (m_maps->isVisible() && !m_maps->isDrawn());
 }
 
-bool ComparePage::hasDifferences() const
+bool ComparePage::hasRows() const
 {
     return m_model->rowCount() > 0;
 }
@@ -235,7 +252,7 @@ void ComparePage::showRun()
     else
         m_querier.cancel();
     updateEmpty();
-    Q_EMIT differencesChanged();
+    Q_EMIT actionsChanged();
 }
 
 void ComparePage::setFilter(const QString& filter)
@@ -270,7 +287,7 @@ void ComparePage::showRows(std::vector<uint32_t> rows)
                                               : tr("%1 differences").arg(countText(all)))
                                   : tr("%1 of %2 differences").arg(countText(shown), countText(all)));
     updateEmpty();
-    Q_EMIT differencesChanged();
+    Q_EMIT actionsChanged();
 }
 
 void ComparePage::showCurrent()
@@ -311,7 +328,7 @@ void ComparePage::updateEmpty()
     const bool outcome = m_run.outcome() != nullptr;
     m_splitter->setVisible(outcome);
     m_empty->setVisible(!outcome);
-    const bool rows = hasDifferences() || !m_order.filter.isEmpty();
+    const bool rows = hasRows() || !m_order.filter.isEmpty();
     const bool appears = rows && m_table->isHidden();
     m_table->setVisible(rows);
     m_tablePart->setMaximumHeight(rows ? QWIDGETSIZE_MAX : m_tablePart->sizeHint().height());
@@ -332,14 +349,13 @@ void ComparePage::updateEmpty()
 void ComparePage::askWhere(
     const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&))
 {
-    auto* dialog = new QFileDialog(this, tr("Save the Comparison"), {}, kind);
-    dialog->setObjectName(u"compareSaveDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(fileName.section(u'.', -1));
-    dialog->selectFile(fileName);
-    connect(dialog, &QFileDialog::fileSelected, this, save);
-    dialog->open();
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"compareSaveDialog"_s,
+            .title = tr("Save the Comparison"),
+            .filters = kind,
+            .suggested = fileName},
+        [this, save](const QString& path) { (this->*save)(path); });
 }
 
 void ComparePage::saveReport(const QString& path)
@@ -362,12 +378,8 @@ void ComparePage::write(const QString& path, std::function<QString(const SaveTar
 {
     SaveTarget target{path, readAt(m_place)};
     target.read.push_back(m_run.wish()->other);
-    m_writer.run<QString>([work = std::move(work), target = std::move(target)](const std::stop_token&,
-                              const std::function<void(QString)>& deliver) { deliver(work(target)); },
-        [this, path](const QString& problem) {
-            m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("Saved the comparison to %1.").arg(path) : problem);
-        });
+    m_saver.save([work = std::move(work), target = std::move(target)] { return work(target); },
+        tr("Saved the comparison to %1.").arg(path));
 }
 
 } // namespace shardscope::ui

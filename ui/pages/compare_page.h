@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/controls/file_saver.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
 #include "ui/session/compare_run.h"
@@ -37,9 +38,6 @@ public:
     [[nodiscard]] QString filterHint() const override;
     /// Marks the findings of both sides on the maps. `store` outlives the page.
     void followFindings(const FindingStore& store);
-    /// Sets the other checkpoint; start() starts the comparison.
-    void setOther(const QString& path);
-    void start();
     /// Every word must be in a row's kind, name or state.
     void setFilter(const QString& filter) override;
     /// Selects the next (1) or previous (−1) row, and wraps around at the ends.
@@ -48,18 +46,17 @@ public:
     void saveReport(const QString& path);
     /// Writes the rows as they are shown, filtered and sorted, as CSV; a message reports the result.
     void saveRows(const QString& path);
-    [[nodiscard]] bool hasDifferences() const;
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] CompareMaps* maps() const { return m_maps; }
     [[nodiscard]] bool isBusy() const override;
-
-Q_SIGNALS:
-    /// The number of rows changed.
-    void differencesChanged();
+    void compareWith(const QString& path, bool start) override;
+    [[nodiscard]] bool canRun(const PageAction& action) const override;
 
 private:
     QWidget* makeTablePart();
     void connectParts();
+    void start();
+    [[nodiscard]] bool hasRows() const;
     void showRun();
     void query();
     void showRows(std::vector<uint32_t> rows);
@@ -92,7 +89,7 @@ private:
     DifferenceOrder m_order;
     bool m_filling = false;
     LatestOnly m_querier{WorkLength::Short};
-    LatestOnly m_writer{WorkLength::Long};
+    FileSaver m_saver{m_messages};
 };
 
 } // namespace shardscope::ui

@@ -153,14 +153,14 @@ void ExplorerPanel::activate(const QModelIndex& at)
         Q_EMIT filterRequested(u"group:%1"_s.arg(node->id));
         break;
     case ExplorerKind::Param:
-        Q_EMIT m_selection.pageRequested(u"parametersPage"_s);
+        Q_EMIT m_selection.pageRequested(PageId::Parameters);
         break;
     case ExplorerKind::File:
-        Q_EMIT m_selection.pageRequested(u"filesPage"_s);
+        Q_EMIT m_selection.pageRequested(PageId::Files);
         break;
     case ExplorerKind::Rank:
     case ExplorerKind::Unit:
-        Q_EMIT m_selection.pageRequested(u"mapPage"_s);
+        Q_EMIT m_selection.pageRequested(PageId::Map);
         break;
     case ExplorerKind::Section:
         break;

@@ -17,7 +17,7 @@ namespace shardscope::ui {
 
 PageEntry FilesPage::entry()
 {
-    return {u"files"_s, u"actionFiles"_s, tr("Files"), tr("Fi&les"), u"file"_s, u"concepts"_s,
+    return {PageId::Files, u"files"_s, u"actionFiles"_s, tr("Files"), tr("Fi&les"), u"file"_s, u"concepts"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             return new FilesPage(context.session.files(), context.theme, context.selection, parent);
         }};

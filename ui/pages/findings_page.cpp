@@ -8,10 +8,11 @@
 #include "ui/pages/finding_details.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
 
-#include <QFileDialog>
 #include <QHeaderView>
 #include <QInputDialog>
 #include <QKeyEvent>
@@ -35,11 +36,29 @@ constexpr int kDetailsShare = 4000;
 
 PageEntry FindingsPage::entry()
 {
-    return {u"findings"_s, u"actionFindings"_s, tr("Findings"), tr("Fin&dings"), u"check"_s, u"repairing"_s,
+    return {PageId::Findings, u"findings"_s, u"actionFindings"_s, tr("Findings"), tr("Fin&dings"), u"check"_s,
+        u"repairing"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             return new FindingsPage(
                 context.session.files(), context.findings, context.theme, context.selection, parent);
-        }};
+        },
+        {{PageAction::Menu::Checkpoint, u"actionCheck"_s, tr("Chec&k"), {Qt::Key_F8}, u"check"_s, true,
+            [](Page& page) { static_cast<FindingsPage&>(page).check(); }}}};
+}
+
+Page::Tab FindingsPage::tab() const
+{
+    const auto [infos, warnings, errors] = m_found ? countBySeverity(*m_found) : std::array<size_t, 3>{};
+    QStringList counts;
+    if (errors > 0)
+        counts.append(errors == 1 ? tr("1 error") : tr("%1 errors").arg(countText(errors)));
+    if (warnings > 0)
+        counts.append(warnings == 1 ? tr("1 warning") : tr("%1 warnings").arg(countText(warnings)));
+    const size_t worst = errors > 0 ? errors : warnings;
+    return {worst > 0 ? tr("Findings (%1)").arg(countText(worst)) : tr("Findings"), counts.join(u", "_s),
+        errors > 0         ? themedIcon(m_theme, u"error"_s, ThemeRole::Error)
+            : warnings > 0 ? themedIcon(m_theme, u"warning"_s, ThemeRole::Warning)
+                           : themedIcon(m_theme, u"check"_s, ThemeRole::MutedText)};
 }
 
 void FindingsPage::showSession(const Session& session)
@@ -58,6 +77,7 @@ FindingsPage::FindingsPage(
     , m_files(files)
     , m_store(store)
     , m_run(store.run())
+    , m_theme(theme)
     , m_selection(selection)
     , m_bar(new CheckBar(theme, this))
     , m_messages(new MessageBar(theme, this))
@@ -192,7 +212,7 @@ void FindingsPage::check()
 
 bool FindingsPage::isBusy() const
 {
-    return m_run.isRunning() || m_writer.isRunning() || m_changeSet->isBusy();
+    return m_run.isRunning() || m_saver.isRunning() || m_changeSet->isBusy();
 }
 
 void FindingsPage::refill(const std::function<void()>& change)
@@ -226,6 +246,7 @@ void FindingsPage::showRun()
         m_repairWanted = false;
         tickErrors();
     }
+    Q_EMIT tabChanged();
 }
 
 void FindingsPage::prepareRepair()
@@ -343,32 +364,23 @@ void FindingsPage::askWhere(CheckReport form)
     const QString ending = form == CheckReport::Html ? u"html"_s
         : form == CheckReport::Sarif                 ? u"sarif"_s
                                                      : u"json"_s;
-    auto* dialog
-        = new QFileDialog(this, tr("Save the Findings"), {}, u"%1 (*.%2)"_s.arg(ending.toUpper(), ending));
-    dialog->setObjectName(u"findingsSaveDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(ending);
-    dialog->selectFile(u"findings."_s % ending);
-    connect(dialog, &QFileDialog::fileSelected, this,
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"findingsSaveDialog"_s,
+            .title = tr("Save the Findings"),
+            .filters = u"%1 (*.%2)"_s.arg(ending.toUpper(), ending),
+            .suggested = u"findings."_s % ending},
         [this, form](const QString& path) { saveReport(form, path); });
-    dialog->open();
 }
 
 void FindingsPage::saveReport(CheckReport form, const QString& path)
 {
     if (!m_run.result())
         return;
-    m_writer.run<QString>(
-        [result = m_run.result(), depth = m_run.depth(), form,
-            target = SaveTarget{path, readAt(m_run.place())}](
-            const std::stop_token&, const std::function<void(QString)>& deliver) {
-            deliver(writeCheckReport(*result, depth, form, target));
-        },
-        [this, path](const QString& problem) {
-            m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("Saved the findings to %1.").arg(path) : problem);
-        });
+    m_saver.save([result = m_run.result(), depth = m_run.depth(), form,
+                     target = SaveTarget{path,
+                         readAt(m_run.place())}] { return writeCheckReport(*result, depth, form, target); },
+        tr("Saved the findings to %1.").arg(path));
 }
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/controls/file_saver.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
@@ -36,8 +37,8 @@ public:
     void setFilter(const QString& part) override;
     /// Checks the checkpoint at the selected depth.
     void check();
-    /// Checks the checkpoint if that was not done yet, and ticks the fixes of all its errors.
-    void prepareRepair();
+    void prepareRepair() override;
+    [[nodiscard]] Tab tab() const override;
     void saveReport(CheckReport form, const QString& path);
     [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] ChangeSetPanel* changeSet() const { return m_changeSet; }
@@ -66,6 +67,7 @@ private:
     io::FileSystem& m_files;
     FindingStore& m_store;
     CheckRun& m_run;
+    Theme& m_theme;
     Selection& m_selection;
     CheckpointPtr m_checkpoint;
     FindingStore::DetailedFindings m_found; ///< null without a checkpoint
@@ -84,7 +86,7 @@ private:
     bool m_chosen = false; ///< the user chose the current finding; else it is the worst one
     std::set<std::string> m_ticked;
     bool m_repairWanted = false; ///< as soon as the check has ended
-    LatestOnly m_writer{WorkLength::Long};
+    FileSaver m_saver{m_messages};
     LatestOnly m_repairFinder{WorkLength::Long};
 };
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/map_page.h"
 
+#include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/layoutmap/map_picture.h"
 #include "ui/session/check_run.h"
 #include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
+#include "ui/widgets/path_field.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QLabel>
 #include <QVBoxLayout>
 
@@ -17,17 +22,35 @@ namespace shardscope::ui {
 
 PageEntry MapPage::entry()
 {
-    return {u"map"_s, u"actionMap"_s, tr("Partition map"), tr("Partition &Map"), u"map"_s, u"concepts"_s,
+    return {PageId::Map, u"map"_s, u"actionMap"_s, tr("Partition map"), tr("Partition &Map"), u"map"_s,
+        u"concepts"_s,
         [](const PageContext& context, QWidget* parent) -> Page* {
             auto* page = new MapPage(context.theme, context.selection, parent);
             page->followFindings(context.findings);
             return page;
-        }};
+        },
+        {{PageAction::Menu::File, u"actionSaveMap"_s, tr("&Save Picture of the Map…"),
+             {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s, true,
+             [](Page& page) { static_cast<MapPage&>(page).askForPicture(); }},
+            {PageAction::Menu::File, u"actionCopyMap"_s, tr("Cop&y Picture of the Map"),
+                {Qt::CTRL | Qt::SHIFT | Qt::Key_M}, {}, true,
+                [](Page& page) { static_cast<MapPage&>(page).copyPicture(); }}}};
 }
 
 void MapPage::showSession(const Session& session)
 {
+    m_place = session.place();
     setCheckpoint(session.checkpoint(), session.looks());
+}
+
+void MapPage::setLit(const ParamMarks& matches)
+{
+    m_map->setLit(matches);
+}
+
+void MapPage::setDifferences(const DifferenceMarksPtr& differences)
+{
+    m_map->setDifferences(differences);
 }
 
 bool MapPage::isBusy() const
@@ -91,6 +114,62 @@ void MapPage::showFindings()
         return; // a check reports more often than it finds something
     m_marked = found;
     m_map->setFindings(*found);
+}
+
+void MapPage::askForPicture()
+{
+    m_map->setFilesShown(false); // the map of ranks
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"savePictureDialog"_s,
+            .title = tr("Save a Picture of the Map"),
+            .filters = tr("PNG picture (*.png);;SVG drawing (*.svg)"),
+            .suggested = toText(m_checkpoint->tag) % u"-map.png"_s},
+        [this](const QString& path) { savePicture(path); });
+}
+
+std::optional<MapPicture> MapPage::picture()
+{
+    if (!m_checkpoint || !m_map->canvas()->source()) {
+        Q_EMIT told(Severity::Warning, tr("There is no map to save."));
+        return std::nullopt;
+    }
+    const MapStack& stack = *m_map->canvas()->stack();
+    const QString shown
+        = stack.count() == 1 ? MapText::sectionName(stack.source(0)) : tr("%1 sections").arg(stack.count());
+    return takeMapPicture(*m_map,
+        pathText(m_checkpoint->runFolder.filename() / m_checkpoint->tag) % u" · "_s % titleText(*m_checkpoint)
+            % u" · "_s % shown % u" · "_s % toText(m_map->canvas()->source()->state().name));
+}
+
+void MapPage::savePicture(const QString& path)
+{
+    const auto taken = picture();
+    if (!taken)
+        return;
+    m_pictureWriter.run<QString>(
+        [picture = *taken, target = SaveTarget{path, readAt(m_place)}](const std::stop_token&,
+            const std::function<void(QString)>& deliver) { deliver(saveMapPicture(picture, target)); },
+        [this, path](const QString& problem) {
+            Q_EMIT told(problem.isEmpty() ? Severity::Info : Severity::Error,
+                problem.isEmpty() ? tr("Saved the picture to %1.").arg(path) : problem);
+        });
+}
+
+void MapPage::copyPicture()
+{
+    m_map->setFilesShown(false);
+    const auto taken = picture();
+    if (!taken)
+        return;
+    m_pictureWriter.run<QImage>(
+        [picture = *taken](const std::stop_token&, const std::function<void(QImage)>& deliver) {
+            deliver(imageOf(picture));
+        },
+        [this](const QImage& image) {
+            QApplication::clipboard()->setImage(image);
+            Q_EMIT told(Severity::Info, tr("Copied the picture."));
+        });
 }
 
 } // namespace shardscope::ui

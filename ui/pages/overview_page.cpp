@@ -27,8 +27,8 @@ namespace shardscope::ui {
 
 PageEntry OverviewPage::entry()
 {
-    return {u"overview"_s, u"actionOverview"_s, tr("Overview"), tr("&Overview"), u"overview"_s,
-        u"getting-started"_s, [](const PageContext& context, QWidget* parent) -> Page* {
+    return {PageId::Overview, u"overview"_s, u"actionOverview"_s, tr("Overview"), tr("&Overview"),
+        u"overview"_s, u"getting-started"_s, [](const PageContext& context, QWidget* parent) -> Page* {
             auto* page = new OverviewPage(context.theme, parent);
             page->followFindings(context.findings);
             return page;

@@ -5,6 +5,7 @@
 // Page and pageList().
 
 #include "ui/models/param_marks.h"
+#include "ui/models/parameters/parameter_index.h"
 #include "ui/models/selection.h"
 #include "ui/session/compare_run.h"
 #include "ui/session/findings/finding_store.h"
@@ -12,10 +13,12 @@
 #include "ui/style/settings.h"
 #include "ui/style/theme.h"
 
+#include <QIcon>
+#include <QKeySequence>
 #include <QWidget>
 
 #include <memory>
-#include <span>
+#include <optional>
 
 namespace shardscope {
 struct WritePlan;
@@ -33,6 +36,8 @@ struct PageContext {
     Theme& theme;
 };
 
+struct PageAction;
+
 /// A page of the window: shows the session's checkpoint in a tab, or in a window of its own.
 class Page : public QWidget
 {
@@ -49,6 +54,27 @@ public:
     [[nodiscard]] virtual QString filterHint() const { return {}; }
     /// Every word must occur; the syntax is the page's. Only with a filterHint().
     virtual void setFilter(const QString& /*text*/) { }
+    /// Beginnings of the filter's terms, for completion.
+    [[nodiscard]] virtual QStringList filterTerms() const { return {}; }
+    /// Highlights the parameters that the filter found; null: none is.
+    virtual void setLit(const ParamMarks& /*matches*/) { }
+    /// Marks what differs from the other checkpoint of the comparison; null: there is none.
+    virtual void setDifferences(const DifferenceMarksPtr& /*differences*/) { }
+    /// Sets the other checkpoint of a comparison; `start`: and compares.
+    virtual void compareWith(const QString& /*path*/, bool /*start*/) { }
+    /// Checks the checkpoint if that was not done yet, and ticks the fixes of all its errors.
+    virtual void prepareRepair() { }
+    /// The names of the parameters; null while they are being read, or if the page has none.
+    [[nodiscard]] virtual ParameterIndexPtr parameters() const { return nullptr; }
+    /// Whether one of the actions of its entry can be done on this checkpoint, which is open.
+    [[nodiscard]] virtual bool canRun(const PageAction& /*action*/) const { return true; }
+    /// How its tab looks now.
+    struct Tab {
+        QString title;
+        QString tip;
+        QIcon icon;
+    };
+    [[nodiscard]] virtual Tab tab() const { return {}; }
 
 Q_SIGNALS:
     void tagRequested(const QString& tag);
@@ -63,20 +89,50 @@ Q_SIGNALS:
     void repairWanted();
     /// The rows on screen were written to a file; `problem`: why not, or empty.
     void saved(const QString& path, const QString& problem);
+    /// A message for the window.
+    void told(shardscope::Severity severity, const QString& text);
+    /// The parameter filter was applied: rows shown of all, or why it cannot be.
+    void filtered(qulonglong shown, qulonglong total, const QString& problem);
+    /// Parameters found by the filter, for other views to highlight; null: no active filter.
+    void matchesChanged(const shardscope::ui::ParamMarks& matches);
+    /// A part of the filter was removed; this is what remains.
+    void filterWanted(const QString& text);
+    /// canRun() may say something else.
+    void actionsChanged();
+    /// tab() may say something else.
+    void tabChanged();
 };
 
-/// How a page is registered. Its tab, its action and its window follow from this.
+/// An entry that a page has in the window's menus and in the command palette.
+struct PageAction {
+    enum class Menu : uint8_t { File, Go, Checkpoint };
+
+    Menu menu = Menu::File;
+    QString name; ///< object name
+    QString text; ///< with a mnemonic
+    QList<QKeySequence> keys;
+    QString icon;
+    bool comesToFront = true; ///< the page, before it is done
+    void (*run)(Page& page) = nullptr;
+};
+
+/// How a page is registered. Its tab, its actions and its window follow from this.
 struct PageEntry {
-    QString name; ///< for --page; the page's object name is this with "Page" after it
+    PageId id = PageId::Overview;
+    QString name; ///< for --page and settings
     QString actionName; ///< object name of its action
     QString title; ///< of tab and window
     QString menuText; ///< with a mnemonic
     QString icon;
     QString topic; ///< its page of the manual (core/report/documents/manual.h)
     Page* (*make)(const PageContext& context, QWidget* parent) = nullptr;
+    QList<PageAction> actions = {};
 };
 
-/// All pages in the order of their tabs. To add a page, add its entry() to page_list.cpp.
+/// All pages in the order of their ids. To add a page, add its id and its entry() to page_list.cpp.
 [[nodiscard]] const QList<PageEntry>& pageList();
+[[nodiscard]] const PageEntry& pageEntry(PageId id);
+/// Empty if no page has this name.
+[[nodiscard]] std::optional<PageId> pageNamed(const QString& name);
 
 } // namespace shardscope::ui

@@ -16,4 +16,17 @@ const QList<PageEntry>& pageList()
     return kPages;
 }
 
+const PageEntry& pageEntry(PageId id)
+{
+    return pageList()[static_cast<qsizetype>(id)];
+}
+
+std::optional<PageId> pageNamed(const QString& name)
+{
+    for (const PageEntry& entry : pageList())
+        if (entry.name == name)
+            return entry.id;
+    return std::nullopt;
+}
+
 } // namespace shardscope::ui

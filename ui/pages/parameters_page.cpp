@@ -6,10 +6,10 @@
 #include "ui/pages/parameter_file.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_chips.h"
+#include "ui/widgets/path_field.h"
 
 #include <QAction>
 #include <QEvent>
-#include <QFileDialog>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
@@ -25,8 +25,8 @@ namespace shardscope::ui {
 
 PageEntry ParametersPage::entry()
 {
-    return {u"parameters"_s, u"actionParameters"_s, tr("Parameters"), tr("&Parameters"), u"table"_s,
-        u"concepts"_s, [](const PageContext& context, QWidget* parent) -> Page* {
+    return {PageId::Parameters, u"parameters"_s, u"actionParameters"_s, tr("Parameters"), tr("&Parameters"),
+        u"table"_s, u"concepts"_s, [](const PageContext& context, QWidget* parent) -> Page* {
             return new ParametersPage(context.theme, context.selection, parent);
         }};
 }
@@ -80,7 +80,7 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     rows->addWidget(m_summary);
 
     QAction* show = addViewAction(m_table, tr("Show on the Partition Map"));
-    connect(show, &QAction::triggered, this, [this] { Q_EMIT m_selection.pageRequested(u"mapPage"_s); });
+    connect(show, &QAction::triggered, this, [this] { Q_EMIT m_selection.pageRequested(PageId::Map); });
     connect(addViewAction(m_table, tr("Save Table…")), &QAction::triggered, this,
         &ParametersPage::askWhereToSave);
     connect(header, &QHeaderView::sortIndicatorChanged, this, [this](int column, Qt::SortOrder order) {
@@ -281,20 +281,15 @@ void ParametersPage::askWhereToSave()
 {
     if (!m_checkpoint)
         return;
-    auto* dialog = new QFileDialog(
-        this, tr("Save the Rows of the Table"), {}, tr("CSV table (*.csv);;JSON answer (*.json)"));
-    dialog->setObjectName(u"saveTableDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(u"csv"_s);
-    connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& kind) {
-        dialog->setDefaultSuffix(kind.contains(u"json"_s) ? u"json"_s : u"csv"_s);
-    });
-    dialog->selectFile(
-        (m_checkpoint->tag.empty() ? tr("parameters") : QString(toText(m_checkpoint->tag) % u"-parameters"_s))
-        % u".csv"_s);
-    connect(dialog, &QFileDialog::fileSelected, this, &ParametersPage::saveRows);
-    dialog->open();
+    const QString name = m_checkpoint->tag.empty() ? tr("parameters")
+                                                   : QString(toText(m_checkpoint->tag) % u"-parameters"_s);
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"saveTableDialog"_s,
+            .title = tr("Save the Rows of the Table"),
+            .filters = tr("CSV table (*.csv);;JSON answer (*.json)"),
+            .suggested = name % u".csv"_s},
+        [this](const QString& path) { saveRows(path); });
 }
 
 void ParametersPage::saveRows(const QString& path)

@@ -28,20 +28,14 @@ public:
     void showSession(const Session& session) override;
     [[nodiscard]] QString filterHint() const override;
     void setFilter(const QString& text) override;
+    [[nodiscard]] QStringList filterTerms() const override { return ParameterFilter::terms(); }
+    [[nodiscard]] ParameterIndexPtr parameters() const override { return m_model->parameterIndex(); }
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] ParameterTableModel* model() const { return m_model; }
     void sortBy(ParamColumn column, Qt::SortOrder order);
     /// Writes the rows on screen to a CSV or JSON file; saved() reports the result.
     void saveRows(const QString& path);
     [[nodiscard]] bool isBusy() const override { return m_indexer.isRunning() || m_querier.isRunning(); }
-
-Q_SIGNALS:
-    /// The filter was applied: rows shown of all, or why it cannot be.
-    void filtered(qulonglong shown, qulonglong total, const QString& problem);
-    /// Parameters found by the filter, for other views to highlight; null: no active filter.
-    void matchesChanged(const shardscope::ui::ParamMarks& matches);
-    /// A chip was removed; this is the remaining filter.
-    void filterWanted(const QString& text);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;

@@ -59,8 +59,8 @@ Result<TensorFindings> statisticsOf(
 
 PageEntry TensorPage::entry()
 {
-    return {u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s, u"concepts"_s,
-        [](const PageContext& context, QWidget* parent) -> Page* {
+    return {PageId::Tensor, u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s,
+        u"concepts"_s, [](const PageContext& context, QWidget* parent) -> Page* {
             return new TensorPage(context.session.files(), context.theme, context.selection, parent);
         }};
 }
@@ -214,7 +214,7 @@ void TensorPage::addActions(QWidget* view)
     add(tr("Copy Index"), [this] { copyText(m_source->indexText(m_cursor.element())); });
     add(tr("Copy Address"), [this] { copyText(elementAddress(*m_source, m_cursor.element())); });
     add(tr("Copy Command Line"), [this] { copyText(showCommand(*m_source, m_place, m_cursor.element())); });
-    add(tr("Show on the Partition Map"), [this] { Q_EMIT m_selection.pageRequested(u"mapPage"_s); });
+    add(tr("Show on the Partition Map"), [this] { Q_EMIT m_selection.pageRequested(PageId::Map); });
 }
 
 void TensorPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/shell/actions.h"
 
-#include "ui/pages/page.h"
 #include "ui/style/icons.h"
 
 #include <QAction>
@@ -59,15 +58,6 @@ void addNavigationActions(Actions& actions, const Maker& make)
         = make(u"actionQuickOpen"_s, u"Find P&arameter…"_s, {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
     actions.pageWindow
         = make(u"actionPageWindow"_s, u"Open Page in Own &Window"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
-    actions.saveMap = make(
-        u"actionSaveMap"_s, u"&Save Picture of the Map…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
-    actions.copyMap
-        = make(u"actionCopyMap"_s, u"Cop&y Picture of the Map"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_M});
-    actions.compare
-        = make(u"actionCompare"_s, u"Compare &With…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s);
-    actions.nextDifference = make(u"actionNextDifference"_s, u"Ne&xt Difference"_s, {Qt::Key_F7});
-    actions.previousDifference
-        = make(u"actionPreviousDifference"_s, u"Previous Diff&erence"_s, {Qt::SHIFT | Qt::Key_F7});
     actions.nextPane = make(u"actionNextPane"_s, u"&Next Pane"_s, {Qt::Key_F6});
     actions.previousPane = make(u"actionPreviousPane"_s, u"Pre&vious Pane"_s, {Qt::SHIFT | Qt::Key_F6});
     actions.nextOpen = make(u"actionNextOpen"_s, u"Next Open Chec&kpoint"_s, {Qt::CTRL | Qt::Key_PageDown});
@@ -77,7 +67,6 @@ void addNavigationActions(Actions& actions, const Maker& make)
 
 void addJobActions(Actions& actions, const Maker& make)
 {
-    actions.check = make(u"actionCheck"_s, u"Chec&k"_s, {Qt::Key_F8}, u"check"_s);
     actions.reshard
         = make(u"actionReshard"_s, u"&Reshard…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
     actions.exportWeights
@@ -92,6 +81,10 @@ void addPageActions(Actions& actions, const Maker& make)
     for (const PageEntry& page : pageList())
         actions.pages.append(make(page.actionName, page.menuText,
             {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(key++)))}, page.icon));
+    for (const PageEntry& page : pageList())
+        for (const PageAction& action : page.actions)
+            actions.ofPages.push_back(
+                {page.id, &action, make(action.name, action.text, action.keys, action.icon)});
 }
 
 void addViewActions(Actions& actions, const Maker& make)
@@ -130,7 +123,6 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     addPageActions(actions, make);
     addViewActions(actions, make);
     actions.setOpen(false, false, false, false);
-    actions.setDifferences(false);
     actions.nextOpen->setEnabled(false);
     actions.previousOpen->setEnabled(false);
     actions.back->setEnabled(false);
@@ -138,14 +130,30 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     return actions;
 }
 
+QList<QAction*> Actions::of(PageAction::Menu menu) const
+{
+    QList<QAction*> list;
+    PageId last{};
+    qsizetype at = -1;
+    for (const OfPage& each : ofPages) {
+        if (each.what->menu != menu)
+            continue;
+        at = each.page == last ? at + 1 : 0;
+        list.insert(at, each.action);
+        last = each.page;
+    }
+    return list;
+}
+
 QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, newWindow, addFolder, reload, close, back, forward, find, goTo,
-        quickOpen, palette, pageWindow, saveMap, copyMap, compare, nextDifference, previousDifference,
-        nextPane, previousPane, nextOpen, previousOpen, check, reshard, exportWeights};
-    for (QAction* page : pages)
-        list.append(page);
-    list << fullScreen << manual << shortcuts << quit;
+        quickOpen, palette, pageWindow};
+    for (const OfPage& each : ofPages)
+        if (each.what->menu != PageAction::Menu::Checkpoint)
+            list.append(each.action);
+    list << nextPane << previousPane << nextOpen << previousOpen << of(PageAction::Menu::Checkpoint)
+         << reshard << exportWeights << pages << fullScreen << manual << shortcuts << quit;
     return list;
 }
 
@@ -166,19 +174,12 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
     addFolder->setToolTip(isSwap
             ? u"Take names, shapes, steps and options from an earlier checkpoint of the run"_s
             : u"Read other ranks of this checkpoint, or its run's swap folder, from another folder"_s);
-    for (QAction* action :
-        {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, copyMap, compare, check})
+    for (QAction* action : {addFolder, reload, close, find, goTo, quickOpen, pageWindow})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);
     reshard->setEnabled(canReshard);
     exportWeights->setEnabled(canExport);
-}
-
-void Actions::setDifferences(bool any) const
-{
-    nextDifference->setEnabled(any);
-    previousDifference->setEnabled(any);
 }
 
 } // namespace shardscope::ui

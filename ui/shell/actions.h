@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/style/theme.h"
+#include "ui/pages/page.h"
 
 #include <QList>
 
 #include <array>
+#include <vector>
 
 class QAction;
 class QActionGroup;
@@ -30,19 +31,20 @@ struct Actions {
     QAction* palette = nullptr;
     QAction* quickOpen = nullptr;
     QAction* pageWindow = nullptr;
-    QAction* saveMap = nullptr;
-    QAction* copyMap = nullptr;
-    QAction* compare = nullptr;
-    QAction* nextDifference = nullptr;
-    QAction* previousDifference = nullptr;
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
     QAction* nextOpen = nullptr; ///< checkpoint
     QAction* previousOpen = nullptr;
-    QAction* check = nullptr;
     QAction* reshard = nullptr;
     QAction* exportWeights = nullptr;
     QList<QAction*> pages; ///< in the order of the tabs
+    /// One that a page has registered.
+    struct OfPage {
+        PageId page = PageId::Overview;
+        const PageAction* what = nullptr;
+        QAction* action = nullptr;
+    };
+    std::vector<OfPage> ofPages; ///< in the order of the tabs
     std::array<QAction*, 4> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
     QAction* largerText = nullptr;
@@ -58,10 +60,11 @@ struct Actions {
     [[nodiscard]] QList<QAction*> all() const;
     /// The actions of the command palette: all enabled ones.
     [[nodiscard]] QList<QAction*> offered() const;
+    /// What pages have in a menu, those of the last page first.
+    [[nodiscard]] QList<QAction*> of(PageAction::Menu menu) const;
     /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
     /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
-    void setDifferences(bool any) const;
 };
 
 Actions makeActions(const Theme& theme, QWidget* parent);

@@ -2,32 +2,25 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/controls/breadcrumb.h"
-#include "ui/layoutmap/layout_map_view.h"
-#include "ui/models/parameters/parameter_filter.h"
-#include "ui/pages/compare_page.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
-#include "ui/pages/findings_page.h"
-#include "ui/pages/map_page.h"
-#include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/page_filter.h"
+#include "ui/shell/status_line.h"
+#include "ui/shell/window_docks.h"
 #include "ui/text/text.h"
-#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/focus_ring.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/window_fit.h"
 
 #include <QApplication>
-#include <QDockWidget>
-#include <QLabel>
 #include <QLoggingCategory>
 #include <QStackedWidget>
-#include <QTabWidget>
+#include <QStatusBar>
 #include <QTimer>
-#include <QToolBar>
 
 #include <algorithm>
 
@@ -47,6 +40,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     , m_theme(theme)
     , m_settings(settings)
     , m_session(files)
+    , m_jobs(m_session, theme, settings, this)
     , m_compareRun(files)
     , m_checkRun(files)
     , m_findingStore(m_checkRun)
@@ -58,23 +52,25 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     setDockNestingEnabled(true);
     resizeWithinScreen(this, {1440, 900});
     makePages();
-    makeDocks();
+    m_docks = new WindowDocks(m_session, m_jobs.list(), theme, this);
     makeToolBar();
     makeMenus();
-    makeStatusBar();
+    m_status = new StatusLine(m_session, statusBar());
     connectActions();
     connectSession();
     connectPages();
     connectJobs();
     connectSwitcher();
     QApplication::instance()->installEventFilter(this);
-    m_focusRing = new FocusRing(m_theme, this);
+    new FocusRing(m_theme, this);
     // Rebuilt widgets would come last in the tab order.
-    connect(m_details, &DetailsPanel::shown, this, &MainWindow::orderPanes);
-    connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::orderPanes);
+    connect(m_docks->details(), &DetailsPanel::shown, this, &MainWindow::orderPanes);
+    connect(m_tabs->page(PageId::Parameters), &Page::filtered, this, &MainWindow::orderPanes);
     orderPanes();
-    m_defaultDocks = saveState(Settings::kFormat);
-    restore();
+    m_docks->keepDefault();
+    if (const QByteArray geometry = m_settings.geometry(); !geometry.isEmpty())
+        restoreGeometry(geometry);
+    m_docks->restore(m_settings.docks());
     showCheckpoint(nullptr, false);
 }
 
@@ -87,53 +83,36 @@ void MainWindow::connectSession()
     connect(&m_session, &Session::openingChanged, this, [this](bool opening) {
         if (!opening)
             rememberRecent(m_session.shown(), QDateTime::currentDateTime());
-        updateStatus();
+        m_status->update();
     });
-    connect(&m_session, &Session::progressChanged, this, [this](const QString& text) {
-        if (!text.isEmpty())
-            m_statusTitle->setText(text);
-        else
-            updateStatus();
-    });
-    connect(&m_session, &Session::changedOnDisk, this, [this](const DiskChanges& changes) {
-        QStringList what;
-        if (changes.deleted > 0)
-            what.append(tr("%1 deleted").arg(filesText(changes.deleted)));
-        if (changes.changed > 0)
-            what.append(tr("%1 changed").arg(filesText(changes.changed)));
-        if (changes.appeared > 0)
-            what.append(tr("%1 new").arg(filesText(changes.appeared)));
-        m_messages->showMessage(changes.deleted > 0 ? Severity::Warning : Severity::Info,
-            tr("On disk, since this checkpoint was read: %1.").arg(what.join(u", "_s)), {tr("Reload")});
-    });
+    connect(&m_session, &Session::changedOnDisk, this, &MainWindow::showChanges);
     connect(m_messages, &MessageBar::actionTriggered, &m_session, &Session::reload);
     Selection& shared = m_session.selection();
     connect(&shared, &Selection::changed, this, &MainWindow::rememberPlace);
-    connect(&shared, &Selection::hoverTextChanged, m_statusHover, &ElidedLabel::setText);
-    connect(&shared, &Selection::sumTextChanged, m_statusSum, &ElidedLabel::setText);
-    connect(&shared, &Selection::pageRequested, this,
-        [this](const QString& name) { showPage(name.chopped(4)); }); // "mapPage" → "map"
+    connect(&shared, &Selection::pageRequested, this, [this](PageId id) { showPage(id); });
     connect(&m_history, &SelectionHistory::revisit, this, &MainWindow::revisit);
     connect(&m_history, &SelectionHistory::changed, this, [this] {
         m_actions.back->setEnabled(m_history.canGoBack());
         m_actions.forward->setEnabled(m_history.canGoForward());
     });
-    connect(&m_jobs, &JobList::added, m_jobsDock, [this] {
-        m_jobsDock->show();
-        m_jobsDock->raise();
-    });
-    connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::updateJobsLabel);
-    connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::closeWhenIdle);
-    connect(&m_jobs, &JobList::ended, this, [this](const Job* job) {
-        tellDesktop(*job);
-        if (job->outcome().bytesPerSecond > 0)
-            m_settings.setWriteRate(job->outcome().bytesPerSecond);
-    });
+}
+
+void MainWindow::showChanges(const DiskChanges& changes)
+{
+    QStringList what;
+    if (changes.deleted > 0)
+        what.append(tr("%1 deleted").arg(filesText(changes.deleted)));
+    if (changes.changed > 0)
+        what.append(tr("%1 changed").arg(filesText(changes.changed)));
+    if (changes.appeared > 0)
+        what.append(tr("%1 new").arg(filesText(changes.appeared)));
+    m_messages->showMessage(changes.deleted > 0 ? Severity::Warning : Severity::Info,
+        tr("On disk, since this checkpoint was read: %1.").arg(what.join(u", "_s)), {tr("Reload")});
 }
 
 void MainWindow::openPath(const QString& path, const QString& tag)
 {
-    m_replacesOpen = false;
+    m_wanted.replaces = false;
     m_messages->hide();
     m_start->showOpening(path);
     m_session.open(toPath(path), tag.toStdString());
@@ -143,10 +122,11 @@ void MainWindow::openRecent(const QString& path, const QString& tag)
 {
     openPath(path, tag);
     for (const RecentEntry& entry : m_settings.recent()) {
-        if (entry.path != path || entry.tag != tag || entry.page == u"compare"_s)
+        const auto page = pageNamed(entry.page);
+        if (entry.path != path || entry.tag != tag || page == PageId::Compare)
             continue;
-        m_pageWanted = entry.page;
-        m_addressWanted = entry.selected;
+        m_wanted.page = page;
+        m_wanted.address = entry.selected;
     }
 }
 
@@ -157,22 +137,21 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         m_checkRun.start(m_session.place(), {defaultCheckDepth(*checkpoint)}, checkpoint);
     else
         m_checkRun.clear();
-    for (Page* page : m_pages)
-        page->showSession(m_session);
-    m_explorer->setCheckpoint(checkpoint);
-    m_details->setCheckpoint(checkpoint);
+    const bool isOtherRun = m_tabs->showSession(m_session);
+    m_docks->explorer()->setCheckpoint(checkpoint);
+    m_docks->details()->setCheckpoint(checkpoint);
     m_breadcrumb->setCheckpoint(checkpoint);
     const bool known = checkpoint && !checkpoint->modelError;
     m_actions.setOpen(checkpoint != nullptr, known && !checkpoint->units.empty(),
         known && !checkpoint->params.empty(), checkpoint && isSwapKind(checkpoint->kind));
+    updatePageActions();
     m_stack->setCurrentIndex(checkpoint ? 1 : 0);
-    showDocks(checkpoint != nullptr);
-    m_filter->setEnabled(checkpoint != nullptr);
+    m_docks->show(checkpoint != nullptr);
+    m_filter->field()->setEnabled(checkpoint != nullptr);
     m_history.clear();
     if (!refined) {
-        const io::Path run = checkpoint ? checkpoint->runFolder : io::Path();
-        if (std::exchange(m_shownRun, run) != run && m_pageWanted != u"compare"_s)
-            m_compare->setOther({}); // it was for the former run
+        if (isOtherRun && m_wanted.page != PageId::Compare)
+            m_tabs->page(PageId::Compare)->compareWith({}, false); // it was for the former run
         resetView();
     } else if (checkpoint) {
         m_open->refine(m_session.shown());
@@ -188,48 +167,48 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
             qCInfo(windowLog, "shows %s %s", qUtf8Printable(pathText(checkpoint->runFolder.filename())),
                 qUtf8Printable(toText(checkpoint->tag)));
     }
-    if (checkpoint && checkpoint->fullyRead && !m_addressWanted.isEmpty())
-        QTimer::singleShot(0, this, [this, address = std::exchange(m_addressWanted, {})] {
+    if (checkpoint && checkpoint->fullyRead && !m_wanted.address.isEmpty())
+        QTimer::singleShot(0, this, [this, address = std::exchange(m_wanted.address, {})] {
             goToAddress(address); // later: the session's own selection comes first
         });
-    updateStatus();
+    m_status->update();
     orderPanes();
+}
+
+void MainWindow::updatePageActions()
+{
+    for (const Actions::OfPage& each : m_actions.ofPages)
+        each.action->setEnabled(m_session.checkpoint() && m_tabs->page(each.page)->canRun(*each.what));
 }
 
 /// The view of a checkpoint that was not shown, or of one that is shown again.
 void MainWindow::resetView()
 {
-    m_filters.clear();
     m_filter->clear();
-    m_filterCount->clear();
-    for (Page* page : m_pages)
-        page->setFilter({});
     m_messages->hide();
-    m_statusHover->setText({});
-    m_statusSum->setText({});
-    m_tabs->setCurrentIndex(0);
+    m_status->clearPlace();
+    showPage(PageId::Overview);
     if (!m_session.checkpoint()) {
         while (m_open->count() > 0)
             m_open->remove(0);
         updateSwitcher();
         return;
     }
-    const auto seen = m_open->take(m_session.shown(), std::exchange(m_replacesOpen, false));
+    const auto seen = m_open->take(m_session.shown(), std::exchange(m_wanted.replaces, false));
     if (seen) {
-        showPage(seen->page.chopped(4));
-        if (filteredPage() == m_parameters)
-            m_filter->setText(seen->filter);
+        showPage(seen->page);
+        m_filter->setText(seen->filter);
     }
-    if (!m_pageWanted.isEmpty())
-        showPage(std::exchange(m_pageWanted, {}));
+    if (m_wanted.page)
+        showPage(*std::exchange(m_wanted.page, {}));
     updateSwitcher();
 }
 
 void MainWindow::showOpenError(const Error& error)
 {
-    m_replacesOpen = false;
-    m_pageWanted.clear(); // they were meant for what could not be opened
-    m_addressWanted.clear();
+    m_wanted.replaces = false;
+    m_wanted.page.reset(); // they were meant for what could not be opened
+    m_wanted.address.clear();
     if (m_session.checkpoint())
         m_messages->showError(error);
     else
@@ -238,75 +217,40 @@ void MainWindow::showOpenError(const Error& error)
 
 bool MainWindow::isSettled() const
 {
-    return !m_session.isOpening() && !m_explorer->isBusy() && !m_details->isBusy()
-        && std::none_of(m_pages.begin(), m_pages.end(), [](const Page* page) { return page->isBusy(); });
+    return !m_session.isOpening() && !m_docks->explorer()->isBusy() && !m_docks->details()->isBusy()
+        && std::none_of(
+            m_tabs->pages().begin(), m_tabs->pages().end(), [](const Page* page) { return page->isBusy(); });
+}
+
+void MainWindow::showPage(PageId id)
+{
+    m_tabs->showPage(id);
 }
 
 bool MainWindow::showPage(const QString& name)
 {
-    for (qsizetype i = 0; i < m_pages.size(); ++i) {
-        if (pageList()[i].name != name)
-            continue;
-        m_tabs->setCurrentIndex(static_cast<int>(i));
-        return true;
-    }
-    return false;
+    const auto id = pageNamed(name);
+    if (id)
+        showPage(*id);
+    return id.has_value();
 }
 
-Page* MainWindow::currentPage() const
+HistoryPlace MainWindow::place()
 {
-    return m_pages.value(m_tabs->currentIndex());
-}
-
-Page* MainWindow::filteredPage() const
-{
-    Page* page = currentPage();
-    return page == nullptr || page->filterHint().isEmpty() ? m_parameters : page;
-}
-
-void MainWindow::onPageChanged()
-{
-    const Page* page = filteredPage();
-    m_changingFilter = true;
-    m_filter->setText(m_filters.value(page));
-    m_filter->setPlaceholderText(page->filterHint());
-    m_filter->setTerms(page == m_parameters ? ParameterFilter::terms() : QStringList());
-    m_changingFilter = false;
-    m_filterCount->setVisible(page == m_parameters);
-    rememberPlace();
-}
-
-void MainWindow::onFilterTyped(const QString& text)
-{
-    if (m_changingFilter)
-        return;
-    Page* page = filteredPage();
-    m_filters[page] = text;
-    page->setFilter(text);
-}
-
-void MainWindow::onFiltered(qulonglong shown, qulonglong total, const QString& problem)
-{
-    m_filter->setProblem(problem);
-    m_filterCount->setText(m_filters.value(m_parameters).trimmed().isEmpty()
-            ? QString()
-            : tr("%1 of %2").arg(countText(shown), countText(total)));
+    return {m_session.selection().current(), m_tabs->currentId(), m_filter->text()};
 }
 
 void MainWindow::rememberPlace()
 {
-    if (!m_session.checkpoint() || m_tabs->currentWidget() == nullptr)
-        return;
-    m_history.visit({m_session.selection().current(), m_tabs->currentWidget()->objectName(),
-        m_filters.value(m_parameters)});
+    if (m_session.checkpoint())
+        m_history.visit(place());
 }
 
-void MainWindow::revisit(const HistoryPlace& place)
+void MainWindow::revisit(const HistoryPlace& former)
 {
-    showPage(place.page.chopped(4));
-    if (filteredPage() == m_parameters)
-        m_filter->setText(place.filter);
-    m_session.selection().select(place.thing);
+    showPage(former.page);
+    m_filter->setText(former.filter);
+    m_session.selection().select(former.thing);
 }
 
 void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& when)
@@ -323,36 +267,12 @@ void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& whe
     entry.bytes = countFiles(*checkpoint).bytes;
     entry.tags = static_cast<int>(checkpoint->tags.size());
     entry.when = when;
-    if (checkpoint == m_session.checkpoint() && m_tabs->currentWidget() != nullptr) {
-        entry.page = m_tabs->currentWidget()->objectName().chopped(4); // "mapPage"
+    if (checkpoint == m_session.checkpoint()) {
+        entry.page = pageEntry(m_tabs->currentId()).name;
         if (const ParamId param = m_session.selection().current().param; param != kNoParam)
             entry.selected = QString::fromStdString(checkpoint->params[index(param)].name);
     }
     m_settings.remember(entry);
-}
-
-void MainWindow::updateStatus()
-{
-    const CheckpointPtr& checkpoint = m_session.checkpoint();
-    if (!checkpoint) {
-        m_statusTitle->setText(
-            m_session.isOpening() ? tr("Opening…") : tr("Read-only: nothing here changes files"));
-        return;
-    }
-    QString text = titleText(*checkpoint);
-    if (!checkpoint->params.empty())
-        text += u" · "_s % parametersText(countParameters(*checkpoint).count);
-    text += u" · "_s % bytesText(countFiles(*checkpoint).bytes);
-    if (m_session.isOpening())
-        text += u" · "_s % tr("still reading…");
-    m_statusTitle->setText(text);
-}
-
-void MainWindow::updateJobsLabel(int active)
-{
-    m_statusJobs->setText(active == 0 ? QString()
-            : active == 1             ? tr("1 job is running")
-                                      : tr("%1 jobs are running").arg(active));
 }
 
 } // namespace shardscope::ui

@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // User input to the window: actions, keys, drops, closing.
-#include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 
 #include "core/base/build_info.h"
 #include "ui/controls/breadcrumb.h"
+#include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/go_to_dialog.h"
 #include "ui/dialogs/manual_window.h"
+#include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
-#include "ui/layoutmap/layout_map_view.h"
-#include "ui/models/parameters/parameter_filter.h"
-#include "ui/pages/compare_page.h"
+#include "ui/models/address_selection.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
-#include "ui/pages/findings_page.h"
 #include "ui/pages/jobs_panel.h"
-#include "ui/pages/map_page.h"
-#include "ui/pages/parameters_page.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/page_filter.h"
+#include "ui/shell/status_line.h"
+#include "ui/shell/window_docks.h"
 #include "ui/style/text_size.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
 
 #include <QActionGroup>
 #include <QApplication>
 #include <QDockWidget>
 #include <QDropEvent>
-#include <QFileDialog>
 #include <QKeyEvent>
 #include <QMessageBox>
 #include <QMimeData>
-#include <QTabWidget>
 
 using namespace Qt::StringLiterals;
 
@@ -47,15 +45,17 @@ void MainWindow::connectActions()
     connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
     connect(m_actions.close, &QAction::triggered, this, [this] { closeOpen(m_open->currentIndex()); });
     connect(m_actions.quit, &QAction::triggered, this, &QWidget::close);
-    connect(m_actions.check, &QAction::triggered, this, [this] {
-        showPage(u"findings"_s);
-        m_findings->check();
-    });
+    for (const Actions::OfPage& each : m_actions.ofPages)
+        connect(each.action, &QAction::triggered, this, [this, page = each.page, what = each.what] {
+            if (what->comesToFront)
+                showPage(page);
+            what->run(*m_tabs->page(page));
+        });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
     connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
     connect(m_actions.manual, &QAction::triggered, this, [this] {
         const QString topic = manualTopicOf(QApplication::focusWidget());
-        ManualWindow::open(this, topic.isEmpty() ? manualTopicOf(m_tabs->currentWidget()) : topic);
+        ManualWindow::open(this, topic.isEmpty() ? manualTopicOf(m_tabs->current()) : topic);
     });
     connect(m_actions.shortcuts, &QAction::triggered, this, [this] {
         auto* sheet = new ShortcutSheet(m_actions.all(), this);
@@ -72,8 +72,8 @@ void MainWindow::connectNavigation()
     connect(m_actions.back, &QAction::triggered, &m_history, &SelectionHistory::back);
     connect(m_actions.forward, &QAction::triggered, &m_history, &SelectionHistory::forward);
     connect(m_actions.find, &QAction::triggered, this, [this] {
-        m_filter->setFocus(Qt::ShortcutFocusReason);
-        m_filter->selectAll();
+        m_filter->field()->setFocus(Qt::ShortcutFocusReason);
+        m_filter->field()->selectAll();
     });
     connect(m_actions.goTo, &QAction::triggered, this, [this] {
         auto* dialog = new GoToDialog(m_session.checkpoint(), m_session.selection(), this);
@@ -85,15 +85,6 @@ void MainWindow::connectNavigation()
     connect(m_actions.palette, &QAction::triggered, this, &MainWindow::showCommandPalette);
     connect(m_actions.quickOpen, &QAction::triggered, this, &MainWindow::showQuickOpen);
     connect(m_actions.pageWindow, &QAction::triggered, this, &MainWindow::openPageWindow);
-    connect(m_actions.copyMap, &QAction::triggered, this, &MainWindow::copyMapPicture);
-    connect(m_actions.saveMap, &QAction::triggered, this, &MainWindow::askForPicture);
-    connect(m_actions.compare, &QAction::triggered, this, [this] {
-        showPage(u"compare"_s);
-        m_compare->setFocus(Qt::ShortcutFocusReason);
-    });
-    connect(m_actions.nextDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(1); });
-    connect(
-        m_actions.previousDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(-1); });
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
     for (qsizetype i = 0; i < m_actions.pages.size(); ++i)
@@ -127,42 +118,71 @@ void MainWindow::connectView()
     connect(m_actions.fullScreen, &QAction::toggled, this, [this](bool on) {
         setWindowState(windowState().setFlag(Qt::WindowFullScreen, on)); // a maximised window stays one
     });
-    connect(m_actions.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
+    connect(m_actions.resetLayout, &QAction::triggered, m_docks, &WindowDocks::reset);
 }
 
 void MainWindow::connectPages()
 {
     connect(m_start, &StartPage::openRequested, this, &MainWindow::askForFolder);
     connect(m_start, &StartPage::recentRequested, this, &MainWindow::openRecent);
-    connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
-    connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
-    m_filter->setTerms(ParameterFilter::terms()); // of the first page
-    m_filter->setSaved(m_settings.filters());
-    connect(m_filter, &FilterField::savedChanged, &m_settings, &Settings::setFilters);
-    connect(m_filter, &FilterField::accepted, this, [this] {
-        if (currentPage() != filteredPage())
-            showPage(u"parameters"_s);
-        m_tabs->currentWidget()->setFocus(Qt::OtherFocusReason);
-    });
-    connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::onFiltered);
-    connect(m_parameters, &ParametersPage::filterWanted, m_filter, &QLineEdit::setText);
-    connect(m_parameters, &ParametersPage::matchesChanged, m_map->mapView(), &LayoutMapView::setLit);
-    for (Page* page : m_pages)
+    connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::rememberPlace);
+    for (Page* page : m_tabs->pages()) {
         connectPage(page);
+        connect(page, &Page::actionsChanged, this, &MainWindow::updatePageActions);
+    }
     connect(m_breadcrumb, &Breadcrumb::tagRequested, this, &MainWindow::openTag);
-    connect(m_explorer, &ExplorerPanel::filterRequested, this, [this](const QString& filter) {
-        showPage(u"parameters"_s);
-        m_filter->setText(filter);
+    connect(m_docks->explorer(), &ExplorerPanel::filterRequested, m_filter, &PageFilter::filterParameters);
+    m_docks->explorer()->followFindings(m_findingStore);
+    m_docks->details()->followFindings(m_findingStore);
+}
+
+void MainWindow::connectJobs()
+{
+    JobsPanel* panel = m_docks->jobs();
+    connect(panel, &JobsPanel::openRequested, this, &MainWindow::openPath);
+    connect(panel, &JobsPanel::compareRequested, this, [this](const QString& source, const QString& result) {
+        const CheckpointPtr& open = m_session.checkpoint();
+        if (!open || open->tagFolder != toPath(source))
+            openPath(source);
+        compareWith(result, true);
     });
-    connect(&m_compareRun, &CompareRun::changed, this, [this] {
-        const CompareOutcomePtr& outcome = m_compareRun.outcome();
-        m_map->mapView()->setDifferences(outcome ? outcome->leftMarks : nullptr);
+    connect(panel, &JobsPanel::discardRequested, &m_jobs, &WindowJobs::discard);
+    connect(panel, &JobsPanel::limitChanged, &m_settings, &Settings::setJobLimit);
+    panel->setLimit(m_settings.jobLimit());
+    connect(&m_jobs, &WindowJobs::attention, m_docks, &WindowDocks::showJobs);
+    connect(&m_jobs, &WindowJobs::closingFailed, this, &MainWindow::showOpenError);
+    connect(&m_jobs, &WindowJobs::repairWanted, this, &MainWindow::showRepair);
+    connect(&m_jobs, &WindowJobs::furtherFolderWanted, this, &MainWindow::askForFurtherFolder);
+    connect(&m_jobs, &WindowJobs::exportWanted, this, [this] {
+        if (ExportDialog* dialog = showExportDialog())
+            dialog->form()->setFormat(ExportFormat::Dcp);
     });
-    connect(m_compare, &ComparePage::differencesChanged, this,
-        [this] { m_actions.setDifferences(m_compare->hasDifferences()); });
-    connect(&m_findingStore, &FindingStore::changed, this, &MainWindow::updateFindingsTab);
-    m_explorer->followFindings(m_findingStore);
-    m_details->followFindings(m_findingStore);
+    connect(&m_jobs.list(), &JobList::activeCountChanged, m_status, &StatusLine::setJobs);
+}
+
+MainWindow* MainWindow::openNewWindow()
+{
+    auto* window = new MainWindow(m_session.files(), m_theme, m_settings);
+    window->setAttribute(Qt::WA_DeleteOnClose);
+    window->resize(size());
+    window->show();
+    return window;
+}
+
+ReshardDialog* MainWindow::showReshardDialog()
+{
+    return m_actions.reshard->isEnabled() ? m_jobs.showReshard() : nullptr;
+}
+
+ExportDialog* MainWindow::showExportDialog()
+{
+    return m_actions.exportWeights->isEnabled() ? m_jobs.showExport() : nullptr;
+}
+
+void MainWindow::showRepair()
+{
+    showPage(PageId::Findings);
+    m_tabs->page(PageId::Findings)->prepareRepair();
 }
 
 void MainWindow::connectPage(Page* page)
@@ -172,21 +192,23 @@ void MainWindow::connectPage(Page* page)
         m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
             problem.isEmpty() ? tr("Saved the rows to %1.").arg(path) : problem);
     });
+    connect(page, &Page::told, m_messages,
+        [this](Severity severity, const QString& text) { m_messages->showMessage(severity, text); });
     connect(page, &Page::placeRequested, this, &MainWindow::goToPlace);
-    connect(page, &Page::repairRequested, this, &MainWindow::startRepair);
-    connect(page, &Page::undoRequested, this, &MainWindow::startUndo);
+    connect(page, &Page::repairRequested, &m_jobs, &WindowJobs::startRepair);
+    connect(page, &Page::undoRequested, &m_jobs, &WindowJobs::startUndo);
     connect(page, &Page::repairWanted, this, &MainWindow::showRepair);
     connect(page, &Page::parameterActivated, this, [this](ParamId param) {
         if (m_session.selection().current().param != param)
             m_session.selection().selectParam(param);
-        showPage(u"tensor"_s);
+        showPage(PageId::Tensor);
     });
 }
 
 void MainWindow::openTag(const QString& tag)
 {
     m_messages->hide();
-    m_replacesOpen = true;
+    m_wanted.replaces = true;
     m_session.openTag(tag.toStdString());
 }
 
@@ -198,43 +220,36 @@ void MainWindow::goToPlace(const Place& where)
         return;
     const bool isFile = thing->file != kNoFile && thing->param == kNoParam && !thing->rank;
     m_session.selection().select(std::move(*thing));
-    showPage(isFile ? u"files"_s : u"map"_s);
+    showPage(isFile ? PageId::Files : PageId::Map);
 }
 
 void MainWindow::askForFolder()
 {
-    auto* dialog = new QFileDialog(this, tr("Open a Checkpoint Folder"));
-    dialog->setObjectName(u"openFolderDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { openPath(path); });
-    dialog->open();
+    askForPath(this, {.name = u"openFolderDialog"_s, .title = tr("Open a Checkpoint Folder")},
+        [this](const QString& path) { openPath(path); });
 }
 
 void MainWindow::askForFurtherFolder()
 {
     const bool isSwap = isSwapKind(m_session.checkpoint()->kind);
-    auto* dialog = new QFileDialog(
-        this, isSwap ? tr("Choose an Earlier Checkpoint of the Run") : tr("Add a Folder to the Checkpoint"));
-    dialog->setObjectName(u"addFolderDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-        m_messages->hide();
-        m_session.addFolder(toPath(path));
-    });
-    dialog->open();
+    askForPath(this,
+        {.name = u"addFolderDialog"_s,
+            .title
+            = isSwap ? tr("Choose an Earlier Checkpoint of the Run") : tr("Add a Folder to the Checkpoint")},
+        [this](const QString& path) {
+            m_messages->hide();
+            m_session.addFolder(toPath(path));
+        });
 }
 
 void MainWindow::askForFile()
 {
-    auto* dialog = new QFileDialog(
-        this, tr("Open a Checkpoint File"), {}, tr("State files and skeletons (*.pt *.zip);;All files (*)"));
-    dialog->setObjectName(u"openFileDialog"_s);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { openPath(path); });
-    dialog->open();
+    askForPath(this,
+        {.kind = PathQuestion::Kind::File,
+            .name = u"openFileDialog"_s,
+            .title = tr("Open a Checkpoint File"),
+            .filters = tr("State files and skeletons (*.pt *.zip);;All files (*)")},
+        [this](const QString& path) { openPath(path); });
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)
@@ -270,15 +285,12 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
         return;
     }
     // One step per key press: the last term of the filter, then the selection, then full screen.
-    QStringList words = ParameterFilter::words(m_filter->text());
-    if (!words.isEmpty()) {
-        words.removeLast();
-        m_filter->setText(words.join(u' '));
-    } else if (!m_session.selection().current().isEmpty()) {
+    if (m_filter->removeTerm())
+        return;
+    if (!m_session.selection().current().isEmpty())
         m_session.selection().clear();
-    } else {
+    else
         m_actions.fullScreen->setChecked(false);
-    }
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event)
@@ -307,40 +319,17 @@ void MainWindow::changeEvent(QEvent* event)
         m_session.checkOnDisk();
 }
 
-void MainWindow::restore()
+void MainWindow::closeEvent(QCloseEvent* event)
 {
-    const QByteArray geometry = m_settings.geometry();
-    if (!geometry.isEmpty())
-        restoreGeometry(geometry);
-    const QByteArray docks = m_settings.docks();
-    if (!docks.isEmpty())
-        restoreState(docks, Settings::kFormat);
-    m_jobsDock->setVisible(m_jobs.activeCount() > 0);
-}
-
-void MainWindow::showDocks(bool show)
-{
-    if (show == m_openDocks.isEmpty())
-        return;
-    if (!show) {
-        m_openDocks = saveState(Settings::kFormat);
-        m_explorerDock->hide();
-        m_detailsDock->hide();
+    if (jobs().activeCount() > 0) {
+        event->ignore();
+        m_jobs.askBeforeClosing();
         return;
     }
-    const bool jobs = m_jobsDock->isVisible();
-    restoreState(std::exchange(m_openDocks, {}), Settings::kFormat);
-    m_jobsDock->setVisible(jobs);
-}
-
-void MainWindow::resetLayout()
-{
-    if (!m_openDocks.isEmpty()) {
-        m_openDocks = m_defaultDocks;
-        return;
-    }
-    restoreState(m_defaultDocks, Settings::kFormat);
-    m_jobsDock->setVisible(!m_jobs.jobs().isEmpty());
+    rememberRecent(m_session.shown(), {});
+    if (!m_actions.fullScreen->isChecked())
+        m_settings.setWindow(saveGeometry(), m_docks->state());
+    QMainWindow::closeEvent(event);
 }
 
 void MainWindow::showAbout()

@@ -3,17 +3,18 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/dialogs/quick_pick.h"
+#include "ui/models/parameters/picks.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/jobs_panel.h"
-#include "ui/pages/parameters_page.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/page_tabs.h"
+#include "ui/shell/window_docks.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QAction>
 #include <QApplication>
-#include <QTabWidget>
 #include <QToolBar>
 
 using namespace Qt::StringLiterals;
@@ -36,7 +37,7 @@ void MainWindow::showCommandPalette()
 
 void MainWindow::showQuickOpen()
 {
-    const ParameterIndexPtr index = m_parameters->model()->parameterIndex();
+    const ParameterIndexPtr index = m_tabs->page(PageId::Parameters)->parameters();
     if (!index)
         return; // names are still being read
     auto* finder = new QuickPick(
@@ -46,25 +47,26 @@ void MainWindow::showQuickOpen()
         if (m_session.checkpoint() != checkpoint)
             return;
         m_session.selection().selectParam(ParamId{id});
-        const QString page = m_tabs->currentWidget()->objectName();
-        if (page != "mapPage"_L1 && page != "tensorPage"_L1 && page != "parametersPage"_L1)
-            showPage(u"parameters"_s);
-        m_tabs->currentWidget()->setFocus(Qt::ShortcutFocusReason);
+        const PageId page = m_tabs->currentId();
+        if (page != PageId::Map && page != PageId::Tensor && page != PageId::Parameters)
+            showPage(PageId::Parameters);
+        m_tabs->current()->setFocus(Qt::ShortcutFocusReason);
     });
     finder->open();
 }
 
 void MainWindow::orderPanes()
 {
-    orderFocus({m_toolBar, m_explorer, m_open, m_messages, m_tabs, m_details, m_jobsPanel});
+    orderFocus(
+        {m_toolBar, m_docks->explorer(), m_open, m_messages, m_tabs, m_docks->details(), m_docks->jobs()});
 }
 
 void MainWindow::focusPane(int step)
 {
     QList<QWidget*> panes;
-    for (QWidget* pane : {static_cast<QWidget*>(m_explorer), m_tabs->currentWidget(),
-             static_cast<QWidget*>(m_details), static_cast<QWidget*>(m_jobsPanel)})
-        if (pane != nullptr && pane->isVisible())
+    for (QWidget* pane : std::initializer_list<QWidget*>{
+             m_docks->explorer(), m_tabs->current(), m_docks->details(), m_docks->jobs()})
+        if (pane->isVisible())
             panes.append(pane);
     if (panes.isEmpty())
         return;

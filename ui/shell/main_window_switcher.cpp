@@ -2,11 +2,9 @@
 // Several checkpoints in one window: one is shown, the others wait in tabs.
 #include "ui/shell/main_window.h"
 
-#include "ui/pages/parameters_page.h"
 #include "ui/shell/checkpoint_bar.h"
 
 #include <QAction>
-#include <QTabWidget>
 
 #include <algorithm>
 
@@ -18,9 +16,7 @@ void MainWindow::connectSwitcher()
         const int tab = m_open->currentIndex(); // a neighbour's if the tab of what is shown was closed
         if (tab >= 0 && m_open->entry(tab).read.checkpoint == m_session.checkpoint())
             rememberRecent(m_open->entry(tab).read, {});
-        m_open->leave({m_session.selection().current(),
-            m_tabs->currentWidget() == nullptr ? QString() : m_tabs->currentWidget()->objectName(),
-            m_filters.value(m_parameters)});
+        m_open->leave(place());
     });
     connect(m_open, &CheckpointBar::chosen, this, &MainWindow::switchTo);
     connect(m_open, &QTabBar::tabCloseRequested, this, &MainWindow::closeOpen);
@@ -30,7 +26,7 @@ void MainWindow::connectSwitcher()
 
 void MainWindow::switchTo(int tab)
 {
-    m_replacesOpen = false;
+    m_wanted.replaces = false;
     const OpenEntry entry = m_open->entry(tab); // the bar changes meanwhile
     m_session.showAgain(entry.read, entry.place.thing);
 }

@@ -4,6 +4,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
+#include "ui/pages/map_page.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QClipboard>
@@ -174,12 +175,12 @@ private Q_SLOTS:
         dialog->close();
         auto* messages = ui.find<MessageBar>("windowMessages");
         const QString path = ui.folder(u"picture.svg"_s);
-        ui.window().saveMapPicture(path);
+        ui.find<MapPage>("mapPage")->savePicture(path);
         QTRY_VERIFY(messages->isVisible());
         QVERIFY(messages->text().contains(path));
         QVERIFY(QFileInfo(path).size() > 1000);
         messages->hide();
-        ui.window().saveMapPicture(ui.folder(u"no/such/folder/picture.png"_s));
+        ui.find<MapPage>("mapPage")->savePicture(ui.folder(u"no/such/folder/picture.png"_s));
         QTRY_VERIFY(messages->isVisible());
         QVERIFY(messages->text().contains(u"could not be written"_s));
     }

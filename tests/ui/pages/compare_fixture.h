@@ -4,6 +4,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/models/parameters/difference_table_model.h"
 
+#include <QAction>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
@@ -13,7 +14,7 @@ namespace shardscope::ui {
 /// Runs a comparison as a user does: path, Compare, wait.
 inline bool compareWith(WindowFixture& ui, const QString& other)
 {
-    ui.window().actionSet().compare->trigger();
+    ui.find<QAction>("actionCompare")->trigger();
     auto* path = ui.find<QLineEdit>("compareOther");
     path->setText(other);
     ui.find<QPushButton>("compareStart")->click();

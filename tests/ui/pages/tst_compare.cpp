@@ -78,7 +78,7 @@ private Q_SLOTS:
         QVERIFY2(verdict.contains(says, Qt::CaseInsensitive), qPrintable(verdict));
         auto* table = ui.find<QTableView>("differenceTable");
         QCOMPARE(table->model()->rowCount() > 0, any);
-        QCOMPARE(ui.window().actionSet().nextDifference->isEnabled(), any);
+        QCOMPARE(ui.find<QAction>("actionNextDifference")->isEnabled(), any);
         QVERIFY(!ui.find<QLabel>("compareFacts")->text().isEmpty());
         auto* maps = ui.find<CompareMaps>("compareMaps");
         QVERIFY(maps->left()->canvas()->source() && maps->right()->canvas()->source());
@@ -290,7 +290,7 @@ private Q_SLOTS:
         QCOMPARE(modes->count(), plain);
         QCOMPARE(map->colourMode(), MapColourMode::Kind);
         QVERIFY(!ui.find<VerdictPanel>("verdictPanel")->isVisible());
-        QVERIFY(!ui.window().actionSet().nextDifference->isEnabled());
+        QVERIFY(!ui.find<QAction>("actionNextDifference")->isEnabled());
     }
 
     void findsParametersOfMergedSlices()
@@ -362,7 +362,7 @@ private Q_SLOTS:
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero1-w2")));
-        ui.window().actionSet().compare->trigger();
+        ui.find<QAction>("actionCompare")->trigger();
         ui.find<QLineEdit>("compareOther")->setText(samplePath("zero2-w2"));
         auto* start = ui.find<QPushButton>("compareStart");
         start->click();

@@ -282,7 +282,7 @@ private Q_SLOTS:
         QVERIFY(!ways.empty());
         QVERIFY(ways.front().thing.param == param);
         QCOMPARE(ways.front().thing.element, std::optional<uint64_t>(700));
-        QCOMPARE(ways.front().page, u"mapPage"_s);
+        QCOMPARE(ways.front().page, PageId::Map);
         ui.window().showPage(u"map"_s);
         ui.window().selection().select(ways.front().thing);
         const MapCanvas& canvas = *ui.find<LayoutMapView>("layoutMap")->canvas();

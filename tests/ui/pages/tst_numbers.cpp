@@ -149,7 +149,7 @@ private Q_SLOTS:
         }
         ReshardDialog* dialog = m_ui->window().showReshardDialog();
         QSignalSpy shown(dialog, &ReshardDialog::previewShown);
-        dialog->form()->setDestination(target);
+        dialog->form()->setTarget(target);
         dialog->form()->setWorldSize(4);
         const auto isPlanned = [&] {
             const auto& plan = dialog->preview().plan;

@@ -44,7 +44,7 @@ public:
         : m_dialog(ui.window().showReshardDialog())
     {
         m_dialog->resize(1200, 900); // so that all of it is seen
-        m_dialog->form()->setDestination(ui.folder(u"out"_s));
+        m_dialog->form()->setTarget(ui.folder(u"out"_s));
         m_dialog->form()->setWorldSize(ranks);
     }
     [[nodiscard]] ReshardDialog* operator->() const { return m_dialog; }

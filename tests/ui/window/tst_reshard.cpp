@@ -98,7 +98,7 @@ private Q_SLOTS:
         ReshardDialog* dialog = ui.window().showReshardDialog();
         auto* parallel = dialog->findChild<QSpinBox*>(degree);
         QCOMPARE(parallel->value(), 2);
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QCOMPARE(dialog->preview().target->parts.size(), size_t{2});
         parallel->setValue(1);
@@ -128,7 +128,7 @@ private Q_SLOTS:
         auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
         kind->setCurrentIndex(kind->findData(kUniversal)); // which has no padded vocabulary
         QVERIFY(patterns->isVisibleTo(dialog));
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().plan); // by what the checkpoint records
         const QString file = ui.folder(u"patterns.json"_s);
@@ -147,7 +147,7 @@ private Q_SLOTS:
         auto* experts = dialog->findChild<QSpinBox*>(u"reshardExperts"_s);
         QVERIFY(experts->isEnabled());
         QVERIFY(!dialog->findChild<QLineEdit*>(u"reshardOptions"_s)->isVisibleTo(dialog));
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         dialog->form()->setWorldSize(4);
         experts->setValue(1);
         QVERIFY(waitForPlan(dialog));
@@ -163,7 +163,7 @@ private Q_SLOTS:
         ReshardDialog* dialog = ui.window().showReshardDialog();
         auto* options = dialog->findChild<QLineEdit*>(u"reshardOptions"_s);
         QVERIFY(options->isVisibleTo(dialog));
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(!dialog->preview().plan);
         options->setText(
@@ -188,7 +188,7 @@ private Q_SLOTS:
         kind->setCurrentIndex(kind->findData(0));
         QVERIFY(form->isVisibleTo(dialog));
         form->setCurrentIndex(form->findData(static_cast<int>(CheckpointKind::Fp16Unfused)));
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)
                     ->text()
@@ -214,7 +214,7 @@ private Q_SLOTS:
         ReshardDialog* dialog = ui.window().showReshardDialog();
         QVERIFY(dialog != nullptr);
         dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->setValue(ranks);
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
@@ -250,7 +250,7 @@ private Q_SLOTS:
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero2-w2"))); // a global batch of 60
         ReshardDialog* dialog = ui.window().showReshardDialog();
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         dialog->form()->setWorldSize(7);
         QVERIFY(waitForPlan(dialog));
         const QString about = dialog->findChild<QLabel*>(u"reshardBatchAbout"_s)->text();
@@ -268,7 +268,7 @@ private Q_SLOTS:
         QFile notes(out % u"/global_step6/notes.txt"_s);
         QVERIFY(notes.open(QIODevice::WriteOnly) && notes.write("mine") == 4);
         notes.close();
-        dialog->form()->setDestination(out);
+        dialog->form()->setTarget(out);
         dialog->form()->setWorldSize(3);
         dialog->findChild<QCheckBox*>(u"reshardForce"_s)->setChecked(true);
         QVERIFY(waitForPlan(dialog));
@@ -310,7 +310,7 @@ private Q_SLOTS:
         form->setCurrentIndex(form->findData(stage));
         QCOMPARE(dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->isEnabled(), stage >= 0);
         QCOMPARE(dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->isVisible(), stage == 3);
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
         QVERIFY2(!dialog->preview().problem,
             dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
@@ -359,25 +359,25 @@ private Q_SLOTS:
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
         ReshardDialog* dialog = ui.window().showReshardDialog();
-        dialog->form()->setDestination(samplePath("zero3-w4") + u"/inside"_s);
+        dialog->form()->setTarget(samplePath("zero3-w4") + u"/inside"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
         QVERIFY(!dialog->startButton()->isEnabled());
         // Compared by target, not by name.
         QVERIFY(QFile::link(samplePath("zero3-w4"), ui.folder(u"link"_s)));
-        dialog->form()->setDestination(ui.folder(u"link"_s) + u"/inside"_s);
+        dialog->form()->setTarget(ui.folder(u"link"_s) + u"/inside"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
         QFile file(ui.folder(u"file"_s));
         QVERIFY(file.open(QIODevice::WriteOnly));
-        dialog->form()->setDestination(file.fileName() + u"/below"_s);
+        dialog->form()->setTarget(file.fileName() + u"/below"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
-        dialog->form()->setDestination(ui.folder(u"taken"_s));
+        dialog->form()->setTarget(ui.folder(u"taken"_s));
         QVERIFY(QDir().mkpath(ui.folder(u"taken/global_step5"_s)));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::TargetExists);
-        dialog->form()->setDestination(ui.folder(u"free"_s));
+        dialog->form()->setTarget(ui.folder(u"free"_s));
         dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"a lot"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(!dialog->startButton()->isEnabled());

@@ -5,6 +5,7 @@
 #include "ui/dialogs/reshard_form.h"
 #include "ui/pages/compare_page.h"
 #include "ui/pages/findings_page.h"
+#include "ui/pages/map_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/widgets/message_bar.h"
 
@@ -71,7 +72,8 @@ private Q_SLOTS:
         auto* parameters = m_ui->find<ParametersPage>("parametersPage");
         auto* bar = m_ui->find<MessageBar>("windowMessages");
         for (const QString& path : placesOfTheRun()) {
-            QVERIFY2(refuses(bar, [&] { m_ui->window().saveMapPicture(path); }), qPrintable(path));
+            QVERIFY2(
+                refuses(bar, [&] { m_ui->find<MapPage>("mapPage")->savePicture(path); }), qPrintable(path));
             QVERIFY2(refuses(bar, [&] { parameters->saveRows(path); }), qPrintable(path));
             m_ui->window().showPage(u"findings"_s);
             QVERIFY2(refuses(m_ui->find<MessageBar>("findingsMessages"),
@@ -86,7 +88,7 @@ private Q_SLOTS:
     {
         ReshardDialog* dialog = m_ui->window().showReshardDialog();
         QSignalSpy planned(dialog, &ReshardDialog::previewShown);
-        dialog->form()->setDestination(m_ui->folder(u"out"_s));
+        dialog->form()->setTarget(m_ui->folder(u"out"_s));
         dialog->form()->setWorldSize(3);
         QVERIFY(planned.wait(30'000));
         for (const QString& path : placesOfTheRun()) {

@@ -102,7 +102,7 @@ void press(const JobCard* card, const char* button)
 Job* startReshard(WindowFixture& ui, const QString& to)
 {
     ReshardDialog* dialog = ui.window().showReshardDialog();
-    dialog->form()->setDestination(to);
+    dialog->form()->setTarget(to);
     dialog->form()->setWorldSize(3);
     QSignalSpy shown(dialog, &ReshardDialog::previewShown);
     if (!shown.wait(30'000) || !dialog->startButton()->isEnabled())
@@ -225,7 +225,7 @@ private Q_SLOTS:
         QCOMPARE(out.entryList(hidden).size(), 1);
         // The dialog offers to continue it.
         ReshardDialog* dialog = ui.window().showReshardDialog();
-        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setTarget(ui.folder(u"out"_s));
         dialog->form()->setWorldSize(3);
         QSignalSpy shown(dialog, &ReshardDialog::previewShown);
         QVERIFY(shown.wait(30'000));

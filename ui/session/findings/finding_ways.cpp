@@ -14,15 +14,15 @@ std::vector<FindingWay> waysTo(const Checkpoint& checkpoint, const Place& where)
     if (!found)
         return ways;
     const SelectedThing& thing = *found;
-    const auto add = [&](const QString& label, const QString& page) { ways.push_back({label, thing, page}); };
+    const auto add = [&](const QString& label, PageId page) { ways.push_back({label, thing, page}); };
     if (thing.unit != kNoUnit || thing.rank)
-        add(u"partition map"_s, u"mapPage"_s);
+        add(u"partition map"_s, PageId::Map);
     if (thing.param != kNoParam) {
-        add(u"parameters"_s, u"parametersPage"_s);
-        add(u"values"_s, u"tensorPage"_s);
+        add(u"parameters"_s, PageId::Parameters);
+        add(u"values"_s, PageId::Tensor);
     }
     if (thing.file != kNoFile)
-        add(u"files"_s, u"filesPage"_s);
+        add(u"files"_s, PageId::Files);
     return ways;
 }
 

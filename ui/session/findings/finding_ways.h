@@ -15,7 +15,7 @@ namespace shardscope::ui {
 struct FindingWay {
     QString label; ///< "files", "partition map", "parameters"
     SelectedThing thing;
-    QString page; ///< object name of the page that shows it
+    PageId page = PageId::Overview; ///< that shows it
 };
 
 /// The links to a place of a finding: a file's name or path, a parameter's name, or an address. Empty if the

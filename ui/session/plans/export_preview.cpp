@@ -3,15 +3,10 @@
 
 #include "core/base/text.h"
 #include "core/engine/write/export_place.h"
-#include "core/engine/write/preflight.h"
 #include "core/engine/write/replaced_files.h"
 #include "core/layout/slices/slice_rules.h"
 #include "core/plan/export/adapter_config.h"
 #include "ui/jobs/free_later.h"
-#include "ui/session/plans/run_look.h"
-#include "ui/session/shell_words.h"
-#include "ui/session/stored_jobs.h"
-#include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
@@ -48,38 +43,22 @@ QString replacedText(const std::vector<std::string>& paths)
         names, QString::number(paths.size() - kShown));
 }
 
-/// Whether the plan can run into the folder; always sets the free bytes.
-Status checkTarget(io::FileSystem& files, const Checkpoint& source, const ExportWish& wish,
-    ExportPreview& preview, JobContext& job)
+/// Whether the target, which is typed, is a path to write to.
+Status checkTarget(const io::Path& target)
 {
-    if (wish.target.empty())
+    if (target.empty())
         return fail(ErrorCode::Usage, "Choose the folder to write.");
-    if (wish.target.is_relative())
-        return fail(ErrorCode::Usage, "The target folder must be an absolute path.", wish.target.native());
-    preview.freeBytes = freeBytesAt(files, preview.folder);
-    ExecuteOptions run;
-    run.destination = preview.folder;
-    run.sourceRunFolder = source.runFolder;
-    run.force = wish.force;
-    auto problem = problemOfRun(files, *preview.plan, run, job);
-    const bool isTaken = problem && problem->code == ErrorCode::TargetExists;
-    if (!problem || isTaken) {
-        const auto replaced = replacedFiles(files, *preview.plan, preview.folder);
-        preview.note = replaced && !replaced->empty() ? replacedText(*replaced) : QString();
-    }
-    if (isTaken && !preview.note.isEmpty())
-        problem->message += ". " + preview.note.toStdString();
-    if (problem)
-        return tl::unexpected(std::move(*problem));
+    if (target.is_relative())
+        return fail(ErrorCode::Usage, "The target folder must be an absolute path.", target.native());
     return {};
 }
 
 } // namespace
 
-ExportPreview previewExport(
+PlanPreview previewOf(
     io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish, const std::stop_token& token)
 {
-    ExportPreview preview;
+    PlanPreview preview;
     JobContext job(token);
     // A plan is shown while the target is still being typed.
     const auto place = exportPlace(files, wish.target.is_absolute() ? wish.target : io::Path("/export"));
@@ -89,15 +68,20 @@ ExportPreview previewExport(
         return preview;
     }
     preview.plan = freedOnWorker(std::move(*plan));
-    if (!place) {
-        preview.problem = place.error();
+    const Status typed = checkTarget(wish.target);
+    if (!place || !typed) {
+        preview.problem = !place ? place.error() : typed.error();
         return preview;
     }
     preview.folder = place->folder;
-    if (auto target = checkTarget(files, *source, wish, preview, job); !target)
-        preview.problem = std::move(target).error();
-    preview.resumes
-        = StoredJobs::begun(files, *preview.plan, preview.folder) == StoredJobs::Begun::Interrupted;
+    examineFolder(files, source->runFolder, wish, job, preview);
+    const bool isTaken = preview.problem && preview.problem->code == ErrorCode::TargetExists;
+    if (!preview.problem || isTaken) {
+        const auto replaced = replacedFiles(files, *preview.plan, preview.folder);
+        preview.note = replaced && !replaced->empty() ? replacedText(*replaced) : QString();
+    }
+    if (isTaken && !preview.note.isEmpty())
+        preview.problem->message += ". " + preview.note.toStdString();
     return preview;
 }
 
@@ -109,7 +93,7 @@ bool takesConfigurationAlong(const WritePlan& plan)
             [](const PlanSource& source) { return source.path.filename().native() == kAdapterConfigName; });
 }
 
-QString exportCommand(const SourceWords& source, const ExportWish& wish)
+QString commandOf(const SourceWords& source, const ExportWish& wish)
 {
     ExportOptions options = wish.options;
     const bool byExport = kExportFormats[static_cast<size_t>(options.format)].byExport;
@@ -117,11 +101,7 @@ QString exportCommand(const SourceWords& source, const ExportWish& wish)
     command.argument(wish.target.native());
     if (!byExport)
         command.option(u"--to"_s, toText(exportFormatName(options.format)));
-    return command.options(fieldsOf(options))
-        .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
-        .flag(u"--no-verify"_s, !wish.verify)
-        .flag(u"--force"_s, wish.force)
-        .text();
+    return commandText(command, fieldsOf(options), wish);
 }
 
 } // namespace shardscope::ui

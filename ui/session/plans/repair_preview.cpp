@@ -2,48 +2,32 @@
 #include "ui/session/plans/repair_preview.h"
 
 #include "ui/jobs/free_later.h"
-#include "ui/session/plans/run_look.h"
-#include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
-namespace {
-
-/// Whether the plan can be written into the run folder `target`.
-Status checkRepairTarget(
-    io::FileSystem& files, const WritePlan& plan, const io::Path& target, JobContext& job)
-{
-    if (target.empty() || target.is_relative())
-        return fail(ErrorCode::Usage, "The folder of the copy must be an absolute path.", target.native());
-    ExecuteOptions run;
-    run.destination = target;
-    run.sourceRunFolder = plan.repair->source->runFolder;
-    auto problem = problemOfRun(files, plan, run, job);
-    if (!problem)
-        return {};
-    if (problem->code == ErrorCode::TargetExists)
-        problem->hint = "Choose another folder.";
-    return tl::unexpected(std::move(*problem));
-}
-
-} // namespace
-
-RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
+PlanPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
     const io::Path& target, const std::stop_token& token)
 {
     JobContext job(token);
-    RepairPreview preview;
+    PlanPreview preview;
     auto plan = planRepair(files, place.path, place.open, options, job);
     if (!plan) {
         preview.problem = std::move(plan).error();
         return preview;
     }
     preview.plan = freedOnWorker(std::move(*plan));
-    if (auto status = checkRepairTarget(files, *preview.plan, target, job); !status)
-        preview.problem = std::move(status).error();
+    if (target.empty() || target.is_relative()) {
+        preview.problem = Error{
+            ErrorCode::Usage, "The folder of the copy must be an absolute path.", target.native(), {}};
+        return preview;
+    }
+    preview.folder = target;
+    examineFolder(files, preview.plan->repair->source->runFolder, {}, job, preview);
+    if (preview.problem && preview.problem->code == ErrorCode::TargetExists)
+        preview.problem->hint = "Choose another folder.";
     return preview;
 }
 

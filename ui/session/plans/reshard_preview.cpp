@@ -8,10 +8,6 @@
 #include "core/plan/emit/zenflow_form.h"
 #include "ui/jobs/free_later.h"
 #include "ui/models/whole_groups.h"
-#include "ui/session/plans/run_look.h"
-#include "ui/session/shell_words.h"
-#include "ui/session/stored_jobs.h"
-#include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
@@ -129,23 +125,24 @@ Status checkDestination(io::FileSystem& files, const Checkpoint& source, const i
     return checkPlaces(files, destination, source.runFolder);
 }
 
+Result<WritePlanPtr> planFor(
+    io::FileSystem& files, const CheckpointPtr& source, const ReshardWish& wish, JobContext& job)
+{
+    ReshardOptions options = wish.options;
+    if (!wish.patternsFile.empty()) {
+        SHARDSCOPE_TRY(options.patterns, files.readSmall(wish.patternsFile, kPatternsLimitBytes));
+    }
+    return planReshard(files, source, options, job);
+}
+
 } // namespace
 
-ReshardPreview previewReshard(
+ReshardPreview previewOf(
     io::FileSystem& files, const CheckpointPtr& source, const ReshardWish& wish, const std::stop_token& token)
 {
     ReshardPreview preview;
     JobContext job(token);
-    ReshardOptions options = wish.options;
-    if (!wish.patternsFile.empty()) {
-        auto patterns = files.readSmall(wish.patternsFile, kPatternsLimitBytes);
-        if (!patterns) {
-            preview.problem = std::move(patterns).error();
-            return preview;
-        }
-        options.patterns = std::move(*patterns);
-    }
-    auto plan = planReshard(files, source, options, job);
+    auto plan = planFor(files, source, wish, job);
     if (!plan) {
         preview.problem = std::move(plan).error();
         return preview;
@@ -159,35 +156,24 @@ ReshardPreview previewReshard(
         preview.target = withWholeGroups(*preview.target);
     preview.target = freedOnWorker(preview.target);
     preview.looks = freedOnWorker(mapLooks(*preview.target));
-    if (auto places = checkDestination(files, *source, wish.destination); !places) {
+    if (auto places = checkDestination(files, *source, wish.target); !places) {
         preview.problem = std::move(places).error();
         return preview;
     }
-    preview.freeBytes = freeBytesAt(files, wish.destination);
-    preview.targetExists = files.stat(wish.destination / preview.plan->targetName).has_value();
-    preview.resumes
-        = StoredJobs::begun(files, *preview.plan, wish.destination) == StoredJobs::Begun::Interrupted;
-    ExecuteOptions run;
-    run.destination = wish.destination;
-    run.sourceRunFolder = source->runFolder;
-    run.force = wish.force;
-    preview.problem = problemOfRun(files, *preview.plan, run, job);
+    preview.folder = wish.target;
+    examineFolder(files, source->runFolder, wish, job, preview);
     return preview;
 }
 
-QString reshardCommand(const SourceWords& source, const ReshardWish& wish)
+QString commandOf(const SourceWords& source, const ReshardWish& wish)
 {
     ReshardOptions options = wish.options;
     const bool universal = options.form == TargetForm::Universal;
     ShellCommand command(universal ? u"convert"_s : u"reshard"_s, source);
-    command.argument(wish.destination.native());
+    command.argument(wish.target.native());
     if (universal)
         command.option(u"--to"_s, u"universal"_s);
-    return command.options(fieldsOf(options))
-        .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
-        .flag(u"--no-verify"_s, !wish.verify)
-        .flag(u"--force"_s, wish.force)
-        .text();
+    return commandText(command, fieldsOf(options), wish);
 }
 
 } // namespace shardscope::ui

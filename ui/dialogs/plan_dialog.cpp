@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/plan_dialog.h"
+
+#include "ui/controls/plan_foot.h"
+#include "ui/controls/planned_files.h"
+#include "ui/dialogs/manual_window.h"
+#include "ui/text/plan_text.h"
+#include "ui/text/text.h"
+#include "ui/widgets/path_field.h"
+#include "ui/widgets/window_fit.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QTabWidget>
+
+#include <chrono>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr auto kTypingPause = std::chrono::milliseconds(120);
+
+} // namespace
+
+PlanDialog::PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidget* parent)
+    : QDialog(parent)
+    , m_source(std::move(source))
+    , m_theme(theme)
+    , m_setup(std::move(setup))
+{
+    setObjectName(m_setup.name % u"Dialog"_s);
+    setWindowTitle(m_setup.title.arg(toText(m_source.checkpoint->tag)));
+    addManualKey(this, m_setup.topic);
+    resizeWithinScreen(this, m_setup.size);
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(kTypingPause);
+    connect(&m_pause, &QTimer::timeout, this, [this] { plan(); });
+}
+
+void PlanDialog::makeFacts()
+{
+    m_messages = new MessageBar(m_theme, this);
+    m_saver.emplace(m_messages);
+    m_facts = new QTabWidget(this);
+    m_facts->setObjectName(m_setup.name % u"Facts"_s);
+    m_facts->setDocumentMode(true);
+    m_fileList = new PlannedFiles(m_theme, m_setup.name % u"Files"_s, m_facts);
+    m_facts->addTab(m_fileList, tr("Files"));
+    m_warnings = addText(m_setup.name % u"Warnings"_s, tr("Warnings"));
+}
+
+void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
+{
+    m_foot = new PlanFoot(m_theme, m_setup.name, this);
+    m_foot->setWriteRate(writeRate);
+    connect(m_foot, &PlanFoot::startRequested, this, [this] {
+        if (!canStart())
+            return;
+        Q_EMIT startRequested();
+        accept();
+    });
+    connect(m_foot, &PlanFoot::saveRequested, this, &PlanDialog::savePlan);
+    connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
+    auto* content = new QWidget(this);
+    auto* parts = new QVBoxLayout(content);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(12);
+    auto* title = new QLabel(titleText(*m_source.checkpoint), content);
+    QFont font = title->font();
+    font.setPointSizeF(font.pointSizeF() * 1.3);
+    title->setFont(font);
+    auto* left = new QVBoxLayout;
+    left->setSpacing(14);
+    left->addWidget(title);
+    left->addWidget(form);
+    left->addStretch();
+    auto* upper = new QHBoxLayout;
+    upper->setSpacing(22);
+    upper->addLayout(left, 1);
+    upper->addWidget(m_facts, 1);
+    parts->addLayout(upper, below == nullptr ? 1 : 0);
+    if (below != nullptr)
+        parts->addWidget(below, 1);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(18, 16, 18, 14);
+    rows->setSpacing(12);
+    rows->addWidget(scrolled(content, this), 1);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_foot);
+    connect(form, &PlanForm::changed, this, &PlanDialog::planSoon);
+    planSoon();
+}
+
+void PlanDialog::setCommand(const QString& command)
+{
+    m_foot->setCommand(command);
+}
+
+QPlainTextEdit* PlanDialog::addText(const QString& name, const QString& title)
+{
+    auto* text = new QPlainTextEdit(m_facts);
+    text->setObjectName(name);
+    text->setAccessibleName(title);
+    text->setReadOnly(true);
+    text->setFrameShape(QFrame::NoFrame);
+    m_facts->addTab(text, title);
+    return text;
+}
+
+QPushButton* PlanDialog::startButton() const
+{
+    return m_foot->startButton();
+}
+
+void PlanDialog::planSoon()
+{
+    m_foot->showPlanning();
+    m_planner.cancel();
+    m_pause.start();
+}
+
+void PlanDialog::show()
+{
+    const WritePlanPtr& plan = preview().plan;
+    showProblem();
+    m_foot->setResumes(preview().resumes && !preview().problem);
+    m_foot->showPlan(plan.get(), preview().freeBytes, !preview().problem);
+    m_fileList->setPlan(plan);
+    m_facts->setTabText(0, plan ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
+    const QString warnings = plan ? planWarnings(*plan) : QString();
+    m_warnings->setPlainText(warnings.isEmpty() && plan ? tr("None.") : warnings);
+    m_facts->setTabText(
+        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
+    showMore();
+    Q_EMIT previewShown();
+}
+
+void PlanDialog::showProblem()
+{
+    const std::optional<Error>& problem = preview().problem;
+    if (problem)
+        m_messages->showMessage(
+            preview().plan ? Severity::Warning : Severity::Error, errorText(*problem), helpFor(*problem));
+    else if (preview().resumes)
+        m_messages->showMessage(Severity::Info, resumeText());
+    else if (!preview().note.isEmpty())
+        m_messages->showMessage(Severity::Info, preview().note);
+    else
+        m_messages->hide();
+}
+
+bool PlanDialog::canStart() const
+{
+    return preview().plan && !preview().problem && wish() != nullptr;
+}
+
+std::function<SavedPlan()> PlanDialog::toSave() const
+{
+    return [plan = preview().plan, source = m_source, to = wish()->target] {
+        return savedPlanOf(*plan, source, to);
+    };
+}
+
+void PlanDialog::savePlan()
+{
+    if (!canStart())
+        return;
+    const io::Path& target = wish()->target;
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"planFileDialog"_s,
+            .title = tr("Save the Plan"),
+            .start = QString::fromStdString(target.parent_path().native()),
+            .filters = tr("Plans (*.json)"),
+            .suggested = pathText(target.filename()) % u".json"_s},
+        [this, make = toSave()](const QString& path) {
+            m_saver->save(
+                [path, make] {
+                    const SavedPlan plan = make();
+                    SaveTarget file{path, plan.roots};
+                    file.read.push_back(plan.source);
+                    return savePlanText(file, plan);
+                },
+                tr("Saved the plan. This command runs it: shardscope run %1").arg(quotedWord(path)),
+                tr("The plan could not be saved to %1: ").arg(path));
+        });
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/shell/window_jobs.h"
+
+#include "core/checkpoint/model/require.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QFile>
+#include <QMainWindow>
+#include <QMessageBox>
+#include <QProcess>
+#include <QPushButton>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Whether the user should read the result of the job.
+bool endedBadly(const Job& job)
+{
+    return job.state() == JobState::Failed
+        || (job.state() == JobState::Succeeded && job.outcome().needsAttention);
+}
+
+} // namespace
+
+WindowJobs::WindowJobs(Session& session, Theme& theme, Settings& settings, QMainWindow* window)
+    : m_session(session)
+    , m_theme(theme)
+    , m_settings(settings)
+    , m_window(window)
+{
+    connect(&m_list, &JobList::activeCountChanged, this, &WindowJobs::closeWhenIdle);
+    connect(&m_list, &JobList::ended, this, [this](const Job* job) {
+        tellDesktop(*job);
+        if (job->outcome().bytesPerSecond > 0)
+            m_settings.setWriteRate(job->outcome().bytesPerSecond);
+    });
+    connect(&m_notifier, &DesktopNotifier::activated, this, [this] {
+        m_window->setWindowState(m_window->windowState() & ~Qt::WindowMinimized);
+        m_window->show();
+        m_window->raise();
+        m_window->activateWindow();
+        Q_EMIT attention();
+    });
+}
+
+StoredJobs WindowJobs::stored() const
+{
+    return StoredJobs(QDir(m_settings.folder()).filePath(u"jobs"_s));
+}
+
+std::shared_ptr<const JobStore> WindowJobs::storeOf(std::function<SavedPlan()> plan) const
+{
+    return std::make_shared<const JobStore>(JobStore{stored(), std::move(plan)});
+}
+
+/// Of a job that has ended while the user looks at something else.
+void WindowJobs::tellDesktop(const Job& job)
+{
+    if (job.state() == JobState::Cancelled || QApplication::activeWindow() != nullptr)
+        return;
+    QApplication::alert(m_window);
+    const bool failed = job.state() == JobState::Failed;
+    m_notifier.notify((failed ? tr("Failed: %1") : tr("Finished: %1")).arg(job.title()),
+        failed ? toText(job.error().message) : job.outcome().summary);
+}
+
+void WindowJobs::offerUnfinished()
+{
+    m_finder.run<QList<StoredJob>>(
+        [&files = m_session.files(), jobs = stored()](const std::stop_token&,
+            const std::function<void(QList<StoredJob>)>& deliver) { deliver(jobs.unfinished(files)); },
+        [this](const QList<StoredJob>& unfinished) {
+            for (const StoredJob& each : unfinished) {
+                Job* job = makeStoredJob(m_session.files(), each, stored());
+                job->setInterrupted();
+                m_list.addInterrupted(job);
+            }
+        });
+}
+
+void WindowJobs::discard(Job* job)
+{
+    using State = CleanEntry::State;
+    m_cleaner.run<Result<State>>(
+        [&files = m_session.files(), folders = job->facts().workFolders, record = job->facts().record,
+            jobs = stored()](const std::stop_token&, const std::function<void(Result<State>)>& deliver) {
+            deliver(jobs.discard(files, folders, record));
+        },
+        [this, job = QPointer<Job>(job)](const Result<State>& state) {
+            if (!state)
+                m_messages->showError(state.error());
+            else if (*state == State::InUse)
+                m_messages->showMessage(Severity::Warning, tr("The job runs in another process."));
+            else if (*state == State::Foreign)
+                m_messages->showMessage(Severity::Warning,
+                    tr("The work folder is a link, or belongs to another user. It is kept."));
+            else if (*state == State::HalfPublished)
+                m_messages->showMessage(Severity::Warning,
+                    tr("The job was publishing its files, and the target would be lost. Resume it."));
+            else if (job)
+                m_list.remove(job);
+        });
+}
+
+/// One process for each job, as a queue would lose the others if it were killed.
+void WindowJobs::continueDetached()
+{
+    const StoredJobs jobs = stored();
+    for (const QString& record : m_detached) {
+        if (!QFile::exists(jobs.planFile(record)))
+            continue; // it has ended well meanwhile
+        QProcess process;
+        process.setProgram(
+            m_headlessProgram.isEmpty() ? QCoreApplication::applicationFilePath() : m_headlessProgram);
+        const QStringList arguments{u"--headless"_s, u"run"_s, jobs.planFile(record)};
+        process.setArguments(arguments + jobs.runOptions(record));
+        process.setStandardOutputFile(jobs.logFile(record));
+        process.setStandardErrorFile(jobs.logFile(record));
+        process.startDetached();
+    }
+}
+
+ReshardDialog* WindowJobs::showReshard()
+{
+    auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, m_window);
+    connect(dialog, &ReshardDialog::repairWanted, this, &WindowJobs::repairWanted);
+    connect(dialog, &ReshardDialog::furtherFolderWanted, this, &WindowJobs::furtherFolderWanted);
+    connect(dialog, &ReshardDialog::exportWanted, this, &WindowJobs::exportWanted);
+    open(dialog);
+    return dialog;
+}
+
+ExportDialog* WindowJobs::showExport()
+{
+    auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+        m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, m_window);
+    open(dialog);
+    return dialog;
+}
+
+void WindowJobs::open(PlanDialog* dialog)
+{
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &PlanDialog::startRequested, this, [this, dialog] {
+        ExecuteOptions options;
+        options.destination = dialog->preview().folder;
+        options.sourceRunFolder = ownFolderOf(dialog->source());
+        options.verify = dialog->wish()->verify;
+        options.force = dialog->wish()->force;
+        start(makeWriteJob(m_session.files(), dialog->preview().plan, options, storeOf(dialog->toSave())),
+            dialog->source(), dialog->wish()->target);
+    });
+    dialog->open();
+}
+
+void WindowJobs::start(Job* job, const Checkpoint& source, const io::Path& target)
+{
+    m_settings.setLastTarget(source.runFolder, target.parent_path());
+    job->setSource(source.tagFolder);
+    m_list.add(job);
+}
+
+void WindowJobs::startRepair(const WritePlanPtr& plan, const QString& folder)
+{
+    ExecuteOptions options;
+    options.destination = toPath(folder);
+    const Checkpoint& source = *plan->repair->source;
+    options.sourceRunFolder = ownFolderOf(source);
+    const auto store = storeOf(
+        [plan, to = options.destination] { return savePlan(*plan, *plan->repair->source, {}, to); });
+    start(makeWriteJob(m_session.files(), plan, options, store), source, options.destination);
+}
+
+void WindowJobs::startUndo(const QString& folder)
+{
+    ExecuteOptions options;
+    options.destination = toPath(folder);
+    m_list.add(makeUndoJob(m_session.files(), m_session.checkpoint()->tagFolder, options));
+}
+
+void WindowJobs::askBeforeClosing()
+{
+    if (m_window->findChild<QMessageBox*>(u"closeQuestion"_s) != nullptr)
+        return;
+    m_seenFailures.clear();
+    for (Job* job : m_list.jobs())
+        if (endedBadly(*job))
+            m_seenFailures.insert(job);
+    auto* box = new QMessageBox(QMessageBox::Question, tr("Jobs are running"),
+        tr("A job is still writing. Finished parts are kept. To continue from there later, start the same "
+           "job again."),
+        QMessageBox::NoButton, m_window);
+    box->setObjectName(u"closeQuestion"_s);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* stop = box->addButton(tr("Cancel Jobs and Close"), QMessageBox::DestructiveRole);
+    QPushButton* wait = box->addButton(tr("Close When Done"), QMessageBox::AcceptRole);
+    QPushButton* detach = box->addButton(tr("Continue in the Background"), QMessageBox::ActionRole);
+    detach->setObjectName(u"closeDetach"_s);
+    const QList<Job*>& jobs = m_list.jobs();
+    const bool canDetach = std::all_of(jobs.begin(), jobs.end(), [](const Job* job) {
+        return !job->isActive() || (job->isRunning() && !job->facts().record.isEmpty());
+    });
+    detach->setEnabled(canDetach);
+    detach->setToolTip(canDetach ? tr("A process without a window continues the jobs")
+                                 : tr("Repairs, and jobs that have not begun, need the window"));
+    box->addButton(tr("Stay Open"), QMessageBox::RejectRole);
+    connect(stop, &QPushButton::clicked, this, [this] {
+        m_closing = Closing::Now;
+        m_list.cancelAll();
+        closeWhenIdle();
+    });
+    connect(detach, &QPushButton::clicked, this, [this] {
+        m_closing = Closing::Detach;
+        m_detached.clear();
+        for (const Job* job : m_list.jobs()) {
+            if (job->isActive())
+                m_detached.append(job->facts().record);
+        }
+        m_list.cancelAll(); // what is finished stays, and the process continues from there
+        closeWhenIdle();
+    });
+    connect(wait, &QPushButton::clicked, this, [this] {
+        m_closing = Closing::WhenDone;
+        closeWhenIdle();
+    });
+    box->open();
+}
+
+void WindowJobs::closeWhenIdle()
+{
+    if (m_closing == Closing::No || m_list.activeCount() > 0)
+        return;
+    const Closing how = std::exchange(m_closing, Closing::No);
+    if (how == Closing::Detach) {
+        continueDetached();
+        m_window->close();
+        return;
+    }
+    const auto failed = std::find_if(m_list.jobs().begin(), m_list.jobs().end(),
+        [this](const Job* job) { return endedBadly(*job) && !m_seenFailures.contains(job); });
+    if (how == Closing::Now || failed == m_list.jobs().end()) {
+        m_window->close();
+        return;
+    }
+    const Job& job = **failed;
+    Error error = job.state() == JobState::Failed
+        ? job.error()
+        : Error{ErrorCode::VerifyFailed, job.outcome().summary.toStdString(), {}, {}};
+    error.message = tr("The window stays open: a job failed. %1: %2")
+                        .arg(job.title(), toText(error.message))
+                        .toStdString();
+    Q_EMIT closingFailed(error);
+    Q_EMIT attention();
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/job.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/session/session.h"
+#include "ui/session/write_job.h"
+#include "ui/shell/desktop_notifier.h"
+#include "ui/style/settings.h"
+
+#include <QSet>
+
+class QMainWindow;
+
+namespace shardscope::ui {
+
+class ExportDialog;
+class MessageBar;
+class PlanDialog;
+class ReshardDialog;
+
+/// The jobs of a window: the dialogs that start them, those that an earlier process left, and what becomes of
+/// them when the window is closed.
+class WindowJobs : public QObject
+{
+    Q_OBJECT
+public:
+    WindowJobs(Session& session, Theme& theme, Settings& settings, QMainWindow* window);
+
+    [[nodiscard]] JobList& list() { return m_list; }
+    /// Where messages about jobs are shown.
+    void setMessages(MessageBar* messages) { m_messages = messages; }
+    /// The program that continues jobs in the background, with --headless; else this one.
+    void setHeadlessProgram(const QString& path) { m_headlessProgram = path; }
+    /// Lists each job that an earlier process left unfinished.
+    void offerUnfinished();
+    /// Removes what a job has finished, and its card.
+    void discard(Job* job);
+    ReshardDialog* showReshard();
+    ExportDialog* showExport();
+    void startRepair(const WritePlanPtr& plan, const QString& folder);
+    void startUndo(const QString& folder);
+    /// What shall become of the jobs that run when the window is closed; closes it then.
+    void askBeforeClosing();
+
+Q_SIGNALS:
+    /// A job needs the user.
+    void attention();
+    /// The window stays open, though it was to be closed, because a job failed.
+    void closingFailed(const shardscope::Error& error);
+    void repairWanted();
+    void furtherFolderWanted();
+    void exportWanted();
+
+private:
+    /// The choice when the window was closed while jobs were running.
+    enum class Closing : uint8_t { No, WhenDone, Detach, Now };
+
+    [[nodiscard]] StoredJobs stored() const;
+    [[nodiscard]] std::shared_ptr<const JobStore> storeOf(std::function<SavedPlan()> plan) const;
+    void open(PlanDialog* dialog);
+    /// Starts a job that writes to `target`, and remembers where.
+    void start(Job* job, const Checkpoint& source, const io::Path& target);
+    void tellDesktop(const Job& job);
+    void closeWhenIdle();
+    void continueDetached();
+
+    Session& m_session;
+    Theme& m_theme;
+    Settings& m_settings;
+    QMainWindow* m_window;
+    MessageBar* m_messages = nullptr;
+    JobList m_list;
+    DesktopNotifier m_notifier;
+    Closing m_closing = Closing::No;
+    QString m_headlessProgram;
+    QStringList m_detached; ///< records of the jobs that go on without the window
+    QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed
+    LatestOnly m_finder{WorkLength::Long};
+    LatestOnly m_cleaner{WorkLength::Long};
+};
+
+} // namespace shardscope::ui
