@@ -36,13 +36,7 @@ const QString kPreviousAction = u"actionPreviousDifference"_s;
 PageEntry ComparePage::entry()
 {
     return {PageId::Compare, u"compare"_s, u"actionComparePage"_s, tr("Compare"), tr("&Compare"),
-        u"compare"_s, u"comparing"_s,
-        [](const PageContext& context, QWidget* parent) -> Page* {
-            auto* page = new ComparePage(
-                context.compareRun, context.settings, context.theme, context.selection, parent);
-            page->followFindings(context.findings);
-            return page;
-        },
+        u"compare"_s, u"comparing"_s, &makePage<ComparePage>,
         {{PageAction::Menu::File, u"actionCompare"_s, tr("Compare &With…"),
              {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s, true,
              [](Page& page) { page.setFocus(Qt::ShortcutFocusReason); }},
@@ -57,37 +51,25 @@ bool ComparePage::canRun(const PageAction& action) const
     return hasRows() || (action.name != kNextAction && action.name != kPreviousAction);
 }
 
-void ComparePage::showSession(const Session& session)
-{
-    setCheckpoint(session.checkpoint(), session.looks(), session.place());
-}
-
 QString ComparePage::filterHint() const
 {
     return tr("Filter differences (Ctrl+F)");
 }
 
-ComparePage::ComparePage(
-    CompareRun& run, const Settings& settings, Theme& theme, Selection& selection, QWidget* parent)
-    : Page(parent)
-    , m_run(run)
-    , m_theme(theme)
-    , m_selection(selection)
-    , m_bar(new CompareBar(theme, settings, this))
-    , m_messages(new MessageBar(theme, this))
-    , m_verdict(new VerdictPanel(theme, this))
-    , m_empty(new QLabel(this))
+ComparePage::ComparePage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
+    , m_run(context.compareRun)
+    , m_bar(new CompareBar(context.theme, context.settings, this))
+    , m_messages(new MessageBar(context.theme, this))
+    , m_verdict(new VerdictPanel(context.theme, this))
+    , m_empty(makeEmpty(u"compareEmpty"_s))
     , m_splitter(new QSplitter(Qt::Vertical, this))
-    , m_maps(new CompareMaps(theme, selection, m_splitter))
+    , m_maps(new CompareMaps(context.theme, context.selection, m_splitter))
     , m_model(new DifferenceTableModel(this))
-    , m_command(new CommandLine(theme, u"compareCommand"_s, this))
+    , m_command(new CommandLine(context.theme, u"compareCommand"_s, this))
 {
     setObjectName(u"comparePage"_s);
     m_messages->setObjectName(u"compareMessages"_s);
-    m_empty->setObjectName(u"compareEmpty"_s);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(40);
     m_splitter->setObjectName(u"compareSplitter"_s);
     m_splitter->addWidget(m_maps);
     m_tablePart = makeTablePart();
@@ -107,6 +89,7 @@ ComparePage::ComparePage(
     rows->addWidget(m_empty, 1);
     rows->addLayout(foot);
     setFocusProxy(m_bar);
+    m_maps->followFindings(context.findings);
     connectParts();
     showRun();
 }
@@ -115,7 +98,7 @@ QWidget* ComparePage::makeTablePart()
 {
     auto* part = new QWidget(m_splitter);
     m_table = new QTableView(part);
-    prepareTable(m_table, m_theme, u"differenceTable"_s, tr("Differences"));
+    prepareTable(m_table, m_context.theme, u"differenceTable"_s, tr("Differences"));
     m_table->setModel(m_model);
     QHeaderView* header = m_table->horizontalHeader();
     header->setSectionsClickable(true);
@@ -178,7 +161,7 @@ void ComparePage::connectParts()
     const auto addWay = [this](const QString& text, PageId page) {
         connect(addViewAction(m_table, text), &QAction::triggered, this, [this, page] {
             showCurrent();
-            Q_EMIT m_selection.pageRequested(page);
+            Q_EMIT m_context.selection.pageRequested(page);
         });
     };
     addWay(tr("Show on the Partition Map"), PageId::Map);
@@ -189,17 +172,10 @@ void ComparePage::connectParts()
         [this] { askWhere(tr("JSON (*.json)"), u"diff.json"_s, &ComparePage::saveReport); });
 }
 
-void ComparePage::followFindings(const FindingStore& store)
+void ComparePage::showCheckpoint()
 {
-    m_maps->followFindings(store);
-}
-
-void ComparePage::setCheckpoint(
-    const CheckpointPtr& checkpoint, const MapLooksPtr& looks, const CheckPlace& place)
-{
-    m_checkpoint = checkpoint;
-    m_place = place;
-    m_bar->setCheckpoint(checkpoint, looks ? looks->states : std::vector<std::string>{});
+    const MapLooksPtr& looks = m_context.session.looks();
+    m_bar->setCheckpoint(m_checkpoint, looks ? looks->states : std::vector<std::string>{});
     if (m_startWaits)
         start();
     updateCommand();

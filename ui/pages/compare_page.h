@@ -18,7 +18,6 @@ namespace shardscope::ui {
 class CommandLine;
 class CompareBar;
 class CompareMaps;
-class FindingStore;
 class DifferenceTableModel;
 class MessageBar;
 class VerdictPanel;
@@ -29,15 +28,9 @@ class ComparePage : public Page
     Q_OBJECT
 public:
     [[nodiscard]] static PageEntry entry();
-    ComparePage(CompareRun& run, const Settings& settings, Theme& theme, Selection& selection,
-        QWidget* parent = nullptr);
+    ComparePage(const PageContext& context, QWidget* parent);
 
-    /// `place`: where it was opened, for command lines.
-    void setCheckpoint(const CheckpointPtr& checkpoint, const MapLooksPtr& looks, const CheckPlace& place);
-    void showSession(const Session& session) override;
     [[nodiscard]] QString filterHint() const override;
-    /// Marks the findings of both sides on the maps. `store` outlives the page.
-    void followFindings(const FindingStore& store);
     /// Every word must be in a row's kind, name or state.
     void setFilter(const QString& filter) override;
     /// Selects the next (1) or previous (−1) row, and wraps around at the ends.
@@ -51,6 +44,9 @@ public:
     [[nodiscard]] bool isBusy() const override;
     void compareWith(const QString& path, bool start) override;
     [[nodiscard]] bool canRun(const PageAction& action) const override;
+
+protected:
+    void showCheckpoint() override;
 
 private:
     QWidget* makeTablePart();
@@ -68,10 +64,6 @@ private:
     void write(const QString& path, std::function<QString(const SaveTarget&)> work);
 
     CompareRun& m_run;
-    Theme& m_theme;
-    Selection& m_selection;
-    CheckpointPtr m_checkpoint;
-    CheckPlace m_place;
     bool m_startWaits = false; ///< until the checkpoint is fully read
     CompareBar* m_bar;
     MessageBar* m_messages;

@@ -18,14 +18,7 @@ namespace shardscope::ui {
 PageEntry FilesPage::entry()
 {
     return {PageId::Files, u"files"_s, u"actionFiles"_s, tr("Files"), tr("Fi&les"), u"file"_s, u"concepts"_s,
-        [](const PageContext& context, QWidget* parent) -> Page* {
-            return new FilesPage(context.session.files(), context.theme, context.selection, parent);
-        }};
-}
-
-void FilesPage::showSession(const Session& session)
-{
-    setCheckpoint(session.checkpoint());
+        &makePage<FilesPage>};
 }
 
 QString FilesPage::filterHint() const
@@ -33,10 +26,8 @@ QString FilesPage::filterHint() const
     return tr("Filter files (Ctrl+F)");
 }
 
-FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent)
-    : Page(parent)
-    , m_files(files)
-    , m_selection(selection)
+FilesPage::FilesPage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
     , m_fileModel(new FileTableModel(this))
     , m_recordModel(new RecordTableModel(this))
     , m_fileTable(new QTableView(this))
@@ -45,8 +36,8 @@ FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, 
     , m_summary(new QLabel(this))
 {
     setObjectName(u"filesPage"_s);
-    prepareTable(m_fileTable, theme, u"fileTable"_s, tr("Files"));
-    prepareTable(m_recordTable, theme, u"recordTable"_s, tr("Records of the selected file"));
+    prepareTable(m_fileTable, context.theme, u"fileTable"_s, tr("Files"));
+    prepareTable(m_recordTable, context.theme, u"recordTable"_s, tr("Records of the selected file"));
     m_fileTable->setModel(m_fileModel);
     m_recordTable->setModel(m_recordModel);
     m_fileTable->setSortingEnabled(true);
@@ -95,7 +86,7 @@ void FilesPage::connectWidgets()
     connect(m_fileTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
             if (!m_following && now.isValid())
-                m_selection.selectFile(m_fileModel->rowAt(now.row()));
+                m_context.selection.selectFile(m_fileModel->rowAt(now.row()));
         });
     connect(m_recordTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
@@ -104,16 +95,15 @@ void FilesPage::connectWidgets()
         });
     connect(m_fileModel, &QAbstractItemModel::modelReset, this, [this] {
         updateSummary();
-        follow(m_selection.current());
+        follow(m_context.selection.current());
     });
-    connect(&m_selection, &Selection::changed, this, &FilesPage::follow);
+    connect(&m_context.selection, &Selection::changed, this, &FilesPage::follow);
 }
 
-void FilesPage::setCheckpoint(const CheckpointPtr& checkpoint)
+void FilesPage::showCheckpoint()
 {
-    m_checkpoint = checkpoint;
     m_following = true;
-    m_fileModel->setCheckpoint(checkpoint);
+    m_fileModel->setCheckpoint(m_checkpoint);
     m_following = false;
     m_shownFile = kNoFile;
     loadRecords(kNoFile);
@@ -125,7 +115,7 @@ void FilesPage::setFilter(const QString& text)
     m_following = true;
     m_fileModel->setFilter(text);
     m_following = false;
-    follow(m_selection.current());
+    follow(m_context.selection.current());
 }
 
 void FilesPage::updateSummary()
@@ -175,7 +165,7 @@ void FilesPage::loadRecords(FileId file)
     }
     m_recordTitle->setText(tr("Reading the records of %1…").arg(toText(m_checkpoint->file(file).name)));
     m_loader.run<RecordList>(
-        [&files = m_files, checkpoint = m_checkpoint, file](
+        [&files = m_context.session.files(), checkpoint = m_checkpoint, file](
             const std::stop_token& token, const std::function<void(RecordList)>& deliver) {
             deliver(listRecords(files, *checkpoint, file, token));
         },
@@ -192,7 +182,7 @@ void FilesPage::showRecords(RecordList list)
     m_following = true;
     m_recordModel->setList(std::move(list));
     m_following = false;
-    selectRecordOf(m_selection.current());
+    selectRecordOf(m_context.selection.current());
 }
 
 void FilesPage::selectRecordOf(const SelectedThing& thing)
@@ -221,7 +211,7 @@ void FilesPage::onRecordChosen(int row)
     const CheckpointFile& file = m_checkpoint->file(m_shownFile);
     if (line.unit != kNoUnit && file.rank)
         thing.rank = rankNumber(*m_checkpoint, *file.rank);
-    m_selection.select(std::move(thing));
+    m_context.selection.select(std::move(thing));
 }
 
 } // namespace shardscope::ui

@@ -19,15 +19,16 @@ class FilesPage : public Page
     Q_OBJECT
 public:
     [[nodiscard]] static PageEntry entry();
-    FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+    FilesPage(const PageContext& context, QWidget* parent);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
-    void showSession(const Session& session) override;
     [[nodiscard]] QString filterHint() const override;
     void setFilter(const QString& text) override;
     [[nodiscard]] QTableView* fileTable() const { return m_fileTable; }
     [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
     [[nodiscard]] bool isBusy() const override { return m_loader.isRunning(); }
+
+protected:
+    void showCheckpoint() override;
 
 private:
     void makeLayout();
@@ -39,9 +40,6 @@ private:
     void onRecordChosen(int row);
     void updateSummary();
 
-    io::FileSystem& m_files;
-    Selection& m_selection;
-    CheckpointPtr m_checkpoint;
     FileTableModel* m_fileModel;
     RecordTableModel* m_recordModel;
     QTableView* m_fileTable;

@@ -37,11 +37,7 @@ constexpr int kDetailsShare = 4000;
 PageEntry FindingsPage::entry()
 {
     return {PageId::Findings, u"findings"_s, u"actionFindings"_s, tr("Findings"), tr("Fin&dings"), u"check"_s,
-        u"repairing"_s,
-        [](const PageContext& context, QWidget* parent) -> Page* {
-            return new FindingsPage(
-                context.session.files(), context.findings, context.theme, context.selection, parent);
-        },
+        u"repairing"_s, &makePage<FindingsPage>,
         {{PageAction::Menu::Checkpoint, u"actionCheck"_s, tr("Chec&k"), {Qt::Key_F8}, u"check"_s, true,
             [](Page& page) { static_cast<FindingsPage&>(page).check(); }}}};
 }
@@ -56,14 +52,9 @@ Page::Tab FindingsPage::tab() const
         counts.append(warnings == 1 ? tr("1 warning") : tr("%1 warnings").arg(countText(warnings)));
     const size_t worst = errors > 0 ? errors : warnings;
     return {worst > 0 ? tr("Findings (%1)").arg(countText(worst)) : tr("Findings"), counts.join(u", "_s),
-        errors > 0         ? themedIcon(m_theme, u"error"_s, ThemeRole::Error)
-            : warnings > 0 ? themedIcon(m_theme, u"warning"_s, ThemeRole::Warning)
-                           : themedIcon(m_theme, u"check"_s, ThemeRole::MutedText)};
-}
-
-void FindingsPage::showSession(const Session& session)
-{
-    setCheckpoint(session.checkpoint(), session.place());
+        errors > 0         ? themedIcon(m_context.theme, u"error"_s, ThemeRole::Error)
+            : warnings > 0 ? themedIcon(m_context.theme, u"warning"_s, ThemeRole::Warning)
+                           : themedIcon(m_context.theme, u"check"_s, ThemeRole::MutedText)};
 }
 
 QString FindingsPage::filterHint() const
@@ -71,26 +62,21 @@ QString FindingsPage::filterHint() const
     return tr("Filter findings (Ctrl+F)");
 }
 
-FindingsPage::FindingsPage(
-    io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection, QWidget* parent)
-    : Page(parent)
-    , m_files(files)
-    , m_store(store)
-    , m_run(store.run())
-    , m_theme(theme)
-    , m_selection(selection)
-    , m_bar(new CheckBar(theme, this))
-    , m_messages(new MessageBar(theme, this))
+FindingsPage::FindingsPage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
+    , m_run(context.findings.run())
+    , m_bar(new CheckBar(context.theme, this))
+    , m_messages(new MessageBar(context.theme, this))
     , m_splitter(new QSplitter(Qt::Horizontal, this))
-    , m_model(new FindingTreeModel(theme, this))
+    , m_model(new FindingTreeModel(context.theme, this))
     , m_tree(new QTreeView(m_splitter))
-    , m_details(new FindingDetails(theme, m_splitter))
-    , m_changeSet(new ChangeSetPanel(files, theme, this))
-    , m_empty(new QLabel(this))
+    , m_details(new FindingDetails(context.theme, m_splitter))
+    , m_changeSet(new ChangeSetPanel(context.session.files(), context.theme, this))
+    , m_empty(makeEmpty(u"findingsEmpty"_s))
 {
     setObjectName(u"findingsPage"_s);
     m_messages->setObjectName(u"findingsMessages"_s);
-    prepareTree(m_tree, theme, u"findingTree"_s, tr("Findings by kind"));
+    prepareTree(m_tree, context.theme, u"findingTree"_s, tr("Findings by kind"));
     m_tree->setModel(m_model);
     m_tree->header()->setStretchLastSection(false);
     m_tree->header()->setSectionResizeMode(FindingTreeModel::What, QHeaderView::Stretch);
@@ -100,10 +86,6 @@ FindingsPage::FindingsPage(
     m_splitter->addWidget(m_tree);
     m_splitter->addWidget(m_details);
     m_splitter->setSizes({kListShare, kDetailsShare});
-    m_empty->setObjectName(u"findingsEmpty"_s);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(40);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
@@ -124,7 +106,7 @@ void FindingsPage::connectParts()
     connect(m_bar, &CheckBar::shownChanged, this, [this](Severity severity, bool shown) {
         refill([this, severity, shown] { m_model->setShown(severity, shown); });
     });
-    connect(&m_store, &FindingStore::changed, this, &FindingsPage::showRun);
+    connect(&m_context.findings, &FindingStore::changed, this, &FindingsPage::showRun);
     connect(&m_run, &CheckRun::progressChanged, this, [this] { m_bar->showProgress(m_run); });
     connect(m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::choose);
     connect(m_tree, &QTreeView::collapsed, this, [this](const QModelIndex& at) { rememberFolded(at, true); });
@@ -133,8 +115,8 @@ void FindingsPage::connectParts()
     connect(m_messages, &MessageBar::actionTriggered, this, &FindingsPage::askForUndo);
     connect(m_details, &FindingDetails::tickChanged, this, &FindingsPage::setTicked);
     const auto go = [this](const FindingWay& way) {
-        m_selection.select(way.thing);
-        Q_EMIT m_selection.pageRequested(way.page);
+        m_context.selection.select(way.thing);
+        Q_EMIT m_context.selection.pageRequested(way.page);
     };
     connect(m_details, &FindingDetails::wayChosen, this, go);
     // Enter goes to the place of a finding.
@@ -148,16 +130,14 @@ void FindingsPage::connectParts()
     });
 }
 
-void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
+void FindingsPage::showCheckpoint()
 {
-    m_checkpoint = checkpoint;
-    m_place = place;
     m_chosen = false;
     m_repairWanted = false;
     m_folded.clear();
-    if (checkpoint)
-        m_bar->setDepth(defaultCheckDepth(*checkpoint));
-    m_changeSet->setPlace(place);
+    if (m_checkpoint)
+        m_bar->setDepth(defaultCheckDepth(*m_checkpoint));
+    m_changeSet->setPlace(m_place);
     untickAll();
     m_messages->hide();
     showRun();
@@ -170,7 +150,7 @@ void FindingsPage::lookForRepair()
     if (!m_checkpoint || m_checkpoint->tagFolder.empty())
         return;
     m_repairFinder.run<bool>(
-        [&files = m_files, folder = m_checkpoint->tagFolder](
+        [&files = m_context.session.files(), folder = m_checkpoint->tagFolder](
             const std::stop_token&, const std::function<void(bool)>& deliver) {
             deliver(files.stat(folder / kRepairName).has_value());
         },
@@ -236,7 +216,7 @@ void FindingsPage::refill(const std::function<void()>& change)
 void FindingsPage::showRun()
 {
     static const std::vector<DoctorFinding> kNone;
-    m_found = m_checkpoint ? m_store.detailed(m_checkpoint) : nullptr;
+    m_found = m_checkpoint ? m_context.findings.detailed(m_checkpoint) : nullptr;
     const std::vector<DoctorFinding>& found = m_found ? *m_found : kNone;
     m_bar->show(m_run, m_checkpoint, countBySeverity(found));
     if (m_run.error())

@@ -28,11 +28,8 @@ class FindingsPage : public Page
 public:
     [[nodiscard]] static PageEntry entry();
     /// Several pages may show one store.
-    FindingsPage(io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection,
-        QWidget* parent = nullptr);
+    FindingsPage(const PageContext& context, QWidget* parent);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
-    void showSession(const Session& session) override;
     [[nodiscard]] QString filterHint() const override;
     void setFilter(const QString& part) override;
     /// Checks the checkpoint at the selected depth.
@@ -45,6 +42,7 @@ public:
     [[nodiscard]] FindingTreeModel* model() const { return m_model; }
 
 protected:
+    void showCheckpoint() override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
@@ -64,14 +62,8 @@ private:
     void tickErrors();
     void setTicked(const std::string& code, bool ticked);
 
-    io::FileSystem& m_files;
-    FindingStore& m_store;
     CheckRun& m_run;
-    Theme& m_theme;
-    Selection& m_selection;
-    CheckpointPtr m_checkpoint;
     FindingStore::DetailedFindings m_found; ///< null without a checkpoint
-    CheckPlace m_place;
     CheckBar* m_bar;
     MessageBar* m_messages;
     QSplitter* m_splitter;

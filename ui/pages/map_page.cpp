@@ -23,24 +23,13 @@ namespace shardscope::ui {
 PageEntry MapPage::entry()
 {
     return {PageId::Map, u"map"_s, u"actionMap"_s, tr("Partition map"), tr("Partition &Map"), u"map"_s,
-        u"concepts"_s,
-        [](const PageContext& context, QWidget* parent) -> Page* {
-            auto* page = new MapPage(context.theme, context.selection, parent);
-            page->followFindings(context.findings);
-            return page;
-        },
+        u"concepts"_s, &makePage<MapPage>,
         {{PageAction::Menu::File, u"actionSaveMap"_s, tr("&Save Picture of the Map…"),
              {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s, true,
              [](Page& page) { static_cast<MapPage&>(page).askForPicture(); }},
             {PageAction::Menu::File, u"actionCopyMap"_s, tr("Cop&y Picture of the Map"),
                 {Qt::CTRL | Qt::SHIFT | Qt::Key_M}, {}, true,
                 [](Page& page) { static_cast<MapPage&>(page).copyPicture(); }}}};
-}
-
-void MapPage::showSession(const Session& session)
-{
-    m_place = session.place();
-    setCheckpoint(session.checkpoint(), session.looks());
 }
 
 void MapPage::setLit(const ParamMarks& matches)
@@ -58,30 +47,28 @@ bool MapPage::isBusy() const
     return isVisible() && m_map->isBusy();
 }
 
-MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
-    : Page(parent)
-    , m_map(new LayoutMapView(&theme, this))
-    , m_empty(new QLabel(this))
+MapPage::MapPage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
+    , m_map(new LayoutMapView(&context.theme, this))
+    , m_empty(makeEmpty(u"mapEmpty"_s))
 {
     setObjectName(u"mapPage"_s);
     m_map->setObjectName(u"layoutMap"_s);
-    m_map->setSelection(&selection);
-    m_empty->setObjectName(u"mapEmpty"_s);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(40);
+    m_map->setSelection(&context.selection);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(m_map, 1);
     rows->addWidget(m_empty, 1);
     setFocusProxy(m_map);
     connect(m_map, &LayoutMapView::parameterActivated, this, &MapPage::parameterActivated);
-    setCheckpoint(nullptr);
+    connect(&context.findings, &FindingStore::changed, this, &MapPage::showFindings);
+    showCheckpoint();
 }
 
-void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const MapLooksPtr& looks)
+void MapPage::showCheckpoint()
 {
-    m_checkpoint = checkpoint;
+    const CheckpointPtr& checkpoint = m_checkpoint;
+    const MapLooksPtr looks = checkpoint ? m_context.session.looks() : nullptr;
     m_marked.reset(); // the map forgets them
     const bool hasSections = checkpoint && looks && !looks->sections.empty();
     m_map->setCheckpoint(hasSections ? checkpoint : nullptr, hasSections ? looks : nullptr);
@@ -96,20 +83,14 @@ void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const MapLooksPtr& 
     showFindings();
 }
 
-void MapPage::followFindings(const FindingStore& store)
-{
-    m_store = &store;
-    connect(&store, &FindingStore::changed, this, &MapPage::showFindings);
-    showFindings();
-}
-
 void MapPage::showFindings()
 {
-    if (m_store == nullptr || !m_checkpoint)
+    if (!m_checkpoint)
         return;
-    const FindingStore::Findings found = m_store->of(m_checkpoint);
+    const FindingStore& store = m_context.findings;
+    const FindingStore::Findings found = store.of(m_checkpoint);
     const bool isSame
-        = found == m_marked || (m_marked && found->size() == m_marked->size() && m_store->run().isRunning());
+        = found == m_marked || (m_marked && found->size() == m_marked->size() && store.run().isRunning());
     if (isSame)
         return; // a check reports more often than it finds something
     m_marked = found;

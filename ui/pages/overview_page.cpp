@@ -28,27 +28,16 @@ namespace shardscope::ui {
 PageEntry OverviewPage::entry()
 {
     return {PageId::Overview, u"overview"_s, u"actionOverview"_s, tr("Overview"), tr("&Overview"),
-        u"overview"_s, u"getting-started"_s, [](const PageContext& context, QWidget* parent) -> Page* {
-            auto* page = new OverviewPage(context.theme, parent);
-            page->followFindings(context.findings);
-            return page;
-        }};
+        u"overview"_s, u"getting-started"_s, &makePage<OverviewPage>};
 }
 
-void OverviewPage::showSession(const Session& session)
-{
-    m_files = &session.files();
-    m_place = session.place();
-    setCheckpoint(session.checkpoint());
-}
-
-OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
-    : Page(parent)
-    , m_theme(theme)
-    , m_messages(new MessageBar(theme, this))
+OverviewPage::OverviewPage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
+    , m_messages(new MessageBar(context.theme, this))
     , m_scroll(new QScrollArea(this))
-    , m_empty(new QLabel(tr("Open a checkpoint to see what it is."), this))
+    , m_empty(makeEmpty(u"overviewEmpty"_s))
 {
+    m_empty->setText(tr("Open a checkpoint to see what it is."));
     setObjectName(u"overviewPage"_s);
     m_scroll->setObjectName(u"overviewScroll"_s);
     m_scroll->setWidgetResizable(true);
@@ -58,7 +47,7 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     cards->setObjectName(u"overviewCards"_s);
     auto* grid = new CardGrid(cards);
     const auto add = [&](const QString& name, const QString& title) {
-        auto* card = new Card(theme, title, cards);
+        auto* card = new Card(context.theme, title, cards);
         card->setObjectName(name);
         grid->addWidget(card);
         return card;
@@ -81,14 +70,10 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     m_tagList->viewport()->setAutoFillBackground(false);
     m_tagList->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_tags->addWidget(m_tagList);
-    m_findingsList = new FindingsList(theme, m_findings);
+    m_findingsList = new FindingsList(context.theme, m_findings);
     m_findings->addWidget(m_findingsList);
     m_scroll->setWidget(cards);
     setFocusProxy(m_scroll);
-    m_empty->setObjectName(u"overviewEmpty"_s);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(40);
 
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -101,13 +86,15 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
         [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toString()); });
     connect(m_findingsList, &FindingsList::placeRequested, this, &OverviewPage::placeRequested);
     connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
-    setCheckpoint(nullptr);
+    connect(&context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
+    showCheckpoint();
 }
 
-void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
+void OverviewPage::showCheckpoint()
 {
-    const CheckpointPtr former = std::exchange(m_checkpoint, checkpoint);
-    const bool isSame = former && checkpoint && former->tagFolder == checkpoint->tagFolder;
+    const CheckpointPtr& checkpoint = m_checkpoint;
+    const io::Path former = std::exchange(m_folder, checkpoint ? checkpoint->tagFolder : io::Path());
+    const bool isSame = checkpoint && former == m_folder;
     m_filling.stop();
     m_left.clear();
     m_tagReader.cancel();
@@ -126,9 +113,10 @@ void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
     for (Card* card : {m_states, m_parameters, m_steps, m_groups})
         card->setVisible(hasModel);
     fillLater(m_identity, [checkpoint](Card& card) { fillIdentity(card, *checkpoint); });
-    fillLater(m_sizes, [this, checkpoint](Card& card) { fillSizes(card, *checkpoint, m_theme); });
+    fillLater(m_sizes, [this, checkpoint](Card& card) { fillSizes(card, *checkpoint, m_context.theme); });
     if (hasModel) {
-        fillLater(m_states, [this, checkpoint](Card& card) { fillStateSizes(card, *checkpoint, m_theme); });
+        fillLater(
+            m_states, [this, checkpoint](Card& card) { fillStateSizes(card, *checkpoint, m_context.theme); });
         fillLater(m_parameters, [checkpoint](Card& card) { fillParameters(card, *checkpoint); });
         fillLater(m_steps, [checkpoint](Card& card) { fillSteps(card, *checkpoint); });
         fillLater(m_groups, [checkpoint](Card& card) { fillGroups(card, *checkpoint); });
@@ -160,26 +148,19 @@ void OverviewPage::fillNext()
     next();
 }
 
-void OverviewPage::followFindings(const FindingStore& store)
-{
-    m_store = &store;
-    connect(&store, &FindingStore::changed, this, &OverviewPage::showFindings);
-    showFindings();
-}
-
 void OverviewPage::showFindings()
 {
     if (!m_checkpoint)
         return;
     QString state;
-    if (m_store != nullptr && (m_store->run().isRunning() || !m_checkpoint->fullyRead))
+    const FindingStore& store = m_context.findings;
+    if (store.run().isRunning() || !m_checkpoint->fullyRead)
         state = tr("Checking…");
-    else if (m_store != nullptr && m_store->isChecked(*m_checkpoint))
-        state = checkedText(m_store->run(), *m_checkpoint);
-    const FindingStore::Findings stored = m_store != nullptr ? m_store->of(m_checkpoint) : nullptr;
-    const std::vector<Finding>& found = stored ? *stored : m_checkpoint->findings;
-    m_findingsList->setFindings(found, state);
-    summarise(found);
+    else if (store.isChecked(*m_checkpoint))
+        state = checkedText(store.run(), *m_checkpoint);
+    const FindingStore::Findings found = store.of(m_checkpoint);
+    m_findingsList->setFindings(*found, state);
+    summarise(*found);
 }
 
 void OverviewPage::fillTags(const Checkpoint& checkpoint)
@@ -195,7 +176,7 @@ void OverviewPage::fillTags(const Checkpoint& checkpoint)
         if (shown)
             text += u"  · "_s % tr("open");
         auto* item = new QListWidgetItem(
-            themedIcon(m_theme, u"tag"_s, latest ? ThemeRole::Accent : ThemeRole::MutedText), text,
+            themedIcon(m_context.theme, u"tag"_s, latest ? ThemeRole::Accent : ThemeRole::MutedText), text,
             m_tagList);
         item->setData(Qt::UserRole, QString::fromStdString(*tag));
         QFont font = item->font();
@@ -217,10 +198,10 @@ void OverviewPage::fitTags()
 /// What they hold, once the checkpoint itself is read: both read the same disk.
 void OverviewPage::readTags()
 {
-    if (m_files == nullptr || !m_checkpoint->fullyRead || m_tagList->count() == 0)
+    if (!m_checkpoint->fullyRead || m_tagList->count() == 0)
         return;
     m_tagReader.run<TagFacts>(
-        [&files = *m_files, place = m_place](const std::stop_token& token,
+        [&files = m_context.session.files(), place = m_place](const std::stop_token& token,
             const std::function<void(TagFacts)>& deliver) { readTagFacts(files, place, token, deliver); },
         [this](const TagFacts& facts) { describeTag(facts); });
 }
@@ -233,7 +214,7 @@ void OverviewPage::describeTag(const TagFacts& facts)
             continue;
         item->setText((QStringList{item->text() % u"  · "_s % facts.state} + facts.lines).join(u'\n'));
         if (!facts.isComplete)
-            item->setIcon(themedIcon(m_theme, u"warning"_s, ThemeRole::Warning));
+            item->setIcon(themedIcon(m_context.theme, u"warning"_s, ThemeRole::Warning));
     }
     fitTags();
 }

@@ -18,7 +18,6 @@ class QScrollArea;
 namespace shardscope::ui {
 
 class Card;
-class FindingStore;
 class FindingsList;
 struct TagFacts;
 class MessageBar;
@@ -29,14 +28,13 @@ class OverviewPage : public Page
     Q_OBJECT
 public:
     [[nodiscard]] static PageEntry entry();
-    explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
+    OverviewPage(const PageContext& context, QWidget* parent);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
-    void showSession(const Session& session) override;
-    /// Shows the findings of the checkpoint. `store` outlives the page.
-    void followFindings(const FindingStore& store);
     [[nodiscard]] bool isBusy() const override { return m_filling.isActive() || m_tagReader.isRunning(); }
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
+
+protected:
+    void showCheckpoint() override;
 
 private:
     void fillTags(const Checkpoint& checkpoint);
@@ -48,9 +46,7 @@ private:
     void summarise(const std::vector<Finding>& found);
     void showFindings();
 
-    Theme& m_theme;
-    CheckpointPtr m_checkpoint;
-    const FindingStore* m_store = nullptr;
+    io::Path m_folder; ///< of what is shown
     MessageBar* m_messages;
     QScrollArea* m_scroll;
     Card* m_identity;
@@ -65,8 +61,6 @@ private:
     QListWidget* m_tagList;
     FindingsList* m_findingsList;
     QLabel* m_empty;
-    io::FileSystem* m_files = nullptr; ///< with m_place: of m_checkpoint; null until a session is shown
-    CheckPlace m_place;
     QTimer m_filling; ///< runs while m_left has something
     std::deque<std::function<void()>> m_left; ///< what is filled in the following events
     LatestOnly m_tagReader{WorkLength::Long};

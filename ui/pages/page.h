@@ -20,6 +20,8 @@
 #include <memory>
 #include <optional>
 
+class QLabel;
+
 namespace shardscope {
 struct WritePlan;
 }
@@ -43,10 +45,10 @@ class Page : public QWidget
 {
     Q_OBJECT
 public:
-    using QWidget::QWidget;
+    Page(const PageContext& context, QWidget* parent);
 
     /// Shows the checkpoint of the session; nothing if none is open.
-    virtual void showSession(const Session& session) = 0;
+    void showSession();
     /// Whether it reads, filters or draws in the background.
     [[nodiscard]] virtual bool isBusy() const { return false; }
     /// The placeholder of the filter field if the page has a filter of its own. Else empty: the field then
@@ -101,6 +103,16 @@ Q_SIGNALS:
     void actionsChanged();
     /// tab() may say something else.
     void tabChanged();
+
+protected:
+    /// m_checkpoint is another one.
+    virtual void showCheckpoint() = 0;
+    /// A text in place of what the page shows, when there is nothing to show.
+    QLabel* makeEmpty(const QString& name);
+
+    const PageContext m_context;
+    CheckpointPtr m_checkpoint; ///< that is shown
+    CheckPlace m_place; ///< where it was opened
 };
 
 /// An entry that a page has in the window's menus and in the command palette.
@@ -115,6 +127,13 @@ struct PageAction {
     bool comesToFront = true; ///< the page, before it is done
     void (*run)(Page& page) = nullptr;
 };
+
+/// A page of this type, as PageEntry::make.
+template <class P>
+Page* makePage(const PageContext& context, QWidget* parent)
+{
+    return new P(context, parent);
+}
 
 /// How a page is registered. Its tab, its actions and its window follow from this.
 struct PageEntry {

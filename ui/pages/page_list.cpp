@@ -7,7 +7,32 @@
 #include "ui/pages/parameters_page.h"
 #include "ui/pages/tensor_page.h"
 
+#include <QLabel>
+
 namespace shardscope::ui {
+
+Page::Page(const PageContext& context, QWidget* parent)
+    : QWidget(parent)
+    , m_context(context)
+{
+}
+
+void Page::showSession()
+{
+    m_checkpoint = m_context.session.checkpoint();
+    m_place = m_context.session.place();
+    showCheckpoint();
+}
+
+QLabel* Page::makeEmpty(const QString& name)
+{
+    auto* label = new QLabel(this);
+    label->setObjectName(name);
+    label->setAlignment(Qt::AlignCenter);
+    label->setWordWrap(true);
+    label->setMargin(40);
+    return label;
+}
 
 const QList<PageEntry>& pageList()
 {

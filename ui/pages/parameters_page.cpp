@@ -26,16 +26,7 @@ namespace shardscope::ui {
 PageEntry ParametersPage::entry()
 {
     return {PageId::Parameters, u"parameters"_s, u"actionParameters"_s, tr("Parameters"), tr("&Parameters"),
-        u"table"_s, u"concepts"_s, [](const PageContext& context, QWidget* parent) -> Page* {
-            return new ParametersPage(context.theme, context.selection, parent);
-        }};
-}
-
-void ParametersPage::showSession(const Session& session)
-{
-    m_path = session.path();
-    m_read = readAt(session.place());
-    setCheckpoint(session.checkpoint());
+        u"table"_s, u"concepts"_s, &makePage<ParametersPage>};
 }
 
 QString ParametersPage::filterHint() const
@@ -43,17 +34,16 @@ QString ParametersPage::filterHint() const
     return tr("Filter parameters (Ctrl+F)");
 }
 
-ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* parent)
-    : Page(parent)
-    , m_selection(selection)
-    , m_chips(new FilterChips(theme, this))
+ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
+    , m_chips(new FilterChips(context.theme, this))
     , m_table(new QTableView(this))
     , m_model(new ParameterTableModel(this))
     , m_summary(new QLabel(this))
-    , m_empty(new QLabel(this))
+    , m_empty(makeEmpty(u"parametersEmpty"_s))
 {
     setObjectName(u"parametersPage"_s);
-    prepareTable(m_table, theme, u"parameterTable"_s, tr("Parameters"));
+    prepareTable(m_table, context.theme, u"parameterTable"_s, tr("Parameters"));
     m_table->setModel(m_model);
     m_table->setSortingEnabled(false);
     QHeaderView* header = m_table->horizontalHeader();
@@ -66,10 +56,6 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     m_summary->setObjectName(u"parameterSummary"_s);
     m_summary->setContentsMargins(12, 6, 12, 6);
     m_summary->setWordWrap(true); // it must not set the width of the window
-    m_empty->setObjectName(u"parametersEmpty"_s);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(40);
 
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -80,7 +66,8 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     rows->addWidget(m_summary);
 
     QAction* show = addViewAction(m_table, tr("Show on the Partition Map"));
-    connect(show, &QAction::triggered, this, [this] { Q_EMIT m_selection.pageRequested(PageId::Map); });
+    connect(
+        show, &QAction::triggered, this, [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
     connect(addViewAction(m_table, tr("Save Table…")), &QAction::triggered, this,
         &ParametersPage::askWhereToSave);
     connect(header, &QHeaderView::sortIndicatorChanged, this, [this](int column, Qt::SortOrder order) {
@@ -96,32 +83,33 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
             if (!m_following && now.isValid())
-                m_selection.selectParam(m_model->rowAt(now.row()));
+                m_context.selection.selectParam(m_model->rowAt(now.row()));
         });
     connect(m_table, &QTableView::activated, this,
         [this](const QModelIndex& at) { Q_EMIT parameterActivated(m_model->rowAt(at.row())); });
-    connect(&selection, &Selection::changed, this, &ParametersPage::follow);
+    connect(&context.selection, &Selection::changed, this, &ParametersPage::follow);
     connect(m_chips, &FilterChips::wordsWanted, this,
         [this](const QStringList& words) { Q_EMIT filterWanted(words.join(u' ')); });
     setFocusProxy(m_table);
     showEmptyState();
 }
 
-void ParametersPage::setCheckpoint(const CheckpointPtr& checkpoint)
+void ParametersPage::showCheckpoint()
 {
-    m_checkpoint = checkpoint;
+    m_path = m_context.session.path();
     m_index.reset();
     m_model->setIndex(nullptr);
     m_querier.cancel();
     Q_EMIT matchesChanged(nullptr); // ids of the former checkpoint
-    if (!checkpoint) {
+    if (!m_checkpoint) {
         m_indexer.cancel();
         showEmptyState();
         return;
     }
     m_summary->setText(tr("Reading names…"));
     m_indexer.run<ParameterIndexPtr>(
-        [checkpoint](const std::stop_token& token, const std::function<void(ParameterIndexPtr)>& deliver) {
+        [checkpoint = m_checkpoint](
+            const std::stop_token& token, const std::function<void(ParameterIndexPtr)>& deliver) {
             if (auto made = ParameterIndex::build(checkpoint, token))
                 deliver(freedOnWorker(std::move(made)));
         },
@@ -173,7 +161,7 @@ void ParametersPage::showRows(ParameterRows result)
     m_summary->setToolTip(
         tr("%1 elements, %2").arg(countText(result.counts.elements), exactBytesText(result.bytes)));
     showEmptyState();
-    follow(m_selection.current());
+    follow(m_context.selection.current());
     Q_EMIT filtered(shown, total, result.error);
     Q_EMIT matchesChanged(result.matches);
 }
@@ -298,7 +286,7 @@ void ParametersPage::saveRows(const QString& path)
         return;
     m_saver.run<QString>(
         [table = ParameterTable{m_index, m_model->rows(), m_filter, m_path},
-            target = SaveTarget{path, m_read}](const std::stop_token&,
+            target = SaveTarget{path, readAt(m_place)}](const std::stop_token&,
             const std::function<void(QString)>& deliver) { deliver(writeParameterTable(table, target)); },
         [this, path](const QString& problem) { Q_EMIT saved(path, problem); });
 }

@@ -22,10 +22,8 @@ class ParametersPage : public Page
     Q_OBJECT
 public:
     [[nodiscard]] static PageEntry entry();
-    ParametersPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+    ParametersPage(const PageContext& context, QWidget* parent);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
-    void showSession(const Session& session) override;
     [[nodiscard]] QString filterHint() const override;
     void setFilter(const QString& text) override;
     [[nodiscard]] QStringList filterTerms() const override { return ParameterFilter::terms(); }
@@ -38,6 +36,7 @@ public:
     [[nodiscard]] bool isBusy() const override { return m_indexer.isRunning() || m_querier.isRunning(); }
 
 protected:
+    void showCheckpoint() override;
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
@@ -52,15 +51,12 @@ private:
     void showEmptyState();
     void askWhereToSave();
 
-    Selection& m_selection;
     FilterChips* m_chips;
     QTableView* m_table;
     ParameterTableModel* m_model;
     QLabel* m_summary;
     QLabel* m_empty;
-    CheckpointPtr m_checkpoint;
     io::Path m_path; ///< as it was opened
-    std::vector<io::Path> m_read; ///< readAt()
     ParameterIndexPtr m_index;
     QString m_filter;
     std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user

@@ -60,35 +60,21 @@ Result<TensorFindings> statisticsOf(
 PageEntry TensorPage::entry()
 {
     return {PageId::Tensor, u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s,
-        u"concepts"_s, [](const PageContext& context, QWidget* parent) -> Page* {
-            return new TensorPage(context.session.files(), context.theme, context.selection, parent);
-        }};
+        u"concepts"_s, &makePage<TensorPage>};
 }
 
-void TensorPage::showSession(const Session& session)
-{
-    setCheckpoint(session.checkpoint(), session.place());
-}
-
-TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent)
-    : Page(parent)
-    , m_files(files)
-    , m_theme(theme)
-    , m_selection(selection)
-    , m_pages(files)
+TensorPage::TensorPage(const PageContext& context, QWidget* parent)
+    : Page(context, parent)
+    , m_pages(context.session.files())
+    , m_empty(makeEmpty(u"tensorEmpty"_s))
 {
     setObjectName(u"tensorPage"_s);
-    m_empty = new QLabel(this);
-    m_empty->setObjectName(u"tensorEmpty"_s);
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setWordWrap(true);
-    m_empty->setMargin(40);
     m_empty->setFocusPolicy(Qt::TabFocus);
     m_splitter = new QSplitter(Qt::Horizontal, this);
     m_splitter->setObjectName(u"tensorSplitter"_s);
     m_splitter->setChildrenCollapsible(true);
     m_splitter->addWidget(makeValues());
-    m_pictures = new TensorPictures(files, theme, m_cursor, m_splitter);
+    m_pictures = new TensorPictures(context.session.files(), context.theme, m_cursor, m_splitter);
     m_splitter->addWidget(m_pictures);
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 1);
@@ -99,7 +85,7 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
     rows->addWidget(makeHead());
     rows->addWidget(m_splitter, 1);
     rows->addWidget(m_empty, 1);
-    connect(&selection, &Selection::changed, this, &TensorPage::follow);
+    connect(&context.selection, &Selection::changed, this, &TensorPage::follow);
     connect(m_states, &QTabBar::currentChanged, this, &TensorPage::showState);
     connect(m_bar, &SliceBar::sliceChosen, this, &TensorPage::showSlice);
     connect(m_bar, &SliceBar::formatChosen, m_grid, &TensorGrid::setFormat);
@@ -110,7 +96,7 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
         if (m_copyWaits)
             copyValues();
     });
-    connect(m_pictures, &TensorPictures::cellDescribed, &selection, &Selection::setHoverText);
+    connect(m_pictures, &TensorPictures::cellDescribed, &context.selection, &Selection::setHoverText);
     connect(m_pictures, &TensorPictures::centreRequested, this, &TensorPage::centreGrid);
     connect(m_pictures, &TensorPictures::exactRequested, this, [this] { findOut(true); });
     connect(m_pictures, &TensorPictures::cancelRequested, this, [this] {
@@ -166,8 +152,8 @@ QWidget* TensorPage::makeValues()
     m_tabs->setDocumentMode(true);
     m_tabs->setTabPosition(QTabWidget::South);
     m_tabs->tabBar()->setAccessibleName(tr("Values or bytes"));
-    m_grid = new TensorGrid(m_theme, m_pages, m_cursor, m_tabs);
-    m_hex = new HexView(m_theme, m_pages, m_cursor, m_tabs);
+    m_grid = new TensorGrid(m_context.theme, m_pages, m_cursor, m_tabs);
+    m_hex = new HexView(m_context.theme, m_pages, m_cursor, m_tabs);
     m_tabs->addTab(m_grid, tr("Values"));
     m_tabs->addTab(m_hex, tr("Bytes"));
     m_value = new ElidedLabel(values);
@@ -214,13 +200,11 @@ void TensorPage::addActions(QWidget* view)
     add(tr("Copy Index"), [this] { copyText(m_source->indexText(m_cursor.element())); });
     add(tr("Copy Address"), [this] { copyText(elementAddress(*m_source, m_cursor.element())); });
     add(tr("Copy Command Line"), [this] { copyText(showCommand(*m_source, m_place, m_cursor.element())); });
-    add(tr("Show on the Partition Map"), [this] { Q_EMIT m_selection.pageRequested(PageId::Map); });
+    add(tr("Show on the Partition Map"), [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
 }
 
-void TensorPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
+void TensorPage::showCheckpoint()
 {
-    m_checkpoint = checkpoint;
-    m_place = place;
     m_param = kNoParam;
     showParam();
 }
@@ -351,7 +335,7 @@ void TensorPage::findOut(bool exact)
     showFindings();
     const bool sampleFirst = !m_findings;
     m_statistics.run<Stage>(
-        [&files = m_files, source = m_source, exact, sampleFirst](
+        [&files = m_context.session.files(), source = m_source, exact, sampleFirst](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext quiet(token);
             JobContext job(token, [&deliver](const Progress& progress) {

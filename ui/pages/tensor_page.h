@@ -30,17 +30,15 @@ class TensorPage : public Page
     Q_OBJECT
 public:
     [[nodiscard]] static PageEntry entry();
-    TensorPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+    TensorPage(const PageContext& context, QWidget* parent = nullptr);
 
-    /// `place`: where it was opened, for command lines.
-    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
-    void showSession(const Session& session) override;
     [[nodiscard]] const TensorSourcePtr& source() const { return m_source; }
     [[nodiscard]] ElementCursor& cursor() { return m_cursor; }
     [[nodiscard]] TensorGrid* grid() const { return m_grid; }
     [[nodiscard]] bool isBusy() const override;
 
 protected:
+    void showCheckpoint() override;
     void showEvent(QShowEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
@@ -64,11 +62,6 @@ private:
     void findOut(bool exact);
     void copyValues();
 
-    io::FileSystem& m_files;
-    Theme& m_theme;
-    Selection& m_selection;
-    CheckpointPtr m_checkpoint;
-    CheckPlace m_place;
     ParamId m_param = kNoParam;
     std::string m_state; ///< that is wanted; kept from one parameter to the next
     std::optional<uint64_t> m_element; ///< to go to
@@ -85,7 +78,7 @@ private:
     QTabBar* m_states = nullptr;
     QLabel* m_facts = nullptr;
     QLabel* m_health = nullptr;
-    QLabel* m_empty = nullptr;
+    QLabel* m_empty;
     QSplitter* m_splitter = nullptr;
     SliceBar* m_bar = nullptr;
     QTabWidget* m_tabs = nullptr;

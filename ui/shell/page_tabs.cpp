@@ -29,7 +29,7 @@ bool PageTabs::showSession(const Session& session)
 {
     m_lit.reset();
     for (Page* page : m_pages)
-        page->showSession(session);
+        page->showSession();
     const io::Path run = session.checkpoint() ? session.checkpoint()->runFolder : io::Path();
     return std::exchange(m_run, run) != run;
 }

@@ -94,7 +94,7 @@ void PageWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         setPinned(false);
     // As in the session: the page drops its old ids before it receives the new snapshot.
     m_selection.clear();
-    m_page->showSession(m_session);
+    m_page->showSession();
     m_checkpoint = checkpoint;
     m_selection.select(std::move(kept));
     setWindowTitle(checkpoint && !checkpoint->tag.empty()

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/pages/tensor_page.h"
 
 #include <QFile>
 
@@ -22,6 +23,30 @@ inline bool showTensor(WindowFixture& ui, const char* name, const char* state)
     ui.window().selection().select(thing);
     return ui.settle();
 }
+
+/// A tensor page without a window, and what it is made with.
+struct OwnTensorPage {
+    explicit OwnTensorPage(WindowFixture& ui, io::FileSystem& files = io::realFileSystem())
+        : session(files)
+        , compareRun(files)
+        , checkRun(files)
+        , page({session, session.selection(), compareRun, findings, ui.settings(), ui.theme()})
+    {
+        page.resize(900, 700);
+        page.show();
+    }
+    void show(const CheckpointPtr& checkpoint)
+    {
+        session.showAgain({{}, checkpoint, nullptr}, {});
+        page.showSession();
+    }
+
+    Session session;
+    CompareRun compareRun;
+    CheckRun checkRun;
+    FindingStore findings{checkRun};
+    TensorPage page;
+};
 
 /// One tensor of 4 GiB in a sparse file.
 inline CheckpointPtr hugeCheckpoint(const QString& path)

@@ -376,12 +376,10 @@ private Q_SLOTS:
         checkpoint->params[0].shape = {2, 3, 4};
         checkpoint->params[0].elements = 24;
         checkpoint->whole[0].run.elements = 24;
-        Selection selection;
-        TensorPage page(io::realFileSystem(), ui.theme(), selection);
-        page.resize(900, 700);
-        page.show();
-        page.setCheckpoint(checkpoint);
-        selection.selectParam(ParamId{0});
+        OwnTensorPage own(ui);
+        TensorPage& page = own.page;
+        own.show(checkpoint);
+        own.session.selection().selectParam(ParamId{0});
         QTRY_VERIFY(!page.isBusy() && page.grid()->isComplete());
         QCOMPARE(page.grid()->cellText({2, 3}), u"11"_s);
         page.findChild<QSpinBox*>(u"sliceFixed0"_s)->setValue(1);
@@ -405,12 +403,10 @@ private Q_SLOTS:
         qputenv("XDG_CACHE_HOME", ui.folder(u"cache"_s).toUtf8()); // what is measured there
         const CheckpointPtr checkpoint = hugeCheckpoint(ui.folder(u"huge.bin"_s));
         QVERIFY(checkpoint != nullptr);
-        Selection selection;
-        TensorPage page(io::realFileSystem(), ui.theme(), selection);
-        page.resize(900, 700);
-        page.show();
-        page.setCheckpoint(checkpoint);
-        selection.selectParam(ParamId{0});
+        OwnTensorPage own(ui);
+        TensorPage& page = own.page;
+        own.show(checkpoint);
+        own.session.selection().selectParam(ParamId{0});
         QTRY_VERIFY_WITH_TIMEOUT(!page.isBusy() && page.grid()->isComplete(), 60'000);
         auto* statistics = page.findChild<StatisticsPanel*>(u"statisticsPanel"_s);
         QVERIFY(statistics->value(u"Min"_s).startsWith(u"≈"_s));
