@@ -2,6 +2,7 @@
 #include "core/base/job_context.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace shardscope {
 
@@ -30,7 +31,7 @@ void JobContext::beginPhase(std::string name, uint64_t bytesTotal)
     {
         const std::lock_guard lock(m_mutex);
         m_phase = std::move(name);
-        m_bytesTotal = bytesTotal;
+        std::atomic_ref(m_bytesTotal).store(bytesTotal, std::memory_order_relaxed); // advance() reads it
         m_bytesDone = 0;
         m_phaseStart = std::chrono::steady_clock::now();
     }
@@ -41,7 +42,7 @@ void JobContext::advance(uint64_t bytes)
 {
     const uint64_t before = m_bytesDone.fetch_add(bytes);
     // The end is reported once: a phase may go beyond its total, or have none.
-    const uint64_t total = m_bytesTotal;
+    const uint64_t total = std::atomic_ref(m_bytesTotal).load(std::memory_order_relaxed);
     report(before < total && total - before <= bytes);
 }
 

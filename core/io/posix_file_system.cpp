@@ -128,8 +128,11 @@ public:
             struct stat status {
             };
             if (entry->d_type == DT_UNKNOWN) {
-                if (::fstatat(::dirfd(folder.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+                if (::fstatat(::dirfd(folder.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+                    if (errno == ENOENT)
+                        continue; // removed since
                     return readError("cannot read the attributes of the entry", path / name);
+                }
                 type = typeOf(status.st_mode);
             }
             out.push_back({std::move(name), type});

@@ -23,8 +23,12 @@ RankLoad rankLoad(const Checkpoint& checkpoint)
             rank.padding += padding;
             load.padding += padding;
             for (const UnitState& state : unit.states) {
-                if (share < state.perRank.size() && state.perRank[share].isPresent())
-                    rank.bytes += state.perRank[share].elements * itemSize(state.dtype);
+                if (share >= state.perRank.size() || !state.perRank[share].isPresent())
+                    continue;
+                // With a map, the entry has only the file of all that the rank stores.
+                const uint64_t elements
+                    = state.elements ? unit.partition.payloadOn(share) : state.perRank[share].elements;
+                rank.bytes += elements * itemSize(state.dtype);
             }
         }
     }

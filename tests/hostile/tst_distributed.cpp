@@ -140,6 +140,32 @@ TEST_CASE("impossible places are reported")
         converted.write(all);
         checkRow(converted.path(), kOneFileBad, "overlap", converted.folder());
     }
+    { // an archive in a record of another one, which ends before the next bytes that are read
+        Converted converted;
+        ArchiveComposer composer;
+        const std::string inner = archiveOf(composer, composer.builder().integer(1));
+        ArchiveComposer around;
+        auto archive = around.finish(around.builder().integer(2), "archive", recordsOfToday());
+        REQUIRE(archive.has_value());
+        const std::string payload = inner + std::string(size_t{3} << 20, 'x');
+        archive->records.push_back({"data/0", payload.size(), OutputRecord::Content::Literal, payload, {}});
+        const std::string bytes = *literalArchiveBytes(*archive);
+        spill(converted.path() / "__0_x.distcp", bytes);
+        auto all = converted.entries();
+        const auto found = std::find_if(all.begin(), all.end(),
+            [](const DcpEntry& entry) { return entry.key == "deepspeed.lr_scheduler"; });
+        REQUIRE(found != all.end());
+        found->place = {"__0_x.distcp", 0, bytes.size()};
+        DcpEntry other = *found;
+        other.key = "deepspeed.other";
+        other.path.clear();
+        other.place = {"__0_x.distcp", bytes.find(inner), inner.size()};
+        all.push_back(other);
+        converted.write(all);
+        checkRow(converted.path(), kOneFileBad, "overlap", converted.folder());
+        runVerb({"check", converted.path(), "--depth", "bytes"}, 1);
+        runVerb({"fingerprint", converted.path()}, 6);
+    }
     { // another tensor's archive
         Converted converted;
         const auto all = converted.entries();

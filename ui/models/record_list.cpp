@@ -24,7 +24,8 @@ void addUse(RecordLine& line, const std::string& use)
 {
     if (line.usedBy.empty())
         line.usedBy = use;
-    else if (line.usedBy.size() < 200 && line.usedBy.find(use) == std::string::npos)
+    else if (line.usedBy.size() < 200
+        && ("; " + line.usedBy + "; ").find("; " + use + "; ") == std::string::npos)
         line.usedBy += "; " + use;
 }
 

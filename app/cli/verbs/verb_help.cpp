@@ -71,8 +71,11 @@ Result<int> runHelp(Session& session)
     const auto& verbs = program().children;
     const auto verb = std::ranges::find(verbs, topic, &Command::name);
     if (verb == verbs.end()) {
+        std::vector<std::string> names = topics();
+        for (const Command& command : verbs)
+            names.push_back(command.name);
         return fail(ErrorCode::Usage, "the manual has no page `" + topic + "`", {},
-            nearestHint(topic, topics(), "`shardscope help` lists the pages"));
+            nearestHint(topic, names, "`shardscope help` lists the pages"));
     }
     if (output.json()) {
         writeHelpJson(output.answer(), {&program(), &*verb});

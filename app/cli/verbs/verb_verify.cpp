@@ -6,6 +6,7 @@
 #include "app/cli/verbs/verbs.h"
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/require.h"
 #include "core/report/answers/verify_report.h"
 
 namespace shardscope::cli {
@@ -31,6 +32,8 @@ void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
 
 Result<int> runVerify(Session& session)
 {
+    if (session.arguments().has("--patterns") && !session.arguments().has("--against"))
+        return fail(ErrorCode::Usage, "--patterns needs --against");
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     if (!isExported(session.files(), *opened.checkpoint)) // its manifest is enough
         SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));

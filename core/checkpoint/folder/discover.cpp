@@ -107,7 +107,7 @@ std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& ou
     }
     out.findings.push_back({code::kLatestDangling, Severity::Error,
         "`latest_universal` does not name a folder next to it", std::string(kUniversalPointer),
-        {text ? "it says `" + toValidUtf8(name).substr(0, 200) + "`" : describe(text.error())}});
+        {text ? "it says `" + toValidUtf8(name.substr(0, 200)) + "`" : describe(text.error())}});
     return {};
 }
 
@@ -181,7 +181,10 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
         ? "the newest tag is not known: `" + toValidUtf8(out.unreadableFolders.back()) + "` cannot be read"
         : out.tags.empty() ? "no tag folder holds checkpoint files"
                            : "name one with --tag; the newest is `" + out.tags.back() + "`";
-    if (!out.latest && !out.findings.empty() && out.findings.back().code == code::kFileUnreadable)
+    const auto isReported = [](const Finding& finding) {
+        return finding.code == code::kFileUnreadable || finding.where == Place("latest");
+    };
+    if (!out.latest && std::ranges::any_of(out.findings, isReported))
         return {}; // a pointer file that cannot be read is not missing
     if (!out.latest) {
         out.findings.push_back({code::kLatestMissing, Severity::Error,
@@ -190,7 +193,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
     }
     const auto dangling = [&](const std::string& why) {
         out.findings.push_back({code::kLatestDangling, Severity::Error,
-            "`latest` names `" + toValidUtf8(*out.latest).substr(0, 200) + "`, and " + why, "latest",
+            "`latest` names `" + toValidUtf8(out.latest->substr(0, 200)) + "`, and " + why, "latest",
             {list}});
     };
     if (!isPlainName(*out.latest)) {
@@ -296,8 +299,12 @@ Result<Discovery> discoverNumbered(
     return out;
 }
 
-Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
+/// PATH is a tag: Usage if `tag` names another one.
+Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder, const std::string& tag)
 {
+    if (!tag.empty() && tag != tagFolder.path.filename().string())
+        return fail(ErrorCode::Usage, "this path is of a tag, and --tag names another one: `" + tag + "`",
+            tagFolder.path.string(), "give the run folder, or omit --tag");
     Discovery out;
     out.foreignKind = foreignKindOf(files, tagFolder);
     out.tagFolder = tagFolder.path;
@@ -358,12 +365,12 @@ Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, cons
     if (name == "latest" || name == kUniversalPointer) {
         SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
         if (name == kUniversalPointer && isUniversalFolder(files, folder))
-            return discoverTag(files, folder); // ds_to_universal.py got a path that ends with a slash
+            return discoverTag(files, folder, tag); // ds_to_universal.py got a path that ends with a slash
         return discoverRun(files, folder, tag, name == kUniversalPointer);
     }
     if (parseCheckpointFileName(name)) {
         SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
-        SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder, tag));
         out.selectedFile = name;
         return out;
     }
@@ -392,7 +399,7 @@ Result<Discovery> discover(
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
 
     if (const auto universal = universalAround(files, path, info.type)) {
-        SHARDSCOPE_TRY(Discovery out, discoverTag(files, *universal));
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, *universal, tag));
         if (info.type != io::FileType::Directory)
             out.selectedFile = path.lexically_relative(universal->path).string();
         return out;
@@ -406,7 +413,7 @@ Result<Discovery> discover(
             "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
     const CheckpointKind foreign = foreignKindOf(files, folder);
     if (folder.isTagFolder() || isUniversal(foreign))
-        return discoverTag(files, folder);
+        return discoverTag(files, folder, tag);
     if (folder.has("latest") || folder.has(kUniversalPointer) || !tagsIn(files, folder).empty())
         return discoverRun(files, folder, tag);
     if (!isUnknown(foreign)) {

@@ -10,7 +10,7 @@ namespace shardscope {
 
 /// Why two training states differ, with evidence.
 struct DiffCause {
-    std::string code; ///< "moments-zeroed", "rank-swapped", …
+    std::string code; ///< "moments-zeroed", "ranks-swapped", …
     DiffSide side = DiffSide::Both; ///< which of the two has the cause, if it can be determined
     std::string message; ///< one sentence
     std::vector<std::string> evidence;

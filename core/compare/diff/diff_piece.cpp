@@ -100,6 +100,26 @@ StepComparison& StepComparison::operator+=(const StepComparison& further)
     return *this;
 }
 
+DiffPiece& DiffPiece::operator+=(const DiffPiece& further)
+{
+    for (size_t i = 0; i < states.size(); ++i)
+        states[i] += further.states[i];
+    for (size_t i = 0; i < missing.size(); ++i) {
+        for (const size_t side : {0U, 1U})
+            missing[i][side] = missing[i][side] || further.missing[i][side];
+    }
+    if (steps && further.steps)
+        *steps += *further.steps;
+    else
+        steps.reset();
+    weights += further.weights;
+    for (const size_t side : {0U, 1U}) {
+        stale[side] += further.stale[side];
+        rounded[side] = rounded[side] && further.rounded[side];
+    }
+    return *this;
+}
+
 /// The bytes of every paired state, by side.
 struct DiffReader::Buffers {
     std::array<std::vector<std::vector<uint8_t>>, 2> bytes;
@@ -142,7 +162,7 @@ DiffReader::DiffReader(const DiffInput& input, const Tolerance& tolerance, const
     , m_job(input.job)
 {
     for (const size_t side : {0U, 1U}) {
-        m_copiesAhead[side] = hasZenFlow(*m_sides[side]);
+        m_copiesAhead[side] = m_sides[side]->zenflow || hasZenFlow(*m_sides[side]);
         for (const ParamGroup& group : m_sides[side]->groups)
             m_rules[side].push_back(updateRule(*m_sides[side], group));
     }
@@ -263,16 +283,18 @@ Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uin
     const Piece piece{param, begin, end};
     Buffers buffers;
     bool different = false;
+    bool lost = false;
     for (size_t i = 0; i < param.states.size(); ++i) {
         SHARDSCOPE_CHECK(compareState(piece, i, buffers, out));
         different = different || !out.states[i].areEqual();
+        lost = lost || (!param.states[i].isCopy && (out.missing[i][0] || out.missing[i][1]));
     }
     const uint64_t staleLeft = staleCopies(0, piece, buffers);
     out.stale = {staleLeft, m_sides[0] == m_sides[1] ? staleLeft : staleCopies(1, piece, buffers)};
     const UpdateRule rule = ruleOf(0, param.left);
     if (different || rule != ruleOf(1, param.right))
         compareNextSteps(param, buffers, out);
-    else if (rule.kind != UpdateKind::Unknown)
+    else if (rule.kind != UpdateKind::Unknown && !lost)
         out.steps = StepComparison(); // equal inputs make equal steps
     return out;
 }

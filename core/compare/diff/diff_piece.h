@@ -31,6 +31,9 @@ struct DiffPiece {
     std::optional<StepComparison> steps;
     std::array<uint64_t, 2> stale{}; ///< masters that differ from the copy after rounding
     std::array<bool, 2> rounded{true, true}; ///< all masters that differ have values of 16 bits
+
+    /// Adds another piece of the same parameter. Steps that are not known of both are not known of the sum.
+    DiffPiece& operator+=(const DiffPiece& further);
 };
 
 /// Two checkpoints that are read to be compared.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace shardscope {
 
@@ -41,7 +42,7 @@ public:
     {
         m_shares.clear();
         m_perFragment = perFragment;
-        countAll();
+        countAll(comparedStates(diff));
         for (const ParamDifference& difference : diff.params) {
             if (difference.param.isPaired() && difference.param.sameShape)
                 SHARDSCOPE_CHECK(count(difference));
@@ -117,14 +118,29 @@ private:
         return {};
     }
 
-    /// The data of ranks in partitioned units.
-    void countAll()
+    /// Names, on this side, of the states that count() looks at.
+    [[nodiscard]] std::set<std::string> comparedStates(const StateDiff& diff) const
+    {
+        std::set<std::string> out;
+        for (const ParamDifference& difference : diff.params) {
+            for (const PairedState& state : difference.param.states) {
+                if (!state.isCopy && state.leftType == state.rightType)
+                    out.insert(m_left ? state.left : state.right);
+            }
+        }
+        return out;
+    }
+
+    /// The data of ranks in partitioned units, of these states.
+    void countAll(const std::set<std::string>& states)
     {
         for (uint32_t i = 0; i < m_mine.units.size(); ++i) {
             const FlatUnit& unit = m_mine.units[i];
             if (!unit.isFlat() || unit.partition.ranks() < 2)
                 continue;
             for (uint32_t state = 0; state < unit.states.size(); ++state) {
+                if (!states.contains(unit.states[state].name))
+                    continue;
                 for (uint32_t share = 0; share < unit.partition.ranks(); ++share)
                     forEachFragmentOnRank(m_mine, UnitId{i}, state, share, [&](const Fragment& piece) {
                         m_shares[rankText(piece.rank)].elements += std::min(piece.elements, m_perFragment);
@@ -250,8 +266,11 @@ Status findRanks(const DiffInput& input, DiffSide side, const StateDiff& diff, s
         return {};
     std::vector<std::string> moves;
     for (const std::string& rank : suspects) {
-        if (const auto owner = ranks.ownerOfContent(rank, suspects))
-            moves.push_back(rank + " has the data of " + *owner);
+        SHARDSCOPE_CHECK(input.job.poll());
+        const auto owner = ranks.ownerOfContent(rank, suspects);
+        if (!owner)
+            break; // they are exchanged only if every one has an owner
+        moves.push_back(rank + " has the data of " + *owner);
     }
     const std::string text = isLeft ? "the left" : "the right";
     if (moves.size() == suspects.size()) {

@@ -191,19 +191,7 @@ public:
             m_any = true;
             return;
         }
-        for (size_t i = 0; i < m_sum.states.size(); ++i)
-            m_sum.states[i] += piece.states[i];
-        for (size_t i = 0; i < m_sum.missing.size(); ++i) {
-            for (const size_t side : {0U, 1U})
-                m_sum.missing[i][side] = m_sum.missing[i][side] || piece.missing[i][side];
-        }
-        if (m_sum.steps && piece.steps)
-            *m_sum.steps += *piece.steps;
-        m_sum.weights += piece.weights;
-        for (const int side : {0, 1}) {
-            m_sum.stale[side] += piece.stale[side];
-            m_sum.rounded[side] = m_sum.rounded[side] && piece.rounded[side];
-        }
+        m_sum += piece;
     }
 
     void finish()

@@ -57,3 +57,9 @@ TEST_CASE("the help of every command is an object with --json, as its pages are"
     CHECK(answerOf({"help", "reshard"}) == answerOf({"reshard", "--help"}));
     CHECK(answerOf({"--help"}).at("topic") == "shardscope");
 }
+
+TEST_CASE("a misspelled command is found among the topics of help")
+{
+    const Json error = errorOf({"help", "reshrad"}, 2, "usage");
+    CHECK(error.at("hint").get<std::string>().find("`reshard`") != std::string::npos);
+}

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace shardscope;
 using namespace shardscope::test;
 namespace fs = std::filesystem;
@@ -137,4 +139,31 @@ TEST_CASE("check --all-tags checks every tag of every path")
     CHECK(errors(results[0]) > 0);
     CHECK(errors(results[1]) == 0);
     CHECK(answerOf({"check", run, folder / "absent", "--all-tags"}, 3).at("results").size() == 3);
+}
+
+TEST_CASE("--tag must not contradict the path of a tag")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path tag = run / "global_step6";
+    CHECK(answerOf({"inspect", tag, "--tag", "global_step6"}).at("tag") == "global_step6");
+    errorOf({"inspect", tag, "--tag", "global_step3"}, 2, "usage");
+    errorOf({"reshard", tag, folder / "out", "-w", "3", "--tag", "global_step3"}, 2, "usage");
+    errorOf({"inspect", tag / "mp_rank_00_model_states.pt", "--tag", "global_step3"}, 2, "usage");
+    REQUIRE(runShardscope({"convert", run, folder / "universal", "--to", "universal"}).exitCode == 0);
+    errorOf({"inspect", folder / "universal" / "global_step6_universal" / "zero", "--tag", "global_step3"}, 2,
+        "usage");
+}
+
+TEST_CASE("a pointer that is no file is reported once")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(run / "latest");
+    fs::create_directory(run / "latest");
+    const ProcessResult result = runShardscope({"check", run, "--json"});
+    const Json findings = Json::parse(result.out).at("results")[0].at("findings");
+    const auto ofPointer = std::count_if(findings.begin(), findings.end(),
+        [](const Json& finding) { return finding.at("code").get<std::string>().starts_with("latest-"); });
+    CHECK(ofPointer == 1);
 }

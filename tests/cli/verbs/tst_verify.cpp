@@ -98,3 +98,8 @@ TEST_CASE("a fingerprint of a later release is not compared, and that is said")
     CHECK(answer.dump().find("newer definition") != std::string::npos);
     CHECK(answerOf({"tags", run}).at("tags").at(0).at("fingerprint").is_null());
 }
+
+TEST_CASE("patterns of slices are for the other checkpoint, and need one")
+{
+    errorOf({"verify", samplePath("zero2-w2"), "--patterns", "patterns.json"}, 2, "usage");
+}

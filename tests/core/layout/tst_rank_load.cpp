@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/rank_load.h"
 
+#include "tests/support/damages.h"
+#include "tests/support/places.h"
 #include "tests/support/synthetic_checkpoint.h"
 
 #include <doctest/doctest.h>
@@ -48,4 +50,12 @@ TEST_CASE("padding at the end of a group is of its last ranks")
     CHECK(load.elements == 23);
     CHECK(load.padding == 1);
     CHECK(load.mostPadding == 1);
+}
+
+TEST_CASE("states that are not flat buffers weigh their elements")
+{
+    const CheckpointPtr elastic = test::opened(sourceFolder() + "/tests/data/samples/zero3-elastic-w3");
+    const RankLoad load = rankLoad(*elastic);
+    // Master and two moments, but of a few frozen parameters only 16-bit weights: more than two states.
+    CHECK(load.mostBytes * 3 > load.elements * 2 * 4);
 }
