@@ -10,13 +10,6 @@ void WireWriter::number(uint64_t value)
     m_bytes += static_cast<char>(value);
 }
 
-void WireWriter::difference(uint64_t value, uint64_t expected)
-{
-    const uint64_t up = value - expected;
-    const bool isNegative = value < expected;
-    number(isNegative ? ((expected - value) << 1 | 1) : up << 1);
-}
-
 void WireWriter::text(std::string_view value)
 {
     number(value.size());
@@ -42,12 +35,6 @@ uint32_t WireReader::number32()
     const uint64_t value = number();
     m_isGood = m_isGood && value <= UINT32_MAX;
     return m_isGood ? static_cast<uint32_t>(value) : 0;
-}
-
-uint64_t WireReader::difference(uint64_t expected)
-{
-    const uint64_t value = number();
-    return (value & 1) != 0 ? expected - (value >> 1) : expected + (value >> 1);
 }
 
 std::string WireReader::text()

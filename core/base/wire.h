@@ -16,8 +16,6 @@ class WireWriter
 {
 public:
     void number(uint64_t value);
-    /// The difference of two numbers, small in either direction.
-    void difference(uint64_t value, uint64_t expected);
     void text(std::string_view value);
     /// Its bytes: all processes run the same program.
     template <class Value>
@@ -44,7 +42,6 @@ public:
 
     uint64_t number();
     uint32_t number32();
-    uint64_t difference(uint64_t expected);
     std::string text();
     template <class Value>
     Value plain()
@@ -67,7 +64,6 @@ public:
         m_isGood = false;
         return {};
     }
-    [[nodiscard]] size_t left() const { return m_rest.size(); }
     [[nodiscard]] bool atEnd() const { return m_rest.empty(); }
 
 private:

@@ -79,7 +79,8 @@ auto leadPeers(
             ExecuteOptions served = options;
             served.peers = &own;
             served.jobs = 2;
-            CHECK(serveLeader(others, plan, served, job));
+            const auto choose = [](uint64_t) -> Result<ComputeChoice> { return ComputeChoice{}; };
+            CHECK(serveLeader(others, plan, served, choose, job));
         });
     }
     ThreadPeers::One own(all, 0);

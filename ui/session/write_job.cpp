@@ -4,7 +4,6 @@
 #include "core/base/parallel.h"
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
-#include "core/engine/write/export_place.h"
 #include "core/report/answers/repair_report.h"
 #include "ui/text/text.h"
 
@@ -117,9 +116,11 @@ QString titleOf(const WritePlan& plan)
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
 
-/// A check of a repaired copy, as deep as the one before the repair.
-Afterwards checkAgain(io::FileSystem& files, const WritePlanPtr& plan)
+/// Of a repair: a check of the copy, as deep as the one before it.
+Afterwards afterwardsOf(io::FileSystem& files, const WritePlanPtr& plan)
 {
+    if (!plan->repair)
+        return {};
     return [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
         CheckOptions again;
         again.depth = plan->repair->depth;
@@ -139,56 +140,20 @@ Afterwards checkAgain(io::FileSystem& files, const WritePlanPtr& plan)
     };
 }
 
-/// A stored job, planned again.
-struct PlannedAgain {
-    WritePlanPtr plan;
-    ExecuteOptions options;
-    Afterwards afterwards;
-};
-
-Result<PlannedAgain> repairAgain(io::FileSystem& files, const SavedPlan& saved, JobContext& context)
-{
-    SHARDSCOPE_TRY(const auto plan, planSavedRepair(files, saved, context));
-    PlannedAgain out{plan, {}, checkAgain(files, plan)};
-    out.options.sourceRunFolder = ownFolderOf(*plan->repair->source);
-    return out;
-}
-
-Result<PlannedAgain> planAgain(io::FileSystem& files, const SavedPlan& saved, JobContext& context)
-{
-    if (std::holds_alternative<RepairOptions>(saved.options))
-        return repairAgain(files, saved, context);
-    SHARDSCOPE_TRY(
-        const OpenedCheckpoint opened, openCheckpoint(files, saved.source, openOptionsOf(saved), context));
-    const CheckpointPtr& source = opened.checkpoint;
-    PlannedAgain out;
-    out.options.sourceRunFolder = ownFolderOf(*source);
-    if (const auto* exported = std::get_if<ExportOptions>(&saved.options)) {
-        SHARDSCOPE_TRY(const ExportPlace place, exportPlace(files, saved.destination));
-        ExportOptions wanted = *exported;
-        wanted.folderName = place.name;
-        out.options.destination = place.folder;
-        SHARDSCOPE_TRY(out.plan, planExport(files, source, wanted, context));
-    } else {
-        SHARDSCOPE_TRY(
-            out.plan, planReshard(files, source, std::get<ReshardOptions>(saved.options), context));
-    }
-    SHARDSCOPE_CHECK(checkSavedPlan(saved, *out.plan));
-    return out;
-}
-
 Result<JobOutcome> runStored(
     io::FileSystem& files, const StoredJob& stored, const StoredJobs& jobs, JobContext& context)
 {
     const std::string path = jobs.planFile(stored.record).toStdString();
     SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kPlanLimitBytes));
     SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
-    SHARDSCOPE_TRY(PlannedAgain again, planAgain(files, saved, context));
-    if (again.options.destination.empty())
-        again.options.destination = saved.destination;
-    again.options.verify = stored.verify;
-    again.options.force = stored.force;
-    SHARDSCOPE_TRY(JobOutcome outcome, runPlan(files, *again.plan, again.options, again.afterwards, context));
+    SHARDSCOPE_TRY(const PlannedAgain again, planAgain(files, saved, {}, context));
+    ExecuteOptions options;
+    options.destination = again.folder;
+    options.sourceRunFolder = ownFolderOf(*again.source);
+    options.verify = stored.verify;
+    options.force = stored.force;
+    SHARDSCOPE_TRY(
+        JobOutcome outcome, runPlan(files, *again.plan, options, afterwardsOf(files, again.plan), context));
     jobs.remove(stored.record);
     return outcome;
 }
@@ -199,7 +164,7 @@ Job* makeWriteJob(io::FileSystem& files, const WritePlanPtr& plan, const Execute
     const std::shared_ptr<const JobStore>& store)
 {
     const QString title = titleOf(*plan);
-    const Afterwards afterwards = plan->repair ? checkAgain(files, plan) : Afterwards();
+    const Afterwards afterwards = afterwardsOf(files, plan);
     StoredJob stored{.record = store ? StoredJobs::recordOf(*plan, options.destination) : QString(),
         .title = title,
         .target = pathText(options.destination / plan->targetName),

@@ -2,7 +2,8 @@
 #include "app/cli/jobs/export_job.h"
 
 #include "app/cli/jobs/option_values.h"
-#include "core/engine/write/export_place.h"
+#include "core/checkpoint/model/require.h"
+#include "core/plan/export/export_place.h"
 
 namespace shardscope::cli {
 

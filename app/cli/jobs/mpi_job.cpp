@@ -54,8 +54,11 @@ Result<int> runWithPeers(
     SharedWork shared(peers);
     session.setShared(&shared);
     const Result<int> code = verb(session);
-    SHARDSCOPE_CHECK(shared.end(code ? Status() : forward(code.error())));
-    return peers.rank() > 0 ? kExitDone : code;
+    const Status ended = shared.end(code ? Status() : forward(code.error()));
+    if (peers.rank() > 0)
+        return kExitDone; // a launcher may end all when one fails, and the first one has to answer
+    SHARDSCOPE_CHECK(ended);
+    return code;
 }
 
 bool isSilentPeer()

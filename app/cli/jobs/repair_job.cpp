@@ -5,6 +5,7 @@
 #include "app/cli/frame/word_list.h"
 #include "app/cli/jobs/option_values.h"
 #include "app/cli/jobs/write_job.h"
+#include "core/checkpoint/model/require.h"
 #include "core/report/answers/repair_report.h"
 
 namespace shardscope::cli {

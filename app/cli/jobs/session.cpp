@@ -85,24 +85,4 @@ Status requireValuesIn(io::FileSystem& files, const std::string& path, std::stri
         path, "run it on the original checkpoint");
 }
 
-Status requireTag(const Checkpoint& checkpoint)
-{
-    const auto& why = checkpoint.modelError;
-    const bool isUnreadable = why && why->code == ErrorCode::Unreadable && checkpoint.tagFolder.empty();
-    if (!why || (why->code != ErrorCode::NotFound && !isUnreadable))
-        return {};
-    Error error = *why;
-    if (!isUnreadable && !checkpoint.tags.empty()) {
-        error.hint = "name a tag, such as `--tag " + checkpoint.tags.back() + "`";
-    }
-    return forward(std::move(error));
-}
-
-Status requireKnownKind(const Checkpoint& checkpoint)
-{
-    if (checkpoint.modelError && checkpoint.modelError->code == ErrorCode::Unsupported)
-        return forward(*checkpoint.modelError);
-    return {};
-}
-
 } // namespace shardscope::cli

@@ -65,10 +65,5 @@ private:
 Status requireValues(const Session& session);
 /// Unsupported when `path` is a skeleton; `what` needs its values.
 Status requireValuesIn(io::FileSystem& files, const std::string& path, std::string_view what);
-/// Success when a tag was chosen; else NotFound, with the existing tags.
-Status requireTag(const Checkpoint& checkpoint);
-/// Unsupported when the kind is recognised and this build cannot interpret it; success for supported and
-/// damaged ones.
-Status requireKnownKind(const Checkpoint& checkpoint);
 
 } // namespace shardscope::cli

@@ -79,13 +79,6 @@ Result<std::optional<SliceRules>> rulesAsked(const Session& session)
     return std::optional(std::move(rules));
 }
 
-Error refusal(Error error)
-{
-    if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)
-        error.code = ErrorCode::Refused;
-    return error;
-}
-
 Result<WriteJob> planReshardJob(Session& session)
 {
     ReshardOptions options;
@@ -262,15 +255,6 @@ uint64_t bytesOfOne(const Session& session, const WritePlan& plan, const std::op
     return plan.writesBytes / (part ? part->count : processes);
 }
 
-/// Of one of the processes that work for the first one.
-Result<ExecuteOptions> servingOptions(const Session& session, const WriteJob& job)
-{
-    SHARDSCOPE_TRY(ExecuteOptions out, executeOptions(session, job));
-    SHARDSCOPE_TRY(out.compute,
-        computeAsked(session, ComputeTask::Transform, bytesOfOne(session, *job.plan, {}), out.jobs));
-    return out;
-}
-
 Result<int> runAlone(Session& session, const WriteJob& job, const std::string& verb)
 {
     SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session, job));
@@ -320,12 +304,14 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     SharedWork* const shared = session.shared();
     if (shared == nullptr)
         return runAlone(session, job, verb);
-    const bool serves = shared->rank() > 0;
-    const Result<ExecuteOptions> options
-        = serves ? servingOptions(session, job) : Result<ExecuteOptions>(ExecuteOptions());
-    SHARDSCOPE_CHECK(shared->end(options ? Status() : forward(options.error()))); // all have planned
-    if (serves) {
-        SHARDSCOPE_CHECK(serveLeader(session.files(), *job.plan, *options, session.job()));
+    SHARDSCOPE_TRY(const ExecuteOptions options, executeOptions(session, job));
+    SHARDSCOPE_CHECK(checkSamePlan(session.files(), *job.plan, *shared));
+    SHARDSCOPE_CHECK(shared->end({})); // all have planned
+    if (shared->rank() > 0) {
+        const auto choose = [&](uint64_t bytes) {
+            return computeAsked(session, ComputeTask::Transform, bytes, options.jobs);
+        };
+        SHARDSCOPE_CHECK(serveLeader(session.files(), *job.plan, options, choose, session.job()));
         return kExitDone;
     }
     const Result<int> code = runAlone(session, job, verb);

@@ -40,9 +40,6 @@ Result<WriteJob> planConvertJob(Session& session);
 Result<WritePlanPtr> planFor(
     const Session& session, const CheckpointPtr& source, const ReshardOptions& options);
 
-/// Damage in a source that could be opened is a refusal (exit 6), not "not a checkpoint" (exit 3).
-Error refusal(Error error);
-
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb);
 

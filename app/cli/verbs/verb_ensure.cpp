@@ -5,6 +5,7 @@
 #include "app/cli/jobs/option_values.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/checkpoint/model/require.h"
 #include "core/engine/ensure/ensure.h"
 #include "core/plan/model/shared_options.h"
 #include "core/report/answers/finding_report.h"

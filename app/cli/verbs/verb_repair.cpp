@@ -4,6 +4,7 @@
 #include "app/cli/jobs/repair_job.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/checkpoint/model/require.h"
 
 namespace shardscope::cli {
 

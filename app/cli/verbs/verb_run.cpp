@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/common_options.h"
-#include "app/cli/jobs/export_job.h"
 #include "app/cli/jobs/repair_job.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
@@ -12,46 +11,18 @@ namespace {
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
 
-/// DST, or the folder in the plan.
-std::string destinationOf(const Session& session, const SavedPlan& saved)
-{
-    const std::string elsewhere = session.arguments().positional("DST");
-    return elsewhere.empty() ? saved.destination.string() : elsewhere;
-}
-
-/// Plans the saved options again.
-Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const CheckpointPtr& source)
-{
-    const std::string destination = destinationOf(session, saved);
-    if (const auto* exported = std::get_if<ExportOptions>(&saved.options))
-        return exportJobFor(session, source, *exported, destination);
-    SHARDSCOPE_TRY(auto plan, planFor(session, source, std::get<ReshardOptions>(saved.options)));
-    return WriteJob{std::move(plan), source, destination, destination};
-}
-
-Result<int> runSavedRepair(Session& session, const SavedPlan& saved)
-{
-    const auto plan = planSavedRepair(session.files(), saved, session.job(), session.shared());
-    if (!plan)
-        return forward(refusal(plan.error()));
-    return runRepairPlan(session, *plan, destinationOf(session, saved), "run");
-}
-
 Result<int> runSavedPlan(Session& session)
 {
     const std::string path = session.arguments().positional("FILE");
     SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kPlanLimitBytes));
     SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
-    if (std::holds_alternative<RepairOptions>(saved.options))
-        return runSavedRepair(session, saved);
-
-    SHARDSCOPE_TRY(const OpenedCheckpoint opened,
-        openCheckpoint(session.files(), saved.source, openOptionsOf(saved), session.job()));
-    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
-    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
-    SHARDSCOPE_TRY(const WriteJob job, jobOf(session, saved, opened.checkpoint));
-    SHARDSCOPE_CHECK(checkSavedPlan(saved, *job.plan));
-    return runWriteJob(session, job, "run");
+    const std::string elsewhere = session.arguments().positional("DST");
+    const std::string destination = elsewhere.empty() ? saved.destination.string() : elsewhere;
+    SHARDSCOPE_TRY(const PlannedAgain again,
+        planAgain(session.files(), saved, destination, session.job(), session.shared()));
+    if (again.plan->repair)
+        return runRepairPlan(session, again.plan, destination, "run");
+    return runWriteJob(session, {again.plan, again.source, destination, again.folder}, "run");
 }
 
 } // namespace

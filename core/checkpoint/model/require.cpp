@@ -15,6 +15,33 @@ constexpr size_t kMaxNamed = 4;
 
 } // namespace
 
+Status requireTag(const Checkpoint& checkpoint)
+{
+    const auto& why = checkpoint.modelError;
+    const bool isUnreadable = why && why->code == ErrorCode::Unreadable && checkpoint.tagFolder.empty();
+    if (!why || (why->code != ErrorCode::NotFound && !isUnreadable))
+        return {};
+    Error error = *why;
+    if (!isUnreadable && !checkpoint.tags.empty()) {
+        error.hint = "name a tag, such as `--tag " + checkpoint.tags.back() + "`";
+    }
+    return forward(std::move(error));
+}
+
+Status requireKnownKind(const Checkpoint& checkpoint)
+{
+    if (checkpoint.modelError && checkpoint.modelError->code == ErrorCode::Unsupported)
+        return forward(*checkpoint.modelError);
+    return {};
+}
+
+Error refusal(Error error)
+{
+    if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)
+        error.code = ErrorCode::Refused;
+    return error;
+}
+
 Status requireModel(const Checkpoint& checkpoint)
 {
     if (checkpoint.modelError)

@@ -8,6 +8,14 @@
 
 namespace shardscope {
 
+/// Success when a tag was chosen; else NotFound, with the existing tags.
+Status requireTag(const Checkpoint& checkpoint);
+/// Unsupported when the kind is recognised and this build cannot interpret it; success for supported and
+/// damaged ones.
+Status requireKnownKind(const Checkpoint& checkpoint);
+/// The error of a plan: damage in a source that could be opened is a refusal, not "no checkpoint".
+Error refusal(Error error);
+
 /// Success if parameters, layout and values can be queried. Else the checkpoint's modelError (exit 3 or 4).
 Status requireModel(const Checkpoint& checkpoint);
 /// Success if every value can be trusted, so that output may be written from it. Else Refused, with the

@@ -7,6 +7,7 @@
 #include "core/engine/stream/source_check.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shardscope {
 
@@ -310,9 +311,9 @@ Status PartCombiner::take(PieceRecord& record)
 {
     SHARDSCOPE_CHECK(takeElements(record));
     SHARDSCOPE_CHECK(takeSources(record));
-    record.elements = {};
-    record.sources = {};
-    record.touched = {};
+    (void)std::exchange(record.elements, {}); // frees their memory, as an assigned {} does not
+    (void)std::exchange(record.sources, {});
+    (void)std::exchange(record.touched, {});
     return {};
 }
 

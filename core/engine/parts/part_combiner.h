@@ -28,8 +28,8 @@ public:
     /// saved.
     Status take(PieceRecord& record);
     /// Completes all files and gives them their names. `pieces` are disjoint, ascending and cover all files;
-    /// `completed`: PartWriter::takeCompleted(); `readsBack`: what is written now is read back, too. May be
-    /// repeated after any failure. VerifyFailed if a file is not what its pieces recorded.
+    /// `completed`: PartWriter::takeCompleted(); `readsBack`: what is written now is read back, too.
+    /// VerifyFailed if a file is not what its pieces recorded.
     Status combine(std::span<PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack);
     /// Damaged if the bytes that were read from the sources do not match their saved checksums, SourceChanged
     /// if a source changed.

@@ -2,11 +2,11 @@
 #include "core/engine/write/peer_writers.h"
 
 #include "core/base/parallel.h"
+#include "core/base/sha256.h"
 #include "core/base/wire.h"
 #include "core/engine/parts/file_runs.h"
 #include "core/engine/parts/journal_follower.h"
 #include "core/engine/write/output_builder.h"
-#include "core/engine/write/work_place.h"
 
 #include <algorithm>
 #include <optional>
@@ -21,6 +21,7 @@ enum class Order : uint8_t { End, Write, Check };
 /// What process 0 asks of another one.
 struct Task {
     Order order = Order::End;
+    io::Path workFolder = {}; ///< absolute: processes may have other working directories
     std::vector<FilePiece> pieces = {}; ///< to write
     std::string records = {}; ///< lines of a piece journal: pieces of earlier runs, or those to check
     uint64_t othersFrom = 0; ///< where this run begins in the journal of the process before it
@@ -54,6 +55,7 @@ std::string toText(const Task& task)
 {
     WireWriter out;
     out.number(static_cast<uint64_t>(task.order));
+    out.text(task.workFolder.native());
     writePieces(out, task.pieces);
     out.text(task.records);
     out.number(task.othersFrom);
@@ -66,6 +68,7 @@ Result<Task> taskFrom(const std::string& text)
     WireReader in(text);
     Task out;
     out.order = static_cast<Order>(in.number32());
+    out.workFolder = in.text();
     out.pieces = readPieces(in);
     out.records = in.text();
     out.othersFrom = in.number();
@@ -116,19 +119,53 @@ uint32_t before(uint32_t rank, const Peers& peers)
     return (rank + peers.size() - 1) % peers.size();
 }
 
-/// Reads pieces back, and records all that are as they were written.
+/// Reads pieces back, and records at once each that is as it was written.
 Status check(PartWriter& writer, std::span<const PieceRecord> pieces, const PartEvents& events)
 {
-    SHARDSCOPE_CHECK(writer.check(pieces, events));
-    return events.left({});
+    PartEvents atOnce = events;
+    atOnce.checked = [&](const FilePiece& piece) -> Status {
+        SHARDSCOPE_CHECK(events.checked(piece));
+        return events.left({});
+    };
+    return writer.check(pieces, atOnce);
 }
 
-Status work(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, const Task& task,
-    JobContext& job, Reply& reply)
+/// A digest of both ends of a file.
+Result<std::string> digestOfEnds(io::FileSystem& files, const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto file, files.openRead(path));
+    std::vector<uint8_t> bytes(std::min<uint64_t>(file->size(), 4096));
+    io::Xxh3 sum;
+    for (const uint64_t offset : {uint64_t{0}, file->size() - bytes.size()}) {
+        SHARDSCOPE_CHECK(file->readAt(offset, bytes));
+        sum.update(bytes);
+    }
+    const io::Xxh3Digest digest = sum.digest();
+    return std::to_string(digest.high) + ' ' + std::to_string(digest.low);
+}
+
+/// A digest of what the plan is. Of sources without checksums it has the ends, too: other machines may see
+/// other files of the same size and time.
+Result<std::string> identityOf(io::FileSystem& files, const WritePlan& plan)
+{
+    std::string text = WorkFolder::planText(plan);
+    for (const PlanSource& source : plan.sources) {
+        const bool isChecked = !source.records.empty()
+            && std::ranges::all_of(source.records, [](const ZipRecord& record) { return record.crcPresent; });
+        if (!isChecked) {
+            SHARDSCOPE_TRY(const std::string ends, digestOfEnds(files, source.path));
+            text += ends + '\n';
+        }
+    }
+    return sha256Of(text);
+}
+
+Status work(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
+    const ChooseCompute& chooseCompute, const Task& task, JobContext& job, Reply& reply)
 {
     const Peers& peers = *options.peers;
-    SHARDSCOPE_TRY(const io::Path place, workPlaceOf(files, plan, options.destination));
-    SHARDSCOPE_TRY(const auto folder, WorkFolder::join(files, plan, place));
+    SHARDSCOPE_TRY(const auto folder, WorkFolder::join(files, plan, task.workFolder, job));
+    SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute(bytesOf(task.pieces)));
     PieceJournal journal;
     parsePieceJournal(task.records, journal);
     const unsigned jobs = options.jobs == 0 ? defaultJobs() : options.jobs;
@@ -136,8 +173,8 @@ Status work(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& 
     const MemoryPlan memory
         = divideMemory(options.memoryLimitBytes, jobs, std::max<size_t>(count, 1), options.verify);
     StageTimes times;
-    const PartResources resources{memory, *options.compute.backend, times,
-        [&](const std::string& path) { return folder->placeOf(path); }, {}};
+    const PartResources resources{
+        memory, *compute.backend, times, [&](const std::string& path) { return folder->placeOf(path); }, {}};
     PartWriter writer(files, plan, resources, job);
     const PartEvents events
         = journalEvents(files, folder->partJournal(journalOf(peers.rank(), peers)), {}, &reply.lines);
@@ -153,8 +190,20 @@ Status work(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& 
 
 } // namespace
 
-Status serveLeader(
-    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
+Status checkSamePlan(io::FileSystem& files, const WritePlan& plan, SharedWork& shared)
+{
+    SHARDSCOPE_TRY(const auto identities, shared.exchange(identityOf(files, plan)));
+    const auto other = std::ranges::find_if(
+        identities, [&](const std::string& identity) { return identity != identities.front(); });
+    if (other == identities.end())
+        return {};
+    return fail(ErrorCode::Refused,
+        "process " + std::to_string(other - identities.begin()) + " planned another job than process 0", {},
+        "all processes must run the same version of the program and see the same source files");
+}
+
+Status serveLeader(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
+    const ChooseCompute& chooseCompute, JobContext& job)
 {
     Peers& peers = *options.peers;
     for (;;) {
@@ -166,7 +215,7 @@ Status serveLeader(
         else if (task->order == Order::End)
             return job.poll();
         else
-            reply.status = work(files, plan, options, *task, job, reply);
+            reply.status = work(files, plan, options, chooseCompute, *task, job, reply);
         SHARDSCOPE_CHECK(peers.gather(toText(reply)));
     }
 }
@@ -236,7 +285,7 @@ Status PeerWriters::check(std::span<const PieceRecord> pieces, PieceJournal& jou
     std::vector<std::string> tasks(count);
     for (uint32_t rank = 0; rank < count; ++rank) {
         SHARDSCOPE_CHECK(m_files.makeDirectories(m_work.partJournal(journalOf(rank)).parent_path()));
-        Task task{.order = Order::Check};
+        Task task{.order = Order::Check, .workFolder = workFolder()};
         for (const PieceRecord& record : shares[rank])
             task.records += journalLine(record);
         tasks[rank] = toText(task);
@@ -261,6 +310,11 @@ Result<uint64_t> PeerWriters::journalBytes(uint32_t rank) const
     return found.bytes;
 }
 
+io::Path PeerWriters::workFolder() const
+{
+    return std::filesystem::absolute(m_work.path());
+}
+
 uint32_t PeerWriters::before(uint32_t rank) const
 {
     return shardscope::before(rank, m_peers);
@@ -268,7 +322,7 @@ uint32_t PeerWriters::before(uint32_t rank) const
 
 Result<std::string> PeerWriters::writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack)
 {
-    Task out{.order = Order::Write, .pieces = m_written[rank]};
+    Task out{.order = Order::Write, .workFolder = workFolder(), .pieces = m_written[rank]};
     if (readsBack) {
         SHARDSCOPE_TRY(out.othersFrom, journalBytes(before(rank)));
         out.others = m_written[before(rank)];

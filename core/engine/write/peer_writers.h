@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/base/peers.h"
+#include "core/base/shared_work.h"
+#include "core/compute/compute_choice.h"
 #include "core/engine/parts/part_writer.h"
 #include "core/engine/parts/piece_journal.h"
 #include "core/engine/write/execute.h"
@@ -13,11 +15,16 @@
 
 namespace shardscope {
 
-/// Works for process 0 of `options.peers` until that ends, with a plan of its own, which must be that of
-/// process 0: every process has the same command, source and destination. Errors are passed to process 0; the
-/// result is that of the connection, or Cancelled after a stop.
-Status serveLeader(
-    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
+/// Refused if a process has planned another job than the first one. All call it before they work together.
+Status checkSamePlan(io::FileSystem& files, const WritePlan& plan, SharedWork& shared);
+
+/// Chooses the device for so many bytes.
+using ChooseCompute = std::function<Result<ComputeChoice>(uint64_t bytes)>;
+/// Works for process 0 of `options.peers` until that ends, with a plan of its own, for which checkSamePlan()
+/// succeeded. Errors are passed to process 0; the result is that of the connection, or Cancelled after a
+/// stop.
+Status serveLeader(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
+    const ChooseCompute& chooseCompute, JobContext& job);
 /// Process 0: lets the others end.
 Status dismissPeers(Peers& peers);
 
@@ -43,6 +50,7 @@ private:
     Result<std::string> writeTask(uint32_t rank, std::span<const PieceRecord> known, bool readsBack);
     [[nodiscard]] Result<uint64_t> journalBytes(uint32_t rank) const;
     [[nodiscard]] uint32_t before(uint32_t rank) const;
+    [[nodiscard]] io::Path workFolder() const;
     [[nodiscard]] std::string journalOf(uint32_t rank) const;
     Status run(std::vector<std::string> tasks,
         const std::function<Status(PartWriter&, const PartEvents&)>& own, PieceJournal& journal);

@@ -164,15 +164,24 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::look(
 }
 
 Result<std::unique_ptr<WorkFolder>> WorkFolder::join(
-    io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+    io::FileSystem& files, const WritePlan& plan, io::Path workFolder, JobContext& job)
 {
-    std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
+    // A client of a network file system may remember for a while that a new folder was absent.
+    constexpr int kMostTries = 60;
+    for (int tries = 1; tries < kMostTries; ++tries) {
+        const auto there = files.stat(workFolder);
+        if (there || there.error().code != ErrorCode::NotFound)
+            break;
+        SHARDSCOPE_CHECK(job.poll());
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, std::move(workFolder)));
     SHARDSCOPE_TRY(folder->m_folder, io::holdFolder(folder->m_path, io::HoldKind::Own));
     SHARDSCOPE_CHECK(folder->readJournal());
     if (!folder->holdsThisPlan())
-        return fail(ErrorCode::SourceChanged,
+        return fail(ErrorCode::Refused,
             "this process planned another job than the first one: "
-                + differenceOf(folder->m_planText, folder->planText()),
+                + differenceOf(folder->m_planText, planText(plan)),
             folder->m_path.string(),
             "all processes must run the same version of the program and see the same files");
     return folder;
@@ -302,7 +311,7 @@ Status WorkFolder::makeOutputFolders()
 
 Status WorkFolder::prepare(const std::vector<std::string>& finished)
 {
-    const std::string wanted = planText();
+    const std::string wanted = planText(m_plan);
     SHARDSCOPE_CHECK(checkPlan(wanted));
     SHARDSCOPE_CHECK(removeUnknown(finished));
     SHARDSCOPE_CHECK(makeOutputFolders());
@@ -316,7 +325,7 @@ Status WorkFolder::prepare(const std::vector<std::string>& finished)
 
 Status WorkFolder::prepareForParts()
 {
-    const std::string wanted = planText();
+    const std::string wanted = planText(m_plan);
     SHARDSCOPE_CHECK(checkPlan(wanted));
     SHARDSCOPE_CHECK(workOutputs(m_files, m_plan, m_path, OutputNames::AlsoUnfinished));
     SHARDSCOPE_CHECK(makeOutputFolders());
@@ -441,25 +450,25 @@ Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
     return m_files.syncDirectory(path.parent_path());
 }
 
-std::string WorkFolder::planText() const
+std::string WorkFolder::planText(const WritePlan& plan)
 {
     Sha256 layout;
-    for (const PlannedFile& file : m_plan.files)
+    for (const PlannedFile& file : plan.files)
         layout.update(bytesOf(percentEncode(file.path) + ' ' + std::to_string(file.bytes) + '\n'));
-    nlohmann::ordered_json plan;
-    plan["schema"] = kSchema;
-    plan["version"] = std::string(buildInfo().version);
-    plan["id"] = m_plan.id;
-    plan["verb"] = m_plan.verb;
-    plan["files"] = m_plan.files.size();
-    plan["layout_sha256"] = layout.finishHex();
-    plan["plan"] = nlohmann::ordered_json::parse(m_plan.description, nullptr, false);
-    auto& sources = plan["sources"] = nlohmann::ordered_json::array();
+    nlohmann::ordered_json out;
+    out["schema"] = kSchema;
+    out["version"] = std::string(buildInfo().version);
+    out["id"] = plan.id;
+    out["verb"] = plan.verb;
+    out["files"] = plan.files.size();
+    out["layout_sha256"] = layout.finishHex();
+    out["plan"] = nlohmann::ordered_json::parse(plan.description, nullptr, false);
+    auto& sources = out["sources"] = nlohmann::ordered_json::array();
     // No device, inode or time of change: after chmod, a hard link, or on another mount it is the same file.
-    for (const PlanSource& source : m_plan.sources)
+    for (const PlanSource& source : plan.sources)
         sources.push_back({{"name", toValidUtf8(source.name)}, {"bytes", source.identity.bytes},
             {"modified_ns", source.identity.modifiedNs}, {"records_sha256", recordsDigest(source)}});
-    return plan.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+    return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 } // namespace shardscope

@@ -36,6 +36,8 @@ namespace shardscope {
 class WorkFolder
 {
 public:
+    /// What the folder records of a plan: the same for the same plan by the same version, on any machine.
+    static std::string planText(const WritePlan& plan);
     /// The path of the plan's work folder, which may not exist.
     static io::Path pathFor(const WritePlan& plan, const io::Path& destination);
 
@@ -50,9 +52,9 @@ public:
         const io::Path& destination, Part part, const LeaseOptions& lease, JobContext& job);
 
     /// The folder in which another process of the same job works, which has taken it: for constant calls
-    /// only. SourceChanged, with the difference, if it is of another plan or version of the program.
+    /// only. Refused, with the difference, if it is of another plan or version of the program.
     static Result<std::unique_ptr<WorkFolder>> join(
-        io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
+        io::FileSystem& files, const WritePlan& plan, io::Path workFolder, JobContext& job);
 
     /// The folder as it is, with its journal, without taking it: for constant calls only. Null if it is
     /// absent. NoPermission as open().
@@ -87,9 +89,9 @@ public:
     [[nodiscard]] bool isBlank() const { return m_planText.empty(); }
 
     /// Refused, with the difference, if it is of another plan or version of the program.
-    [[nodiscard]] Status checkPlan() const { return checkPlan(planText()); }
+    [[nodiscard]] Status checkPlan() const { return checkPlan(planText(m_plan)); }
     /// Whether its plan is the one that it was opened for, from this version of the program.
-    [[nodiscard]] bool holdsThisPlan() const { return !m_planText.empty() && m_planText == planText(); }
+    [[nodiscard]] bool holdsThisPlan() const { return !m_planText.empty() && m_planText == planText(m_plan); }
 
     /// Prepares the folder: removes unfinished and unknown files, creates the folders, writes the plan if it
     /// is absent, empties the journal. Of the output, only the files `finished` stay. Refused if the folder
@@ -129,7 +131,6 @@ private:
     Status makeOutputFolders();
     Status removeUnknown(const std::vector<std::string>& finished);
     Status writeDurably(const io::Path& path, const std::string& text);
-    [[nodiscard]] std::string planText() const;
 
     io::FileSystem& m_files;
     const WritePlan& m_plan;

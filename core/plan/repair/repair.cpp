@@ -120,19 +120,27 @@ public:
     }
 
 private:
+    /// Cancelled if a stop, of this or another process, ended the check early.
+    [[nodiscard]] Result<CheckResult> examineWhole(const CheckOptions& check) const
+    {
+        SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
+        if (found.stopped)
+            return fail(ErrorCode::Cancelled, "stopped on request");
+        SHARDSCOPE_CHECK(m_job.poll());
+        return found;
+    }
+
     /// Examines the checkpoint and chooses the fixes; again if a file replaces a damaged one. `check` is
     /// then how the checkpoint is opened with it.
     Result<CheckResult> findAndChoose(CheckOptions& check)
     {
-        SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
-        SHARDSCOPE_CHECK(m_job.poll());
+        SHARDSCOPE_TRY(CheckResult found, examineWhole(check));
         SHARDSCOPE_CHECK(choose(found));
         SHARDSCOPE_TRY(const auto again, reopenOptions(m_files, m_open, found, m_fixed, m_options, m_job));
         if (!again)
             return found;
         check.open = *again;
-        SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
-        SHARDSCOPE_CHECK(m_job.poll());
+        SHARDSCOPE_TRY(CheckResult more, examineWhole(check));
         mergeFindings(found, *again, more);
         m_fixed.clear();
         SHARDSCOPE_CHECK(choose(more));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/saved/saved_plan.h"
 
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/open/open.h"
 #include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
+#include "core/plan/export/export_place.h"
 #include "core/plan/model/source_list.h"
 
 #include <algorithm>
@@ -339,16 +342,64 @@ OpenOptions openOptionsOf(const SavedPlan& saved)
     return open;
 }
 
-Result<WritePlanPtr> planSavedRepair(
-    io::FileSystem& files, const SavedPlan& saved, JobContext& job, SharedWork* shared)
+namespace {
+
+Result<PlannedAgain> repairAgain(io::FileSystem& files, const SavedPlan& saved, const io::Path& destination,
+    JobContext& job, SharedWork* shared)
 {
-    auto plan = planRepair(
+    const auto plan = planRepair(
         files, saved.source, openOptionsOf(saved), std::get<RepairOptions>(saved.options), job, shared);
     if (!plan && plan.error().code == ErrorCode::NotFound)
         return sourceChanged(saved, plan.error().message);
-    if (plan)
-        SHARDSCOPE_CHECK(checkSavedPlan(saved, **plan));
-    return plan;
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return PlannedAgain{*plan, (*plan)->repair->source, destination};
+}
+
+Result<PlannedAgain> reshardAgain(io::FileSystem& files, const CheckpointPtr& source,
+    const ReshardOptions& options, const io::Path& destination, JobContext& job)
+{
+    SHARDSCOPE_TRY(WritePlanPtr plan, planReshard(files, source, options, job));
+    return PlannedAgain{std::move(plan), source, destination};
+}
+
+Result<PlannedAgain> exportAgain(io::FileSystem& files, const CheckpointPtr& source, ExportOptions options,
+    const io::Path& destination, JobContext& job)
+{
+    SHARDSCOPE_TRY(ExportPlace place, exportPlace(files, destination));
+    options.folderName = std::move(place.name);
+    SHARDSCOPE_TRY(WritePlanPtr plan, planExport(files, source, options, job));
+    return PlannedAgain{std::move(plan), source, std::move(place.folder)};
+}
+
+Result<PlannedAgain> copyAgain(
+    io::FileSystem& files, const SavedPlan& saved, const io::Path& destination, JobContext& job)
+{
+    SHARDSCOPE_TRY(
+        const OpenedCheckpoint opened, openCheckpoint(files, saved.source, openOptionsOf(saved), job));
+    const CheckpointPtr& source = opened.checkpoint;
+    SHARDSCOPE_CHECK(requireTag(*source));
+    SHARDSCOPE_CHECK(requireKnownKind(*source));
+    const auto* exported = std::get_if<ExportOptions>(&saved.options);
+    auto out = exported != nullptr
+        ? exportAgain(files, source, *exported, destination, job)
+        : reshardAgain(files, source, std::get<ReshardOptions>(saved.options), destination, job);
+    if (!out)
+        return forward(refusal(out.error()));
+    return out;
+}
+
+} // namespace
+
+Result<PlannedAgain> planAgain(io::FileSystem& files, const SavedPlan& saved, const io::Path& destination,
+    JobContext& job, SharedWork* shared)
+{
+    const io::Path& folder = destination.empty() ? saved.destination : destination;
+    const bool isRepair = std::holds_alternative<RepairOptions>(saved.options);
+    SHARDSCOPE_TRY(PlannedAgain out,
+        isRepair ? repairAgain(files, saved, folder, job, shared) : copyAgain(files, saved, folder, job));
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, *out.plan));
+    return out;
 }
 
 } // namespace shardscope

@@ -58,9 +58,16 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
 /// How its source is opened.
 OpenOptions openOptionsOf(const SavedPlan& saved);
 
-/// Plans a saved repair again, and checks it; `shared` as in planRepair(). Errors: those of planRepair() and
-/// checkSavedPlan(). SourceChanged too if what it repairs is not found any more.
-Result<WritePlanPtr> planSavedRepair(
-    io::FileSystem& files, const SavedPlan& saved, JobContext& job, SharedWork* shared = nullptr);
+/// A saved plan, planned again.
+struct PlannedAgain {
+    WritePlanPtr plan;
+    CheckpointPtr source;
+    io::Path folder; ///< the parent folder of the plan's target
+};
+/// Plans again from the same source, and checks it. `destination`: DST, where it is not the saved one;
+/// `shared` as in planRepair(). Errors: those of opening and planning, where damage is a refusal, and of
+/// checkSavedPlan(). SourceChanged too if what a repair is for is not found any more.
+Result<PlannedAgain> planAgain(io::FileSystem& files, const SavedPlan& saved, const io::Path& destination,
+    JobContext& job, SharedWork* shared = nullptr);
 
 } // namespace shardscope

@@ -159,7 +159,7 @@ TEST_CASE("a process that sees another version of a source than the first one en
     const auto report = leadPeers(2, io::realFileSystem(), other, optionsOf(bench),
         [&](const ExecuteOptions& options) { return run(bench, options); });
     REQUIRE_FALSE(report);
-    CHECK(report.error().code == ErrorCode::SourceChanged);
+    CHECK(report.error().code == ErrorCode::Refused);
     CHECK(report.error().message.find("was modified") != std::string::npos);
     checkNothingCommitted(bench);
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What types are called, and how large classes are.
+//
 // Two types of one name in two files are undefined behaviour that no compiler reports: the linker takes the
 // functions of one of them for both. Without optimisation that is a crash.
 #include "tests/support/places.h"
@@ -45,11 +47,41 @@ void addTypes(
     }
 }
 
-} // namespace
+constexpr size_t kMostMembers = 20;
 
-TEST_CASE("a type's name is defined in one file")
+/// Names the classes of a formatted source with more data members than allowed. A struct may have more: its
+/// fields are what a file or an answer has.
+std::vector<std::string> largeClasses(std::istream& source)
 {
-    std::map<std::string, std::set<std::string>> types;
+    static const std::regex kClass(R"(^( *)class (\w+)(?: final)?(?:$| :))");
+    static const std::regex kMember(R"(^( *)\S.*\bm_\w+(?: = .*|\{.*\})?;(?: *//.*)?$)");
+    struct Open {
+        std::string indent;
+        std::string name;
+        size_t members = 0;
+    };
+    std::vector<Open> open;
+    std::vector<std::string> out;
+    std::string line;
+    while (std::getline(source, line)) {
+        std::smatch found;
+        if (!line.ends_with(';') && std::regex_search(line, found, kClass)) {
+            open.push_back({found[1], found[2]});
+        } else if (!open.empty() && line == open.back().indent + "};") {
+            if (open.back().members > kMostMembers)
+                out.push_back(open.back().name);
+            open.pop_back();
+        } else if (!open.empty() && std::regex_search(line, found, kMember)) {
+            open.back().members += found[1] == open.back().indent + "    " ? 1 : 0;
+        }
+    }
+    return out;
+}
+
+/// Calls `use` with the path and the text of every source file of the program.
+template <class Use>
+void forEachSource(const Use& use)
+{
     const fs::path root = shardscope::sourceFolder();
     for (const char* top : {"core", "app", "ui"}) {
         if (!fs::is_directory(root / top))
@@ -59,9 +91,40 @@ TEST_CASE("a type's name is defined in one file")
             if (extension != ".h" && extension != ".cpp" && extension != ".cu")
                 continue;
             std::ifstream stream(entry.path());
-            addTypes(fs::relative(entry.path(), root).generic_string(), stream, types);
+            use(fs::relative(entry.path(), root).generic_string(), stream);
         }
     }
+}
+
+} // namespace
+
+TEST_CASE("no class has more than twenty data members")
+{
+    forEachSource([](const std::string& file, std::istream& source) {
+        for (const std::string& name : largeClasses(source))
+            FAIL_CHECK(file << ": " << name << " has more than " << kMostMembers << " data members");
+    });
+}
+
+TEST_CASE("the checker sees large classes")
+{
+    const auto problems = [](size_t members, const std::string& inner = {}) {
+        std::string text
+            = "class Large final : public Base {\npublic:\n    int f() { return m_0; }\n" + inner;
+        for (size_t i = 0; i < members; ++i)
+            text += "    int m_" + std::to_string(i) + " = 0; ///< a number\n";
+        std::istringstream stream(text + "};\n");
+        return largeClasses(stream).size();
+    };
+    CHECK(problems(kMostMembers) == 0);
+    CHECK(problems(kMostMembers + 1) == 1);
+    CHECK(problems(kMostMembers, "    class Inner {\n        int m_inner;\n    };\n") == 0);
+}
+
+TEST_CASE("a type's name is defined in one file")
+{
+    std::map<std::string, std::set<std::string>> types;
+    forEachSource([&](const std::string& file, std::istream& source) { addTypes(file, source, types); });
     CHECK(types.size() > 500);
     for (const auto& [name, files] : types) {
         if (files.size() > 1)

@@ -2,10 +2,10 @@
 #include "ui/session/plans/export_preview.h"
 
 #include "core/base/text.h"
-#include "core/engine/write/export_place.h"
 #include "core/engine/write/replaced_files.h"
 #include "core/layout/slices/slice_rules.h"
 #include "core/plan/export/adapter_config.h"
+#include "core/plan/export/export_place.h"
 #include "ui/jobs/free_later.h"
 #include "ui/text/text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/write/export_place.h"
+#include "core/plan/export/export_place.h"
 
 #include "core/io/outage_watch.h"
 
