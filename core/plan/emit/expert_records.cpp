@@ -69,20 +69,18 @@ NodeId affineMaps(ArchiveComposer& composer, NodeId layer, int64_t experts, int6
     const PickleGraph& graph = composer.graph();
     PickleBuilder& builder = composer.builder();
     const NodeId old = lookup(graph, layer, "affine_maps");
-    const auto items = mappingItems(graph, lookup(graph, old, "params"));
-    if (items.empty())
+    const NodeId from = lookup(graph, old, "params");
+    if (mappingItems(graph, from).empty())
         return kNoNode;
-    const NodeId params = builder.dict();
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    const NodeId params = composer.importChanged(from, [&](std::string_view, NodeId value) {
         std::vector<int64_t> shape;
-        for (const NodeId size : sequenceItems(graph, lookup(graph, items[i + 1], "logical_shape")))
+        for (const NodeId size : sequenceItems(graph, lookup(graph, value, "logical_shape")))
             shape.push_back(asInteger(graph, size).value_or(0));
         const bool isKnown = !shape.empty() && shape.front() == experts;
-        builder.setItem(params, composer.import(items[i]),
-            isKnown ? composer.importChanged(items[i + 1], {{"ranks", affineRanks(builder, shape, ranks)}})
-                    : composer.import(items[i + 1]));
-    }
-    return composer.importChanged(old, {{"params", params}});
+        return isKnown ? composer.importChanged(value, Changes{{"ranks", affineRanks(builder, shape, ranks)}})
+                       : composer.import(value);
+    });
+    return composer.importChanged(old, Changes{{"params", params}});
 }
 
 } // namespace
@@ -178,18 +176,14 @@ void ExpertRecords::replaceFolding(ArchiveComposer& composer, uint32_t rank, uin
     const NodeId families = lookup(graph, old, "param_families");
     const auto items = mappingItems(graph, families);
     const bool perParam = items.size() > 1 && isMapping(graph, items[1]); // model files have bare names there
-    if (perParam) {
-        const NodeId renewed = builder.dict();
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(graph, items[i]);
-            const bool expert = name && m_fused.layerOf(*name) != nullptr;
-            builder.setItem(renewed, composer.import(items[i]),
-                composer.importChanged(items[i + 1],
-                    {{"zero_partition_rank", builder.integer(expert ? m_replica : rank)},
-                        {"zero_partition_count", builder.integer(expert ? m_replicas : count)}}));
-        }
-        changes.emplace("param_families", renewed);
-    }
+    if (perParam)
+        changes.emplace(
+            "param_families", composer.importChanged(families, [&](std::string_view name, NodeId value) {
+                const bool expert = m_fused.layerOf(name) != nullptr;
+                return composer.importChanged(value,
+                    Changes{{"zero_partition_rank", builder.integer(expert ? m_replica : rank)},
+                        {"zero_partition_count", builder.integer(expert ? m_replicas : count)}});
+            }));
     composer.substitute(old, composer.importChanged(old, changes));
 }
 

@@ -315,14 +315,18 @@ std::vector<MarkedRun> runsWithin(const std::vector<MarkedRun>& runs, uint64_t o
 
 } // namespace
 
+void markRuns(ArchiveComposer& composer, uint32_t source, std::vector<MarkedRun> runs)
+{
+    const auto shared = std::make_shared<const std::vector<MarkedRun>>(std::move(runs));
+    composer.setRecordCursor([source, shared](uint32_t record, uint64_t offset, uint64_t bytes) {
+        return markedRecordCursor(source, record, offset, bytes, runsWithin(*shared, offset, bytes));
+    });
+}
+
 void markWholeTensors(
     ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file)
 {
-    const uint32_t source = context->sourceIndex(file);
-    const auto runs = std::make_shared<const std::vector<MarkedRun>>(wholeRunsOf(*context, file));
-    composer.setRecordCursor([source, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
-        return markedRecordCursor(source, record, offset, bytes, runsWithin(*runs, offset, bytes));
-    });
+    markRuns(composer, context->sourceIndex(file), wholeRunsOf(*context, file));
 }
 
 Result<OutputFile> composeCopied(

@@ -99,7 +99,9 @@ Result<OutputFile> composeUniversalStep(
 Result<OutputFile> composeUniversalOptim(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name);
 
-/// Splits what a composer copies from a source file at the bounds of whole tensors, for digests.
+/// Splits what a composer copies from a source file at the bounds of tensors, for digests: of `runs`, which
+/// ascend, or of the whole ones in the file.
+void markRuns(ArchiveComposer& composer, uint32_t source, std::vector<MarkedRun> runs);
 void markWholeTensors(
     ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file);
 

@@ -32,22 +32,17 @@ public:
 
     NodeId make(NodeId info)
     {
-        const NodeId out = m_builder.dict();
-        const auto items = mappingItems(m_graph, info);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto key = asString(m_graph, items[i]);
-            NodeId value = kNoNode;
+        return m_composer.importChanged(info, [&](std::string_view key, NodeId value) {
             if (key == "affine_map")
-                value = affineMap(items[i + 1]);
-            else if (key == "sub_param_shard_widths")
-                value = shardWidths(items[i + 1]);
-            else if (key == "padded_vocab_size" && m_merged.split->vocabularyRows)
-                value = number(*m_merged.split->vocabularyRows);
-            else
-                value = m_composer.import(items[i + 1]);
-            m_builder.setItem(out, m_composer.import(items[i]), value);
-        }
-        return out;
+                return m_composer.importChanged(value, [&](std::string_view inMap, NodeId of) {
+                    return inMap == "params" ? params(of) : m_composer.import(of);
+                });
+            if (key == "sub_param_shard_widths")
+                return shardWidths(value);
+            return key == "padded_vocab_size" && m_merged.split->vocabularyRows
+                ? number(*m_merged.split->vocabularyRows)
+                : m_composer.import(value);
+        });
     }
 
 private:
@@ -67,44 +62,25 @@ private:
     /// Per sub-parameter the width of every slice: they are even.
     NodeId shardWidths(NodeId from)
     {
-        const NodeId out = m_builder.dict();
-        const auto items = mappingItems(m_graph, from);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        return m_composer.importChanged(from, [&](std::string_view, NodeId value) {
             std::vector<NodeId> perSubParam;
-            for (const NodeId widths : sequenceItems(m_graph, items[i + 1])) {
+            for (const NodeId widths : sequenceItems(m_graph, value)) {
                 uint64_t sum = 0;
                 for (const NodeId width : sequenceItems(m_graph, widths))
                     sum += static_cast<uint64_t>(asInteger(m_graph, width).value_or(0));
                 perSubParam.push_back(numbers(std::vector<uint64_t>(m_slices, sum / m_slices)));
             }
-            m_builder.setItem(out, m_composer.import(items[i]), m_builder.list(perSubParam));
-        }
-        return out;
-    }
-
-    NodeId affineMap(NodeId from)
-    {
-        const NodeId out = m_builder.dict();
-        const auto items = mappingItems(m_graph, from);
-        for (size_t i = 0; i + 1 < items.size(); i += 2)
-            m_builder.setItem(out, m_composer.import(items[i]),
-                asString(m_graph, items[i]) == "params" ? params(items[i + 1])
-                                                        : m_composer.import(items[i + 1]));
-        return out;
+            return m_builder.list(perSubParam);
+        });
     }
 
     NodeId params(NodeId from)
     {
-        const NodeId out = m_builder.dict();
-        const auto items = mappingItems(m_graph, from);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto pattern = asString(m_graph, items[i]);
-            const auto name = pattern ? nameOfPattern(*pattern) : std::nullopt;
+        return m_composer.importChanged(from, [&](std::string_view pattern, NodeId) {
+            const auto name = nameOfPattern(pattern);
             const auto param = name ? m_source.findParam(*name) : std::nullopt;
-            if (param) // a name that the model does not have cannot be determined again
-                m_builder.setItem(out, m_composer.import(items[i]), entry(*param));
-        }
-        return out;
+            return param ? entry(*param) : kNoNode; // of no name of the model: cannot be determined again
+        });
     }
 
     NodeId entry(ParamId param)

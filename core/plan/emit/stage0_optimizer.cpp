@@ -135,22 +135,6 @@ uint32_t tensorInFile(const ReshardContext& context, uint32_t tensor)
     return context.newWeights.empty() ? Segment::kNoTensor : context.newWeights[index(entry.param)];
 }
 
-/// Where tensors of the plan lie in a run of a record of the model file, ascending.
-std::vector<MarkedRun> runsWithin(
-    const ReshardContext& context, const std::vector<TensorRun>& runs, uint64_t begin, uint64_t bytes)
-{
-    std::vector<MarkedRun> out;
-    const uint64_t end = begin + bytes;
-    auto run = std::lower_bound(runs.begin(), runs.end(), begin,
-        [](const TensorRun& one, uint64_t offset) { return one.offset < offset; });
-    for (; run != runs.end() && run->offset + run->bytes <= end; ++run) {
-        const uint32_t tensor = tensorInFile(context, run->tensor);
-        if (tensor != Segment::kNoTensor)
-            out.push_back({run->offset, run->bytes, tensor});
-    }
-    return out;
-}
-
 } // namespace
 
 NodeId stage0Optimizer(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context)
@@ -162,12 +146,14 @@ void markStage0Tensors(
     ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file)
 {
     const Checkpoint& source = *context->source;
-    const uint32_t from = context->sourceIndex(file);
-    const auto runs = std::make_shared<const std::vector<TensorRun>>(
-        runsOfFile(source, *context->table, WholeRuns(source, *context->table), file));
-    composer.setRecordCursor([context, from, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
-        return markedRecordCursor(from, record, offset, bytes, runsWithin(*context, *runs, offset, bytes));
-    });
+    std::vector<MarkedRun> runs;
+    for (const TensorRun& run :
+        runsOfFile(source, *context->table, WholeRuns(source, *context->table), file)) {
+        const uint32_t tensor = tensorInFile(*context, run.tensor);
+        if (tensor != Segment::kNoTensor)
+            runs.push_back({run.offset, run.bytes, tensor});
+    }
+    markRuns(composer, context->sourceIndex(file), std::move(runs));
 }
 
 } // namespace shardscope
