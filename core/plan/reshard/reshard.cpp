@@ -242,9 +242,7 @@ Result<std::vector<std::shared_ptr<const ReshardContext>>> makeContexts(io::File
                                     : layOutTarget(*part, layout.kind, layout.ranks, layout.subGroupSize));
         target.zenflow = layout.columns;
         const auto refill = contexts.size() < refills.size() ? refills[contexts.size()] : nullptr;
-        const bool recordsOptions = std::none_of(part->groups.begin(), part->groups.end(),
-            [](const ParamGroup& group) { return group.options == kNoNode; });
-        if (layout.rebuilds || !recordsOptions || (refill && refill->model().rebuilt)) {
+        if (layout.rebuilds || !recordsOptions(*part) || (refill && refill->model().rebuilt)) {
             SHARDSCOPE_CHECK(requireStage0Facts(*part, layout.kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, layout.kind));
         }

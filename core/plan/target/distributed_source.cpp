@@ -2,6 +2,7 @@
 #include "core/plan/target/distributed_source.h"
 
 #include "core/checkpoint/model/model_states.h"
+#include "core/plan/target/elastic_options.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -9,18 +10,6 @@
 #include <vector>
 
 namespace shardscope {
-
-namespace {
-
-std::string listText(const std::vector<std::string>& items)
-{
-    std::string out;
-    for (size_t i = 0; i < items.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
-    return out;
-}
-
-} // namespace
 
 Status requireNativeFacts(const Checkpoint& source)
 {
@@ -37,9 +26,7 @@ Status requireNativeFacts(const Checkpoint& source)
         if (!there)
             lacking.emplace_back(what);
     };
-    need(std::none_of(source.groups.begin(), source.groups.end(),
-             [](const ParamGroup& group) { return group.options == kNoNode; }),
-        "the options of every param group (`optim.param_groups.0.lr` and the like)");
+    need(recordsOptions(source), "the options of every param group (`optim.param_groups.0.lr` and the like)");
     need(!source.deepspeedVersion.empty(), "the DeepSpeed version (`deepspeed.ds_version`)");
     need(source.steps.globalSteps.has_value(), "the step counters (`deepspeed.global_steps`)");
     need(modelStates(source).module != kNoNode,

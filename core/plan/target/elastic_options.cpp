@@ -19,14 +19,6 @@ namespace {
 
 enum class Origin { Named, Scheduler, Configuration, States };
 
-std::string listText(const std::vector<std::string>& items)
-{
-    std::string out;
-    for (size_t i = 0; i < items.size(); ++i)
-        out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
-    return out;
-}
-
 /// Gathers the options and writes them into a copy of the checkpoint.
 class OptionsOf
 {
@@ -332,13 +324,21 @@ bool isElastic(const Checkpoint& source)
         && optim.graph->kind(optim.baseState) == NodeKind::List;
 }
 
+} // namespace
+
+std::string listText(const std::vector<std::string>& items)
+{
+    std::string out;
+    for (size_t i = 0; i < items.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
+    return out;
+}
+
 bool recordsOptions(const Checkpoint& source)
 {
     return std::none_of(source.groups.begin(), source.groups.end(),
         [](const ParamGroup& group) { return group.options == kNoNode; });
 }
-
-} // namespace
 
 bool lacksElasticOptions(const Checkpoint& source)
 {

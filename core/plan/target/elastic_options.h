@@ -14,7 +14,9 @@ namespace shardscope {
 /// optimizers. Everything that is written from them has torch's own form, with options. Elastic ZeRO-3, which
 /// no release writes (core/checkpoint/units/elastic_zero3.h), may have them or not.
 
-/// Whether the options of a checkpoint's param groups are missing because of its elastic form.
+/// Whether a checkpoint has the options of every param group.
+bool recordsOptions(const Checkpoint& source);
+/// Whether they are missing because of its elastic form.
 bool lacksElasticOptions(const Checkpoint& source);
 
 struct WithOptions {
@@ -29,5 +31,8 @@ struct WithOptions {
 /// give it; Usage for options that cannot be read, of groups that do not exist, or of a source that needs
 /// none.
 Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::string>& named);
+
+/// "a", "a and b", "a, b and c".
+std::string listText(const std::vector<std::string>& items);
 
 } // namespace shardscope
