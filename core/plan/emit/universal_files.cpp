@@ -10,80 +10,40 @@ namespace shardscope {
 
 namespace {
 
-/// Writes zero/optimizer_state.pt. Stages 1 and 2 take scaler and `param_groups` from its top level
-/// (runtime/base_optimizer.py), stage 3 the nested `optimizer_state_dict` (runtime/zero/stage3.py).
-class UniversalOptim
+void set(ArchiveComposer& composer, NodeId mapping, std::string_view key, NodeId value)
 {
-public:
-    explicit UniversalOptim(std::shared_ptr<const ReshardContext> context)
-        : m_context(std::move(context))
-        , m_source(*m_context->source)
-        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.templateOptim))
-        , m_graph(m_composer.graph())
-        , m_builder(m_composer.builder())
-    {
-    }
+    composer.builder().setItem(mapping, composer.builder().string(key), value);
+}
 
-    Result<OutputFile> compose(const std::string& name)
-    {
-        const NodeId root = m_builder.dict();
-        if (keepsScalerKeys(m_source))
-            addScaler(root);
-        else
-            m_composer.addEntries(root, m_source.optimWrapper, [&](std::string_view key, NodeId value) {
-                const bool known = key == "ds_version" || describesShards(key)
-                    || (m_source.merged && key == "universal_checkpoint_info");
-                return known ? kNoNode : m_composer.import(value);
-            });
-        set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
-        const TorchState optimizer = optimizerState();
-        set(root, "param_groups", optimizer.paramGroups);
-        set(root, "optimizer_state_dict", optimizer.in(m_builder));
-        return m_composer.finish(root, name, m_context->optimRecords);
-    }
+/// As ZeRO keeps them: every loader looks for the object.
+void addScaler(ArchiveComposer& composer, const Checkpoint& source, NodeId root)
+{
+    const OptimStates old = optimStates(composer.graph(), source.optimWrapper);
+    set(composer, root, "loss_scaler", scalerObject(composer, source));
+    set(composer, root, "dynamic_loss_scale",
+        old.dynamicLossScale == kNoNode ? composer.builder().boolean(false)
+                                        : composer.import(old.dynamicLossScale));
+    set(composer, root, "overflow", composer.builder().boolean(false));
+    if (old.clipGrad != kNoNode)
+        set(composer, root, "clip_grad", composer.import(old.clipGrad));
+}
 
-private:
-    void set(NodeId mapping, std::string_view key, NodeId value)
-    {
-        m_builder.setItem(mapping, m_builder.string(key), value);
+/// Stage 3 takes one step for all sub-groups from the entry of number 0.
+TorchState optimizerState(ArchiveComposer& composer, const ReshardContext& context)
+{
+    std::vector<TorchGroup> groups;
+    for (const ParamGroup& group : context.source->groups)
+        groups.push_back({group.options, {{static_cast<int64_t>(groups.size()), kNoNode}}});
+    if (!groups.empty() && !context.target.units.empty()) {
+        NodeId& entry = groups.front().entries.front().second;
+        entry = composer.builder().dict();
+        const NodeId step = stepValue(composer, *context.target.units.front());
+        if (step != kNoNode)
+            set(composer, entry, "step", step);
     }
-
-    /// As ZeRO keeps them: every loader looks for the object.
-    void addScaler(NodeId root)
-    {
-        const OptimStates old = optimStates(m_graph, m_source.optimWrapper);
-        set(root, "loss_scaler", scalerObject(m_composer, m_source));
-        set(root, "dynamic_loss_scale",
-            old.dynamicLossScale == kNoNode ? m_builder.boolean(false)
-                                            : m_composer.import(old.dynamicLossScale));
-        set(root, "overflow", m_builder.boolean(false));
-        if (old.clipGrad != kNoNode)
-            set(root, "clip_grad", m_composer.import(old.clipGrad));
-    }
-
-    /// Stage 3 takes one step for all sub-groups from the entry of number 0.
-    TorchState optimizerState()
-    {
-        std::vector<TorchGroup> groups;
-        for (size_t g = 0; g < m_source.groups.size(); ++g)
-            groups.push_back({m_source.groups[g].options, {{static_cast<int64_t>(g), kNoNode}}});
-        if (!groups.empty() && !m_context->target.units.empty()) {
-            NodeId& entry = groups.front().entries.front().second;
-            entry = m_builder.dict();
-            const NodeId step = stepValue(m_composer, *m_context->target.units.front());
-            if (step != kNoNode)
-                set(entry, "step", step);
-        }
-        OptimParts parts(m_composer, *m_context);
-        return torchState(parts, groups);
-    }
-
-    std::shared_ptr<const ReshardContext> m_context;
-    const Checkpoint& m_source;
-    ArchiveComposer m_composer;
-    const PickleGraph& m_graph;
-    PickleBuilder& m_builder;
-};
+    OptimParts parts(composer, context);
+    return torchState(parts, groups);
+}
 
 ArchiveComposer formOnly(const ReshardContext& context)
 {
@@ -156,7 +116,24 @@ Result<OutputFile> composeUniversalStep(
 Result<OutputFile> composeUniversalOptim(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
-    return UniversalOptim(context).compose(name);
+    // Stages 1 and 2 take scaler and `param_groups` from its top level (runtime/base_optimizer.py), stage 3
+    // the nested `optimizer_state_dict` (runtime/zero/stage3.py).
+    const Checkpoint& source = *context->source;
+    ArchiveComposer composer(context->optimTemplate(), context->sourceIndex(source.templateOptim));
+    const NodeId root = composer.builder().dict();
+    if (keepsScalerKeys(source))
+        addScaler(composer, source, root);
+    else
+        composer.addEntries(root, source.optimWrapper, [&](std::string_view key, NodeId value) {
+            const bool known = key == "ds_version" || describesShards(key)
+                || (source.merged && key == "universal_checkpoint_info");
+            return known ? kNoNode : composer.import(value);
+        });
+    set(composer, root, "ds_version", composer.builder().string(writtenVersion(source)));
+    const TorchState optimizer = optimizerState(composer, *context);
+    set(composer, root, "param_groups", optimizer.paramGroups);
+    set(composer, root, "optimizer_state_dict", optimizer.in(composer.builder()));
+    return composer.finish(root, name, context->optimRecords);
 }
 
 } // namespace shardscope
