@@ -13,121 +13,104 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Makes the actions of one window.
-struct Maker {
-    const Theme& theme;
-    QWidget* parent;
-
-    QAction* operator()(const QString& name, const QString& text, const QList<QKeySequence>& keys,
-        const QString& icon = {}) const
-    {
-        auto* action = new QAction(text, parent);
-        action->setObjectName(name);
-        action->setShortcuts(keys);
-        if (!icon.isEmpty())
-            action->setIcon(themedIcon(theme, icon));
-        QString tip = action->text().remove(u'&').remove(u"…"_s);
-        if (!keys.isEmpty())
-            tip += u" ("_s % keys.first().toString(QKeySequence::NativeText) % u')';
-        action->setToolTip(tip);
-        parent->addAction(action);
-        return action;
-    }
+struct Row {
+    QString name; ///< object name
+    QString text;
+    QList<QKeySequence> keys = {};
+    QString icon = {};
 };
 
-void addCheckpointActions(Actions& actions, const Maker& make)
+/// By ActionId.
+const std::vector<Row>& ownActions()
 {
-    actions.open = make(u"actionOpen"_s, u"&Open Folder…"_s, {QKeySequence::Open}, u"open"_s);
-    actions.newWindow = make(u"actionNewWindow"_s, u"&New Window"_s, {Qt::CTRL | Qt::ALT | Qt::Key_N});
-    actions.openFile
-        = make(u"actionOpenFile"_s, u"Open &File…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
-    actions.addFolder = make(u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s);
-    actions.reload = make(u"actionReload"_s, u"&Reload"_s, {Qt::Key_F5}, u"reload"_s);
-    actions.close = make(u"actionClose"_s, u"&Close Checkpoint"_s, {Qt::CTRL | Qt::Key_W});
-    actions.quit = make(u"actionQuit"_s, u"&Quit"_s, {Qt::CTRL | Qt::Key_Q});
+    static const std::vector<Row> kRows{
+        {u"actionOpen"_s, u"&Open Folder…"_s, {QKeySequence::Open}, u"open"_s},
+        {u"actionOpenFile"_s, u"Open &File…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s},
+        {u"actionNewWindow"_s, u"&New Window"_s, {Qt::CTRL | Qt::ALT | Qt::Key_N}},
+        {u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s},
+        {u"actionReload"_s, u"&Reload"_s, {Qt::Key_F5}, u"reload"_s},
+        {u"actionClose"_s, u"&Close Checkpoint"_s, {Qt::CTRL | Qt::Key_W}},
+        {u"actionBack"_s, u"&Back"_s, {Qt::ALT | Qt::Key_Left}, u"back"_s},
+        {u"actionForward"_s, u"&Forward"_s, {Qt::ALT | Qt::Key_Right}, u"forward"_s},
+        {u"actionFind"_s, u"F&ilter"_s, {QKeySequence::Find}, u"search"_s},
+        {u"actionGoTo"_s, u"&Go to Address…"_s, {Qt::CTRL | Qt::Key_G}, u"target"_s},
+        {u"actionQuickOpen"_s, u"Find P&arameter…"_s, {Qt::CTRL | Qt::Key_P}, u"parameter"_s},
+        {u"actionPalette"_s, u"Command &Palette…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_P}},
+        {u"actionPageWindow"_s, u"Open Page in Own &Window"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_N}},
+        {u"actionNextPane"_s, u"&Next Pane"_s, {Qt::Key_F6}},
+        {u"actionPreviousPane"_s, u"Pre&vious Pane"_s, {Qt::SHIFT | Qt::Key_F6}},
+        {u"actionNextOpen"_s, u"Next Open Chec&kpoint"_s, {Qt::CTRL | Qt::Key_PageDown}},
+        {u"actionPreviousOpen"_s, u"Previo&us Open Checkpoint"_s, {Qt::CTRL | Qt::Key_PageUp}},
+        {u"actionReshard"_s, u"&Reshard…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s},
+        {u"actionExport"_s, u"&Export…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s},
+        {u"actionFullScreen"_s, u"F&ull Screen"_s, {Qt::Key_F11}},
+        {u"actionManual"_s, u"&Manual"_s, {Qt::Key_F1}, u"info"_s},
+        {u"actionShortcuts"_s, u"&Keyboard Shortcuts"_s, {Qt::CTRL | Qt::Key_F1, Qt::Key_Question},
+            u"keyboard"_s},
+        {u"actionQuit"_s, u"&Quit"_s, {Qt::CTRL | Qt::Key_Q}},
+        {u"actionThemeSystem"_s, u"Like the D&esktop"_s},
+        {u"actionThemeLight"_s, u"&Light"_s},
+        {u"actionThemeDark"_s, u"&Dark"_s},
+        {u"actionThemeHighContrast"_s, u"&High Contrast"_s},
+        {u"actionResetLayout"_s, u"Reset &Layout"_s},
+        {u"actionAbout"_s, u"&About Shardscope"_s},
+        {u"actionLargerText"_s, u"Lar&ger Text"_s, {QKeySequence::ZoomIn, Qt::CTRL | Qt::Key_Equal}},
+        {u"actionSmallerText"_s, u"&Smaller Text"_s, {QKeySequence::ZoomOut}},
+        {u"actionNormalText"_s, u"Te&xt of Normal Size"_s, {Qt::CTRL | Qt::Key_0}},
+    };
+    return kRows;
 }
 
-void addNavigationActions(Actions& actions, const Maker& make)
+QAction* make(const Row& row, const Theme& theme, QWidget* parent)
 {
-    actions.back = make(u"actionBack"_s, u"&Back"_s, {Qt::ALT | Qt::Key_Left}, u"back"_s);
-    actions.forward = make(u"actionForward"_s, u"&Forward"_s, {Qt::ALT | Qt::Key_Right}, u"forward"_s);
-    actions.find = make(u"actionFind"_s, u"F&ilter"_s, {QKeySequence::Find}, u"search"_s);
-    actions.goTo = make(u"actionGoTo"_s, u"&Go to Address…"_s, {Qt::CTRL | Qt::Key_G}, u"target"_s);
-    actions.palette = make(u"actionPalette"_s, u"Command &Palette…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_P});
-    actions.quickOpen
-        = make(u"actionQuickOpen"_s, u"Find P&arameter…"_s, {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
-    actions.pageWindow
-        = make(u"actionPageWindow"_s, u"Open Page in Own &Window"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
-    actions.nextPane = make(u"actionNextPane"_s, u"&Next Pane"_s, {Qt::Key_F6});
-    actions.previousPane = make(u"actionPreviousPane"_s, u"Pre&vious Pane"_s, {Qt::SHIFT | Qt::Key_F6});
-    actions.nextOpen = make(u"actionNextOpen"_s, u"Next Open Chec&kpoint"_s, {Qt::CTRL | Qt::Key_PageDown});
-    actions.previousOpen
-        = make(u"actionPreviousOpen"_s, u"Previo&us Open Checkpoint"_s, {Qt::CTRL | Qt::Key_PageUp});
-}
-
-void addJobActions(Actions& actions, const Maker& make)
-{
-    actions.reshard
-        = make(u"actionReshard"_s, u"&Reshard…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
-    actions.exportWeights
-        = make(u"actionExport"_s, u"&Export…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
-    actions.reshard->setIconText(u"Reshard"_s);
-    actions.exportWeights->setIconText(u"Export"_s);
-}
-
-void addPageActions(Actions& actions, const Maker& make)
-{
-    int key = Qt::Key_1;
-    for (const PageEntry& page : pageList())
-        actions.pages.append(make(page.actionName, page.menuText,
-            {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(key++)))}, page.icon));
-    for (const PageEntry& page : pageList())
-        for (const PageAction& action : page.actions)
-            actions.ofPages.push_back(
-                {page.id, &action, make(action.name, action.text, action.keys, action.icon)});
-}
-
-void addViewActions(Actions& actions, const Maker& make)
-{
-    actions.themeGroup = new QActionGroup(make.parent);
-    const std::array themeNames
-        = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s, u"actionThemeHighContrast"_s};
-    const std::array themeTexts = {u"Like the D&esktop"_s, u"&Light"_s, u"&Dark"_s, u"&High Contrast"_s};
-    for (size_t i = 0; i < actions.themes.size(); ++i) {
-        actions.themes[i] = make(themeNames[i], themeTexts[i], {});
-        actions.themes[i]->setCheckable(true);
-        actions.themeGroup->addAction(actions.themes[i]);
-    }
-    actions.largerText
-        = make(u"actionLargerText"_s, u"Lar&ger Text"_s, {QKeySequence::ZoomIn, Qt::CTRL | Qt::Key_Equal});
-    actions.smallerText = make(u"actionSmallerText"_s, u"&Smaller Text"_s, {QKeySequence::ZoomOut});
-    actions.normalText = make(u"actionNormalText"_s, u"Te&xt of Normal Size"_s, {Qt::CTRL | Qt::Key_0});
-    actions.fullScreen = make(u"actionFullScreen"_s, u"F&ull Screen"_s, {Qt::Key_F11});
-    actions.fullScreen->setCheckable(true);
-    actions.resetLayout = make(u"actionResetLayout"_s, u"Reset &Layout"_s, {});
-    actions.manual = make(u"actionManual"_s, u"&Manual"_s, {Qt::Key_F1}, u"info"_s);
-    actions.shortcuts = make(u"actionShortcuts"_s, u"&Keyboard Shortcuts"_s,
-        {Qt::CTRL | Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
-    actions.about = make(u"actionAbout"_s, u"&About Shardscope"_s, {});
+    auto* action = new QAction(row.text, parent);
+    action->setObjectName(row.name);
+    action->setShortcuts(row.keys);
+    if (!row.icon.isEmpty())
+        action->setIcon(themedIcon(theme, row.icon));
+    QString tip = action->text().remove(u'&').remove(u"…"_s);
+    if (!row.keys.isEmpty())
+        tip += u" ("_s % row.keys.first().toString(QKeySequence::NativeText) % u')';
+    action->setToolTip(tip);
+    parent->addAction(action);
+    return action;
 }
 
 } // namespace
 
-Actions makeActions(const Theme& theme, QWidget* parent)
+Actions::Actions(const Theme& theme, QWidget* parent)
 {
-    const Maker make{theme, parent};
-    Actions actions;
-    addCheckpointActions(actions, make);
-    addNavigationActions(actions, make);
-    addJobActions(actions, make);
-    addPageActions(actions, make);
-    addViewActions(actions, make);
-    actions.setOpen(false, false, false, false);
-    actions.nextOpen->setEnabled(false);
-    actions.previousOpen->setEnabled(false);
-    actions.back->setEnabled(false);
-    actions.forward->setEnabled(false);
-    return actions;
+    for (const Row& row : ownActions())
+        m_own.append(make(row, theme, parent));
+    int key = Qt::Key_1;
+    for (const PageEntry& page : pageList()) {
+        const QKeySequence keys(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(key++)));
+        m_pages.append(make({page.actionName, page.menuText, {keys}, page.icon}, theme, parent));
+        for (const PageAction& action : page.actions)
+            m_ofPages.push_back({page.id, &action,
+                make({action.name, action.text, action.keys, action.icon}, theme, parent)});
+    }
+    auto* themeGroup = new QActionGroup(parent);
+    for (QAction* each : themes()) {
+        each->setCheckable(true);
+        themeGroup->addAction(each);
+    }
+    (*this)[ActionId::FullScreen]->setCheckable(true);
+    (*this)[ActionId::Reshard]->setIconText(u"Reshard"_s);
+    (*this)[ActionId::Export]->setIconText(u"Export"_s);
+    setOpen(false, false, false, false);
+    for (const ActionId id : {ActionId::NextOpen, ActionId::PreviousOpen, ActionId::Back, ActionId::Forward})
+        (*this)[id]->setEnabled(false);
+}
+
+QList<QAction*> Actions::range(ActionId first, ActionId last) const
+{
+    return m_own.mid(static_cast<qsizetype>(first), 1 + static_cast<int>(last) - static_cast<int>(first));
+}
+
+QList<QAction*> Actions::themes() const
+{
+    return range(ActionId::ThemeSystem, ActionId::ThemeHighContrast);
 }
 
 QList<QAction*> Actions::of(PageAction::Menu menu) const
@@ -135,7 +118,7 @@ QList<QAction*> Actions::of(PageAction::Menu menu) const
     QList<QAction*> list;
     PageId last{};
     qsizetype at = -1;
-    for (const OfPage& each : ofPages) {
+    for (const OfPage& each : m_ofPages) {
         if (each.what->menu != menu)
             continue;
         at = each.page == last ? at + 1 : 0;
@@ -147,39 +130,40 @@ QList<QAction*> Actions::of(PageAction::Menu menu) const
 
 QList<QAction*> Actions::all() const
 {
-    QList<QAction*> list{open, openFile, newWindow, addFolder, reload, close, back, forward, find, goTo,
-        quickOpen, palette, pageWindow};
-    for (const OfPage& each : ofPages)
+    QList<QAction*> list = range(ActionId::Open, ActionId::PageWindow);
+    for (const OfPage& each : m_ofPages)
         if (each.what->menu != PageAction::Menu::Checkpoint)
             list.append(each.action);
-    list << nextPane << previousPane << nextOpen << previousOpen << of(PageAction::Menu::Checkpoint)
-         << reshard << exportWeights << pages << fullScreen << manual << shortcuts << quit;
+    list << range(ActionId::NextPane, ActionId::PreviousOpen) << of(PageAction::Menu::Checkpoint)
+         << range(ActionId::Reshard, ActionId::Export) << m_pages
+         << range(ActionId::FullScreen, ActionId::Quit);
     return list;
 }
 
 QList<QAction*> Actions::offered() const
 {
-    QList<QAction*> list = all();
-    for (QAction* theme : themes)
-        list.append(theme);
-    list << resetLayout << about;
-    list.removeIf([this](const QAction* action) { return !action->isEnabled() || action == palette; });
+    QList<QAction*> list = all() << range(ActionId::ThemeSystem, ActionId::About);
+    list.removeIf([this](const QAction* action) {
+        return !action->isEnabled() || action == (*this)[ActionId::Palette];
+    });
     return list;
 }
 
 void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap) const
 {
+    QAction* addFolder = (*this)[ActionId::AddFolder];
     const QString text = isSwap ? u"Open with a &Checkpoint of Its Run…"_s : u"&Add Folder…"_s;
     addFolder->setText(text);
     addFolder->setToolTip(isSwap
             ? u"Take names, shapes, steps and options from an earlier checkpoint of the run"_s
             : u"Read other ranks of this checkpoint, or its run's swap folder, from another folder"_s);
-    for (QAction* action : {addFolder, reload, close, find, goTo, quickOpen, pageWindow})
-        action->setEnabled(isOpen);
-    for (QAction* page : pages)
+    using enum ActionId;
+    for (const ActionId id : {AddFolder, Reload, Close, Find, GoTo, QuickOpen, PageWindow})
+        (*this)[id]->setEnabled(isOpen);
+    for (QAction* page : m_pages)
         page->setEnabled(isOpen);
-    reshard->setEnabled(canReshard);
-    exportWeights->setEnabled(canExport);
+    (*this)[Reshard]->setEnabled(canReshard);
+    (*this)[Export]->setEnabled(canExport);
 }
 
 } // namespace shardscope::ui

@@ -5,57 +5,68 @@
 
 #include <QList>
 
-#include <array>
 #include <vector>
 
 class QAction;
-class QActionGroup;
-class QMenuBar;
 class QWidget;
 
 namespace shardscope::ui {
 
+/// The window's own actions, by groups in the order of the shortcut sheet.
+enum class ActionId : uint8_t {
+    Open,
+    OpenFile,
+    NewWindow,
+    AddFolder,
+    Reload,
+    Close,
+    Back,
+    Forward,
+    Find,
+    GoTo,
+    QuickOpen,
+    Palette,
+    PageWindow,
+    NextPane,
+    PreviousPane,
+    NextOpen, ///< checkpoint
+    PreviousOpen,
+    Reshard,
+    Export,
+    FullScreen,
+    Manual,
+    Shortcuts,
+    Quit,
+    ThemeSystem, ///< the themes as in ThemeMode
+    ThemeLight,
+    ThemeDark,
+    ThemeHighContrast,
+    ResetLayout,
+    About,
+    LargerText,
+    SmallerText,
+    NormalText,
+};
+
 /// Every action of the window, created in one place: text, key, icon, object name. The creator connects them.
-struct Actions {
-    QAction* open = nullptr;
-    QAction* openFile = nullptr;
-    QAction* newWindow = nullptr;
-    QAction* addFolder = nullptr;
-    QAction* reload = nullptr;
-    QAction* close = nullptr;
-    QAction* quit = nullptr;
-    QAction* back = nullptr;
-    QAction* forward = nullptr;
-    QAction* find = nullptr;
-    QAction* goTo = nullptr;
-    QAction* palette = nullptr;
-    QAction* quickOpen = nullptr;
-    QAction* pageWindow = nullptr;
-    QAction* nextPane = nullptr;
-    QAction* previousPane = nullptr;
-    QAction* nextOpen = nullptr; ///< checkpoint
-    QAction* previousOpen = nullptr;
-    QAction* reshard = nullptr;
-    QAction* exportWeights = nullptr;
-    QList<QAction*> pages; ///< in the order of the tabs
+class Actions
+{
+public:
+    Actions(const Theme& theme, QWidget* parent);
+
     /// One that a page has registered.
     struct OfPage {
         PageId page = PageId::Overview;
         const PageAction* what = nullptr;
         QAction* action = nullptr;
     };
-    std::vector<OfPage> ofPages; ///< in the order of the tabs
-    std::array<QAction*, 4> themes{}; ///< by ThemeMode
-    QActionGroup* themeGroup = nullptr;
-    QAction* largerText = nullptr;
-    QAction* smallerText = nullptr;
-    QAction* normalText = nullptr;
-    QAction* fullScreen = nullptr;
-    QAction* resetLayout = nullptr;
-    QAction* manual = nullptr;
-    QAction* shortcuts = nullptr;
-    QAction* about = nullptr;
 
+    [[nodiscard]] QAction* operator[](ActionId id) const { return m_own[static_cast<qsizetype>(id)]; }
+    /// In the order of the tabs.
+    [[nodiscard]] const QList<QAction*>& pages() const { return m_pages; }
+    [[nodiscard]] const std::vector<OfPage>& ofPages() const { return m_ofPages; }
+    /// By ThemeMode.
+    [[nodiscard]] QList<QAction*> themes() const;
     /// In the order of the shortcut sheet.
     [[nodiscard]] QList<QAction*> all() const;
     /// The actions of the command palette: all enabled ones.
@@ -65,8 +76,13 @@ struct Actions {
     /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
     /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
-};
 
-Actions makeActions(const Theme& theme, QWidget* parent);
+private:
+    [[nodiscard]] QList<QAction*> range(ActionId first, ActionId last) const;
+
+    QList<QAction*> m_own; ///< by id
+    QList<QAction*> m_pages;
+    std::vector<OfPage> m_ofPages; ///< in the order of the tabs
+};
 
 } // namespace shardscope::ui

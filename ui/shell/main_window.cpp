@@ -44,7 +44,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     , m_compareRun(files)
     , m_checkRun(files)
     , m_findingStore(m_checkRun)
-    , m_actions(makeActions(theme, this))
+    , m_actions(theme, this)
 {
     setObjectName(u"mainWindow"_s);
     setWindowTitle(tr("Shardscope"));
@@ -92,8 +92,8 @@ void MainWindow::connectSession()
     connect(&shared, &Selection::pageRequested, this, [this](PageId id) { showPage(id); });
     connect(&m_history, &SelectionHistory::revisit, this, &MainWindow::revisit);
     connect(&m_history, &SelectionHistory::changed, this, [this] {
-        m_actions.back->setEnabled(m_history.canGoBack());
-        m_actions.forward->setEnabled(m_history.canGoForward());
+        m_actions[ActionId::Back]->setEnabled(m_history.canGoBack());
+        m_actions[ActionId::Forward]->setEnabled(m_history.canGoForward());
     });
 }
 
@@ -177,7 +177,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 
 void MainWindow::updatePageActions()
 {
-    for (const Actions::OfPage& each : m_actions.ofPages)
+    for (const Actions::OfPage& each : m_actions.ofPages())
         each.action->setEnabled(m_session.checkpoint() && m_tabs->page(each.page)->canRun(*each.what));
 }
 

@@ -3,7 +3,7 @@
 
 // Room ui: the window: its pages, panels and dialogs.
 //
-// Folder ui/shell: makes pages, docks and actions and connects them. Start with MainWindow; makeActions() has
+// Folder ui/shell: makes pages, docks and actions and connects them. Start with MainWindow; Actions has
 // every action.
 
 #include "ui/models/selection_history.h"

@@ -38,57 +38,58 @@ namespace shardscope::ui {
 
 void MainWindow::connectActions()
 {
-    connect(m_actions.open, &QAction::triggered, this, &MainWindow::askForFolder);
-    connect(m_actions.openFile, &QAction::triggered, this, &MainWindow::askForFile);
-    connect(m_actions.newWindow, &QAction::triggered, this, &MainWindow::openNewWindow);
-    connect(m_actions.addFolder, &QAction::triggered, this, &MainWindow::askForFurtherFolder);
-    connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
-    connect(m_actions.close, &QAction::triggered, this, [this] { closeOpen(m_open->currentIndex()); });
-    connect(m_actions.quit, &QAction::triggered, this, &QWidget::close);
-    for (const Actions::OfPage& each : m_actions.ofPages)
+    connect(m_actions[ActionId::Open], &QAction::triggered, this, &MainWindow::askForFolder);
+    connect(m_actions[ActionId::OpenFile], &QAction::triggered, this, &MainWindow::askForFile);
+    connect(m_actions[ActionId::NewWindow], &QAction::triggered, this, &MainWindow::openNewWindow);
+    connect(m_actions[ActionId::AddFolder], &QAction::triggered, this, &MainWindow::askForFurtherFolder);
+    connect(m_actions[ActionId::Reload], &QAction::triggered, &m_session, &Session::reload);
+    connect(
+        m_actions[ActionId::Close], &QAction::triggered, this, [this] { closeOpen(m_open->currentIndex()); });
+    connect(m_actions[ActionId::Quit], &QAction::triggered, this, &QWidget::close);
+    for (const Actions::OfPage& each : m_actions.ofPages())
         connect(each.action, &QAction::triggered, this, [this, page = each.page, what = each.what] {
             if (what->comesToFront)
                 showPage(page);
             what->run(*m_tabs->page(page));
         });
-    connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
-    connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
-    connect(m_actions.manual, &QAction::triggered, this, [this] {
+    connect(m_actions[ActionId::Reshard], &QAction::triggered, this, &MainWindow::showReshardDialog);
+    connect(m_actions[ActionId::Export], &QAction::triggered, this, &MainWindow::showExportDialog);
+    connect(m_actions[ActionId::Manual], &QAction::triggered, this, [this] {
         const QString topic = manualTopicOf(QApplication::focusWidget());
         ManualWindow::open(this, topic.isEmpty() ? manualTopicOf(m_tabs->current()) : topic);
     });
-    connect(m_actions.shortcuts, &QAction::triggered, this, [this] {
+    connect(m_actions[ActionId::Shortcuts], &QAction::triggered, this, [this] {
         auto* sheet = new ShortcutSheet(m_actions.all(), this);
         sheet->setAttribute(Qt::WA_DeleteOnClose);
         sheet->open();
     });
-    connect(m_actions.about, &QAction::triggered, this, &MainWindow::showAbout);
+    connect(m_actions[ActionId::About], &QAction::triggered, this, &MainWindow::showAbout);
     connectNavigation();
     connectView();
 }
 
 void MainWindow::connectNavigation()
 {
-    connect(m_actions.back, &QAction::triggered, &m_history, &SelectionHistory::back);
-    connect(m_actions.forward, &QAction::triggered, &m_history, &SelectionHistory::forward);
-    connect(m_actions.find, &QAction::triggered, this, [this] {
+    connect(m_actions[ActionId::Back], &QAction::triggered, &m_history, &SelectionHistory::back);
+    connect(m_actions[ActionId::Forward], &QAction::triggered, &m_history, &SelectionHistory::forward);
+    connect(m_actions[ActionId::Find], &QAction::triggered, this, [this] {
         m_filter->field()->setFocus(Qt::ShortcutFocusReason);
         m_filter->field()->selectAll();
     });
-    connect(m_actions.goTo, &QAction::triggered, this, [this] {
+    connect(m_actions[ActionId::GoTo], &QAction::triggered, this, [this] {
         auto* dialog = new GoToDialog(m_session.checkpoint(), m_session.selection(), this);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         // Numbers of parameters and files are those of one snapshot.
         connect(&m_session, &Session::checkpointChanged, dialog, &GoToDialog::setCheckpoint);
         dialog->open();
     });
-    connect(m_actions.palette, &QAction::triggered, this, &MainWindow::showCommandPalette);
-    connect(m_actions.quickOpen, &QAction::triggered, this, &MainWindow::showQuickOpen);
-    connect(m_actions.pageWindow, &QAction::triggered, this, &MainWindow::openPageWindow);
-    connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
-    connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
-    for (qsizetype i = 0; i < m_actions.pages.size(); ++i)
-        connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
+    connect(m_actions[ActionId::Palette], &QAction::triggered, this, &MainWindow::showCommandPalette);
+    connect(m_actions[ActionId::QuickOpen], &QAction::triggered, this, &MainWindow::showQuickOpen);
+    connect(m_actions[ActionId::PageWindow], &QAction::triggered, this, &MainWindow::openPageWindow);
+    connect(m_actions[ActionId::NextPane], &QAction::triggered, this, [this] { focusPane(1); });
+    connect(m_actions[ActionId::PreviousPane], &QAction::triggered, this, [this] { focusPane(-1); });
+    for (qsizetype i = 0; i < m_actions.pages().size(); ++i)
+        connect(m_actions.pages()[i], &QAction::triggered, this, [this, i] {
             // Otherwise the tabs pass the focus on themselves, and the focus frame is not shown.
             if (QWidget* former = QApplication::focusWidget())
                 former->clearFocus();
@@ -99,26 +100,26 @@ void MainWindow::connectNavigation()
 
 void MainWindow::connectView()
 {
-    for (size_t i = 0; i < m_actions.themes.size(); ++i)
-        connect(m_actions.themes[i], &QAction::triggered, this, [this, i] {
+    for (qsizetype i = 0; i < m_actions.themes().size(); ++i)
+        connect(m_actions.themes()[i], &QAction::triggered, this, [this, i] {
             m_settings.setThemeMode(static_cast<ThemeMode>(i));
             m_theme.setMode(static_cast<ThemeMode>(i));
         });
-    m_actions.themes[static_cast<size_t>(m_theme.mode())]->setChecked(true);
+    m_actions.themes()[static_cast<qsizetype>(m_theme.mode())]->setChecked(true);
     const auto resizeText = [this](int percent) {
         m_settings.setTextSize(percent);
         applyTextSize(percent);
     };
-    connect(m_actions.largerText, &QAction::triggered, this,
+    connect(m_actions[ActionId::LargerText], &QAction::triggered, this,
         [this, resizeText] { resizeText(nextTextSize(m_settings.textSize(), 1)); });
-    connect(m_actions.smallerText, &QAction::triggered, this,
+    connect(m_actions[ActionId::SmallerText], &QAction::triggered, this,
         [this, resizeText] { resizeText(nextTextSize(m_settings.textSize(), -1)); });
-    connect(m_actions.normalText, &QAction::triggered, this, [resizeText] { resizeText(100); });
+    connect(m_actions[ActionId::NormalText], &QAction::triggered, this, [resizeText] { resizeText(100); });
     applyTextSize(m_settings.textSize());
-    connect(m_actions.fullScreen, &QAction::toggled, this, [this](bool on) {
+    connect(m_actions[ActionId::FullScreen], &QAction::toggled, this, [this](bool on) {
         setWindowState(windowState().setFlag(Qt::WindowFullScreen, on)); // a maximised window stays one
     });
-    connect(m_actions.resetLayout, &QAction::triggered, m_docks, &WindowDocks::reset);
+    connect(m_actions[ActionId::ResetLayout], &QAction::triggered, m_docks, &WindowDocks::reset);
 }
 
 void MainWindow::connectPages()
@@ -171,12 +172,12 @@ MainWindow* MainWindow::openNewWindow()
 
 ReshardDialog* MainWindow::showReshardDialog()
 {
-    return m_actions.reshard->isEnabled() ? m_jobs.showReshard() : nullptr;
+    return m_actions[ActionId::Reshard]->isEnabled() ? m_jobs.showReshard() : nullptr;
 }
 
 ExportDialog* MainWindow::showExportDialog()
 {
-    return m_actions.exportWeights->isEnabled() ? m_jobs.showExport() : nullptr;
+    return m_actions[ActionId::Export]->isEnabled() ? m_jobs.showExport() : nullptr;
 }
 
 void MainWindow::showRepair()
@@ -290,7 +291,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
     if (!m_session.selection().current().isEmpty())
         m_session.selection().clear();
     else
-        m_actions.fullScreen->setChecked(false);
+        m_actions[ActionId::FullScreen]->setChecked(false);
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event)
@@ -327,7 +328,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
         return;
     }
     rememberRecent(m_session.shown(), {});
-    if (!m_actions.fullScreen->isChecked())
+    if (!m_actions[ActionId::FullScreen]->isChecked())
         m_settings.setWindow(saveGeometry(), m_docks->state());
     QMainWindow::closeEvent(event);
 }

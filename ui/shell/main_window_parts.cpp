@@ -53,20 +53,20 @@ void MainWindow::makeToolBar()
     m_toolBar->setMovable(false);
     m_toolBar->setIconSize(QSize(20, 20));
     m_toolBar->setContextMenuPolicy(Qt::PreventContextMenu);
-    m_toolBar->addAction(m_actions.open);
-    m_toolBar->addAction(m_actions.reload);
+    m_toolBar->addAction(m_actions[ActionId::Open]);
+    m_toolBar->addAction(m_actions[ActionId::Reload]);
     m_toolBar->addSeparator();
-    m_toolBar->addAction(m_actions.back);
-    m_toolBar->addAction(m_actions.forward);
+    m_toolBar->addAction(m_actions[ActionId::Back]);
+    m_toolBar->addAction(m_actions[ActionId::Forward]);
     m_breadcrumb = new Breadcrumb(m_theme, m_session.selection(), m_toolBar);
     m_toolBar->addWidget(m_breadcrumb);
     m_filter = new PageFilter(*m_tabs, m_theme, m_settings, m_toolBar);
     m_toolBar->addWidget(m_filter->count());
     m_toolBar->addWidget(m_filter->field());
-    m_toolBar->addAction(m_actions.goTo);
+    m_toolBar->addAction(m_actions[ActionId::GoTo]);
     m_toolBar->addSeparator();
     const QList<QAction*> jobs = m_actions.of(PageAction::Menu::Checkpoint)
-        << m_actions.reshard << m_actions.exportWeights;
+        << m_actions[ActionId::Reshard] << m_actions[ActionId::Export];
     m_toolBar->addActions(jobs);
     for (QAction* action : jobs)
         if (auto* button = qobject_cast<QToolButton*>(m_toolBar->widgetForAction(action)))
@@ -85,41 +85,46 @@ void MainWindow::makeMenus()
         return menu;
     };
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
-    file->addActions({m_actions.newWindow, m_actions.open, m_actions.openFile});
+    file->addActions(
+        {m_actions[ActionId::NewWindow], m_actions[ActionId::Open], m_actions[ActionId::OpenFile]});
     QMenu* recent = file->addMenu(tr("Open R&ecent"));
     recent->setObjectName(u"recentMenu"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecentMenu(recent); });
-    file->addActions({m_actions.addFolder, m_actions.reload, m_actions.close});
+    file->addActions(
+        {m_actions[ActionId::AddFolder], m_actions[ActionId::Reload], m_actions[ActionId::Close]});
     file->addActions(m_actions.of(PageAction::Menu::File));
     file->addSeparator();
-    file->addAction(m_actions.quit);
+    file->addAction(m_actions[ActionId::Quit]);
     QMenu* go = add(u"goMenu"_s, tr("&Go"));
-    go->addActions({m_actions.back, m_actions.forward, m_actions.goTo, m_actions.quickOpen, m_actions.find});
+    go->addActions({m_actions[ActionId::Back], m_actions[ActionId::Forward], m_actions[ActionId::GoTo],
+        m_actions[ActionId::QuickOpen], m_actions[ActionId::Find]});
     go->addSeparator();
-    for (QAction* page : m_actions.pages)
+    for (QAction* page : m_actions.pages())
         go->addAction(page);
     go->addSeparator();
     go->addActions(m_actions.of(PageAction::Menu::Go));
     go->addSeparator();
-    go->addActions({m_actions.nextPane, m_actions.previousPane});
+    go->addActions({m_actions[ActionId::NextPane], m_actions[ActionId::PreviousPane]});
     go->addSeparator();
-    go->addActions({m_actions.nextOpen, m_actions.previousOpen});
+    go->addActions({m_actions[ActionId::NextOpen], m_actions[ActionId::PreviousOpen]});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions(m_actions.of(PageAction::Menu::Checkpoint));
-    checkpoint->addActions({m_actions.reshard, m_actions.exportWeights});
+    checkpoint->addActions({m_actions[ActionId::Reshard], m_actions[ActionId::Export]});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));
     m_docks->addToggles(view);
     view->addSeparator();
-    view->addAction(m_actions.pageWindow);
+    view->addAction(m_actions[ActionId::PageWindow]);
     view->addSeparator();
     QMenu* themes = view->addMenu(tr("&Theme"));
     themes->setObjectName(u"themeMenu"_s);
-    themes->addActions(m_actions.themeGroup->actions());
-    view->addActions({m_actions.largerText, m_actions.smallerText, m_actions.normalText});
-    view->addAction(m_actions.fullScreen);
-    view->addAction(m_actions.resetLayout);
+    themes->addActions(m_actions.themes());
+    view->addActions(
+        {m_actions[ActionId::LargerText], m_actions[ActionId::SmallerText], m_actions[ActionId::NormalText]});
+    view->addAction(m_actions[ActionId::FullScreen]);
+    view->addAction(m_actions[ActionId::ResetLayout]);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));
-    help->addActions({m_actions.manual, m_actions.palette, m_actions.shortcuts, m_actions.about});
+    help->addActions({m_actions[ActionId::Manual], m_actions[ActionId::Palette],
+        m_actions[ActionId::Shortcuts], m_actions[ActionId::About]});
 }
 
 void MainWindow::fillRecentMenu(QMenu* menu)

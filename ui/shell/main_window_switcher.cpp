@@ -20,8 +20,8 @@ void MainWindow::connectSwitcher()
     });
     connect(m_open, &CheckpointBar::chosen, this, &MainWindow::switchTo);
     connect(m_open, &QTabBar::tabCloseRequested, this, &MainWindow::closeOpen);
-    connect(m_actions.nextOpen, &QAction::triggered, this, [this] { stepOpen(1); });
-    connect(m_actions.previousOpen, &QAction::triggered, this, [this] { stepOpen(-1); });
+    connect(m_actions[ActionId::NextOpen], &QAction::triggered, this, [this] { stepOpen(1); });
+    connect(m_actions[ActionId::PreviousOpen], &QAction::triggered, this, [this] { stepOpen(-1); });
 }
 
 void MainWindow::switchTo(int tab)
@@ -57,8 +57,8 @@ void MainWindow::closeOpen(int tab)
 
 void MainWindow::updateSwitcher()
 {
-    m_actions.nextOpen->setEnabled(m_open->count() > 1);
-    m_actions.previousOpen->setEnabled(m_open->count() > 1);
+    m_actions[ActionId::NextOpen]->setEnabled(m_open->count() > 1);
+    m_actions[ActionId::PreviousOpen]->setEnabled(m_open->count() > 1);
 }
 
 } // namespace shardscope::ui

@@ -147,7 +147,7 @@ private Q_SLOTS:
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().actionSet().goTo->trigger();
+        ui.window().actionSet()[ActionId::GoTo]->trigger();
         auto* dialog = ui.find<GoToDialog>("goToDialog");
         QVERIFY(dialog != nullptr);
         const QString last = QString::fromStdString(ui.checkpoint()->params.back().name);

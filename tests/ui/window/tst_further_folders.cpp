@@ -59,13 +59,13 @@ private Q_SLOTS:
                 }
             }
         }
-        QVERIFY(!ui.window().actionSet().addFolder->isEnabled());
+        QVERIFY(!ui.window().actionSet()[ActionId::AddFolder]->isEnabled());
         QVERIFY(ui.open(QString::fromStdString(first.string())));
         QVERIFY(!ui.checkpoint()->complete);
         addFolder(ui, QString::fromStdString(second.string()));
         QVERIFY(ui.checkpoint()->complete);
         // It stays so when it is read again, and is gone with the next checkpoint.
-        ui.window().actionSet().reload->trigger();
+        ui.window().actionSet()[ActionId::Reload]->trigger();
         QVERIFY(ui.settle());
         QVERIFY(ui.checkpoint()->complete);
         QVERIFY(ui.open(QString::fromStdString(first.string())));
@@ -82,7 +82,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(ui.folder(u"nvme"_s)));
         QVERIFY(ui.checkpoint()->kind == CheckpointKind::Swap);
         QVERIFY(!ui.checkpoint()->supported);
-        const QAction* action = ui.window().actionSet().addFolder;
+        const QAction* action = ui.window().actionSet()[ActionId::AddFolder];
         QVERIFY(action->text().contains(u"Checkpoint"_s));
         // A folder without a checkpoint is reported and dropped.
         QVERIFY(QDir().mkpath(ui.folder(u"empty"_s)));
@@ -94,7 +94,7 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero3);
         QVERIFY(ui.checkpoint()->complete);
         QVERIFY(isMarked(ui.checkpoint()));
-        QVERIFY(ui.window().actionSet().reshard->isEnabled());
+        QVERIFY(ui.window().actionSet()[ActionId::Reshard]->isEnabled());
         QVERIFY(!action->text().contains(u"Checkpoint"_s));
     }
 };

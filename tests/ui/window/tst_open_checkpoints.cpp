@@ -45,7 +45,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero2-w2")));
         QCOMPARE(barOf(ui).count(), 1);
         QVERIFY(!barOf(ui).isVisible());
-        QVERIFY(!ui.window().actionSet().nextOpen->isEnabled());
+        QVERIFY(!ui.window().actionSet()[ActionId::NextOpen]->isEnabled());
         QVERIFY(ui.open(samplePath("zero3-w4")));
         QVERIFY(barOf(ui).isVisible());
         QCOMPARE(barOf(ui).count(), 2);
