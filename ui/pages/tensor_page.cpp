@@ -2,14 +2,12 @@
 #include "ui/pages/tensor_page.h"
 
 #include "core/checkpoint/folder/skeleton.h"
-#include "core/compute/compute_choice.h"
 #include "core/layout/fragments.h"
 #include "ui/pages/tensor_words.h"
 #include "ui/tensorview/hex_view.h"
 #include "ui/tensorview/slice_bar.h"
 #include "ui/tensorview/tensor_grid.h"
 #include "ui/tensorview/tensor_pictures.h"
-#include "ui/text/progress_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 
@@ -27,35 +25,84 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr uint64_t kExactElements = uint64_t{4} << 20; ///< max elements for automatic exact reads
 constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
 
-constexpr unsigned kJobs = 2;
-
-/// The backend of one tensor's statistics. A sample needs little computing.
-Result<ComputeChoice> computeFor(io::FileSystem& files, const TensorSource& source, bool exact)
-{
-    return chooseCompute(
-        {}, {ComputeTask::Statistics, exact ? source.bytes() : 0, kJobs}, files, userRateMemory());
-}
-
-Result<TensorFindings> statisticsOf(
-    io::FileSystem& files, const TensorSource& source, bool exact, JobContext& job)
-{
-    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(files, source, exact));
-    std::optional<TensorStatistics> out;
-    const std::vector<TensorAsked> tensors{{source.param, source.state}};
-    SHARDSCOPE_CHECK(computeStatistics(files, {*source.checkpoint, tensors, exact}, {kJobs, *compute.backend},
-        job, [&](TensorStatistics statistics) -> Status {
-            out = std::move(statistics);
-            return {};
-        }));
-    if (!out)
-        return fail(ErrorCode::Internal, "no statistics were made");
-    return TensorFindings{std::move(*out), reportOf(compute), {}, {}};
-}
-
 } // namespace
+
+/// Name, states and facts of a parameter, and what is wrong with its values.
+class TensorHead : public QWidget
+{
+public:
+    explicit TensorHead(QWidget* parent)
+        : QWidget(parent)
+        , m_name(new ElidedLabel(this))
+        , m_states(new QTabBar(this))
+        , m_facts(new QLabel(this))
+        , m_health(new QLabel(this))
+    {
+        m_name->setObjectName(u"tensorName"_s);
+        QFont font = m_name->font();
+        font.setPointSizeF(font.pointSizeF() * 1.15);
+        font.setBold(true);
+        m_name->setFont(font);
+        m_states->setObjectName(u"tensorStates"_s);
+        m_states->setAccessibleName(TensorPage::tr("States"));
+        m_states->setDrawBase(false);
+        m_states->setExpanding(false);
+        m_facts->setObjectName(u"tensorFacts"_s);
+        m_facts->setForegroundRole(QPalette::PlaceholderText);
+        m_health->setObjectName(u"tensorHealth"_s);
+        for (QLabel* label : {m_facts, m_health}) {
+            label->setTextFormat(Qt::PlainText);
+            label->setWordWrap(true);
+        }
+        auto* first = new QHBoxLayout;
+        first->setSpacing(12);
+        first->addWidget(m_name, 1);
+        first->addWidget(m_states, 0, Qt::AlignBottom);
+        auto* rows = new QVBoxLayout(this);
+        rows->setContentsMargins(12, 8, 12, 6);
+        rows->setSpacing(3);
+        rows->addLayout(first);
+        rows->addWidget(m_facts);
+        rows->addWidget(m_health);
+    }
+
+    [[nodiscard]] QTabBar* states() const { return m_states; }
+    [[nodiscard]] std::string state() const
+    {
+        return m_states->tabData(m_states->currentIndex()).toByteArray().toStdString();
+    }
+    /// Without signals. The first one is chosen if `wanted` is none of them.
+    void setStates(const std::vector<std::string>& states, const std::string& wanted)
+    {
+        const QSignalBlocker blocker(m_states);
+        while (m_states->count() > 0)
+            m_states->removeTab(0);
+        for (const std::string& state : states)
+            m_states->setTabData(m_states->addTab(toText(state)), QByteArray::fromStdString(state));
+        const auto at = std::find(states.begin(), states.end(), wanted);
+        m_states->setCurrentIndex(at == states.end() ? 0 : static_cast<int>(at - states.begin()));
+        m_states->setVisible(!states.empty());
+    }
+    void setSource(const TensorSourcePtr& source)
+    {
+        m_name->setText(source ? toText(source->name) : QString());
+        m_facts->setText(source ? tensorFacts(*source) : QString());
+        m_facts->setVisible(source != nullptr);
+    }
+    void setHealth(const QStringList& words)
+    {
+        m_health->setText(words.isEmpty() ? QString() : QString(u"⚠  "_s % words.join(u" · "_s)));
+        m_health->setVisible(!words.isEmpty());
+    }
+
+private:
+    ElidedLabel* m_name;
+    QTabBar* m_states;
+    QLabel* m_facts;
+    QLabel* m_health;
+};
 
 PageEntry TensorPage::entry()
 {
@@ -82,11 +129,12 @@ TensorPage::TensorPage(const PageContext& context, QWidget* parent)
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
-    rows->addWidget(makeHead());
+    m_head = new TensorHead(this);
+    rows->addWidget(m_head);
     rows->addWidget(m_splitter, 1);
     rows->addWidget(m_empty, 1);
     connect(&context.selection, &Selection::changed, this, &TensorPage::follow);
-    connect(m_states, &QTabBar::currentChanged, this, &TensorPage::showState);
+    connect(m_head->states(), &QTabBar::currentChanged, this, &TensorPage::showState);
     connect(m_bar, &SliceBar::sliceChosen, this, &TensorPage::showSlice);
     connect(m_bar, &SliceBar::formatChosen, m_grid, &TensorGrid::setFormat);
     connect(m_grid, &TensorGrid::selectionChanged, m_selected, &QLabel::setText);
@@ -98,49 +146,8 @@ TensorPage::TensorPage(const PageContext& context, QWidget* parent)
     });
     connect(m_pictures, &TensorPictures::cellDescribed, &context.selection, &Selection::setHoverText);
     connect(m_pictures, &TensorPictures::centreRequested, this, &TensorPage::centreGrid);
-    connect(m_pictures, &TensorPictures::exactRequested, this, [this] { findOut(true); });
-    connect(m_pictures, &TensorPictures::cancelRequested, this, [this] {
-        m_statistics.cancel();
-        m_progress.clear();
-        showFindings();
-    });
+    connect(m_pictures, &TensorPictures::findingsChanged, this, &TensorPage::showHealth);
     showParam();
-}
-
-QWidget* TensorPage::makeHead()
-{
-    auto* head = new QWidget(this);
-    m_name = new ElidedLabel(head);
-    m_name->setObjectName(u"tensorName"_s);
-    QFont font = m_name->font();
-    font.setPointSizeF(font.pointSizeF() * 1.15);
-    font.setBold(true);
-    m_name->setFont(font);
-    m_states = new QTabBar(head);
-    m_states->setObjectName(u"tensorStates"_s);
-    m_states->setAccessibleName(tr("States"));
-    m_states->setDrawBase(false);
-    m_states->setExpanding(false);
-    m_facts = new QLabel(head);
-    m_facts->setObjectName(u"tensorFacts"_s);
-    m_facts->setForegroundRole(QPalette::PlaceholderText);
-    m_health = new QLabel(head);
-    m_health->setObjectName(u"tensorHealth"_s);
-    for (QLabel* label : {m_facts, m_health}) {
-        label->setTextFormat(Qt::PlainText);
-        label->setWordWrap(true);
-    }
-    auto* first = new QHBoxLayout;
-    first->setSpacing(12);
-    first->addWidget(m_name, 1);
-    first->addWidget(m_states, 0, Qt::AlignBottom);
-    auto* rows = new QVBoxLayout(head);
-    rows->setContentsMargins(12, 8, 12, 6);
-    rows->setSpacing(3);
-    rows->addLayout(first);
-    rows->addWidget(m_facts);
-    rows->addWidget(m_health);
-    return head;
 }
 
 QWidget* TensorPage::makeValues()
@@ -211,8 +218,7 @@ void TensorPage::showCheckpoint()
 
 bool TensorPage::isBusy() const
 {
-    return isVisible()
-        && (m_stale || m_statistics.isRunning() || m_pictures->isBusy() || m_pages.isReading());
+    return isVisible() && (m_stale || m_pictures->isBusy() || m_pages.isReading());
 }
 
 void TensorPage::follow(const SelectedThing& thing)
@@ -261,29 +267,15 @@ void TensorPage::resizeEvent(QResizeEvent* event)
 
 void TensorPage::showParam()
 {
-    m_filling = true;
-    while (m_states->count() > 0)
-        m_states->removeTab(0);
-    int wanted = 0;
-    if (m_checkpoint && m_param != kNoParam) {
-        for (const std::string& state : statesOf(*m_checkpoint, m_param)) {
-            const int tab = m_states->addTab(toText(state));
-            m_states->setTabData(tab, QByteArray::fromStdString(state));
-            if (state == m_state)
-                wanted = tab;
-        }
-    }
-    m_states->setCurrentIndex(wanted);
-    m_filling = false;
-    showState(wanted);
+    const bool isShown = m_checkpoint && m_param != kNoParam;
+    m_head->setStates(isShown ? statesOf(*m_checkpoint, m_param) : std::vector<std::string>(), m_state);
+    showState();
     goToElement();
 }
 
-void TensorPage::showState(int tab)
+void TensorPage::showState()
 {
-    if (m_filling)
-        return;
-    const std::string state = m_states->tabData(tab).toByteArray().toStdString();
+    const std::string state = m_head->state();
     m_source
         = m_checkpoint && m_param != kNoParam ? TensorSource::make(m_checkpoint, m_param, state) : nullptr;
     if (m_source)
@@ -292,25 +284,17 @@ void TensorPage::showState(int tab)
     m_splitter->setVisible(known);
     m_empty->setVisible(!known);
     setFocusProxy(known ? static_cast<QWidget*>(m_grid) : m_empty); // a key that brings the page must land
-    m_states->setVisible(m_states->count() > 0);
-    m_facts->setVisible(m_source != nullptr);
-    m_name->setText(m_source ? toText(m_source->name) : QString());
-    m_facts->setText(m_source ? tensorFacts(*m_source) : QString());
+    m_head->setSource(m_source);
     m_empty->setText(!m_checkpoint ? tr("Open a checkpoint to see its values.")
             : m_source             ? tr("Values of this dtype are not known to this build.")
             : m_param == kNoParam  ? tr("Select a parameter to see its values (Ctrl+P finds one).")
                                    : tr("No state of this parameter is stored here."));
-    m_statistics.cancel();
-    m_findings.reset();
-    m_progress.clear();
     m_copyWaits = false;
     m_pages.setSource(known ? m_source : nullptr);
     m_cursor.set(0);
     showSlice(TensorSlice(known ? m_source->shape : Shape{0}));
     m_hex->reset();
-    showFindings();
-    if (known)
-        findOut(m_source->elements <= kExactElements);
+    m_pictures->setSource(m_pages.source());
 }
 
 void TensorPage::showSlice(const TensorSlice& slice)
@@ -329,57 +313,13 @@ void TensorPage::showSlice(const TensorSlice& slice)
     showCursor();
 }
 
-void TensorPage::findOut(bool exact)
+void TensorPage::showHealth()
 {
-    m_progress = tr("Reading…");
-    showFindings();
-    const bool sampleFirst = !m_findings;
-    m_statistics.run<Stage>(
-        [&files = m_context.session.files(), source = m_source, exact, sampleFirst](
-            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
-            JobContext quiet(token);
-            JobContext job(token, [&deliver](const Progress& progress) {
-                deliver({{}, progressFacts(progress).join(u" · "_s)});
-            });
-            std::optional<TensorFindings> last;
-            for (const bool all : {false, true}) {
-                if ((all && (!exact || (last && last->statistics.exact))) || (!all && !sampleFirst && exact))
-                    continue;
-                auto found = statisticsOf(files, *source, all, all ? job : quiet);
-                if (token.stop_requested())
-                    return;
-                if (!found)
-                    return deliver({TensorFindings{{}, {}, {}, std::move(found).error()}, {}});
-                last = std::move(*found);
-                const bool goesOn = exact && !last->statistics.exact;
-                deliver({*last, goesOn ? tr("Reading…") : QString()});
-            }
-            if (!last)
-                return;
-            const Statistics& numbers = last->statistics.found;
-            if (numbers.nans + numbers.infinities == 0)
-                return;
-            last->first = findFirstOdd(files, *source, numbers.nans > 0, numbers.infinities > 0, token);
-            if (!token.stop_requested())
-                deliver({std::move(*last), {}});
-        },
-        [this](Stage stage) {
-            if (stage.findings)
-                m_findings = std::move(stage.findings);
-            m_progress = stage.progress;
-            showFindings();
-        });
-}
-
-void TensorPage::showFindings()
-{
-    m_pictures->setFindings(m_findings, m_progress);
+    const std::optional<TensorFindings>& found = m_pictures->findings();
     const bool skeleton = m_source && isSkeleton(*m_source->checkpoint);
-    const QStringList words = skeleton ? QStringList{tr("This is a skeleton: it holds no values")}
-        : m_source && m_findings && !m_findings->error ? healthWords(*m_source, *m_findings)
-                                                       : QStringList();
-    m_health->setText(words.isEmpty() ? QString() : QString(u"⚠  "_s % words.join(u" · "_s)));
-    m_health->setVisible(!words.isEmpty());
+    m_head->setHealth(skeleton                   ? QStringList{tr("This is a skeleton: it holds no values")}
+            : m_source && found && !found->error ? healthWords(*m_source, *found)
+                                                 : QStringList());
 }
 
 void TensorPage::showCursor()

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
 #include "ui/session/check_run.h"
 #include "ui/tensorview/element_cursor.h"
-#include "ui/tensorview/tensor_findings.h"
 #include "ui/tensorview/tensor_pages.h"
 #include "ui/tensorview/tensor_slice.h"
 
 class QLabel;
 class QSplitter;
-class QTabBar;
 class QTabWidget;
 
 namespace shardscope::ui {
@@ -21,6 +18,7 @@ class ElidedLabel;
 class HexView;
 class SliceBar;
 class TensorGrid;
+class TensorHead;
 class TensorPictures;
 
 /// The values of the selected parameter: its states as tabs, a grid of the chosen slice, its bytes, a heat
@@ -43,41 +41,29 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    struct Stage {
-        std::optional<TensorFindings> findings;
-        QString progress;
-    };
-    QWidget* makeHead();
     QWidget* makeValues();
     void addActions(QWidget* view);
     void follow(const SelectedThing& thing);
     void showParam();
-    void showState(int tab);
+    void showState();
     /// To the element of the selection, once.
     void goToElement();
     void showSlice(const TensorSlice& slice);
-    void showFindings();
+    void showHealth();
     void showCursor();
     void centreGrid();
-    void findOut(bool exact);
     void copyValues();
 
     ParamId m_param = kNoParam;
     std::string m_state; ///< that is wanted; kept from one parameter to the next
     std::optional<uint64_t> m_element; ///< to go to
     bool m_stale = false; ///< something else was selected while the page was hidden
-    bool m_filling = false;
     bool m_copyWaits = false; ///< for values that are still being read
     TensorSourcePtr m_source;
     TensorPages m_pages;
     ElementCursor m_cursor;
-    std::optional<TensorFindings> m_findings;
-    QString m_progress;
 
-    ElidedLabel* m_name = nullptr;
-    QTabBar* m_states = nullptr;
-    QLabel* m_facts = nullptr;
-    QLabel* m_health = nullptr;
+    TensorHead* m_head = nullptr;
     QLabel* m_empty;
     QSplitter* m_splitter = nullptr;
     SliceBar* m_bar = nullptr;
@@ -88,7 +74,6 @@ private:
     ElidedLabel* m_value = nullptr;
     ElidedLabel* m_where = nullptr;
     QLabel* m_selected = nullptr;
-    LatestOnly m_statistics{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/tensor_pictures.h"
 
+#include "core/compute/compute_choice.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/histogram_view.h"
 #include "ui/tensorview/statistics_panel.h"
+#include "ui/text/progress_text.h"
 
 #include <QCheckBox>
 #include <QLabel>
@@ -13,8 +15,39 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+constexpr uint64_t kExactElements = uint64_t{4} << 20; ///< max elements for automatic exact reads
+constexpr unsigned kJobs = 2;
+
+/// The backend of one tensor's statistics. A sample needs little computing.
+Result<ComputeChoice> computeFor(io::FileSystem& files, const TensorSource& source, bool exact)
+{
+    return chooseCompute(
+        {}, {ComputeTask::Statistics, exact ? source.bytes() : 0, kJobs}, files, userRateMemory());
+}
+
+Result<TensorFindings> statisticsOf(
+    io::FileSystem& files, const TensorSource& source, bool exact, JobContext& job)
+{
+    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(files, source, exact));
+    std::optional<TensorStatistics> out;
+    const std::vector<TensorAsked> tensors{{source.param, source.state}};
+    SHARDSCOPE_CHECK(computeStatistics(files, {*source.checkpoint, tensors, exact}, {kJobs, *compute.backend},
+        job, [&](TensorStatistics statistics) -> Status {
+            out = std::move(statistics);
+            return {};
+        }));
+    if (!out)
+        return fail(ErrorCode::Internal, "no statistics were made");
+    return TensorFindings{std::move(*out), reportOf(compute), {}, {}};
+}
+
+} // namespace
+
 TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWidget* parent)
     : QWidget(parent)
+    , m_files(files)
     , m_heat(new HeatMap(files, theme, cursor, this))
     , m_histogram(new HistogramView(theme, this))
     , m_statistics(new StatisticsPanel(theme, this))
@@ -59,8 +92,12 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     connect(m_heat, &HeatMap::arrived, this, &TensorPictures::showRange);
     connect(m_heat, &HeatMap::cellDescribed, this, &TensorPictures::cellDescribed);
     connect(m_heat, &HeatMap::centreRequested, this, &TensorPictures::centreRequested);
-    connect(m_statistics, &StatisticsPanel::exactRequested, this, &TensorPictures::exactRequested);
-    connect(m_statistics, &StatisticsPanel::cancelRequested, this, &TensorPictures::cancelRequested);
+    connect(m_statistics, &StatisticsPanel::exactRequested, this, [this] { findOut(true); });
+    connect(m_statistics, &StatisticsPanel::cancelRequested, this, [this] {
+        m_reader.cancel();
+        m_progress.clear();
+        showFindings();
+    });
 }
 
 QCheckBox* TensorPictures::addSwitch(const QString& name, const QString& text, const QString& tip)
@@ -82,11 +119,65 @@ void TensorPictures::setCursorText(const QString& text)
     m_heat->setCursorText(text);
 }
 
-void TensorPictures::setFindings(const std::optional<TensorFindings>& findings, const QString& progress)
+void TensorPictures::setSource(const TensorSourcePtr& source)
+{
+    m_reader.cancel();
+    m_source = source;
+    m_findings.reset();
+    m_progress.clear();
+    showFindings();
+    if (source)
+        findOut(source->elements <= kExactElements);
+}
+
+void TensorPictures::findOut(bool exact)
+{
+    m_progress = tr("Reading…");
+    showFindings();
+    const bool sampleFirst = !m_findings;
+    m_reader.run<Stage>(
+        [&files = m_files, source = m_source, exact, sampleFirst](
+            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
+            JobContext quiet(token);
+            JobContext job(token, [&deliver](const Progress& progress) {
+                deliver({{}, progressFacts(progress).join(u" · "_s)});
+            });
+            std::optional<TensorFindings> last;
+            for (const bool all : {false, true}) {
+                if ((all && (!exact || (last && last->statistics.exact))) || (!all && !sampleFirst && exact))
+                    continue;
+                auto found = statisticsOf(files, *source, all, all ? job : quiet);
+                if (token.stop_requested())
+                    return;
+                if (!found)
+                    return deliver({TensorFindings{{}, {}, {}, std::move(found).error()}, {}});
+                last = std::move(*found);
+                const bool goesOn = exact && !last->statistics.exact;
+                deliver({*last, goesOn ? tr("Reading…") : QString()});
+            }
+            if (!last)
+                return;
+            const Statistics& numbers = last->statistics.found;
+            if (numbers.nans + numbers.infinities == 0)
+                return;
+            last->first = findFirstOdd(files, *source, numbers.nans > 0, numbers.infinities > 0, token);
+            if (!token.stop_requested())
+                deliver({std::move(*last), {}});
+        },
+        [this](Stage stage) {
+            if (stage.findings)
+                m_findings = std::move(stage.findings);
+            m_progress = stage.progress;
+            showFindings();
+        });
+}
+
+void TensorPictures::showFindings()
 {
     m_histogram->setStatistics(
-        findings && !findings->error ? std::optional(findings->statistics) : std::nullopt);
-    m_statistics->show(findings, progress);
+        m_findings && !m_findings->error ? std::optional(m_findings->statistics) : std::nullopt);
+    m_statistics->show(m_findings, m_progress);
+    Q_EMIT findingsChanged();
 }
 
 void TensorPictures::showRange()
@@ -99,7 +190,7 @@ void TensorPictures::showRange()
 
 bool TensorPictures::isBusy() const
 {
-    return m_heat->isBusy();
+    return m_heat->isBusy() || m_reader.isRunning();
 }
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/latest_only.h"
 #include "ui/style/theme.h"
 #include "ui/tensorview/element_cursor.h"
 #include "ui/tensorview/tensor_findings.h"
@@ -28,20 +29,31 @@ public:
     void setSlice(const TensorSourcePtr& source, const TensorSlice& slice);
     /// The cursor's element in words.
     void setCursorText(const QString& text);
-    void setFindings(const std::optional<TensorFindings>& findings, const QString& progress);
+    /// Reads the statistics of another tensor: of a sample, and of all elements if they are few. Null: none.
+    void setSource(const TensorSourcePtr& source);
+    [[nodiscard]] const std::optional<TensorFindings>& findings() const { return m_findings; }
     [[nodiscard]] bool isBusy() const;
 
 Q_SIGNALS:
-    void exactRequested();
-    void cancelRequested();
+    void findingsChanged();
     /// As the heat map's.
     void cellDescribed(const QString& text);
     void centreRequested();
 
 private:
+    struct Stage {
+        std::optional<TensorFindings> findings;
+        QString progress;
+    };
+    void findOut(bool exact);
+    void showFindings();
     QCheckBox* addSwitch(const QString& name, const QString& text, const QString& tip);
     void showRange();
 
+    io::FileSystem& m_files;
+    TensorSourcePtr m_source;
+    std::optional<TensorFindings> m_findings;
+    QString m_progress;
     HeatMap* m_heat;
     HistogramView* m_histogram;
     StatisticsPanel* m_statistics;
@@ -51,6 +63,7 @@ private:
     QCheckBox* m_byExponent;
     QLabel* m_sampled;
     bool m_symmetryIsOurs = true; ///< nobody has chosen it yet: the values' signs decide
+    LatestOnly m_reader{WorkLength::Long};
 };
 
 } // namespace shardscope::ui
