@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
-#include "ui/jobs/free_later.h"
 #include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_header.h"
@@ -36,7 +35,7 @@ LayoutMapView::LayoutMapView(const Theme* theme, QWidget* parent)
     arrangeChildren();
     connectChildren();
     applyTheme();
-    showSections(false);
+    m_maker.make(false);
 }
 
 LayoutMapView::~LayoutMapView()
@@ -88,6 +87,8 @@ void LayoutMapView::arrangeChildren()
 
 void LayoutMapView::connectChildren()
 {
+    connect(&m_maker, &MapStackMaker::made, this, &LayoutMapView::setStack);
+    connect(&m_maker, &MapStackMaker::namesRead, m_layers, qOverload<>(&QWidget::update));
     connect(m_theme, &Theme::changed, this, &LayoutMapView::applyTheme);
     connect(m_header, &MapHeader::sectionChosen, this, &LayoutMapView::setSection);
     connect(m_header, &MapHeader::stateChosen, this,
@@ -127,8 +128,7 @@ void LayoutMapView::connectChildren()
     connect(m_gutter, &RankGutter::headerClicked, m_viewport, &MapViewport::toggleFolded);
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
     connect(m_link, &MapSelectionLink::stateWanted, this, [this](const std::string& state) {
-        if (std::find(m_looks->sectionStates.begin(), m_looks->sectionStates.end(), state)
-            != m_looks->sectionStates.end()) {
+        if (m_maker.hasState(state)) {
             setState(std::string_view(state));
         }
     });
@@ -138,12 +138,9 @@ void LayoutMapView::connectChildren()
 void LayoutMapView::applyTheme()
 {
     const auto palette = std::make_shared<const MapPalette>(mapPaletteFrom(*m_theme));
-    m_minimap->setMapPalette(palette);
-    m_layers->setMapPalette(palette);
-    m_ruler->setMapPalette(palette);
-    m_totals->setMapPalette(palette);
-    m_gutter->setMapPalette(palette);
-    m_pinned->setMapPalette(palette);
+    for (MapPart* part : findChildren<MapPart*>(Qt::FindDirectChildrenOnly)) {
+        part->setMapPalette(palette);
+    }
     m_canvas->setMapPalette(palette);
     m_rowBar->setMapPalette(palette);
     m_legend->setMapPalette(palette);
@@ -155,50 +152,26 @@ void LayoutMapView::applyTheme()
 
 void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks)
 {
-    const bool sameRun = m_checkpoint && checkpoint && m_checkpoint->runFolder == checkpoint->runFolder;
-    const size_t sectionsBefore = m_looks->sections.size();
-    m_checkpoint = std::move(checkpoint);
-    if (!m_checkpoint)
-        m_looks = std::make_shared<const MapLooks>();
-    else
-        m_looks = looks && looks->source == m_checkpoint.get() ? std::move(looks) : mapLooks(*m_checkpoint);
-    m_names = m_checkpoint ? freedOnWorker(std::make_shared<const MapNames>(m_checkpoint)) : nullptr;
-    m_findings.clear();
+    const CheckpointPtr former = m_maker.checkpoint();
+    const bool sameRun = former && checkpoint && former->runFolder == checkpoint->runFolder;
+    m_maker.setCheckpoint(checkpoint, std::move(looks));
     if (!sameRun) {
         useDefaults();
     }
-    if (m_looks->sections.size() != sectionsBefore) {
-        m_subject.section.reset();
-    }
-    m_header->setChoices(m_checkpoint, m_looks->sections, m_looks->sectionStates);
-    m_files->setCheckpoint(m_checkpoint);
-    readNames();
-    showSections(sameRun);
-}
-
-void LayoutMapView::readNames()
-{
-    m_nameReader.cancel();
-    if (!m_names || m_names->isRead()) {
-        return;
-    }
-    m_nameReader.run<bool>(
-        [names = m_names](const std::stop_token&, const std::function<void(bool)>& deliver) {
-            names->readAhead();
-            deliver(true);
-        },
-        [this](bool) { m_layers->update(); });
+    m_header->setChoices(checkpoint, m_maker.looks().sections, m_maker.looks().sectionStates);
+    m_files->setCheckpoint(checkpoint);
+    m_maker.make(sameRun);
 }
 
 void LayoutMapView::useDefaults()
 {
-    m_subject = {};
+    m_maker.subject() = {};
     m_bookmarks.clear();
     const MapStyle before = std::exchange(m_style, {});
     m_style.lit = before.lit;
     m_style.differences = before.differences;
-    if (m_checkpoint) {
-        m_style.mode = m_looks->hasClasses ? MapColourMode::Kind : MapColourMode::Parameter;
+    if (m_maker.checkpoint()) {
+        m_style.mode = m_maker.looks().hasClasses ? MapColourMode::Kind : MapColourMode::Parameter;
     }
     if (before.mode == MapColourMode::Difference && m_style.differences) {
         m_style.mode = before.mode;
@@ -208,25 +181,23 @@ void LayoutMapView::useDefaults()
 
 void LayoutMapView::setFindings(std::vector<Finding> findings)
 {
-    if (findings.empty() && m_findings.empty())
-        return;
-    m_findings = std::move(findings);
-    showSections(true);
+    if (m_maker.setFindings(std::move(findings)))
+        m_maker.make(true);
 }
 
 void LayoutMapView::setSection(std::optional<uint32_t> section)
 {
-    const bool known = !section || *section < m_looks->sections.size();
-    if (known && section != m_subject.section) {
-        m_subject.section = section;
-        showSections(false);
+    const bool known = !section || *section < m_maker.looks().sections.size();
+    if (known && section != m_maker.subject().section) {
+        m_maker.subject().section = section;
+        m_maker.make(false);
     }
 }
 
 void LayoutMapView::setUnit(UnitId unit)
 {
-    for (uint32_t section = 0; section < m_looks->sections.size(); ++section) {
-        const auto& units = m_looks->sections[section].units;
+    for (uint32_t section = 0; section < m_maker.looks().sections.size(); ++section) {
+        const auto& units = m_maker.looks().sections[section].units;
         if (std::find(units.begin(), units.end(), unit) != units.end()) {
             setSection(section);
         }
@@ -236,25 +207,25 @@ void LayoutMapView::setUnit(UnitId unit)
 void LayoutMapView::setState(int state)
 {
     const size_t wanted = state < 0 ? 0 : static_cast<size_t>(state);
-    if (!m_looks->sectionStates.empty()) {
-        setState(
-            std::string_view(m_looks->sectionStates[wanted < m_looks->sectionStates.size() ? wanted : 0]));
+    if (!m_maker.looks().sectionStates.empty()) {
+        setState(std::string_view(
+            m_maker.looks().sectionStates[wanted < m_maker.looks().sectionStates.size() ? wanted : 0]));
     }
 }
 
 void LayoutMapView::setState(std::string_view state)
 {
-    if (state != m_subject.state) {
-        m_subject.state = state;
-        showSections(true);
+    if (state != m_maker.subject().state) {
+        m_maker.subject().state = state;
+        m_maker.make(true);
     }
 }
 
 void LayoutMapView::setProjection(MapQuery::Projection projection)
 {
-    if (projection != m_subject.projection) {
-        m_subject.projection = projection;
-        showSections(false);
+    if (projection != m_maker.subject().projection) {
+        m_maker.subject().projection = projection;
+        m_maker.make(false);
     }
 }
 
@@ -273,11 +244,10 @@ void LayoutMapView::setSelection(Selection* selection)
 
 void LayoutMapView::setCompact(bool compact, bool withTotals)
 {
-    m_compact = compact;
-    m_withTotals = withTotals || !compact;
+    m_frame = !compact ? Frame::Whole : withTotals ? Frame::RanksAndTotals : Frame::Ranks;
     m_header->setHidden(compact);
     updateTotals();
-    m_layers->setHidden(compact || !hasLayers());
+    m_layers->setHidden(compact || !m_maker.hasLayers());
     m_minimap->setHidden(compact);
     m_legend->setHidden(compact);
 }
@@ -337,17 +307,12 @@ void LayoutMapView::updateRuler()
         stack->count() > 1 ? MapText::sectionName(source) : QString());
 }
 
-bool LayoutMapView::hasLayers() const
-{
-    return m_names && m_names->hasLayers();
-}
-
 void LayoutMapView::updateMargins()
 {
     const double ratio = devicePixelRatioF();
     // Names of ranks stand below the line that has all of them.
     const int below = projection() == MapQuery::Projection::Unrolled ? fontMetrics().height() + 8 : 0;
-    const bool titled = m_canvas->stack() && (!m_compact || m_canvas->stack()->count() > 1);
+    const bool titled = m_canvas->stack() && (!isCompact() || m_canvas->stack()->count() > 1);
     m_viewport->setMargins(titled ? MapSectionHeaders::heightFor(font(), ratio) : 0,
         static_cast<int>(std::lround(below * ratio)));
 }
@@ -357,7 +322,7 @@ void LayoutMapView::updateTotals()
     // In narrow windows the cells need the room more.
     constexpr int kLeastForCells = 300;
     const int rest = width() - m_gutter->sizeHint().width() - m_totals->sizeHint().width();
-    m_totals->setHidden(m_showsFiles || !m_withTotals || rest < kLeastForCells);
+    m_totals->setHidden(showsFiles() || m_frame == Frame::Ranks || rest < kLeastForCells);
 }
 
 void LayoutMapView::resizeEvent(QResizeEvent* event)
@@ -376,67 +341,26 @@ void LayoutMapView::changeEvent(QEvent* event)
     }
 }
 
-bool LayoutMapView::needsWorker() const
+bool LayoutMapView::showsFiles() const
 {
-    constexpr uint64_t kPartsAtOnce = 2000; // a few milliseconds
-    uint64_t parts = 0;
-    for (const MapSectionContent& content : m_looks->sections) {
-        parts += content.tensors.size() + content.units.size();
-        // A unit of several in a row costs as much as another one for every few of its ranks.
-        if (content.units.size() > 1) {
-            const FlatUnit& unit = m_checkpoint->units[index(content.units.front())];
-            parts += content.units.size() * unit.partition.ranks() / 8;
-        }
-    }
-    return parts > kPartsAtOnce;
-}
-
-void LayoutMapView::showSections(bool keepZoom)
-{
-    m_maker.cancel();
-    if (m_looks->sections.empty()) {
-        setStack(nullptr, false);
-        return;
-    }
-    if (std::find(m_looks->sectionStates.begin(), m_looks->sectionStates.end(), m_subject.state)
-        == m_looks->sectionStates.end()) {
-        m_subject.state = m_looks->sectionStates.front();
-    }
-    const auto make
-        = [checkpoint = m_checkpoint, subject = m_subject,
-              shared = MapSource::Shared{.looks = m_looks, .names = m_names}, findings = m_findings] {
-              return std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
-          };
-    if (!needsWorker()) {
-        setStack(make(), keepZoom);
-        return;
-    }
-    const MapStackPtr& shown = m_canvas->stack();
-    if (shown && &shown->checkpoint() != m_checkpoint.get()) {
-        setStack(nullptr, false);
-    }
-    m_maker.run<MapStackPtr>(
-        [make](const std::stop_token&, const std::function<void(MapStackPtr)>& deliver) { deliver(make()); },
-        [this, keepZoom](const MapStackPtr& stack) { setStack(stack, keepZoom); });
+    return !m_files->isHidden();
 }
 
 bool LayoutMapView::isBusy() const
 {
-    return m_files->isBusy() || m_maker.isRunning() || m_nameReader.isRunning() || m_canvas->isDrawing();
+    return m_files->isBusy() || m_maker.isBusy() || m_canvas->isDrawing();
 }
 
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
 {
     const auto marks = m_canvas->marks();
-    const auto sizes = sizesOf(stack);
-    const bool sameSizes = m_canvas->stack() && stack && sizesOf(m_canvas->stack()) == sizes;
+    const auto sizes = m_maker.sizesOf(stack);
+    const bool sameSizes = m_canvas->stack() && stack && m_maker.sizesOf(m_canvas->stack()) == sizes;
     m_canvas->setStack(stack);
-    m_minimap->setStack(stack);
-    m_gutter->setStack(stack);
-    m_layers->setStack(stack);
-    m_layers->setHidden(m_showsFiles || m_compact || !hasLayers());
-    m_totals->setStack(stack);
-    m_pinned->setStack(stack);
+    for (MapPart* part : findChildren<MapPart*>(Qt::FindDirectChildrenOnly)) {
+        part->setStack(stack);
+    }
+    m_layers->setHidden(showsFiles() || isCompact() || !m_maker.hasLayers());
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
     m_rowBar->setStack(stack);
     m_legend->setStack(stack);
@@ -452,20 +376,10 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     showMarks();
 }
 
-std::vector<MapLayout::Size> LayoutMapView::sizesOf(const MapStackPtr& stack) const
-{
-    auto sizes = stack ? stack->sizes() : std::vector<MapLayout::Size>{};
-    for (size_t i = 0; i < std::min(sizes.size(), m_fullWidths.size()); ++i) {
-        sizes[i].fullWidth = m_fullWidths[i];
-    }
-    return sizes;
-}
-
 void LayoutMapView::setFullWidths(std::vector<uint64_t> elements)
 {
-    if (elements != m_fullWidths) {
-        m_fullWidths = std::move(elements);
-        m_viewport->setWhole(sizesOf(m_canvas->stack()));
+    if (m_maker.setFullWidths(std::move(elements))) {
+        m_viewport->setWhole(m_maker.sizesOf(m_canvas->stack()));
     }
 }
 

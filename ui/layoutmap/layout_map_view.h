@@ -4,9 +4,9 @@
 // Room ui/layoutmap: the map as one widget with its canvas, rulers, legend, minimap, mouse and keys. Start
 // with LayoutMapView.
 
-#include "ui/jobs/latest_only.h"
 #include "ui/layoutmap/geometry/map_bookmarks.h"
 #include "ui/layoutmap/map_canvas.h"
+#include "ui/layoutmap/map_stack_maker.h"
 
 #include <QWidget>
 
@@ -53,7 +53,7 @@ public:
     void setProjection(MapQuery::Projection projection);
     /// Shows files as rows (FileMap) in place of ranks.
     void setFilesShown(bool shown);
-    [[nodiscard]] bool showsFiles() const { return m_showsFiles; }
+    [[nodiscard]] bool showsFiles() const;
     void setColourMode(MapColourMode mode);
     /// Findings of the check, besides those from opening the checkpoint.
     void setFindings(std::vector<Finding> findings);
@@ -71,8 +71,8 @@ public:
     void setFullWidths(std::vector<uint64_t> elements);
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
-    [[nodiscard]] std::optional<uint32_t> section() const { return m_subject.section; }
-    [[nodiscard]] MapQuery::Projection projection() const { return m_subject.projection; }
+    [[nodiscard]] std::optional<uint32_t> section() const { return m_maker.subject().section; }
+    [[nodiscard]] MapQuery::Projection projection() const { return m_maker.subject().projection; }
     /// Sections or tiles are still being made.
     [[nodiscard]] bool isBusy() const;
     [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
@@ -90,23 +90,20 @@ protected:
     void changeEvent(QEvent* event) override;
 
 private:
+    /// What is shown around the cells.
+    enum class Frame : uint8_t { Whole, RanksAndTotals, Ranks };
+
     void makeChildren();
     void arrangeChildren();
     void connectChildren();
     void applyTheme();
-    /// Reads layers from names on a worker, and then shows them.
-    void readNames();
-    void showSections(bool keepZoom);
-    /// Whether the sections have so many parts that they are made on a worker.
-    [[nodiscard]] bool needsWorker() const;
     void setStack(const MapStackPtr& stack, bool keepZoom);
-    [[nodiscard]] std::vector<MapLayout::Size> sizesOf(const MapStackPtr& stack) const;
     void useDefaults();
     void switchProjection();
     void showChoices();
     void updateMargins();
     void updateTotals();
-    [[nodiscard]] bool hasLayers() const;
+    [[nodiscard]] bool isCompact() const { return m_frame != Frame::Whole; }
     /// The ruler is that of the section under the mouse, else of the focused cell, else of the first one
     /// seen.
     void updateRuler();
@@ -120,15 +117,9 @@ private:
     void showMarks();
 
     const Theme* m_theme;
-    CheckpointPtr m_checkpoint;
-    MapLooksPtr m_looks = std::make_shared<const MapLooks>(); ///< never null
-    MapNamesPtr m_names;
-    std::vector<Finding> m_findings;
-    MapSubject m_subject;
+    MapStackMaker m_maker;
     MapStyle m_style;
     MapBookmarks m_bookmarks;
-    LatestOnly m_maker{WorkLength::Short}; ///< of sections
-    LatestOnly m_nameReader{WorkLength::Short};
 
     MapViewport* m_viewport;
     MapHeader* m_header = nullptr;
@@ -145,10 +136,7 @@ private:
     MapScrollBar* m_columnBar = nullptr;
     MapLegend* m_legend = nullptr;
     FileMap* m_files = nullptr;
-    bool m_showsFiles = false;
-    std::vector<uint64_t> m_fullWidths;
-    bool m_compact = false;
-    bool m_withTotals = true;
+    Frame m_frame = Frame::Whole;
 };
 
 } // namespace shardscope::ui

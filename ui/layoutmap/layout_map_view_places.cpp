@@ -72,7 +72,7 @@ void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
         const bool folded = m_viewport->layout().isFolded(*section);
         menu->addAction((folded ? tr("Un&fold Section") : tr("&Fold Section")) + QStringLiteral("\tH"), this,
             [this, number = *section] { m_viewport->toggleFolded(number); });
-    } else if (m_subject.section && !m_compact) {
+    } else if (m_maker.subject().section && !isCompact()) {
         menu->addAction(tr("Show &Everything"), this, [this] { setSection(std::nullopt); });
     }
     menu->addAction(tr("F&it the Page") + QStringLiteral("\t0"), m_viewport, &MapViewport::fit);
@@ -96,18 +96,17 @@ void LayoutMapView::showMarks()
 
 void LayoutMapView::setFilesShown(bool shown)
 {
-    if (shown == m_showsFiles) {
+    if (shown == showsFiles()) {
         return;
     }
-    m_showsFiles = shown;
     const bool hadFocus = m_canvas->hasFocus() || m_files->hasFocus();
     for (QWidget* part :
         std::initializer_list<QWidget*>{m_ruler, m_gutter, m_canvas, m_rowBar, m_columnBar}) {
         part->setHidden(shown);
     }
-    m_minimap->setHidden(shown || m_compact);
-    m_legend->setHidden(shown || m_compact);
-    m_layers->setHidden(shown || m_compact || !hasLayers());
+    m_minimap->setHidden(shown || isCompact());
+    m_legend->setHidden(shown || isCompact());
+    m_layers->setHidden(shown || isCompact() || !m_maker.hasLayers());
     m_pinned->setHidden(shown || m_pinned->rows().empty());
     m_files->setVisible(shown);
     updateTotals();
@@ -120,8 +119,8 @@ void LayoutMapView::setFilesShown(bool shown)
 
 void LayoutMapView::showChoices()
 {
-    m_header->show(m_subject, m_style.mode);
-    if (m_showsFiles) {
+    m_header->show(m_maker.subject(), m_style.mode);
+    if (showsFiles()) {
         m_header->showFiles();
     }
 }
@@ -129,12 +128,12 @@ void LayoutMapView::showChoices()
 /// Ranks as rows, all as one line, files as rows, and again. Compact maps show ranks: theirs may be a plan's.
 void LayoutMapView::switchProjection()
 {
-    if (m_showsFiles) {
+    if (showsFiles()) {
         setFilesShown(false);
         setProjection(MapQuery::Projection::Partitions);
     } else if (projection() == MapQuery::Projection::Partitions) {
         setProjection(MapQuery::Projection::Unrolled);
-    } else if (m_compact) {
+    } else if (isCompact()) {
         setProjection(MapQuery::Projection::Partitions);
     } else {
         setFilesShown(true);

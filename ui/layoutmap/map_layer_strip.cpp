@@ -30,28 +30,18 @@ std::vector<LayerRun> layerRuns(
 }
 
 MapLayerStrip::MapLayerStrip(MapViewport* viewport, QWidget* parent)
-    : QWidget(parent)
-    , m_viewport(viewport)
-    , m_palette(std::make_shared<MapPalette>())
+    : MapPart(viewport, parent)
 {
     setObjectName(QStringLiteral("mapLayerStrip"));
     setAccessibleName(tr("Layers"));
     setToolTip(tr("The layers of the row below the mouse"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
 }
 
 void MapLayerStrip::setStack(MapStackPtr stack)
 {
-    m_stack = std::move(stack);
+    MapPart::setStack(std::move(stack));
     m_row = {};
-    update();
-}
-
-void MapLayerStrip::setMapPalette(std::shared_ptr<const MapPalette> palette)
-{
-    m_palette = std::move(palette);
-    update();
 }
 
 void MapLayerStrip::setRow(MapSource::Point row)

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_stack.h"
-#include "ui/layoutmap/geometry/map_viewport.h"
-#include "ui/models/map_palette.h"
+#include "ui/layoutmap/map_part.h"
 
-#include <QWidget>
-
-#include <memory>
 #include <vector>
 
 namespace shardscope::ui {
@@ -26,14 +21,13 @@ std::vector<LayerRun> layerRuns(
 
 /// The line above the ruler: which layers the elements below belong to, in the row that the ruler measures.
 /// Hidden where no name has a layer.
-class MapLayerStrip : public QWidget
+class MapLayerStrip : public MapPart
 {
     Q_OBJECT
 public:
     explicit MapLayerStrip(MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setStack(MapStackPtr stack);
-    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setStack(MapStackPtr stack) override;
     /// The row whose layers are shown.
     void setRow(MapSource::Point row);
     [[nodiscard]] QSize sizeHint() const override;
@@ -42,9 +36,6 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    MapViewport* m_viewport;
-    MapStackPtr m_stack;
-    std::shared_ptr<const MapPalette> m_palette;
     MapSource::Point m_row;
 };
 

@@ -27,28 +27,18 @@ void keepWhatStandsOut(std::vector<int8_t>& ticks)
 } // namespace
 
 MapMinimap::MapMinimap(MapViewport* viewport, QWidget* parent)
-    : QWidget(parent)
-    , m_viewport(viewport)
-    , m_palette(std::make_shared<MapPalette>())
+    : MapPart(viewport, parent)
 {
     setObjectName(QStringLiteral("mapMinimap"));
     setAccessibleName(tr("Overview of the whole map"));
     setToolTip(tr("The whole flat buffer. Drag the box to move."));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
 }
 
 void MapMinimap::setStack(MapStackPtr stack)
 {
-    m_stack = std::move(stack);
+    MapPart::setStack(std::move(stack));
     findTicks();
-    update();
-}
-
-void MapMinimap::setMapPalette(std::shared_ptr<const MapPalette> palette)
-{
-    m_palette = std::move(palette);
-    update();
 }
 
 void MapMinimap::setOverview(const QImage& overview)

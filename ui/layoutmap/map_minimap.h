@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_stack.h"
-#include "ui/layoutmap/geometry/map_viewport.h"
-#include "ui/models/map_palette.h"
+#include "ui/layoutmap/map_part.h"
 
 #include <QImage>
-#include <QWidget>
-
-#include <memory>
 
 namespace shardscope::ui {
 
@@ -16,14 +11,13 @@ namespace shardscope::ui {
 ///
 /// Ticks above the strip mark elements, ticks right of it mark ranks. A problem at every position of an axis
 /// has no ticks on that axis, because they would not show a place.
-class MapMinimap : public QWidget
+class MapMinimap : public MapPart
 {
     Q_OBJECT
 public:
     explicit MapMinimap(MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setStack(MapStackPtr stack);
-    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setStack(MapStackPtr stack) override;
     void setOverview(const QImage& overview);
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -41,9 +35,6 @@ private:
     void findTicks();
     void moveTo(const QPointF& position);
 
-    MapViewport* m_viewport;
-    MapStackPtr m_stack;
-    std::shared_ptr<const MapPalette> m_palette;
     QImage m_overview;
     std::vector<int8_t> m_columnTicks; ///< worst finding per pixel of the strip
     std::vector<int8_t> m_rowTicks;

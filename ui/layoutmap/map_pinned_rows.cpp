@@ -19,14 +19,11 @@ constexpr int kEdge = 5; ///< below the last one, with a line in it
 } // namespace
 
 MapPinnedRows::MapPinnedRows(MapViewport* viewport, QWidget* parent)
-    : QWidget(parent)
-    , m_viewport(viewport)
-    , m_palette(std::make_shared<MapPalette>())
+    : MapPart(viewport, parent)
 {
     setObjectName(QStringLiteral("mapPinnedRows"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     setToolTip(tr("Pinned ranks. Click one, or press P on it, to unpin it."));
-    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
     hide();
 }
 
@@ -34,17 +31,11 @@ void MapPinnedRows::setStack(MapStackPtr stack)
 {
     const bool sameRows = m_stack && stack && m_stack->projection() == stack->projection()
         && m_stack->sizes() == stack->sizes();
-    m_stack = std::move(stack);
+    MapPart::setStack(std::move(stack));
     if (!sameRows) {
         m_rows.clear();
     }
     reportHeight();
-}
-
-void MapPinnedRows::setMapPalette(std::shared_ptr<const MapPalette> palette)
-{
-    m_palette = std::move(palette);
-    update();
 }
 
 void MapPinnedRows::setMapStyle(MapStyle style)

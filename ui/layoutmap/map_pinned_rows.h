@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_viewport.h"
+#include "ui/layoutmap/map_part.h"
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
-
-#include <QWidget>
 
 #include <vector>
 
@@ -14,7 +12,7 @@ namespace shardscope::ui {
 ///
 /// Takes no space while no rank is pinned. GUI thread; draws one line of the map per rank itself, which takes
 /// as long as one line of a tile.
-class MapPinnedRows : public QWidget
+class MapPinnedRows : public MapPart
 {
     Q_OBJECT
 public:
@@ -23,8 +21,7 @@ public:
     explicit MapPinnedRows(MapViewport* viewport, QWidget* parent = nullptr);
 
     /// Another map clears the pins; the same rows of another snapshot or state keep them.
-    void setStack(MapStackPtr stack);
-    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setStack(MapStackPtr stack) override;
     void setMapStyle(MapStyle style);
     /// Where the map itself begins. The ranks' names are left of it.
     void setLeftEdge(int x);
@@ -44,9 +41,6 @@ private:
     [[nodiscard]] int rowHeight() const;
     [[nodiscard]] QImage picture(MapSource::Point row, int width, int height) const;
 
-    MapViewport* m_viewport;
-    MapStackPtr m_stack;
-    std::shared_ptr<const MapPalette> m_palette;
     MapStyle m_style;
     std::vector<MapSource::Point> m_rows;
     int m_left = 0;

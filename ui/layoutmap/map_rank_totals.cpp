@@ -47,7 +47,7 @@ QSize MapRankTotals::sizeHint() const
 void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
-    painter.fillRect(rect(), QColor(mapPalette().background));
+    painter.fillRect(rect(), QColor(m_palette->background));
     forEachSection([&](const MapSource& source) { paintSection(painter, source); });
     const double ratio = devicePixelRatioF();
     QFont font = this->font();
@@ -56,7 +56,7 @@ void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
     const int padding = static_cast<int>(std::lround(paddingWidth() * ratio));
     painter.scale(1 / ratio, 1 / ratio);
     painter.setFont(font);
-    painter.setPen(QColor(mapPalette().mutedText));
+    painter.setPen(QColor(m_palette->mutedText));
     constexpr int kRight = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
     headers().paintStrips(painter, static_cast<int>(std::ceil(width() * ratio)), [&](const QRect& strip) {
         const QRect titles = strip.adjusted(0, 0, -margin, 0);
@@ -69,17 +69,17 @@ void MapRankTotals::paintBar(QPainter& painter, const QRectF& box, const MapQuer
 {
     const double all = static_cast<double>(std::max<uint64_t>(sum.elements + sum.padding, 1));
     const auto stored = static_cast<double>(sum.stored);
-    painter.fillRect(box, QColor(blended(mapPalette().background, mapPalette().text, 24)));
+    painter.fillRect(box, QColor(blended(m_palette->background, m_palette->text, 24)));
     QRectF part = box;
     part.setWidth(box.width() * stored / all);
-    painter.fillRect(part, QColor(blended(mapPalette().background, mapPalette().text, 130)));
+    painter.fillRect(part, QColor(blended(m_palette->background, m_palette->text, 130)));
     if (sum.padding > 0) {
         // At least two pixels, so that little padding is seen, too.
         QRectF padding = box;
         padding.setLeft(
             std::min(box.right() - box.width() * static_cast<double>(sum.padding) / all, box.right() - 2));
-        painter.fillRect(padding, QColor(mapPalette().padding));
-        painter.setPen(QColor(mapPalette().paddingHatch));
+        painter.fillRect(padding, QColor(m_palette->padding));
+        painter.setPen(QColor(m_palette->paddingHatch));
         paintHatch(painter, padding, 4, false);
     }
 }
@@ -92,9 +92,9 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
     forEachLabelledRow(source, [&](uint32_t row, double top, double height) {
         const auto sum = source.amounts(row, 0, source.columns());
         const QRectF box(kMargin, top, width() - 2 * kMargin, hasBar ? height - kBarHeight - 2 : height);
-        painter.setPen(QColor(mapPalette().mutedText));
+        painter.setPen(QColor(m_palette->mutedText));
         painter.drawText(box, kRight, paddingText(sum.padding));
-        painter.setPen(QColor(mapPalette().text));
+        painter.setPen(QColor(m_palette->text));
         painter.drawText(box.adjusted(0, 0, -paddingWidth() - kMargin, 0), kRight, bytesText(sum.bytes));
         if (hasBar) {
             const double middle = box.center().y() + line / 2 + 1;
@@ -105,7 +105,7 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
 
 QString MapRankTotals::tooltipFor(MapSource::Point row) const
 {
-    const MapSource& source = stack()->sourceAt(row);
+    const MapSource& source = m_stack->sourceAt(row);
     const auto sum = source.amounts(row.row, 0, source.columns());
     const double mean = static_cast<double>(source.total().bytes) / std::max<uint32_t>(source.rows(), 1);
     const double balance = mean > 0 ? 100.0 * static_cast<double>(sum.bytes) / mean : 100.0;

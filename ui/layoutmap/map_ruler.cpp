@@ -51,22 +51,13 @@ RulerMarks rulerMarks(
 }
 
 MapRuler::MapRuler(MapViewport* viewport, QWidget* parent)
-    : QWidget(parent)
-    , m_viewport(viewport)
-    , m_palette(std::make_shared<MapPalette>())
+    : MapPart(viewport, parent)
 {
     setObjectName(QStringLiteral("mapRuler"));
     setAccessibleName(tr("Ruler"));
     setToolTip(tr("Position inside a row. Click to switch between elements and bytes."));
     setCursor(Qt::PointingHandCursor);
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
-}
-
-void MapRuler::setMapPalette(std::shared_ptr<const MapPalette> palette)
-{
-    m_palette = std::move(palette);
-    update();
 }
 
 void MapRuler::setSection(uint32_t section, uint32_t itemBytes, const QString& title)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/geometry/map_viewport.h"
-#include "ui/models/map_palette.h"
+#include "ui/layoutmap/map_part.h"
 
-#include <QWidget>
-
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,13 +24,12 @@ RulerMarks rulerMarks(
 
 /// The axis above the map, in elements or bytes of a rank's flat buffer; a click switches between the two. It
 /// is that of one section: the one under the mouse, or else the selected one.
-class MapRuler : public QWidget
+class MapRuler : public MapPart
 {
     Q_OBJECT
 public:
     explicit MapRuler(MapViewport* viewport, QWidget* parent = nullptr);
 
-    void setMapPalette(std::shared_ptr<const MapPalette> palette);
     /// Whose axis is shown, and the size of its elements. `title` names it where a map has several sections.
     void setSection(uint32_t section, uint32_t itemBytes, const QString& title);
     [[nodiscard]] uint32_t section() const { return m_section; }
@@ -53,8 +48,6 @@ protected:
 private:
     [[nodiscard]] QString labelOf(uint64_t element, uint64_t step) const;
 
-    MapViewport* m_viewport;
-    std::shared_ptr<const MapPalette> m_palette;
     uint32_t m_itemBytes = 4;
     RulerUnit m_unit = RulerUnit::Elements;
     std::optional<uint64_t> m_hovered;

@@ -18,28 +18,23 @@ uint64_t rankLabelStep(double rowHeight, double lineHeight)
 }
 
 MapSideColumn::MapSideColumn(MapViewport* viewport, QWidget* parent)
-    : QWidget(parent)
-    , m_viewport(viewport)
+    : MapPart(viewport, parent)
     , m_headers(viewport)
-    , m_palette(std::make_shared<MapPalette>())
 {
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
-    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
 }
 
 void MapSideColumn::setStack(MapStackPtr stack)
 {
-    m_stack = std::move(stack);
+    MapPart::setStack(std::move(stack));
     stackChanged();
     updateGeometry();
-    update();
 }
 
 void MapSideColumn::setMapPalette(std::shared_ptr<const MapPalette> palette)
 {
-    m_palette = std::move(palette);
+    MapPart::setMapPalette(std::move(palette));
     m_headers.setMapPalette(m_palette);
-    update();
 }
 
 bool MapSideColumn::event(QEvent* event)

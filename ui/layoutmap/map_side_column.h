@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/layoutmap/map_part.h"
 #include "ui/layoutmap/map_section_headers.h"
-
-#include <QWidget>
 
 #include <functional>
 #include <memory>
@@ -15,12 +14,12 @@ namespace shardscope::ui {
 uint64_t rankLabelStep(double rowHeight, double lineHeight);
 
 /// A column beside the cells of a map, with something about each row and the strips of the sections' headers.
-class MapSideColumn : public QWidget
+class MapSideColumn : public MapPart
 {
     Q_OBJECT
 public:
-    void setStack(MapStackPtr stack);
-    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setStack(MapStackPtr stack) override;
+    void setMapPalette(std::shared_ptr<const MapPalette> palette) override;
 
 protected:
     MapSideColumn(MapViewport* viewport, QWidget* parent);
@@ -31,10 +30,7 @@ protected:
     /// Another stack was set.
     virtual void stackChanged() { }
 
-    [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
-    [[nodiscard]] const MapStackPtr& stack() const { return m_stack; }
     [[nodiscard]] const MapSectionHeaders& headers() const { return m_headers; }
-    [[nodiscard]] const MapPalette& mapPalette() const { return *m_palette; }
     [[nodiscard]] std::optional<MapSource::Point> rowAt(const QPointF& position) const;
     /// The sections with a header or rows on screen.
     void forEachSection(const std::function<void(const MapSource&)>& visit) const;
@@ -48,10 +44,7 @@ protected:
 private:
     [[nodiscard]] double rowHeight() const;
 
-    MapViewport* m_viewport;
-    MapStackPtr m_stack;
     MapSectionHeaders m_headers;
-    std::shared_ptr<const MapPalette> m_palette;
 };
 
 } // namespace shardscope::ui

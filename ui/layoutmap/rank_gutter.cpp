@@ -42,7 +42,7 @@ RankGutter::RankGutter(MapViewport* viewport, QWidget* parent)
 void RankGutter::stackChanged()
 {
     m_hovered.reset();
-    m_commonSeverity = stack() ? commonSeverity(*stack()) : int8_t{-1};
+    m_commonSeverity = m_stack ? commonSeverity(*m_stack) : int8_t{-1};
 }
 
 void RankGutter::setHovered(std::optional<MapSource::Point> row)
@@ -66,8 +66,8 @@ void RankGutter::setSelectedRank(std::optional<uint32_t> rank)
 QSize RankGutter::sizeHint() const
 {
     int widest = fontMetrics().horizontalAdvance(QStringLiteral("dp 000"));
-    for (uint32_t section = 0; stack() && section < stack()->count(); ++section) {
-        const MapSource& source = stack()->source(section);
+    for (uint32_t section = 0; m_stack && section < m_stack->count(); ++section) {
+        const MapSource& source = m_stack->source(section);
         const QString last = MapText::rowName(source, std::max(source.rows(), 1U) - 1);
         widest = std::max(widest, fontMetrics().horizontalAdvance(last));
     }
@@ -86,9 +86,9 @@ void RankGutter::paintHealth(
     if (!missing && (worst < 1 || crowded)) {
         return;
     }
-    const QRgb colour = worst >= 2 ? mapPalette().error
-        : worst == 1               ? mapPalette().warning
-                                   : mapPalette().mutedText;
+    const QRgb colour = worst >= 2 ? m_palette->error
+        : worst == 1               ? m_palette->warning
+                                   : m_palette->mutedText;
     const double size = std::clamp(height - 1, 1.0, 8.0);
     const QRectF dot(width() - 9 - size / 2, top + (height - size) / 2, size, size);
     painter.setRenderHint(QPainter::Antialiasing, size > 3);
@@ -109,7 +109,7 @@ void RankGutter::paintHealth(
 void RankGutter::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
-    painter.fillRect(rect(), QColor(mapPalette().background));
+    painter.fillRect(rect(), QColor(m_palette->background));
     forEachSection([&](const MapSource& source) {
         paintLabels(painter, source);
         paintDots(painter, source);
@@ -124,15 +124,15 @@ void RankGutter::paintLabels(QPainter& painter, const MapSource& source) const
     const auto selected = m_selectedRank && source.projection() == MapQuery::Projection::Partitions
         ? rowOfRank(source.checkpoint(), source.unit(), *m_selectedRank)
         : std::nullopt;
-    if (selected && viewport()->visible(source.number()).rows.contains(*selected)) {
-        QColor lit(mapPalette().selection);
+    if (selected && m_viewport->visible(source.number()).rows.contains(*selected)) {
+        QColor lit(m_palette->selection);
         lit.setAlpha(70);
         painter.fillRect(QRectF(0, topOf(source, *selected), width() - 2, std::max(bodyHeight(), 3.0)), lit);
     }
     forEachLabelledRow(source, [&](uint32_t row, double top, double height) {
         const bool lit = (m_hovered && m_hovered->section == source.number() && m_hovered->row == row)
             || (selected && *selected == row);
-        painter.setPen(QColor(lit ? mapPalette().text : mapPalette().mutedText));
+        painter.setPen(QColor(lit ? m_palette->text : m_palette->mutedText));
         painter.drawText(QRectF(8, top, width() - 26, height),
             static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), MapText::rowName(source, row));
     });
@@ -141,16 +141,16 @@ void RankGutter::paintLabels(QPainter& painter, const MapSource& source) const
 void RankGutter::paintDots(QPainter& painter, const MapSource& source) const
 {
     const double ratio = devicePixelRatioF();
-    const MapLayout& layout = viewport()->layout();
+    const MapLayout& layout = m_viewport->layout();
     const MapGeometry& geometry = layout.section(source.number());
     const int64_t bodyTop = layout.bodyTop(source.number());
     const int64_t end = std::min(
-        viewport()->y() + viewport()->size().height() - bodyTop, layout.bodyHeight(source.number()));
-    for (int64_t y = std::max<int64_t>(viewport()->y() - bodyTop, 0); y < end;) {
+        m_viewport->y() + m_viewport->size().height() - bodyTop, layout.bodyHeight(source.number()));
+    for (int64_t y = std::max<int64_t>(m_viewport->y() - bodyTop, 0); y < end;) {
         const auto rows = geometry.rowsAt(y);
         const int64_t bottom = std::max(geometry.rowScale().topEdge(rows.end), y + 1);
         const int64_t top = geometry.rowScale().pixelOf(rows.begin);
-        paintHealth(painter, source, rows, static_cast<double>(bodyTop + top - viewport()->y()) / ratio,
+        paintHealth(painter, source, rows, static_cast<double>(bodyTop + top - m_viewport->y()) / ratio,
             static_cast<double>(bottom - top - rowGap(geometry.rowScale().rowHeight())) / ratio);
         y = bottom;
     }
@@ -158,7 +158,7 @@ void RankGutter::paintDots(QPainter& painter, const MapSource& source) const
 
 QString RankGutter::tooltipFor(MapSource::Point row) const
 {
-    const MapSource& source = stack()->sourceAt(row);
+    const MapSource& source = m_stack->sourceAt(row);
     if (source.unit().kind == UnitKind::Whole) {
         return tr("Tensors that are stored whole");
     }
@@ -190,7 +190,7 @@ void RankGutter::mouseReleaseEvent(QMouseEvent* event)
         return;
     }
     const int y = static_cast<int>(event->position().y() * devicePixelRatioF());
-    if (const auto section = viewport()->headerUnder(y)) {
+    if (const auto section = m_viewport->headerUnder(y)) {
         Q_EMIT headerClicked(*section);
     } else if (const auto row = rowAt(event->position())) {
         Q_EMIT rowClicked(*row);
