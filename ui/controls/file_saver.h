@@ -6,12 +6,19 @@
 
 namespace shardscope::ui {
 
-/// Writes a file on a worker, and says in a message bar how it went. GUI thread.
+/// Writes a file on a worker, and tells how it went. GUI thread.
 class FileSaver
 {
 public:
+    using Tell = std::function<void(Severity, const QString&)>;
+
+    explicit FileSaver(Tell tell)
+        : m_tell(std::move(tell))
+    {
+    }
     explicit FileSaver(MessageBar* messages)
-        : m_messages(messages)
+        : FileSaver(
+            [messages](Severity severity, const QString& text) { messages->showMessage(severity, text); })
     {
     }
 
@@ -23,15 +30,14 @@ public:
                                   const std::function<void(QString)>& deliver) { deliver(write()); },
             [this, done, failed](const QString& problem) {
                 const bool isDone = problem.isEmpty();
-                m_messages->showMessage(
-                    isDone ? Severity::Info : Severity::Error, isDone ? done : QString(failed % problem));
+                m_tell(isDone ? Severity::Info : Severity::Error, isDone ? done : QString(failed % problem));
             });
     }
 
     [[nodiscard]] bool isRunning() const { return m_writer.isRunning(); }
 
 private:
-    MessageBar* m_messages;
+    Tell m_tell;
     LatestOnly m_writer{WorkLength::Long};
 };
 

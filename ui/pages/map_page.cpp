@@ -128,13 +128,9 @@ void MapPage::savePicture(const QString& path)
     const auto taken = picture();
     if (!taken)
         return;
-    m_pictureWriter.run<QString>(
-        [picture = *taken, target = SaveTarget{path, readAt(m_place)}](const std::stop_token&,
-            const std::function<void(QString)>& deliver) { deliver(saveMapPicture(picture, target)); },
-        [this, path](const QString& problem) {
-            Q_EMIT told(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("Saved the picture to %1.").arg(path) : problem);
-        });
+    m_saver.save([picture = *taken,
+                     target = SaveTarget{path, readAt(m_place)}] { return saveMapPicture(picture, target); },
+        tr("Saved the picture to %1.").arg(path));
 }
 
 void MapPage::copyPicture()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "ui/controls/file_saver.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
@@ -43,6 +44,7 @@ private:
     LayoutMapView* m_map;
     QLabel* m_empty;
     LatestOnly m_pictureWriter{WorkLength::Long};
+    FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };
 
 } // namespace shardscope::ui

@@ -89,8 +89,6 @@ Q_SIGNALS:
     void undoRequested(const QString& folder);
     /// Show the findings, with the fixes of all errors ticked.
     void repairWanted();
-    /// The rows on screen were written to a file; `problem`: why not, or empty.
-    void saved(const QString& path, const QString& problem);
     /// A message for the window.
     void told(shardscope::Severity severity, const QString& text);
     /// The parameter filter was applied: rows shown of all, or why it cannot be.

@@ -284,11 +284,10 @@ void ParametersPage::saveRows(const QString& path)
 {
     if (!m_index)
         return;
-    m_saver.run<QString>(
+    m_saver.save(
         [table = ParameterTable{m_index, m_model->rows(), m_filter, m_path},
-            target = SaveTarget{path, readAt(m_place)}](const std::stop_token&,
-            const std::function<void(QString)>& deliver) { deliver(writeParameterTable(table, target)); },
-        [this, path](const QString& problem) { Q_EMIT saved(path, problem); });
+            target = SaveTarget{path, readAt(m_place)}] { return writeParameterTable(table, target); },
+        tr("Saved the rows to %1.").arg(path));
 }
 
 void ParametersPage::follow(const SelectedThing& thing)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/controls/file_saver.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/param_marks.h"
 #include "ui/models/parameters/parameter_table_model.h"
@@ -31,7 +32,7 @@ public:
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] ParameterTableModel* model() const { return m_model; }
     void sortBy(ParamColumn column, Qt::SortOrder order);
-    /// Writes the rows on screen to a CSV or JSON file; saved() reports the result.
+    /// Writes the rows on screen to a CSV or JSON file; a message reports the result.
     void saveRows(const QString& path);
     [[nodiscard]] bool isBusy() const override { return m_indexer.isRunning() || m_querier.isRunning(); }
 
@@ -67,7 +68,7 @@ private:
     bool m_following = false;
     LatestOnly m_indexer{WorkLength::Short};
     LatestOnly m_querier{WorkLength::Short};
-    LatestOnly m_saver{WorkLength::Long};
+    FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };
 
 } // namespace shardscope::ui

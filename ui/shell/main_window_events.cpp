@@ -189,10 +189,6 @@ void MainWindow::showRepair()
 void MainWindow::connectPage(Page* page)
 {
     connect(page, &Page::tagRequested, this, &MainWindow::openTag);
-    connect(page, &Page::saved, this, [this](const QString& path, const QString& problem) {
-        m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-            problem.isEmpty() ? tr("Saved the rows to %1.").arg(path) : problem);
-    });
     connect(page, &Page::told, m_messages,
         [this](Severity severity, const QString& text) { m_messages->showMessage(severity, text); });
     connect(page, &Page::placeRequested, this, &MainWindow::goToPlace);
