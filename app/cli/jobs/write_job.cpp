@@ -244,10 +244,6 @@ PlanContext contextOf(
         .repaired = job.repaired};
 }
 
-} // namespace
-
-namespace {
-
 /// The bytes that one of several processes writes.
 uint64_t bytesOfOne(const Session& session, const WritePlan& plan, const std::optional<Part>& part)
 {

@@ -7,6 +7,7 @@
 #include "tests/support/thread_peers.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <iterator>
@@ -162,6 +163,33 @@ TEST_CASE("a process that sees another version of a source than the first one en
     CHECK(report.error().code == ErrorCode::Refused);
     CHECK(report.error().message.find("was modified") != std::string::npos);
     checkNothingCommitted(bench);
+}
+
+TEST_CASE("processes that planned different jobs are refused before they begin")
+{
+    Bench bench({3, 4, 7, 300, 6});
+    WritePlan other = bench.plan;
+    other.files[0].bytes += 1;
+    const auto agreed = [&](const WritePlan& second) {
+        ThreadPeers all(2);
+        std::array<Status, 2> out;
+        const auto check = [&](uint32_t rank, const WritePlan& plan) {
+            ThreadPeers::One own(all, rank);
+            SharedWork shared(own);
+            out[rank] = checkSamePlan(io::realFileSystem(), plan, shared);
+        };
+        std::jthread process(check, 1, std::cref(second));
+        check(0, bench.plan);
+        process.join();
+        return out;
+    };
+    for (const Status& status : agreed(bench.plan))
+        CHECK(status);
+    for (const Status& status : agreed(other)) {
+        REQUIRE_FALSE(status);
+        CHECK(status.error().code == ErrorCode::Refused);
+        CHECK(status.error().message.find("process 1") != std::string::npos);
+    }
 }
 
 TEST_CASE("the journal of another process is followed by whole lines, and gives what is expected")
