@@ -32,12 +32,10 @@ Result<ExportOptions> optionsFrom(const Session& session)
 Result<WriteJob> exportJobFor(const Session& session, const CheckpointPtr& source, ExportOptions options,
     const std::string& destination)
 {
-    SHARDSCOPE_TRY(ExportPlace place, exportPlace(session.files(), destination));
-    options.folderName = std::move(place.name);
-    auto plan = planExport(session.files(), source, options, session.job());
-    if (!plan)
-        return forward(refusal(plan.error()));
-    return WriteJob{std::move(*plan), source, destination, std::move(place.folder)};
+    auto placed = planExportTo(session.files(), source, std::move(options), destination, session.job());
+    if (!placed)
+        return forward(refusal(placed.error()));
+    return WriteJob{std::move(placed->plan), source, destination, std::move(placed->folder)};
 }
 
 Result<WriteJob> planExportJob(Session& session)

@@ -25,4 +25,13 @@ Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destinati
     return ExportPlace{path.has_parent_path() ? path.parent_path() : io::Path("."), path.filename().string()};
 }
 
+Result<PlacedExport> planExportTo(io::FileSystem& files, const CheckpointPtr& source, ExportOptions options,
+    const io::Path& destination, JobContext& job)
+{
+    SHARDSCOPE_TRY(ExportPlace place, exportPlace(files, destination));
+    options.folderName = std::move(place.name);
+    SHARDSCOPE_TRY(WritePlanPtr plan, planExport(files, source, options, job));
+    return PlacedExport{std::move(plan), std::move(place.folder)};
+}
+
 } // namespace shardscope

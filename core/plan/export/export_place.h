@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/result.h"
-#include "core/io/file_system.h"
+#include "core/plan/export/export.h"
 
 #include <string>
 
@@ -16,5 +15,13 @@ struct ExportPlace {
 
 /// Follows a link to a folder. Usage if DST has no name, for example `/`.
 Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destination);
+
+/// planExport() with DST as its target; `options.folderName` is set here.
+struct PlacedExport {
+    WritePlanPtr plan;
+    io::Path folder; ///< the parent folder of DST
+};
+Result<PlacedExport> planExportTo(io::FileSystem& files, const CheckpointPtr& source, ExportOptions options,
+    const io::Path& destination, JobContext& job);
 
 } // namespace shardscope

@@ -363,13 +363,11 @@ Result<PlannedAgain> reshardAgain(io::FileSystem& files, const CheckpointPtr& so
     return PlannedAgain{std::move(plan), source, destination};
 }
 
-Result<PlannedAgain> exportAgain(io::FileSystem& files, const CheckpointPtr& source, ExportOptions options,
-    const io::Path& destination, JobContext& job)
+Result<PlannedAgain> exportAgain(io::FileSystem& files, const CheckpointPtr& source,
+    const ExportOptions& options, const io::Path& destination, JobContext& job)
 {
-    SHARDSCOPE_TRY(ExportPlace place, exportPlace(files, destination));
-    options.folderName = std::move(place.name);
-    SHARDSCOPE_TRY(WritePlanPtr plan, planExport(files, source, options, job));
-    return PlannedAgain{std::move(plan), source, std::move(place.folder)};
+    SHARDSCOPE_TRY(PlacedExport placed, planExportTo(files, source, options, destination, job));
+    return PlannedAgain{std::move(placed.plan), source, std::move(placed.folder)};
 }
 
 Result<PlannedAgain> copyAgain(

@@ -10,10 +10,9 @@
 namespace shardscope {
 
 /// How the momentum of Muon's matrices is written (core/checkpoint/model/muon.h).
-
 enum class MuonForm {
     None, ///< the target has no such momentum, or keeps it as any other state
-    HeldWhole, ///< ZeRO-1/2: every rank keeps the parameters that it has a share of whole
+    HeldWhole, ///< ZeRO-1/2: a rank keeps a parameter whole if it has a share of it
     Partitioned ///< ZeRO-1/2 with CPU offload
 };
 
@@ -22,7 +21,7 @@ MuonForm muonFormOf(const Checkpoint& source, CheckpointKind target);
 
 /// (unit, state) of a target.
 using HeldStates = std::set<std::pair<uint32_t, uint32_t>>;
-/// The states of which every rank keeps the parameters that it has a share of whole.
+/// The states in which a rank keeps a parameter whole if it has a share of it.
 HeldStates heldWholeStates(const Checkpoint& source, const ReshardTarget& target);
 
 } // namespace shardscope
