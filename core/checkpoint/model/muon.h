@@ -14,19 +14,32 @@ namespace shardscope {
 /// as described at heldWholeOn() (core/partition/held_whole.h).
 inline constexpr std::string_view kMuonMomentum = "momentum_buffer";
 
-/// Whether a param group's options are those of matrices under Muon.
-inline bool isMuonGroup(const PickleGraph& graph, NodeId options)
+/// Whether a param group has matrices under Muon.
+inline bool isMuonGroup(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    const NodeId option = options == kNoNode ? kNoNode : lookup(graph, options, "use_muon");
-    return option != kNoNode && asBool(graph, option).value_or(false);
+    const TorchFile* file
+        = group.options == kNoNode ? nullptr : checkpoint.file(checkpoint.templateOptim).content.get();
+    const NodeId option = file == nullptr ? kNoNode : lookup(file->pickle(), group.options, "use_muon");
+    return option != kNoNode && asBool(file->pickle(), option).value_or(false);
 }
 
-/// Whether the optimizer state has a momentum of Muon.
-inline bool holdsMuon(const Checkpoint& checkpoint)
+/// The momentum of a unit of matrices under Muon. Null for other units, and before the first step.
+inline const UnitState* muonMomentumOf(const Checkpoint& checkpoint, const FlatUnit& unit)
 {
-    return std::ranges::any_of(checkpoint.units, [](const FlatUnit& unit) {
-        return std::ranges::find(unit.states, kMuonMomentum, &UnitState::name) != unit.states.end();
-    });
+    if (unit.group < 0 || !isMuonGroup(checkpoint, checkpoint.groups[static_cast<size_t>(unit.group)]))
+        return nullptr;
+    const auto found = std::ranges::find(unit.states, kMuonMomentum, &UnitState::name);
+    return found == unit.states.end() ? nullptr : &*found;
+}
+
+/// The first one in a checkpoint, or null.
+inline const UnitState* muonMomentumOf(const Checkpoint& checkpoint)
+{
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (const UnitState* momentum = muonMomentumOf(checkpoint, unit))
+            return momentum;
+    }
+    return nullptr;
 }
 
 /// Whether `offload_optimizer.device` of a ds_config names a device.

@@ -213,10 +213,8 @@ bool offloadsOptimizer(const Reading& reading)
 bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     std::string_view name)
 {
-    const TorchFile* rank0 = reading.content(reading.out.templateOptim);
-    const bool zero12 = isZero12(reading.out.kind);
-    if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
-        || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
+    if (name != kMuonMomentum || !isZero12(reading.out.kind) || unit.group < 0
+        || !isMuonGroup(reading.out, reading.out.groups[static_cast<size_t>(unit.group)]))
         return false;
     bool differs = false;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {

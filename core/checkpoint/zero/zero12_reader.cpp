@@ -306,11 +306,7 @@ private:
 
     Status describeFused()
     {
-        const bool muon = std::any_of(m_out.units.begin(), m_out.units.end(), [](const FlatUnit& unit) {
-            return std::any_of(unit.states.begin(), unit.states.end(),
-                [](const UnitState& state) { return state.name == kMuonMomentum; });
-        });
-        if (muon)
+        if (muonMomentumOf(m_out) != nullptr)
             return fail(ErrorCode::Unsupported,
                 "Muon's momentum is kept for whole parameters, and AutoEP's have the "
                 "experts of a layer in one");

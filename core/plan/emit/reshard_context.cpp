@@ -261,7 +261,6 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
-    out->heldWhole = heldWholeStates(*out->source, out->target);
     out->subGroupSize = subGroupSize;
     out->rebuilds = rebuilds;
     out->rebuildsModel = rebuilds || (refills && refills->model().rebuilt);
@@ -361,7 +360,6 @@ NodeId heldWholeTensor(ArchiveComposer& composer, const ReshardContext& context,
             parts.push_back(tensorCursor({context.source, context.sourceOfFile, unit.params[at], own.state,
                 DType::Unknown, Segment::kNoTensor, context.refills, first, first + elements}));
     };
-    own.elements = unit.partition.leanElementsOn(own.rank);
     addBorder(held.first, 0, held.before);
     parts.push_back(flatCursor(own));
     if (held.after > 0)
@@ -380,7 +378,7 @@ NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const Reshard
         return frozen ? weightTensor(*context, param) : context->tensorOf(param, state);
     };
     const DType dtype = target.unit->states[state].dtype;
-    if (context->heldWhole.contains({unit, state}))
+    if (target.unit->states[state].lean && state > 0) // see targetStates()
         return heldWholeTensor(composer, *context, dtype, std::move(target));
     const uint64_t elements = target.elements;
     return composer.tensor(dtype, {elements}, requiresGrad, flatCursor(std::move(target)));

@@ -10,7 +10,6 @@
 #include "core/plan/compose/refills.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/compose/wrapper_carry.h"
-#include "core/plan/target/held_states.h"
 #include "core/plan/target/reshard_options.h"
 #include "core/plan/target/reshard_target.h"
 
@@ -24,7 +23,6 @@ namespace shardscope {
 struct ReshardContext {
     CheckpointPtr source;
     ReshardTarget target;
-    HeldStates heldWhole; ///< of the target
     uint64_t subGroupSize = 0; ///< 0 where it does not apply
     std::vector<PlanSource> sources;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into sources

@@ -6,7 +6,8 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
-#include "core/plan/target/held_states.h"
+#include "core/checkpoint/model/muon.h"
+#include "core/plan/target/reshard_target.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -111,10 +112,11 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
         return out;
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
-    if (const MuonForm form = muonFormOf(source, target); form != MuonForm::None)
+    if (const UnitState* momentum = muonMomentumOf(source); momentum != nullptr && isZero12(target))
         out.emplace_back("zero_optimization.offload_optimizer",
-            form == MuonForm::HeldWhole ? "none: Muon's momentum is written for a run without CPU offload"
-                                        : "cpu: Muon's momentum is written for a run with CPU offload");
+            isHeldWhole(source, *momentum, target)
+                ? "none: Muon's momentum is written for a run without CPU offload"
+                : "cpu: Muon's momentum is written for a run with CPU offload");
     addExpertDegrees(source, expertRanks, out);
     out.emplace_back("zero_optimization.round_robin_gradients",
         targetRoundRobin(source, target)

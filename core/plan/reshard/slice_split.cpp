@@ -56,7 +56,7 @@ Status checkSplit(const Checkpoint& source, const ReshardOptions& options)
     if (source.zenflow)
         return unsupported("this build does not split the columns of ZenFlow's matrices into slices",
             "rewrite it with --row-major first, and split the result");
-    if (holdsMuon(source))
+    if (muonMomentumOf(source) != nullptr)
         return unsupported(
             "this build does not split the momentum of Muon, which works on whole matrices", "omit --tp");
     return {};

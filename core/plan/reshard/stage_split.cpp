@@ -94,7 +94,7 @@ Status checkStageSplit(const Checkpoint& source, const ReshardOptions& options)
         return unsupported("this build does not repartition the layers of tensor slices to other stages");
     if (source.parallel.ep > 1 || hasExperts(source) || !FusedExperts::of(source).isEmpty())
         return unsupported("this build does not repartition layers with experts to other stages");
-    if (holdsMuon(source))
+    if (muonMomentumOf(source) != nullptr)
         return unsupported(
             "this build does not repartition layers with the momentum of Muon to other stages");
     return checkBounds(source, options);

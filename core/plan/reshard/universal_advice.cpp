@@ -47,10 +47,8 @@ std::vector<std::string> stockLosses(const Checkpoint& source)
     if (tensors)
         out.emplace_back("stage 3 shares one step tensor among all sub-groups, so with several sub-groups it "
                          "advances once for each");
-    if (std::any_of(source.groups.begin(), source.groups.end(), [&](const ParamGroup& group) {
-            return source.isReadable(source.templateOptim)
-                && isMuonGroup(source.file(source.templateOptim).content->pickle(), group.options);
-        }))
+    if (std::any_of(source.groups.begin(), source.groups.end(),
+            [&](const ParamGroup& group) { return isMuonGroup(source, group); }))
         out.emplace_back("stages 1 and 2 stop in their first step with Muon, unless the optimizer is "
                          "offloaded to the CPU");
     std::vector<std::string> lost;

@@ -5,6 +5,7 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/muon.h"
 #include "core/layout/slices/merged_slices.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/compose/segment_cursors.h"
@@ -21,18 +22,11 @@ std::string unitText(const FlatUnit& unit)
                          : "group " + std::to_string(unit.group);
 }
 
-/// States of the target: the source's without its stored runs.
-std::vector<UnitState> statesFor(const FlatUnit& from, bool leanMasters)
+bool offloads(const Checkpoint& source)
 {
-    std::vector<UnitState> out;
-    for (const UnitState& state : from.states) {
-        UnitState copy;
-        copy.name = state.name;
-        copy.dtype = state.dtype;
-        copy.lean = leanMasters && state.name == "fp32";
-        out.push_back(std::move(copy));
-    }
-    return out;
+    const ModelStates model = readableModel(source);
+    const NodeId device = model.configValue({"zero_optimization", "offload_optimizer", "device"});
+    return device != kNoNode && saysOffload(*model.graph, device);
 }
 
 Status checkAlike(const FlatUnit& first, const FlatUnit& other)
@@ -48,13 +42,14 @@ Status checkAlike(const FlatUnit& first, const FlatUnit& other)
               "sub-group");
 }
 
-FlatUnit targetUnit(const FlatUnit& from, UnitKind kind, std::vector<ParamId> params, bool leanMasters)
+FlatUnit targetUnit(const Checkpoint& source, const FlatUnit& from, UnitKind kind,
+    std::vector<ParamId> params, CheckpointKind target)
 {
     FlatUnit unit;
     unit.kind = kind;
     unit.group = from.group;
     unit.params = std::move(params);
-    unit.states = statesFor(from, leanMasters);
+    unit.states = targetStates(source, from, target);
     unit.step = from.step;
     unit.stepForm = from.stepForm;
     unit.stepType = from.stepType;
@@ -124,7 +119,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
         std::vector<ParamId> params
             = source.roundRobin ? distributed(families[family], 1, ranks) : families[family];
         const std::vector<uint64_t> elements = elementsOf(source, params);
-        FlatUnit unit = targetUnit(from, UnitKind::Group, std::move(params), !hasBf16Optimizer(out.kind));
+        FlatUnit unit = targetUnit(source, from, UnitKind::Group, std::move(params), out.kind);
         unit.firstRank = consecutive ? family * ranks : family;
         unit.rankStride = consecutive ? 1 : count;
         SHARDSCOPE_TRY(unit.partition,
@@ -176,8 +171,8 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
     const std::vector<uint64_t> elements = elementsOf(source, params);
     const bool unpartitioned = isUniversal(out.kind) || isStage0(out.kind);
     const bool whole = unpartitioned && !hasFlatMasters(out.kind);
-    FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
-        !unpartitioned && !hasBf16Optimizer(out.kind));
+    FlatUnit unit
+        = targetUnit(source, from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params), out.kind);
     SHARDSCOPE_TRY(unit.partition,
         unpartitioned ? FlatPartition::contiguous(elements, 1, 1)
                       : FlatPartition::contiguous(elements, out.ranks, 2, alignmentOf(source, from)));
@@ -232,8 +227,8 @@ Status addSubGroups(
         const std::vector<uint64_t> elements = elementsOf(source, params);
         uint32_t number = next;
         for (const SubGroupRange& range : splitIntoSubGroups(elements, ranks, subGroupSize)) {
-            FlatUnit unit = targetUnit(
-                from, UnitKind::SubGroup, {params.begin() + range.begin, params.begin() + range.end}, false);
+            FlatUnit unit = targetUnit(source, from, UnitKind::SubGroup,
+                {params.begin() + range.begin, params.begin() + range.end}, out.kind);
             SHARDSCOPE_TRY(unit.partition,
                 FlatPartition::sliced({elements.begin() + range.begin, elements.begin() + range.end}, ranks));
             unit.firstRank = count > 1 && from.rankStride == 1 ? family * ranks : family;
@@ -261,6 +256,26 @@ Status addFrozen(const Checkpoint& source, ParamId param, DType dtype, ReshardTa
 }
 
 } // namespace
+
+bool isHeldWhole(const Checkpoint& source, const UnitState& momentum, CheckpointKind target)
+{
+    const bool keepsForm = isZero12(source.kind) && !source.merged; // whose units are those of no file
+    return isZero12(target) && (keepsForm ? momentum.lean : !offloads(source));
+}
+
+std::vector<UnitState> targetStates(const Checkpoint& source, const FlatUnit& unit, CheckpointKind target)
+{
+    const UnitState* momentum = muonMomentumOf(source, unit);
+    std::vector<UnitState> out;
+    for (const UnitState& state : unit.states) {
+        UnitState& made = out.emplace_back();
+        made.name = state.name;
+        made.dtype = state.dtype;
+        const bool isMaster = out.size() == 1; // the first one
+        made.lean = isMaster ? isZero12(target) : &state == momentum && isHeldWhole(source, state, target);
+    }
+    return out;
+}
 
 std::vector<uint32_t> ReshardTarget::unitsOn(uint32_t dpRank) const
 {

@@ -32,6 +32,13 @@ struct ReshardTarget {
     [[nodiscard]] std::vector<uint32_t> unitsOn(uint32_t dpRank) const;
 };
 
+/// Whether ranks of a target keep Muon's momentum for whole parameters, as ZeRO-1/2 do without CPU offload. A
+/// ZeRO-1/2 source's own form stays; else it follows offload_optimizer in the source's ds_config.
+bool isHeldWhole(const Checkpoint& source, const UnitState& momentum, CheckpointKind target);
+/// The states of a source's unit as a target has them, without stored runs. Masters are lean without the
+/// padding behind them; another state is lean if ranks keep it for whole parameters.
+std::vector<UnitState> targetStates(const Checkpoint& source, const FlatUnit& unit, CheckpointKind target);
+
 /// Lays the source's parameters out for a target of that kind (a ZeRO kind, Universal or one without ZeRO) on
 /// `ranks`. ZeRO-3 splits every param group again for `subGroupSize`. Refused when parts of a param group
 /// that must share a unit disagree about their states or step, or where experts do not divide over the ranks.

@@ -228,7 +228,8 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "carried as they are");
     // runtime/zero/muon/muon_optimizer.py: without ZeRO it runs in step(), after clipping; ZeRO runs it where
     // it averages gradients. tests/interop/cases/stage0.py: the loss goes on the same without clipping alone.
-    if (isStage0(target) != isStage0(source.kind) && holdsMuon(source) && !isUniversal(target))
+    if (isStage0(target) != isStage0(source.kind) && !isUniversal(target)
+        && muonMomentumOf(source) != nullptr)
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "stock DeepSpeed clips gradients before Muon without ZeRO, and after it with ZeRO: with "
             "gradient_clipping, Muon's momentum has another scale there, and the first steps are smaller; it "

@@ -75,6 +75,8 @@ TEST_CASE("Muon's momentum is written for every number of ranks, stage and form"
         const auto made
             = rewrite(source, {.worldSize = ranks}, folder.path() / ("w" + std::to_string(ranks)));
         checkSameState(made, source);
+        const auto planned = targetStates(*source, source->units.front(), made->kind);
+        CHECK(planned.at(1).lean == momentumOf(*made).lean);
         for (uint32_t rank = 0; rank < ranks; ++rank)
             CHECK(bytesOn(*made, rank).size()
                 == heldWholeOn(made->units.front().partition, rank).elements() * 2);
@@ -112,12 +114,7 @@ void addPart(ReshardTarget& target, const Checkpoint& source, size_t from, size_
     for (const ParamId param : unit.params)
         elements.push_back(source.params[index(param)].elements);
     unit.partition = *FlatPartition::contiguous(elements, 2, 2);
-    for (const UnitState& state : like.states) {
-        unit.states.emplace_back();
-        unit.states.back().name = state.name;
-        unit.states.back().dtype = state.dtype;
-        unit.states.back().lean = state.name == "fp32";
-    }
+    unit.states = targetStates(source, like, target.kind);
     target.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
 }
 
@@ -157,10 +154,11 @@ TEST_CASE("a group of Muon's that becomes two at another expert degree keeps the
                 const auto storage = std::find_if(file->records.begin(), file->records.end(),
                     [](const OutputRecord& record) { return record.name.ends_with("data/0"); });
                 REQUIRE(storage != file->records.end());
-                const uint64_t expected = of.states[state].name == "momentum_buffer"
+                const std::string& name = of.states[state].name;
+                const uint64_t expected = name == "momentum_buffer"
                     ? heldWholeOn(of.partition, rank).elements()
-                    : of.states[state].lean ? of.partition.leanElementsOn(rank)
-                                            : of.partition.partitionElements();
+                    : name == "fp32" ? of.partition.leanElementsOn(rank)
+                                     : of.partition.partitionElements();
                 CHECK(storage->bytes == expected * itemSize(of.states[state].dtype));
             }
         }

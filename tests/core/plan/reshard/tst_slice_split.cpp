@@ -209,6 +209,23 @@ TEST_CASE("AutoTP's slices are split again, and its record is updated")
     checkSame(*six, *source);
 }
 
+TEST_CASE("the momentum of SGD, which has the name of Muon's, is split like any other state")
+{
+    const auto renamed = [](const Checkpoint& of) {
+        auto out = std::make_shared<Checkpoint>(of);
+        for (FlatUnit& unit : out->units)
+            unit.states.at(1).name = "momentum_buffer";
+        return out;
+    };
+    const auto source = renamed(*openForPlan(planSample("megatron-w2")));
+    for (auto& part : source->parts)
+        part = renamed(*part);
+    JobContext job;
+    const auto plan
+        = planReshard(io::realFileSystem(), source, {.worldSize = 4, .tp = 4, .paddedVocabulary = 28}, job);
+    CHECK_MESSAGE(plan.has_value(), (plan ? "" : plan.error().message));
+}
+
 TEST_CASE("parameters that cannot be split are refused by name")
 {
     const CheckpointPtr source = openForPlan(planSample("megatron-w2"));
