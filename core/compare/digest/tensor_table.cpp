@@ -36,7 +36,7 @@ TensorTable::Entry TensorTable::entry(uint32_t number) const
     const uint32_t inside = number - m_unitBegin[at];
     const auto count = static_cast<uint32_t>(unit.params.size());
     const UnitState& state = unit.states[inside / count];
-    return {unit.params[inside % count], state.name, state.dtype, true};
+    return {unit.params[inside % count], state.name, state.dtype, true, inside < count && unit.group >= 0};
 }
 
 } // namespace shardscope

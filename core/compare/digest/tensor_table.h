@@ -30,6 +30,7 @@ public:
         std::string_view state;
         DType dtype = DType::Unknown;
         bool inFingerprint = true; ///< false for 16-bit copies of masters
+        bool isMaster = false; ///< the first state of what is trained
     };
     [[nodiscard]] Entry entry(uint32_t index) const;
 

@@ -224,6 +224,17 @@ std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::st
     return found ? std::optional(found->dtype) : std::nullopt;
 }
 
+std::string valueStateOf(const Checkpoint& source, ParamId param)
+{
+    const std::vector<std::string> states = statesOf(source, param); // the values come first
+    return states.empty() ? std::string() : states.front();
+}
+
+std::optional<DType> valueType(const Checkpoint& source, ParamId param)
+{
+    return sourceType(source, param, valueStateOf(source, param));
+}
+
 std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target)
 {
     const Parameter& of = target.source->params[index(target.param)];

@@ -69,5 +69,10 @@ std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(
 
 /// The dtype in which the source stores a parameter's state. Nothing if there is no such state.
 std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::string_view state);
+/// The state that has a parameter's own values: its master, or the weight of what is not trained. Empty if no
+/// file has it.
+std::string valueStateOf(const Checkpoint& source, ParamId param);
+/// Its dtype in the source.
+std::optional<DType> valueType(const Checkpoint& source, ParamId param);
 
 } // namespace shardscope

@@ -40,14 +40,14 @@ Result<OutputFile> composeExpert(const std::shared_ptr<const ReshardContext>& co
         const auto expert = key ? parseExpertName(*key) : std::nullopt;
         const auto tensor = asTensor(graph, items[i + 1]);
         const auto param = expert ? source.findParam(expert->renumbered(from.made->number)) : std::nullopt;
-        if (!param || !tensor || !findState(source, *param, "fp32"))
+        if (!param || !tensor || source.params[index(*param)].group < 0)
             return fail(ErrorCode::Refused,
                 "the file of another expert holds `" + toValidUtf8(std::string(key.value_or("?")))
                     + "`, which has no master for this expert",
                 source.file(from.file).path.string(), "copy the file from where it was saved");
         composer.builder().setItem(root, composer.builder().string(source.params[index(*param)].name),
-            wholeTensor(composer, context, *param, "fp32", tensor->dtype, weightTensor(*context, *param),
-                tensor->requiresGrad));
+            wholeTensor(composer, context, *param, valueStateOf(source, *param), tensor->dtype,
+                weightTensor(*context, *param), tensor->requiresGrad));
     }
     return composer.finish(root, name, from.records);
 }

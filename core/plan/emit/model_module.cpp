@@ -92,14 +92,14 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
         node = m_composer.import(inModule);
     } else {
         const bool frozen = m_source.params[index(owner)].role != ParamRole::Trainable;
-        const std::string_view state = frozen ? "weight" : "fp32";
-        const auto from = sourceType(m_source, owner, state);
+        const auto from = valueType(m_source, owner);
         if (!from)
             return fail(ErrorCode::Refused,
                 "no file holds the weight of `" + toValidUtf8(m_source.params[index(param)].name) + "`",
                 m_source.tagFolder.string());
-        node = wholeTensor(m_composer, m_context, owner, state, frozen ? *from : dtype,
-            fromMaster ? m_context->tensorOf(owner, 0) : weightTensor(*m_context, owner), false);
+        node
+            = wholeTensor(m_composer, m_context, owner, valueStateOf(m_source, owner), frozen ? *from : dtype,
+                fromMaster ? m_context->tensorOf(owner, 0) : weightTensor(*m_context, owner), false);
     }
     m_made.emplace(index(owner), node);
     return node;
@@ -275,7 +275,7 @@ NodeId ModelParts::frozenFragments(uint32_t rank)
         else if (!partitionsParameters(m_context->target.kind) && made != m_made.end())
             value = made->second;
         else
-            value = placeholder(sourceType(m_source, param, "weight").value_or(DType::Float32));
+            value = placeholder(valueType(m_source, param).value_or(DType::Float32));
         m_builder.setItem(fragments, m_builder.string(m_source.params[index(param)].name), value);
     }
     return fragments;

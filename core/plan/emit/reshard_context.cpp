@@ -97,13 +97,16 @@ bool keepsCopies(CheckpointKind target)
 /// and they do not go along in the files of their layers.
 bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
 {
-    if (hasTorchOptimizer(target) && entry.state == "fp32" && isMasterOfOtherStage(source, entry.param))
+    if (hasTorchOptimizer(target) && entry.isMaster && isMasterOfOtherStage(source, entry.param))
         return false;
-    if (entry.state != "weight" || source.params[index(entry.param)].role != ParamRole::Trainable)
-        return true;
-    const WholeTensor* whole = source.wholeOf(entry.param);
-    return keepsCopies(target)
-        || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
+    return entry.inFingerprint || keepsCopies(target)
+        || source.file(source.wholeOf(entry.param)->run.file).role == FileRole::LayerStates;
+}
+
+void addNewWeight(const Checkpoint& source, uint32_t param, DType type, ReshardContext& out)
+{
+    out.newWeights[param] = static_cast<uint32_t>(out.tensors.size());
+    out.tensors.push_back({source.params[param].name, "weight", type, 0, source.params[param].elements});
 }
 
 /// In fp32 without ZeRO a pipeline's layer files hold the masters themselves. They go along as the weights
@@ -113,11 +116,9 @@ void addLayerWeights(const Checkpoint& source, ReshardContext& out)
     out.newWeights.assign(source.params.size(), Segment::kNoTensor);
     for (uint32_t i = 0; i < source.params.size(); ++i) {
         const Parameter& param = source.params[i];
-        const auto type = sourceType(source, ParamId{i}, "fp32");
-        if (param.role != ParamRole::Trainable || param.sharedWith != kNoParam || !type)
-            continue;
-        out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
-        out.tensors.push_back({param.name, "weight", *type, 0, param.elements});
+        const auto type = valueType(source, ParamId{i});
+        if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam && type)
+            addNewWeight(source, i, *type, out);
     }
 }
 
@@ -153,14 +154,13 @@ Status addNewWeights(const Checkpoint& source, ReshardContext& out)
         const DType type = listed != types.end() ? listed->second
             : made != ofExperts.end()            ? made->second
                                                  : DType::Unknown;
-        const auto master = sourceType(source, ParamId{i}, "fp32");
+        const auto master = valueType(source, ParamId{i});
         if (type == DType::Unknown || !master || !canConvert(*master, type))
             return fail(ErrorCode::Refused,
                 "the model file does not record in which dtype the model keeps `" + toValidUtf8(param.name)
                     + "`",
                 source.tagFolder.string());
-        out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
-        out.tensors.push_back({param.name, "weight", type, 0, param.elements});
+        addNewWeight(source, i, type, out);
     }
     return {};
 }
@@ -178,7 +178,7 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
         out.planOfTable.push_back(static_cast<uint32_t>(out.tensors.size()));
         PlanTensor tensor{param.name, std::string(entry.state), entry.dtype, 0, param.elements};
         const auto order = source->transposedOrder(entry.param);
-        if (out.target.zenflow && order && entry.state != "weight")
+        if (out.target.zenflow && order && !out.table->isWhole(i))
             tensor.columnRows = static_cast<uint32_t>(order->rows);
         out.tensors.push_back(std::move(tensor));
     }

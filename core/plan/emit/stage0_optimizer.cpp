@@ -129,7 +129,7 @@ uint32_t tensorInFile(const ReshardContext& context, uint32_t tensor)
 {
     const TensorTable::Entry entry = context.table->entry(tensor);
     const bool becomesWeight = hasTorchOptimizer(context.source->kind)
-        && !hasTorchOptimizer(context.target.kind) && entry.state == "fp32";
+        && !hasTorchOptimizer(context.target.kind) && entry.isMaster;
     if (!becomesWeight)
         return context.planOfTable[tensor];
     return context.newWeights.empty() ? Segment::kNoTensor : context.newWeights[index(entry.param)];

@@ -340,7 +340,7 @@ Result<ReshardTarget> layOutTarget(
         const Parameter& param = source.params[i];
         if (param.role != ParamRole::Frozen || param.sharedWith != kNoParam || param.elements == 0)
             continue;
-        if (const auto dtype = sourceType(source, ParamId{i}, "weight"))
+        if (const auto dtype = valueType(source, ParamId{i}))
             SHARDSCOPE_CHECK(addFrozen(source, ParamId{i}, *dtype, out));
     }
     return out;
