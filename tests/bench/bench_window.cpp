@@ -6,7 +6,6 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
-#include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/model_roles.h"
 #include "ui/pages/explorer_panel.h"
@@ -142,18 +141,17 @@ private:
         settle();
         auto* view = m_window.findChild<MapPage*>()->mapView();
         step(u"map: files"_s, [&] { view->setFilesShown(true); });
-        auto* files = view->findChild<FileMap*>();
+        settle();
         m_watcher.begin(u"map: moving over files"_s);
         for (int i = 0; i < 200; ++i) {
-            const QPointF at(files->viewport()->width() * (i % 100) / 100.0, 5 + 4 * i);
-            QMouseEvent move(
-                QEvent::MouseMove, at, files->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
-            QCoreApplication::sendEvent(files->viewport(), &move);
+            const QPointF at(canvas->width() * (i % 100) / 100.0, 5 + 4 * i);
+            QMouseEvent move(QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+            QCoreApplication::sendEvent(canvas, &move);
             if (i % 4 == 0)
-                key(files, i < 100 ? Qt::Key_Down : Qt::Key_Plus);
+                key(canvas, i < 100 ? Qt::Key_Down : Qt::Key_Plus);
         }
         for (int i = 0; i < 20; ++i)
-            key(files, Qt::Key_PageDown);
+            key(canvas, Qt::Key_PageDown);
         view->setFilesShown(false);
         settle();
         m_watcher.begin(u"map: stepping by keys"_s);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
-#include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_header.h"
 #include "ui/layoutmap/map_interaction.h"
@@ -52,15 +51,12 @@ void LayoutMapView::makeChildren()
     m_pinned = new MapPinnedRows(m_viewport, this);
     m_gutter = new RankGutter(m_viewport, this);
     m_canvas = new MapCanvas(m_viewport, this);
-    m_canvas->setAccessibleName(tr("Partition map"));
     m_interaction = new MapInteraction(m_canvas, m_viewport);
     m_link = new MapSelectionLink(m_canvas, m_viewport, m_interaction, this);
     m_totals = new MapRankTotals(m_viewport, this);
     m_rowBar = new MapScrollBar(Qt::Vertical, m_viewport, this);
     m_columnBar = new MapScrollBar(Qt::Horizontal, m_viewport, this);
     m_legend = new MapLegend(this);
-    m_files = new FileMap(*m_theme, this);
-    m_files->hide();
     setFocusProxy(m_canvas);
 }
 
@@ -80,7 +76,6 @@ void LayoutMapView::arrangeChildren()
     layout->addWidget(m_rowBar, 5, 3);
     layout->addWidget(m_columnBar, 6, 1);
     layout->addWidget(m_legend, 7, 0, 1, 4);
-    layout->addWidget(m_files, 5, 0, 3, 4); // in their place
     layout->setRowStretch(5, 1);
     layout->setColumnStretch(1, 1);
 }
@@ -93,15 +88,10 @@ void LayoutMapView::connectChildren()
     connect(m_header, &MapHeader::sectionChosen, this, &LayoutMapView::setSection);
     connect(m_header, &MapHeader::stateChosen, this,
         [this](const QString& state) { setState(std::string_view(state.toStdString())); });
-    connect(m_header, &MapHeader::projectionChosen, this, [this](MapQuery::Projection projection) {
-        setFilesShown(false);
-        setProjection(projection);
-    });
+    connect(m_header, &MapHeader::projectionChosen, this, &LayoutMapView::setProjection);
     connect(m_header, &MapHeader::filesChosen, this, [this] { setFilesShown(true); });
-    connect(m_files, &FileMap::switchWanted, this, &LayoutMapView::switchProjection);
     connect(m_header, &MapHeader::modeChosen, this, &LayoutMapView::setColourMode);
     connect(m_header, &MapHeader::fitRequested, m_viewport, &MapViewport::fit);
-    connect(m_header, &MapHeader::fitRequested, m_files, &FileMap::fit);
     connect(m_legend, &MapLegend::classToggled, this, &LayoutMapView::toggleClass);
     connect(m_canvas, &MapCanvas::overviewChanged, m_minimap, &MapMinimap::setOverview);
     connect(m_interaction, &MapInteraction::hoveredChanged, this, [this](const auto& point) {
@@ -115,7 +105,9 @@ void LayoutMapView::connectChildren()
     connect(m_interaction->cursor(), &MapCursor::pinnedChanged, this, &LayoutMapView::updateRuler);
     connect(m_interaction->cursor(), &MapCursor::pinnedChanged, this, &LayoutMapView::placeChanged);
     connect(m_interaction, &MapInteraction::activated, this, [this](const auto& point) {
-        if (point && m_canvas->marks().param != kNoParam) {
+        if (m_canvas->stack()->files()) {
+            m_link->showFile();
+        } else if (point && m_canvas->marks().param != kNoParam) {
             Q_EMIT parameterActivated(m_canvas->marks().param);
         }
     });
@@ -159,13 +151,14 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks)
         useDefaults();
     }
     m_header->setChoices(checkpoint, m_maker.looks().sections, m_maker.looks().sectionStates);
-    m_files->setCheckpoint(checkpoint);
     m_maker.make(sameRun);
 }
 
 void LayoutMapView::useDefaults()
 {
+    const bool files = showsFiles();
     m_maker.subject() = {};
+    m_maker.subject().files = files;
     m_bookmarks.clear();
     const MapStyle before = std::exchange(m_style, {});
     m_style.lit = before.lit;
@@ -223,8 +216,10 @@ void LayoutMapView::setState(std::string_view state)
 
 void LayoutMapView::setProjection(MapQuery::Projection projection)
 {
-    if (projection != m_maker.subject().projection) {
-        m_maker.subject().projection = projection;
+    MapSubject& subject = m_maker.subject();
+    if (subject.files || projection != subject.projection) {
+        subject.files = false;
+        subject.projection = projection;
         m_maker.make(false);
     }
 }
@@ -239,15 +234,13 @@ void LayoutMapView::setColourMode(MapColourMode mode)
 void LayoutMapView::setSelection(Selection* selection)
 {
     m_link->setSelection(selection);
-    m_files->setSelection(selection);
 }
 
 void LayoutMapView::setCompact(bool compact, bool withTotals)
 {
     m_frame = !compact ? Frame::Whole : withTotals ? Frame::RanksAndTotals : Frame::Ranks;
     m_header->setHidden(compact);
-    updateTotals();
-    m_layers->setHidden(compact || !m_maker.hasLayers());
+    updateRankParts();
     m_minimap->setHidden(compact);
     m_legend->setHidden(compact);
 }
@@ -303,7 +296,7 @@ void LayoutMapView::updateRuler()
                                                           : m_interaction->cursor()->place();
     const MapSource& source = stack->source(place.section);
     m_layers->setRow(place);
-    m_ruler->setSection(source.number(), itemSize(source.state().dtype),
+    m_ruler->setSection(source.number(), source.files() ? 1 : itemSize(source.state().dtype),
         stack->count() > 1 ? MapText::sectionName(source) : QString());
 }
 
@@ -317,20 +310,23 @@ void LayoutMapView::updateMargins()
         static_cast<int>(std::lround(below * ratio)));
 }
 
-void LayoutMapView::updateTotals()
+void LayoutMapView::updateRankParts()
 {
+    const bool files = m_canvas->stack() && m_canvas->stack()->files();
+    m_layers->setHidden(files || isCompact() || !m_maker.hasLayers());
     // In narrow windows the cells need the room more.
     constexpr int kLeastForCells = 300;
     const int rest = width() - m_gutter->sizeHint().width() - m_totals->sizeHint().width();
-    m_totals->setHidden(showsFiles() || m_frame == Frame::Ranks || rest < kLeastForCells);
+    m_totals->setHidden(files || m_frame == Frame::Ranks || rest < kLeastForCells);
 }
 
 void LayoutMapView::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
+    m_gutter->updateGeometry(); // names of files take a part of the width
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
     updateMargins(); // the pixel ratio may be another one
-    updateTotals();
+    updateRankParts();
 }
 
 void LayoutMapView::changeEvent(QEvent* event)
@@ -341,14 +337,9 @@ void LayoutMapView::changeEvent(QEvent* event)
     }
 }
 
-bool LayoutMapView::showsFiles() const
-{
-    return !m_files->isHidden();
-}
-
 bool LayoutMapView::isBusy() const
 {
-    return m_files->isBusy() || m_maker.isBusy() || m_canvas->isDrawing();
+    return m_maker.isBusy() || m_canvas->isDrawing();
 }
 
 void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
@@ -360,7 +351,8 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     for (MapPart* part : findChildren<MapPart*>(Qt::FindDirectChildrenOnly)) {
         part->setStack(stack);
     }
-    m_layers->setHidden(showsFiles() || isCompact() || !m_maker.hasLayers());
+    m_canvas->setAccessibleName(stack && stack->files() ? tr("Map of files") : tr("Partition map"));
+    updateRankParts();
     m_pinned->setLeftEdge(m_gutter->sizeHint().width());
     m_rowBar->setStack(stack);
     m_legend->setStack(stack);

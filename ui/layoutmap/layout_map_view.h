@@ -12,7 +12,6 @@
 
 namespace shardscope::ui {
 
-class FileMap;
 class MapHeader;
 class MapInteraction;
 class MapLayerStrip;
@@ -27,10 +26,11 @@ class RankGutter;
 class Selection;
 class Theme;
 
-/// The partition map: every element of a checkpoint over its ranks, from the whole down to single values.
+/// The partition map: every element of a checkpoint over its ranks, from the whole down to single values; or
+/// its files, from the whole down to single bytes.
 ///
-/// Shows one state of all units, or of one of them. A click changes the shared Selection; a parameter
-/// selected in another view is highlighted here on all ranks. GUI thread.
+/// Shows one state of all units, or of one of them; of files, all states. A click changes the shared
+/// Selection; a parameter selected in another view is highlighted here on all ranks. GUI thread.
 class LayoutMapView : public QWidget
 {
     Q_OBJECT
@@ -50,10 +50,11 @@ public:
     void setState(int state);
     /// A name that no unit has is the first one's.
     void setState(std::string_view state);
+    /// Shows ranks.
     void setProjection(MapQuery::Projection projection);
-    /// Shows files as rows (FileMap) in place of ranks.
+    /// Shows files as rows in place of ranks.
     void setFilesShown(bool shown);
-    [[nodiscard]] bool showsFiles() const;
+    [[nodiscard]] bool showsFiles() const { return m_maker.subject().files; }
     void setColourMode(MapColourMode mode);
     /// Findings of the check, besides those from opening the checkpoint.
     void setFindings(std::vector<Finding> findings);
@@ -102,7 +103,8 @@ private:
     void switchProjection();
     void showChoices();
     void updateMargins();
-    void updateTotals();
+    /// What only ranks have: layers, and totals if there is room for them.
+    void updateRankParts();
     [[nodiscard]] bool isCompact() const { return m_frame != Frame::Whole; }
     /// The ruler is that of the section under the mouse, else of the focused cell, else of the first one
     /// seen.
@@ -135,7 +137,6 @@ private:
     MapScrollBar* m_rowBar = nullptr;
     MapScrollBar* m_columnBar = nullptr;
     MapLegend* m_legend = nullptr;
-    FileMap* m_files = nullptr;
     Frame m_frame = Frame::Whole;
 };
 

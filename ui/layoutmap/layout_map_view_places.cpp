@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/layout_map_view.h"
 
-#include "ui/layoutmap/file_map.h"
 #include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/map_header.h"
 #include "ui/layoutmap/map_interaction.h"
-#include "ui/layoutmap/map_layer_strip.h"
-#include "ui/layoutmap/map_legend.h"
 #include "ui/layoutmap/map_menu.h"
-#include "ui/layoutmap/map_minimap.h"
 #include "ui/layoutmap/map_pinned_rows.h"
-#include "ui/layoutmap/map_rank_totals.h"
 #include "ui/layoutmap/map_ruler.h"
-#include "ui/layoutmap/map_scroll_bar.h"
 #include "ui/layoutmap/map_selection_link.h"
-#include "ui/layoutmap/rank_gutter.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -35,6 +28,10 @@ void LayoutMapView::pinRow(MapSource::Point row)
 
 void LayoutMapView::toggleMark(MapSource::Point point)
 {
+    if (m_canvas->stack()->files()) {
+        m_link->say(tr("Marks are set on ranks. Press U to show them."));
+        return;
+    }
     m_bookmarks.toggle(m_canvas->stack()->sourceAt(point), point);
     showMarks();
 }
@@ -60,10 +57,13 @@ void LayoutMapView::showMenu(const std::optional<MapSource::Point>& point,
         menu->addSeparator();
         menu->addAction(tr("&Zoom to Cell"), this,
             [this, block = cellBlock(source, *point)] { m_viewport->zoomTo(block); });
-        menu->addAction(tr("&Pin or Unpin Rank") + QStringLiteral("\tP"), this,
-            [this, place = *point] { pinRow(place); });
-        menu->addAction(tr("Set or Remove &Mark") + QStringLiteral("\tM"), this,
-            [this, place = *point] { toggleMark(place); });
+        menu->addAction(
+            (source.files() ? tr("&Pin or Unpin File") : tr("&Pin or Unpin Rank")) + QStringLiteral("\tP"),
+            this, [this, place = *point] { pinRow(place); });
+        if (!source.files()) {
+            menu->addAction(tr("Set or Remove &Mark") + QStringLiteral("\tM"), this,
+                [this, place = *point] { toggleMark(place); });
+        }
         menu->addSeparator();
     }
     if (section && m_canvas->stack()->count() > 1) {
@@ -96,44 +96,24 @@ void LayoutMapView::showMarks()
 
 void LayoutMapView::setFilesShown(bool shown)
 {
-    if (shown == showsFiles()) {
-        return;
+    if (shown != showsFiles()) {
+        m_maker.subject().files = shown;
+        showChoices();
+        m_maker.make(false);
     }
-    const bool hadFocus = m_canvas->hasFocus() || m_files->hasFocus();
-    for (QWidget* part :
-        std::initializer_list<QWidget*>{m_ruler, m_gutter, m_canvas, m_rowBar, m_columnBar}) {
-        part->setHidden(shown);
-    }
-    m_minimap->setHidden(shown || isCompact());
-    m_legend->setHidden(shown || isCompact());
-    m_layers->setHidden(shown || isCompact() || !m_maker.hasLayers());
-    m_pinned->setHidden(shown || m_pinned->rows().empty());
-    m_files->setVisible(shown);
-    updateTotals();
-    setFocusProxy(shown ? static_cast<QWidget*>(m_files) : m_canvas);
-    if (hadFocus) {
-        setFocus(Qt::OtherFocusReason);
-    }
-    showChoices();
 }
 
 void LayoutMapView::showChoices()
 {
     m_header->show(m_maker.subject(), m_style.mode);
-    if (showsFiles()) {
-        m_header->showFiles();
-    }
 }
 
 /// Ranks as rows, all as one line, files as rows, and again. Compact maps show ranks: theirs may be a plan's.
 void LayoutMapView::switchProjection()
 {
-    if (showsFiles()) {
-        setFilesShown(false);
-        setProjection(MapQuery::Projection::Partitions);
-    } else if (projection() == MapQuery::Projection::Partitions) {
+    if (!showsFiles() && projection() == MapQuery::Projection::Partitions) {
         setProjection(MapQuery::Projection::Unrolled);
-    } else if (isCompact()) {
+    } else if (showsFiles() || isCompact()) {
         setProjection(MapQuery::Projection::Partitions);
     } else {
         setFilesShown(true);

@@ -79,8 +79,10 @@ void MapCursor::stepPadding(MapStep step)
 void MapCursor::stepRank(int direction)
 {
     const auto step = direction < 0 ? MapStep::Backward : MapStep::Forward;
+    const bool files = m_canvas->stack()->files() != nullptr;
     goTo(isPinned() ? nextRank(*m_canvas->stack(), place(), step, unfolded()) : place(),
-        direction < 0 ? tr("This is the first rank.") : tr("This is the last rank."));
+        direction < 0 ? (files ? tr("This is the first file.") : tr("This is the first rank."))
+                      : (files ? tr("This is the last file.") : tr("This is the last rank.")));
 }
 
 void MapCursor::extend(MapStep step)

@@ -118,20 +118,13 @@ void MapHeader::setComparable(bool comparable)
 void MapHeader::show(const MapSubject& subject, MapColourMode mode)
 {
     for (QComboBox* box : {m_unit, m_state, m_mode}) {
-        box->setEnabled(true);
+        box->setEnabled(!subject.files); // all states of all units are shown, each in its colour
     }
     m_unit->setCurrentIndex(subject.section ? static_cast<int>(*subject.section) + 1 : 0);
     m_state->setCurrentText(QString::fromStdString(toValidUtf8(subject.state)));
-    m_projection->setCurrentIndex(m_projection->findData(static_cast<int>(subject.projection)));
+    m_projection->setCurrentIndex(
+        m_projection->findData(subject.files ? kFiles : static_cast<int>(subject.projection)));
     m_mode->setCurrentIndex(m_mode->findData(static_cast<int>(mode)));
-}
-
-void MapHeader::showFiles()
-{
-    m_projection->setCurrentIndex(m_projection->findData(kFiles));
-    for (QComboBox* box : {m_unit, m_state, m_mode}) {
-        box->setEnabled(false); // all states of all units are shown, each in its colour
-    }
 }
 
 } // namespace shardscope::ui

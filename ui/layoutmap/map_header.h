@@ -23,7 +23,6 @@ public:
     void setComparable(bool comparable);
     /// Shows the map's current choices without emitting signals.
     void show(const MapSubject& subject, MapColourMode mode);
-    void showFiles();
 
 Q_SIGNALS:
     /// One of MapLooks::sections; unset: all of them.

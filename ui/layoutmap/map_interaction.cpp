@@ -180,6 +180,10 @@ bool MapInteraction::onDoubleClick(QMouseEvent* event)
         m_viewport->fit();
         return true;
     }
+    if (m_canvas->stack()->files()) {
+        Q_EMIT activated(point);
+        return true;
+    }
     const auto before = m_viewport->layout().scale();
     m_viewport->zoomTo(cellBlock(m_canvas->stack()->sourceAt(*point), *point));
     if (m_viewport->layout().scale() == before) {
@@ -288,6 +292,10 @@ bool MapInteraction::onMoveKey(int key, bool shift)
         }
         return true;
     }
+    case Qt::Key_Plus: // with or without Shift, as the keyboard has it
+    case Qt::Key_Minus:
+        m_viewport->zoomColumns(key == Qt::Key_Plus ? kStepsPerNotch : -kStepsPerNotch, centreX);
+        return true;
     case Qt::Key_A:
         m_viewport->scrollBy(-size.width() / 8, 0);
         return true;

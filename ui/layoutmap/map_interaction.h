@@ -19,7 +19,7 @@ namespace shardscope::ui {
 /// Turns mouse and keys on the canvas into zooming, scrolling, pinning and range selection.
 ///
 /// Wheel scrolls ranks (elements where all ranks fit), Shift+wheel elements, Ctrl+wheel zooms elements at the
-/// pointer, Ctrl+Shift+wheel rows. Drag selects a range, Space+drag or middle drag pans. W S A D zoom and
+/// pointer, Ctrl+Shift+wheel rows. Drag selects a range, Space+drag or middle drag pans. W S + − zoom, A D
 /// move, arrows and , . step through cells, [ ] through fragments of one parameter, N through findings, Z
 /// through padding, F centres and then fits, 0 shows all, P pins a rank's row, M sets marks, U switches the
 /// projection, H folds a section, as a click on its header does; Shift+H folds or unfolds all.
@@ -33,7 +33,7 @@ public:
 
 Q_SIGNALS:
     void hoveredChanged(std::optional<shardscope::ui::MapSource::Point> point);
-    /// Enter: open the pinned parameter.
+    /// Enter: open the pinned parameter, or file. A double click on a file, too.
     void activated(std::optional<shardscope::ui::MapSource::Point> point);
     /// P: pin this row on top, or unpin it.
     void rowPinWanted(shardscope::ui::MapSource::Point point);
@@ -43,7 +43,7 @@ Q_SIGNALS:
     /// Right click or the menu key, on a cell, on the header of a section or outside the map.
     void menuWanted(std::optional<shardscope::ui::MapSource::Point> point, std::optional<uint32_t> header,
         QPoint globalPosition);
-    /// U: ranks as rows, or all as one line.
+    /// U: ranks as rows, all as one line, or files as rows.
     void projectionSwitchWanted();
 
 protected:

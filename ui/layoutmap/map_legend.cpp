@@ -4,6 +4,7 @@
 #include "core/layout/fragments.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/tiles/map_cell_shapes.h"
+#include "ui/text/text.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -78,12 +79,28 @@ void MapLegend::rebuild()
 {
     m_items.clear();
     m_current = 0;
-    if (m_stack) {
+    if (m_stack && m_stack->files()) {
+        addFiles();
+    } else if (m_stack) {
         addClasses();
         addStates();
     }
     updateGeometry();
     update();
+}
+
+void MapLegend::addFiles()
+{
+    const FileRows& files = *m_stack->files();
+    for (uint32_t state = 0; state < files.states().size(); ++state) {
+        m_items.push_back(
+            {Pattern::Plain, m_palette->hues[FileRows::hueOf(state)], toText(files.states()[state]), {}});
+    }
+    m_items.push_back({Pattern::Hatch, m_palette->padding, MapText::noState(), {}});
+    m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});
+    if (m_stack->worstSeverity() >= 2) {
+        m_items.push_back({Pattern::Outline, m_palette->error, tr("error"), {}});
+    }
 }
 
 void MapLegend::addClasses()

@@ -62,6 +62,7 @@ private:
     };
 
     void rebuild();
+    void addFiles();
     void addClasses();
     void addDifferences();
     void addStates();

@@ -14,6 +14,14 @@ QList<MapCopy> mapCopies(const MapSource& source, MapSource::Point point)
     const Checkpoint& checkpoint = source.checkpoint();
     const MapCell cell = source.cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
+    if (const FileRows* files = source.files()) {
+        const CheckpointFile& file = files->file(point.row);
+        copies.append({u"Copy &Name"_s, toText(file.name)});
+        if (cell.kind == CellKind::Param || cell.kind == CellKind::PaddingStored)
+            copies.append(
+                {u"Copy File and &Byte"_s, toText(formatAddress(FileAddress{file.name, {}, point.element}))});
+        return copies;
+    }
     const FlatUnit& unit = source.unitAt(cell.begin);
     const UnitState& state = source.stateAt(cell.begin);
     if (cell.param != kNoParam) {

@@ -97,7 +97,7 @@ QSize MapRuler::sizeHint() const
 
 QString MapRuler::labelOf(uint64_t element, uint64_t step) const
 {
-    if (m_unit == RulerUnit::Elements) {
+    if (unit() == RulerUnit::Elements) {
         return step >= 1000 ? MapText::shortCount(element) : MapText::count(element);
     }
     const uint64_t bytes = element * m_itemBytes;
@@ -120,7 +120,7 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
     };
     const int apart
         = static_cast<int>(fontMetrics().horizontalAdvance(QStringLiteral("0,000,000,000")) * ratio);
-    const auto marks = rulerMarks(visible, scale, apart, m_unit, m_itemBytes);
+    const auto marks = rulerMarks(visible, scale, apart, unit(), m_itemBytes);
     const int base = height() - 1;
     // The name of the section stands at the right end, over the axis.
     const int wanted = m_title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(m_title) + 16;

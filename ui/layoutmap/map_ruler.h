@@ -34,7 +34,7 @@ public:
     void setSection(uint32_t section, uint32_t itemBytes, const QString& title);
     [[nodiscard]] uint32_t section() const { return m_section; }
     void setUnit(RulerUnit unit);
-    [[nodiscard]] RulerUnit unit() const { return m_unit; }
+    [[nodiscard]] RulerUnit unit() const { return m_stack && m_stack->files() ? RulerUnit::Bytes : m_unit; }
     /// Places that the user marked; those of the section shown are seen.
     void setMarked(std::vector<MapSource::Point> places);
     /// The element under the mouse, marked on the axis.

@@ -9,10 +9,15 @@ namespace shardscope::ui {
 
 SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
 {
+    SelectedThing thing;
+    if (const FileRows* files = source.files()) {
+        thing.file = files->idOf(point.row);
+        thing.byte = point.element;
+        return thing;
+    }
     const auto cell = source.cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
     const UnitState& state = source.stateAt(cell.begin);
-    SelectedThing thing;
     thing.param = cell.param;
     thing.state = state.name;
     if (cell.param != kNoParam) {
@@ -70,9 +75,18 @@ void MapSelectionLink::follow()
 void MapSelectionLink::selectRow(MapSource::Point place)
 {
     const MapSource& source = m_canvas->stack()->sourceAt(place);
-    if (m_selection && source.projection() == MapQuery::Projection::Partitions
+    if (m_selection && source.files()) {
+        m_selection->selectFile(source.files()->idOf(place.row));
+    } else if (m_selection && source.projection() == MapQuery::Projection::Partitions
         && source.unit().kind != UnitKind::Whole) {
         m_selection->selectRank(rankOfRow(source.checkpoint(), source.unit(), place.row));
+    }
+}
+
+void MapSelectionLink::showFile()
+{
+    if (m_selection) {
+        Q_EMIT m_selection->pageRequested(PageId::Files);
     }
 }
 
@@ -107,13 +121,16 @@ void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
     m_selection->select(
         point ? selectedThingAt(m_canvas->stack()->sourceAt(*point), *point) : SelectedThing{});
     m_isPublishing = false;
-    QString sum;
-    if (point) {
-        const MapSource& source = m_canvas->stack()->sourceAt(*point);
-        const auto elements = cellBlock(source, *point).elements;
-        sum = MapText::sum(source.sum(point->row, point->row + 1, elements.begin, elements.end));
-    }
-    m_selection->setSumText(sum);
+    m_selection->setSumText(
+        point ? sumOf(cellBlock(m_canvas->stack()->sourceAt(*point), *point)) : QString());
+}
+
+QString MapSelectionLink::sumOf(const MapBlock& block) const
+{
+    const MapSource& source = m_canvas->stack()->source(block.section);
+    return MapText::sum(source,
+        source.sum(static_cast<uint32_t>(block.rows.begin), static_cast<uint32_t>(block.rows.end),
+            block.elements.begin, block.elements.end));
 }
 
 void MapSelectionLink::onRangeSelected()
@@ -122,9 +139,7 @@ void MapSelectionLink::onRangeSelected()
     auto marks = m_canvas->marks();
     marks.sumText.clear();
     if (!block.isEmpty() && m_canvas->stack() && block.section < m_canvas->stack()->count()) {
-        const MapSource& source = m_canvas->stack()->source(block.section);
-        marks.sumText = MapText::sum(source.sum(static_cast<uint32_t>(block.rows.begin),
-            static_cast<uint32_t>(block.rows.end), block.elements.begin, block.elements.end));
+        marks.sumText = sumOf(block);
         m_canvas->setAccessibleDescription(tr("Selected: %1").arg(marks.sumText));
     }
     m_canvas->setMarks(marks);
@@ -138,8 +153,13 @@ void MapSelectionLink::onSelection(const SelectedThing& thing)
     if (!m_canvas->stack()) {
         return;
     }
-    markRank(thing.rank);
+    const bool showsFiles = m_canvas->stack()->files() != nullptr;
+    markRank(showsFiles ? std::nullopt : thing.rank);
     if (m_isPublishing) {
+        return;
+    }
+    if (showsFiles) {
+        showNothing(thing);
         return;
     }
     if (thing.element && !thing.state.empty()) {
@@ -214,6 +234,12 @@ void MapSelectionLink::showNothing(const SelectedThing& thing)
 std::optional<MapSource::Point> MapSelectionLink::placeOf(const SelectedThing& thing) const
 {
     const MapStack& stack = *m_canvas->stack();
+    if (const FileRows* files = stack.files()) {
+        const auto row = files->rowOf(thing.file);
+        return row
+            ? std::optional(MapSource::Point{*row, std::min(thing.byte.value_or(0), files->columns() - 1)})
+            : std::nullopt;
+    }
     const auto section = thing.block && thing.unit != kNoUnit ? stack.sectionOf(thing.unit) : std::nullopt;
     const auto part = section ? stack.source(*section).partOf(thing.unit) : std::nullopt;
     if (!part) {
@@ -231,7 +257,8 @@ std::optional<MapSource::Point> MapSelectionLink::rankOf(const SelectedThing& th
 {
     const MapStack& stack = *m_canvas->stack();
     const auto wanted = thing.unit == kNoUnit ? std::nullopt : stack.sectionOf(thing.unit);
-    for (uint32_t section = wanted.value_or(0); thing.rank && section < stack.count(); ++section) {
+    for (uint32_t section = wanted.value_or(0); thing.rank && !stack.files() && section < stack.count();
+         ++section) {
         const MapSource& source = stack.source(section);
         if (const auto row = rowOfRank(source.checkpoint(), source.unit(), *thing.rank)) {
             return source.pointOf(*row, 0);

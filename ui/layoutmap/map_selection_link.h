@@ -22,8 +22,10 @@ public:
     void setSelection(Selection* selection);
     /// Shows the shared selection once more, after the map has changed.
     void follow();
-    /// Selects the rank of a row.
+    /// Selects the rank or the file of a row.
     void selectRow(MapSource::Point place);
+    /// Goes to the page of the selected file.
+    void showFile();
     /// A sentence for the status bar.
     void say(const QString& sentence);
 
@@ -37,6 +39,7 @@ Q_SIGNALS:
 
 private:
     [[nodiscard]] QString sentenceAt(MapSource::Point point) const;
+    [[nodiscard]] QString sumOf(const MapBlock& block) const;
     void onHovered(const std::optional<MapSource::Point>& point);
     void onPinned(const std::optional<MapSource::Point>& point);
     void onRangeSelected();
@@ -44,7 +47,7 @@ private:
     void markRank(const std::optional<uint32_t>& rank);
     void showParam(const MapSource& source, ParamId param, const SelectedThing& thing);
     void showNothing(const SelectedThing& thing);
-    /// The beginning of the selected block; of the row of the selected rank.
+    /// The beginning of the selected block, or the selected byte; of the row of the selected rank.
     [[nodiscard]] std::optional<MapSource::Point> placeOf(const SelectedThing& thing) const;
     [[nodiscard]] std::optional<MapSource::Point> rankOf(const SelectedThing& thing) const;
 

@@ -17,6 +17,7 @@ void MapStackMaker::setCheckpoint(CheckpointPtr checkpoint, MapLooksPtr looks)
         m_looks = looks && looks->source == m_checkpoint.get() ? std::move(looks) : mapLooks(*m_checkpoint);
     m_names = m_checkpoint ? freedOnWorker(std::make_shared<const MapNames>(m_checkpoint)) : nullptr;
     m_findings.clear();
+    m_fileStack.reset();
     if (m_looks->sections.size() != sectionsBefore) {
         m_subject.section.reset();
     }
@@ -61,6 +62,8 @@ std::vector<MapLayout::Size> MapStackMaker::sizesOf(const MapStackPtr& stack) co
 
 bool MapStackMaker::needsWorker() const
 {
+    if (m_subject.files)
+        return !m_fileStack;
     constexpr uint64_t kPartsAtOnce = 2000; // a few milliseconds
     uint64_t parts = 0;
     for (const MapSectionContent& content : m_looks->sections) {
@@ -85,25 +88,29 @@ void MapStackMaker::make(bool keepZoom)
     if (!hasState(m_subject.state)) {
         m_subject.state = m_looks->sectionStates.front();
     }
-    const auto make
-        = [checkpoint = m_checkpoint, subject = m_subject,
-              shared = MapSource::Shared{.looks = m_looks, .names = m_names}, findings = m_findings] {
-              return std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
-          };
+    const auto make = [checkpoint = m_checkpoint, subject = m_subject,
+                          shared = MapSource::Shared{.looks = m_looks, .names = m_names},
+                          findings = m_findings](const std::stop_token& token) {
+        return subject.files
+            ? std::make_shared<const MapStack>(std::make_shared<const FileRows>(checkpoint, token), shared)
+            : std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
+    };
     const auto show = [this, keepZoom, shown = m_checkpoint.get()](const MapStackPtr& stack) {
         m_shown = shown;
+        if (stack->files())
+            m_fileStack = stack;
         Q_EMIT made(stack, keepZoom);
     };
     if (!needsWorker()) {
-        show(make());
+        show(m_subject.files ? m_fileStack : make({}));
         return;
     }
     if (m_shown != nullptr && m_shown != m_checkpoint.get()) {
         m_shown = nullptr;
         Q_EMIT made(nullptr, false);
     }
-    m_maker.run<MapStackPtr>(
-        [make](const std::stop_token&, const std::function<void(MapStackPtr)>& deliver) { deliver(make()); },
+    m_maker.run<MapStackPtr>([make](const std::stop_token& token,
+                                 const std::function<void(MapStackPtr)>& deliver) { deliver(make(token)); },
         show);
 }
 

@@ -40,7 +40,7 @@ Q_SIGNALS:
     void namesRead();
 
 private:
-    /// Whether the sections have so many parts that they are made on a worker.
+    /// Whether the sections have so many parts that they are made on a worker, or files are read.
     [[nodiscard]] bool needsWorker() const;
 
     CheckpointPtr m_checkpoint;
@@ -49,6 +49,7 @@ private:
     std::vector<Finding> m_findings;
     MapSubject m_subject;
     std::vector<uint64_t> m_fullWidths;
+    MapStackPtr m_fileStack; ///< made when it is wanted for the first time
     const Checkpoint* m_shown = nullptr; ///< that the last stack is of; only compared
     LatestOnly m_maker{WorkLength::Short}; ///< of sections
     LatestOnly m_nameReader{WorkLength::Short};

@@ -5,6 +5,8 @@
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
 #include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+#include "ui/widgets/elided_text.h"
 
 #include <QMouseEvent>
 #include <QPainter>
@@ -17,6 +19,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr double kLowestRowWithDot = 9.0;
+constexpr int kWidestName = 310;
 
 } // namespace
 
@@ -42,6 +45,7 @@ RankGutter::RankGutter(MapViewport* viewport, QWidget* parent)
 void RankGutter::stackChanged()
 {
     m_hovered.reset();
+    setAccessibleName(m_stack && m_stack->files() ? tr("Files") : tr("Ranks"));
     m_commonSeverity = m_stack ? commonSeverity(*m_stack) : int8_t{-1};
 }
 
@@ -70,6 +74,10 @@ QSize RankGutter::sizeHint() const
         const MapSource& source = m_stack->source(section);
         const QString last = MapText::rowName(source, std::max(source.rows(), 1U) - 1);
         widest = std::max(widest, fontMetrics().horizontalAdvance(last));
+    }
+    if (m_stack && m_stack->files()) {
+        const int name = fontMetrics().horizontalAdvance(toText(m_stack->files()->longestName()));
+        widest = std::min({name, kWidestName, parentWidget()->width() / 3});
     }
     return {widest + 30, 60};
 }
@@ -134,7 +142,8 @@ void RankGutter::paintLabels(QPainter& painter, const MapSource& source) const
             || (selected && *selected == row);
         painter.setPen(QColor(lit ? m_palette->text : m_palette->mutedText));
         painter.drawText(QRectF(8, top, width() - 26, height),
-            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), MapText::rowName(source, row));
+            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
+            elidedText(MapText::rowName(source, row), fontMetrics(), width() - 26));
     });
 }
 
@@ -159,6 +168,9 @@ void RankGutter::paintDots(QPainter& painter, const MapSource& source) const
 QString RankGutter::tooltipFor(MapSource::Point row) const
 {
     const MapSource& source = m_stack->sourceAt(row);
+    if (source.files()) {
+        return MapText::fileTooltip(source, row.row);
+    }
     if (source.unit().kind == UnitKind::Whole) {
         return tr("Tensors that are stored whole");
     }

@@ -13,8 +13,8 @@ namespace shardscope::ui {
 /// The worst severity that every row of a map has; marks show what is worse.
 int8_t commonSeverity(const MapStack& stack);
 
-/// The fixed column left of the map: rank coordinates, a health dot per rank, the file's name on hover, and
-/// the signs that fold sections.
+/// The fixed column left of the map: rank coordinates or names of files, a health dot per row, the file's
+/// name on hover, and the signs that fold sections.
 class RankGutter : public MapSideColumn
 {
     Q_OBJECT
@@ -27,7 +27,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
 
 Q_SIGNALS:
-    /// A rank was clicked.
+    /// A row was clicked.
     void rowClicked(shardscope::ui::MapSource::Point row);
     /// A section's header was clicked.
     void headerClicked(uint32_t section);

@@ -99,7 +99,6 @@ void MapPage::showFindings()
 
 void MapPage::askForPicture()
 {
-    m_map->setFilesShown(false); // the map of ranks
     askForPath(this,
         {.kind = PathQuestion::Kind::NewFile,
             .name = u"savePictureDialog"_s,
@@ -120,7 +119,8 @@ std::optional<MapPicture> MapPage::picture()
         = stack.count() == 1 ? MapText::sectionName(stack.source(0)) : tr("%1 sections").arg(stack.count());
     return takeMapPicture(*m_map,
         pathText(m_checkpoint->runFolder.filename() / m_checkpoint->tag) % u" · "_s % titleText(*m_checkpoint)
-            % u" · "_s % shown % u" · "_s % toText(m_map->canvas()->source()->state().name));
+            % u" · "_s % shown
+            % (stack.files() ? QString() : u" · "_s % toText(stack.source(0).state().name)));
 }
 
 void MapPage::savePicture(const QString& path)
@@ -135,7 +135,6 @@ void MapPage::savePicture(const QString& path)
 
 void MapPage::copyPicture()
 {
-    m_map->setFilesShown(false);
     const auto taken = picture();
     if (!taken)
         return;

@@ -37,7 +37,7 @@ private:
     void showFindings();
     void askForPicture();
     void copyPicture();
-    /// Of the map of ranks, with its title; a message says why if there is none.
+    /// Of the map as shown, with its title; a message says why if there is none.
     [[nodiscard]] std::optional<MapPicture> picture();
 
     FindingStore::Findings m_marked; ///< on the map

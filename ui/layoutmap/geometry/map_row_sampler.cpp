@@ -10,7 +10,7 @@ MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometr
     : m_source(source)
     , m_geometry(geometry)
     , m_palette(palette)
-    , m_style(std::move(style))
+    , m_style(source.files() ? MapStyle{} : std::move(style))
     , m_x(columns.x)
 {
     if (m_style.mode == MapColourMode::Difference && m_style.differences)
@@ -24,7 +24,7 @@ MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometr
 
 std::span<const MapPixel> MapRowSampler::sample(const MapRange& rows)
 {
-    std::fill(m_pixels.begin(), m_pixels.end(), MapPixel{});
+    std::fill(m_pixels.begin(), m_pixels.end(), MapPixel{.fill = m_palette.background});
     if (rows.isEmpty() || m_pixels.empty()) {
         return {};
     }
@@ -62,6 +62,9 @@ uint32_t MapRowSampler::chooseRow(const MapRange& rows) const
 QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
 {
     QRgb fill = m_palette.padding;
+    if (const FileRows* files = m_source.files(); files && cell.kind == CellKind::Param) {
+        return m_palette.hues[FileRows::hueOf(files->extentAt(rank, cell.begin).state)];
+    }
     if (cell.param == kNoParam) {
         return fill;
     }
@@ -164,8 +167,9 @@ void MapRowSampler::sampleCells(uint32_t row)
     const int64_t end = m_x + static_cast<int64_t>(m_pixels.size());
     for (int64_t pixel = m_x; pixel < end;) {
         const auto cell = m_source.cellAt(row, m_geometry.elementAt(pixel));
-        const auto rank = m_source.placeOf(row, cell.begin).rank;
-        paintRun(cell, fillOf(cell, rank));
+        if (!m_source.isOutside(cell)) {
+            paintRun(cell, fillOf(cell, m_source.placeOf(row, cell.begin).rank));
+        }
         pixel = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);
     }
 }

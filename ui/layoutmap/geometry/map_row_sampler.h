@@ -65,7 +65,8 @@ public:
     /// finding of all.
     std::span<const MapPixel> sample(const MapRange& rows);
 
-    /// The colour of a cell before patterns: its class, name, layer or rank in the current mode.
+    /// The colour of a cell before patterns: its class, name, layer or rank in the current mode; of files,
+    /// its state.
     [[nodiscard]] QRgb fillOf(const MapCell& cell, uint32_t rank) const;
 
 private:

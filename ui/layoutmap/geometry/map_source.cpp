@@ -7,6 +7,18 @@
 
 namespace shardscope::ui {
 
+namespace {
+
+void add(MapQuery::Sum& all, const MapQuery::Sum& one)
+{
+    all.elements += one.elements;
+    all.padding += one.padding;
+    all.stored += one.stored;
+    all.bytes += one.bytes;
+}
+
+} // namespace
+
 MapSource::MapSource(std::vector<MapQuery> parts, Shared shared)
     : m_parts(std::move(parts))
     , m_names(shared.names ? std::move(shared.names)
@@ -20,25 +32,31 @@ MapSource::MapSource(std::vector<MapQuery> parts, Shared shared)
     m_hasFindings = std::any_of(
         m_parts.begin(), m_parts.end(), [](const MapQuery& part) { return part.hasFindings(); });
     if (m_parts.size() > 1) {
-        lookAtParts();
+        lookAtRows();
     }
 }
 
-void MapSource::lookAtParts()
+MapSource::MapSource(FileRowsPtr files, Shared shared)
+    : m_files(std::move(files))
+    , m_begins{0, m_files->columns()}
+    , m_hasFindings(m_files->worstSeverity(0, m_files->rows(), 0) >= 0)
+    , m_names(std::move(shared.names))
+    , m_number(shared.number)
+{
+    lookAtRows();
+}
+
+void MapSource::lookAtRows()
 {
     m_missingRows.resize(rows());
     for (uint32_t row = 0; row < rows(); ++row) {
-        m_missingRows[row] = std::any_of(m_parts.begin(), m_parts.end(),
-            [row](const MapQuery& part) { return part.anyMissing(row, row + 1); });
-        const MapQuery::Sum sum
-            = sumOfParts(0, columns(), [row](const MapQuery& part, uint64_t from, uint64_t to) {
-                  return part.amounts(row, row + 1, from, to);
-              });
+        m_missingRows[row] = m_files
+            ? m_files->file(row).status == FileStatus::Missing
+            : std::any_of(m_parts.begin(), m_parts.end(),
+                [row](const MapQuery& part) { return part.anyMissing(row, row + 1); });
+        const MapQuery::Sum sum = amounts(row, 0, columns());
         m_rowSums.push_back(sum);
-        m_total.elements += sum.elements;
-        m_total.padding += sum.padding;
-        m_total.stored += sum.stored;
-        m_total.bytes += sum.bytes;
+        add(m_total, sum);
         m_total.ranks += sum.ranks;
         m_total.files += sum.files;
     }
@@ -95,6 +113,9 @@ MapCell MapSource::cellAt(uint32_t row, uint64_t x) const
     if (row >= rows() || x >= columns()) {
         return {.begin = x, .end = x};
     }
+    if (m_files) {
+        return m_files->cellAt(row, x);
+    }
     const size_t part = partAt(x);
     MapCell cell = m_parts[part].cellAt(row, x - m_begins[part]);
     cell.begin += m_begins[part];
@@ -127,6 +148,9 @@ int8_t MapSource::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t beg
     if (begin >= end || !m_hasFindings) {
         return worst;
     }
+    if (m_files) {
+        return m_files->worstSeverity(rowBegin, rowEnd, begin);
+    }
     for (size_t part = partAt(begin); part < m_parts.size() && m_begins[part] < end; ++part) {
         const uint64_t shift = m_begins[part];
         worst = std::max(worst,
@@ -150,19 +174,16 @@ bool MapSource::anyMissing(uint32_t rowBegin, uint32_t rowEnd) const
     return std::find(at(rowBegin), at(rowEnd), true) != at(rowEnd);
 }
 
-template <class Add>
-MapQuery::Sum MapSource::sumOfParts(uint64_t begin, uint64_t end, Add add) const
+template <class SumOf>
+MapQuery::Sum MapSource::sumOfParts(uint64_t begin, uint64_t end, SumOf sumOf) const
 {
     MapQuery::Sum all;
     end = std::min(end, columns());
     for (size_t part = begin < end ? partAt(begin) : m_parts.size();
          part < m_parts.size() && m_begins[part] < end; ++part) {
         const uint64_t shift = m_begins[part];
-        const MapQuery::Sum one = add(m_parts[part], std::max(begin, shift) - shift, end - shift);
-        all.elements += one.elements;
-        all.padding += one.padding;
-        all.stored += one.stored;
-        all.bytes += one.bytes;
+        const MapQuery::Sum one = sumOf(m_parts[part], std::max(begin, shift) - shift, end - shift);
+        add(all, one);
         all.params += one.params;
         // Parts share their ranks, and the files of these.
         all.ranks = std::max(all.ranks, one.ranks);
@@ -173,6 +194,13 @@ MapQuery::Sum MapSource::sumOfParts(uint64_t begin, uint64_t end, Add add) const
 
 MapQuery::Sum MapSource::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
 {
+    if (m_files) {
+        MapQuery::Sum all{.files = rowEnd - rowBegin};
+        for (uint32_t row = rowBegin; row < rowEnd; ++row) {
+            add(all, m_files->amounts(row, begin, end));
+        }
+        return all;
+    }
     return sumOfParts(begin, end, [&](const MapQuery& part, uint64_t from, uint64_t to) {
         return part.sum(rowBegin, rowEnd, from, to);
     });
@@ -183,6 +211,9 @@ MapQuery::Sum MapSource::amounts(uint32_t row, uint64_t begin, uint64_t end) con
     if (row < m_rowSums.size() && begin == 0 && end >= columns()) {
         return m_rowSums[row];
     }
+    if (m_files) {
+        return m_files->amounts(row, begin, end);
+    }
     return sumOfParts(begin, end, [&](const MapQuery& part, uint64_t from, uint64_t to) {
         return part.amounts(row, row + 1, from, to);
     });
@@ -190,7 +221,7 @@ MapQuery::Sum MapSource::amounts(uint32_t row, uint64_t begin, uint64_t end) con
 
 MapQuery::Sum MapSource::total() const
 {
-    return m_parts.size() > 1 ? m_total : sum(0, rows(), 0, columns());
+    return m_parts.size() != 1 ? m_total : sum(0, rows(), 0, columns());
 }
 
 bool MapSource::hasEqualRows() const

@@ -5,6 +5,7 @@
 // MapStack, MapSource, then MapLayout, MapGeometry and MapViewport.
 
 #include "core/layout/map_query.h"
+#include "ui/layoutmap/geometry/file_rows.h"
 #include "ui/layoutmap/geometry/map_geometry.h"
 #include "ui/layoutmap/geometry/map_names.h"
 
@@ -24,10 +25,10 @@ inline constexpr std::array<MapColourMode, 4> kMapColourModes
 
 /// One section of the map, ready to be painted: one flat unit and state, or several with the same ranks one
 /// after another (frozen parameters, and tensors of distributed checkpoints, are a unit each), with hues and
-/// layer numbers per parameter.
+/// layer numbers per parameter. Or the files, all in one section: files() says which.
 ///
 /// Immutable after construction, shared by the GUI thread and the tile workers. Construction costs O(parts ×
-/// rows) for several parts.
+/// rows) for several parts, O(cells) for files.
 class MapSource
 {
 public:
@@ -45,12 +46,22 @@ public:
     MapSource(std::vector<MapQuery> parts, Shared shared);
     MapSource(CheckpointPtr checkpoint, const MapQuery::Subject& subject, MapLooksPtr looks = nullptr,
         std::span<const Finding> more = {});
+    MapSource(FileRowsPtr files, Shared shared);
 
+    /// Null if the rows are ranks. Else there are no parts, and nothing that is said of them.
+    [[nodiscard]] const FileRows* files() const { return m_files.get(); }
     [[nodiscard]] uint32_t number() const { return m_number; }
-    [[nodiscard]] const Checkpoint& checkpoint() const { return *m_parts.front().checkpoint(); }
-    [[nodiscard]] MapQuery::Projection projection() const { return m_parts.front().projection(); }
-    [[nodiscard]] uint32_t ranks() const { return unit().partition.ranks(); }
-    [[nodiscard]] uint32_t rows() const { return m_parts.front().rows(); }
+    [[nodiscard]] const Checkpoint& checkpoint() const
+    {
+        return *(m_files ? m_files->checkpoint() : m_parts.front().checkpoint());
+    }
+    [[nodiscard]] MapQuery::Projection projection() const
+    {
+        return m_files ? MapQuery::Projection::Partitions : m_parts.front().projection();
+    }
+    /// Of files: the rows.
+    [[nodiscard]] uint32_t ranks() const { return m_files ? rows() : unit().partition.ranks(); }
+    [[nodiscard]] uint32_t rows() const { return m_files ? m_files->rows() : m_parts.front().rows(); }
     [[nodiscard]] uint64_t columns() const { return m_begins.back(); }
 
     /// Its units. Most sections have one; these describe the first.
@@ -61,7 +72,7 @@ public:
     /// The part that has a parameter.
     [[nodiscard]] std::optional<size_t> partOf(ParamId param) const;
     /// Whether its parts are tensors that no unit of the checkpoint has.
-    [[nodiscard]] bool isOutsideUnits() const { return m_parts.front().unit() == kNoUnit; }
+    [[nodiscard]] bool isOutsideUnits() const { return !m_files && m_parts.front().unit() == kNoUnit; }
     [[nodiscard]] const FlatUnit& unitAt(uint64_t element) const { return m_parts[partAt(element)].flat(); }
     [[nodiscard]] const UnitState& stateAt(uint64_t element) const;
     [[nodiscard]] const MapQuery& query() const { return m_parts.front(); }
@@ -69,7 +80,12 @@ public:
     [[nodiscard]] const FlatPartition& partition() const { return unit().partition; }
     [[nodiscard]] const UnitState& state() const { return unit().states[m_parts.front().stateIndex()]; }
 
-    /// As of MapQuery, over all parts.
+    /// Whether nothing is drawn: after the end of a file.
+    [[nodiscard]] bool isOutside(const MapCell& cell) const
+    {
+        return m_files && cell.kind == CellKind::PaddingImplied;
+    }
+    /// As of MapQuery, over all parts, and as of FileRows.
     [[nodiscard]] MapCell cellAt(uint32_t row, uint64_t x) const;
     void forEachCell(
         uint32_t row, uint64_t begin, uint64_t end, const std::function<bool(const MapCell&)>& visit) const;
@@ -81,7 +97,7 @@ public:
     [[nodiscard]] MapQuery::Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
     /// Of a part of one row; parameters are not counted. Whole rows are known.
     [[nodiscard]] MapQuery::Sum amounts(uint32_t row, uint64_t begin, uint64_t end) const;
-    /// Of everything; known where there are several parts.
+    /// Of everything; known where there is not one part.
     [[nodiscard]] MapQuery::Sum total() const;
 
     /// Rows that all have the same parameter at the same offset: ZeRO-3 as partitions.
@@ -121,13 +137,14 @@ public:
     [[nodiscard]] QString labelOf(ParamId param) const;
 
 private:
-    void lookAtParts();
-    template <class Add>
-    [[nodiscard]] MapQuery::Sum sumOfParts(uint64_t begin, uint64_t end, Add add) const;
+    void lookAtRows();
+    template <class SumOf>
+    [[nodiscard]] MapQuery::Sum sumOfParts(uint64_t begin, uint64_t end, SumOf sumOf) const;
 
+    FileRowsPtr m_files;
     std::vector<MapQuery> m_parts;
     std::vector<uint64_t> m_begins; ///< first element of each part, and the number of all
-    // Of several parts, so that no query has to visit all of them:
+    // Of files and of several parts, so that no query has to visit all of them:
     std::vector<bool> m_missingRows;
     std::vector<MapQuery::Sum> m_rowSums;
     MapQuery::Sum m_total;

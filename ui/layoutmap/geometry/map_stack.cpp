@@ -50,6 +50,12 @@ MapStack::MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSourc
     }
 }
 
+MapStack::MapStack(FileRowsPtr files, const MapSource::Shared& shared)
+    : m_checkpoint(files->checkpoint())
+    , m_sections{std::make_shared<const MapSource>(std::move(files), shared)}
+{
+}
+
 std::optional<uint32_t> MapStack::sectionOf(ParamId param) const
 {
     for (uint32_t i = 0; i < count(); ++i) {

@@ -16,6 +16,7 @@ struct MapSubject {
     std::optional<uint32_t> section; ///< only this one of MapLooks::sections; unset: all
     std::string state; ///< where a unit has no such state, its first one is shown
     MapQuery::Projection projection = MapQuery::Projection::Partitions;
+    bool files = false; ///< in place of all that: files as rows
     bool operator==(const MapSubject&) const = default;
 };
 
@@ -27,7 +28,14 @@ public:
 
     MapStack(CheckpointPtr checkpoint, const MapSubject& subject, MapSource::Shared shared,
         std::span<const Finding> more = {});
+    /// Of files as rows.
+    MapStack(FileRowsPtr files, const MapSource::Shared& shared);
 
+    /// Null if rows are ranks.
+    [[nodiscard]] const FileRows* files() const
+    {
+        return m_sections.empty() ? nullptr : m_sections.front()->files();
+    }
     [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(m_sections.size()); }
     [[nodiscard]] const MapSourcePtr& sourcePtr(uint32_t section) const { return m_sections[section]; }
     [[nodiscard]] const MapSource& source(uint32_t section) const { return *m_sections[section]; }
@@ -38,6 +46,7 @@ public:
     [[nodiscard]] std::optional<uint32_t> sectionOf(ParamId param) const;
     [[nodiscard]] std::vector<MapLayout::Size> sizes() const;
     [[nodiscard]] int8_t worstSeverity() const; ///< of everything
+    /// Of units and tensors.
     [[nodiscard]] const MapSectionContent& content(uint32_t section) const
     {
         return m_looks->sections[m_numbers[section]];
@@ -50,7 +59,7 @@ public:
 
 private:
     CheckpointPtr m_checkpoint;
-    MapQuery::Projection m_projection;
+    MapQuery::Projection m_projection = MapQuery::Projection::Partitions;
     MapLooksPtr m_looks;
     std::vector<MapSourcePtr> m_sections;
     std::vector<uint32_t> m_numbers; ///< of m_sections, in MapLooks::sections

@@ -19,12 +19,6 @@ namespace shardscope::ui {
 
 namespace {
 
-QString fromText(std::string_view text)
-{
-    const auto valid = toValidUtf8(text);
-    return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
-}
-
 /// "dp 3", or how it is stored if no rank has it.
 QString holderOf(const MapSource& source, const MapCell& cell, const MapSource::Place& place)
 {
@@ -47,7 +41,7 @@ std::optional<PaddingRun> paddingRun(
 
 QString MapText::count(uint64_t count)
 {
-    return fromText(formatCount(count));
+    return countText(count);
 }
 
 QString MapText::shortCount(uint64_t count)
@@ -103,7 +97,7 @@ QString MapText::modeName(MapColourMode mode)
 
 QString MapText::sectionName(const MapSource& source)
 {
-    return sectionName(source.checkpoint(), source.unit());
+    return source.files() ? tr("Files") : sectionName(source.checkpoint(), source.unit());
 }
 
 QString MapText::sectionName(const Checkpoint& checkpoint, const MapSectionContent& content)
@@ -144,6 +138,9 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit)
 
 QString MapText::rowName(const MapSource& source, uint32_t row)
 {
+    if (source.files()) {
+        return toText(source.files()->file(row).name);
+    }
     if (source.unit().kind == UnitKind::Whole) {
         return tr("whole");
     }
@@ -156,12 +153,15 @@ QString MapText::rowName(const MapSource& source, uint32_t row)
 QString MapText::sectionFacts(const MapSource& source)
 {
     const MapQuery::Sum all = source.total();
+    if (source.files()) {
+        return sum(source, all);
+    }
     QStringList facts;
     const bool oneType = std::all_of(source.parts().begin(), source.parts().end(), [&](const MapQuery& part) {
         return part.flat().states[part.stateIndex()].dtype == source.state().dtype;
     });
     facts << QString::fromStdString(source.state().name) + QLatin1Char(' ')
-            + (oneType ? fromText(dtypeName(source.state().dtype)) : tr("of several types"))
+            + (oneType ? toText(dtypeName(source.state().dtype)) : tr("of several types"))
           << parametersText(all.params)
           << (all.elements == 1 ? tr("1 element") : tr("%1 elements").arg(shortCountText(all.elements)))
           << bytesText(all.bytes);
@@ -214,12 +214,12 @@ QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource
     const uint64_t size = itemSize(source.stateAt(cell.begin).dtype);
     if (run.record == StoredRun::kNoRecord) {
         return tr("%1 · %2").arg(
-            fromText(source.checkpoint().file(run.file).name), bytesText((cell.end - cell.begin) * size));
+            toText(source.checkpoint().file(run.file).name), bytesText((cell.end - cell.begin) * size));
     }
     const uint64_t first = run.byteOffset + offset * size;
     const uint64_t bytes = (cell.end - cell.begin) * size;
     return tr("%1 · bytes %2 to %3 (%4)")
-        .arg(fromText(source.checkpoint().file(run.file).name), count(first), count(first + bytes),
+        .arg(toText(source.checkpoint().file(run.file).name), count(first), count(first + bytes),
             bytesText(bytes));
 }
 
@@ -269,6 +269,9 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
     const auto cell = source.cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
+    if (source.files()) {
+        return fileTooltip(source, point.row, inFile(source, point.row, cell).toHtmlEscaped());
+    }
     QStringList lines;
     lines << QStringLiteral("<b>%1</b>").arg(headline(source, cell, place.rank).toHtmlEscaped());
     if (const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
@@ -305,8 +308,8 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
                  .arg(holder, count(place.offset), count(place.offset + length),
                      count(place.offset + (point.element - cell.begin)));
     lines << tr("%1, %2 · %3")
-                 .arg(fromText(source.stateAt(cell.begin).name),
-                     fromText(dtypeName(source.stateAt(cell.begin).dtype)),
+                 .arg(toText(source.stateAt(cell.begin).name),
+                     toText(dtypeName(source.stateAt(cell.begin).dtype)),
                      storage(source, cell, place).toHtmlEscaped());
     if (cell.severity >= 1) {
         lines << (cell.severity >= 2 ? tr("<b>error here</b>: see Findings")
@@ -319,6 +322,9 @@ QString MapText::sentence(const MapSource& source, MapSource::Point point, const
 {
     const auto cell = source.cellAt(point.row, point.element);
     const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
+    if (source.files()) {
+        return rowName(source, point.row) + QStringLiteral(" · ") + inFile(source, point.row, cell);
+    }
     const auto where = place(source, point, cell);
     return words.isEmpty() ? where : tr("%1 · %2").arg(words, where);
 }
@@ -339,6 +345,61 @@ QString MapText::place(const MapSource& source, MapSource::Point point, const Ma
     return (byColumns ? tr("%1, %2 to %3 by columns, %4, %5") : tr("%1[%2:%3], %4, %5"))
         .arg(headline(source, cell, place.rank), count(cell.paramOffset), count(cell.paramOffset + length),
             where, storage(source, cell, place));
+}
+
+QString MapText::stateName(const MapSource& source, const MapCell& cell, uint32_t row)
+{
+    return toText(source.files()->states()[source.files()->extentAt(row, cell.begin).state]);
+}
+
+QString MapText::noState()
+{
+    return tr("no state");
+}
+
+QString MapText::inFile(const MapSource& source, uint32_t row, const MapCell& cell)
+{
+    const QString range
+        = tr("bytes %1 to %2, %3")
+              .arg(countText(cell.begin), countText(cell.end), bytesText(cell.end - cell.begin));
+    switch (cell.kind) {
+    case CellKind::Missing:
+        return tr("The file is missing.");
+    case CellKind::PaddingImplied:
+        return tr("After the end of the file (%1)").arg(bytesText(source.files()->file(row).identity.bytes));
+    case CellKind::PaddingStored:
+        return tr("No state uses %1: pickle, directory, alignment or another record").arg(range);
+    case CellKind::Param:
+    case CellKind::NotYetRead:
+        break;
+    }
+    const FileExtent& extent = source.files()->extentAt(row, cell.begin);
+    const Checkpoint& checkpoint = source.checkpoint();
+    QString what = stateName(source, cell, row);
+    if (extent.param != kNoParam) {
+        what = tr("%1 of %2").arg(what, toText(checkpoint.params[index(extent.param)].name));
+    } else if (extent.unit != kNoUnit) {
+        const FlatUnit& unit = checkpoint.units[index(extent.unit)];
+        what = tr("%1 of %2 on %3")
+                   .arg(what, unitText(unit), rankLabel(checkpoint, checkpoint.rankOf(unit, extent.share)));
+    }
+    return tr("%1: %2").arg(what, range);
+}
+
+QString MapText::fileTooltip(const MapSource& source, uint32_t row, const QString& place)
+{
+    const QString name = QStringLiteral("<b>%1</b><br>").arg(rowName(source, row).toHtmlEscaped());
+    return name + (place.isEmpty() ? place : place + QStringLiteral("<br>"))
+        + sum(source, source.amounts(row, 0, source.columns()));
+}
+
+QString MapText::sum(const MapSource& source, const MapQuery::Sum& of)
+{
+    if (!source.files()) {
+        return sum(of);
+    }
+    const QString bytes = tr("%1 of %2 hold states").arg(bytesText(of.elements), bytesText(of.bytes));
+    return of.files == 1 ? bytes : filesText(of.files) + QStringLiteral(" · ") + bytes;
 }
 
 QString MapText::sum(const MapQuery::Sum& sum)

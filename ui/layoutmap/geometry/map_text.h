@@ -24,8 +24,15 @@ public:
     /// "differs in 12 of 16 elements, by up to 0.00248", "equal": of the whole parameter's state.
     static QString difference(
         const MapSource& source, const MapCell& cell, const DifferenceMarks& differences);
+    /// Of a file: its name, a place in it and its sum.
+    static QString fileTooltip(const MapSource& source, uint32_t row, const QString& place = {});
+    /// The state of a cell of files; what others are.
+    static QString stateName(const MapSource& source, const MapCell& cell, uint32_t row);
+    static QString noState();
     /// "1,024 elements · 4.0 KiB · 3 parameters · 2 ranks · 2 files".
     static QString sum(const MapQuery::Sum& sum);
+    /// The same; of files, "9 files · 1.2 MiB of 1.5 MiB hold states".
+    static QString sum(const MapSource& source, const MapQuery::Sum& of);
     /// "Group 1, sub-group 3", "Frozen parameters": the title of a section.
     static QString sectionName(const Checkpoint& checkpoint, const MapSectionContent& content);
     static QString sectionName(const MapSource& source);
@@ -45,6 +52,8 @@ public:
 
 private:
     static QString sectionName(const Checkpoint& checkpoint, const FlatUnit& unit);
+    /// "exp_avg of group 0 on dp 1: bytes 64 to 1,088, 1.0 KiB".
+    static QString inFile(const MapSource& source, uint32_t row, const MapCell& cell);
     static QString place(const MapSource& source, MapSource::Point point, const MapCell& cell);
     static QString headline(const MapSource& source, const MapCell& cell, uint32_t rank);
     static QString storage(const MapSource& source, const MapCell& cell, MapSource::Place place);

@@ -38,7 +38,9 @@ std::vector<Shape> shapesOf(const MapRenderRequest& request)
             shape.box = QRectF(static_cast<double>(pixel - request.x), top,
                 static_cast<double>(std::min(end, right) - pixel), height - rowGap(height));
             shape.fill = sampler.fillOf(shape.cell, request.source->placeOf(number, shape.cell.begin).rank);
-            shapes.push_back(shape);
+            if (!request.source->isOutside(shape.cell)) {
+                shapes.push_back(shape);
+            }
             pixel = end;
             if (shapes.size() > kMaxShapes) {
                 return {};

@@ -155,7 +155,7 @@ void MapLabels::layoutRow(
     for (int64_t pixel = viewport.x(); pixel < end && labels.size() < kMaxLabels;) {
         auto cell = source.cellAt(row, geometry.elementAt(pixel));
         const uint32_t rank = source.placeOf(row, cell.begin).rank;
-        if (cell.kind == CellKind::Missing) {
+        if (cell.kind == CellKind::Missing && !source.files()) {
             // One word for all that is missing of this rank.
             const size_t part = source.partAt(cell.begin);
             cell.end = source.pointOf(rank, 0, part).element
@@ -179,7 +179,8 @@ void MapLabels::layoutRow(
             labels.push_back(std::move(label));
         }
     }
-    if (merged && (source.hasEqualRows() || viewport.visible(source.number()).rows.size() <= 2 * kFewRows)) {
+    if (merged && !source.files()
+        && (source.hasEqualRows() || viewport.visible(source.number()).rows.size() <= 2 * kFewRows)) {
         addMerged(source, viewport, row, labels);
     }
 }
@@ -189,7 +190,9 @@ MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, uint3
     MapLabel label{.cell = cell};
     switch (cell.kind) {
     case CellKind::Param:
-        label.text = nameFor(source, cell.param, room);
+        label.text = cell.param != kNoParam
+            ? nameFor(source, cell.param, room)
+            : shortenedName(MapText::stateName(source, cell, rank), room, m_metrics);
         return label;
     case CellKind::NotYetRead:
         label.role = MapLabel::Role::NotYetRead;
@@ -197,14 +200,17 @@ MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, uint3
         return label;
     case CellKind::Missing:
         label.role = MapLabel::Role::Missing;
-        label.text = isUnreadable(source.checkpoint(), source.unitAt(cell.begin), rank)
+        label.text = !source.files() && isUnreadable(source.checkpoint(), source.unitAt(cell.begin), rank)
             ? QCoreApplication::translate("shardscope::ui::MapLabels", "unreadable")
             : MapText::kindName(cell.kind);
         break;
     case CellKind::PaddingStored:
     case CellKind::PaddingImplied:
         label.role = MapLabel::Role::Padding;
-        label.text = QCoreApplication::translate("shardscope::ui::MapLabels", "padding");
+        if (!source.isOutside(cell)) {
+            label.text = source.files() ? MapText::noState()
+                                        : QCoreApplication::translate("shardscope::ui::MapLabels", "padding");
+        }
         break;
     }
     if (m_metrics.horizontalAdvance(label.text) > room) {

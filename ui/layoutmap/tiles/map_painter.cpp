@@ -159,7 +159,8 @@ int MapPainter::bodyHeight() const
 
 bool MapPainter::showsValues(uint32_t section, const QFontMetrics& metrics) const
 {
-    return m_viewport.geometry(section).scale().pixelsPerElement() >= kNarrowestElementWithValue * m_unit
+    return !m_stack.files()
+        && m_viewport.geometry(section).scale().pixelsPerElement() >= kNarrowestElementWithValue * m_unit
         && bodyHeight() >= metrics.height();
 }
 
