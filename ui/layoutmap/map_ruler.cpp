@@ -50,6 +50,16 @@ RulerMarks rulerMarks(
     return marks;
 }
 
+QString rulerBytes(uint64_t bytes, uint64_t step)
+{
+    uint64_t unit = 1; // of formatBytes(), which writes one decimal
+    while (bytes / unit >= 1024) {
+        unit *= 1024;
+    }
+    return bytes == 0 || step < unit / 8 ? MapText::count(bytes) + QStringLiteral(" B")
+                                         : QString::fromStdString(formatBytes(bytes));
+}
+
 MapRuler::MapRuler(MapViewport* viewport, QWidget* parent)
     : MapPart(viewport, parent)
 {
@@ -100,8 +110,7 @@ QString MapRuler::labelOf(uint64_t element, uint64_t step) const
     if (unit() == RulerUnit::Elements) {
         return step >= 1000 ? MapText::shortCount(element) : MapText::count(element);
     }
-    const uint64_t bytes = element * m_itemBytes;
-    return bytes == 0 ? QStringLiteral("0 B") : QString::fromStdString(formatBytes(bytes));
+    return rulerBytes(element * m_itemBytes, step * m_itemBytes);
 }
 
 void MapRuler::paintEvent(QPaintEvent* /*event*/)

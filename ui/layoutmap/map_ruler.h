@@ -22,6 +22,9 @@ struct RulerMarks {
 RulerMarks rulerMarks(
     const MapRange& visible, MapScale scale, int apartPixels, RulerUnit unit, uint32_t itemBytes);
 
+/// "8.0 KiB", or "8,960 B" where marks are so close that rounded sizes would be the same.
+QString rulerBytes(uint64_t bytes, uint64_t step);
+
 /// The axis above the map, in elements or bytes of a rank's flat buffer; a click switches between the two. It
 /// is that of one section: the one under the mouse, or else the selected one.
 class MapRuler : public MapPart

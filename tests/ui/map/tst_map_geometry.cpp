@@ -25,6 +25,7 @@ private Q_SLOTS:
     void zoomKeepsThePlaceUnderThePointer();
     void revealShowsABlock();
     void rulerMarksAreRound();
+    void rulerBytesOfNeighboursDiffer();
 };
 
 void TestMapGeometry::ladderRises()
@@ -219,6 +220,19 @@ void TestMapGeometry::revealShowsABlock()
         QVERIFY(viewport.visible().contains(cell.rows.begin, cell.elements.begin));
         QVERIFY(viewport.visible().contains(cell.rows.begin, cell.elements.end - 1));
         viewport.zoomColumns(-240, 400);
+    }
+}
+
+void TestMapGeometry::rulerBytesOfNeighboursDiffer()
+{
+    QCOMPARE(rulerBytes(0, 4096), QStringLiteral("0 B"));
+    QCOMPARE(rulerBytes(8192, 4096), QStringLiteral("8.0 KiB"));
+    QCOMPARE(rulerBytes(8960, 16), QStringLiteral("8,960 B"));
+    for (uint64_t step = 1; step < uint64_t{1} << 40; step *= 2) {
+        for (uint64_t mark = 0; mark < 3000; ++mark) {
+            QVERIFY2(rulerBytes(mark * step, step) != rulerBytes((mark + 1) * step, step),
+                qPrintable(rulerBytes(mark * step, step)));
+        }
     }
 }
 
