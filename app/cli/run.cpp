@@ -71,11 +71,12 @@ int report(Output& output, const Error& error, std::string next)
 /// Adds a hint to an interruption: how to continue.
 Error withWayOn(Error error, const Command& command, const std::vector<std::string>& words)
 {
-    if (error.code != ErrorCode::Cancelled || !error.hint.empty())
+    if (error.code != ErrorCode::Cancelled || !error.hint.text.empty())
         return error;
-    error.hint = command.resumes
-        ? "the same command continues from here: " + asTyped(words) + " (--restart starts again)"
-        : "nothing was written; run it again: " + asTyped(words);
+    error.hint = {command.resumes
+            ? "the same command continues from here: " + asTyped(words) + " (--restart starts again)"
+            : "nothing was written; run it again: " + asTyped(words),
+        {{Retry::Shown}}};
     return error;
 }
 
@@ -91,7 +92,8 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     SHARDSCOPE_CHECK(checkWrittenFiles(parsed, realFilesAndSkeletons()));
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
-        SHARDSCOPE_CHECK(requireFile(path, "the log file", "--verbose writes the same to standard error"));
+        SHARDSCOPE_CHECK(
+            requireFile(path, "the log file", Hint::add("--verbose") + " writes the same to standard error"));
         SHARDSCOPE_TRY(fileLog, openLogFile(path));
     }
     const auto log = [&output, fileLog](std::string_view line) {

@@ -43,6 +43,13 @@ const CodeRow& rowOf(ErrorCode code)
 
 } // namespace
 
+Hint operator+(Hint first, const Hint& second)
+{
+    first.text += second.text;
+    first.retries.insert(first.retries.end(), second.retries.begin(), second.retries.end());
+    return first;
+}
+
 std::string_view errorCodeName(ErrorCode code)
 {
     return rowOf(code).name;
@@ -58,8 +65,8 @@ std::string describe(const Error& error)
     std::string out = error.message;
     if (!error.path.empty())
         out += ": " + error.path;
-    if (!error.hint.empty())
-        out += " (" + error.hint + ")";
+    if (!error.hint.text.empty())
+        out += " (" + error.hint.text + ")";
     return out;
 }
 

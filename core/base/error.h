@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace shardscope {
 
@@ -28,12 +30,62 @@ enum class ErrorCode {
     Internal, ///< exit 70: a bug
 };
 
+/// A change to the command that failed, for the next one to try.
+struct Retry {
+    enum Kind {
+        Omit, ///< without the option `name`
+        Add, ///< with the option `name`, and its `value` unless it is a flag
+        Replace, ///< with `value` in place of the word `name`
+        Run, ///< the verb `name` on the same checkpoint, if that is a whole command
+        Shown, ///< none: the hint has a whole command
+    };
+    Kind kind = Shown;
+    std::string name{};
+    std::string value{};
+};
+
+/// What to do about an Error, in words and as data. The functions write both, so that they agree.
+struct Hint {
+    std::string text; ///< empty when nothing helps
+    std::vector<Retry> retries; ///< of these, the first that fits the command is used
+
+    Hint(std::string words = {}, std::vector<Retry> changes = {})
+        : text(std::move(words))
+        , retries(std::move(changes))
+    {
+    }
+    Hint(const char* words)
+        : text(words)
+    {
+    }
+
+    static Hint omit(const std::string& option) { return {"omit " + option, {{Retry::Omit, option}}}; }
+    static Hint add(const std::string& flag) { return {flag, {{Retry::Add, flag}}}; }
+    static Hint add(const std::string& option, const std::string& value)
+    {
+        return {"`" + option + " " + value + "`", {{Retry::Add, option, value}}};
+    }
+    static Hint didYouMean(const std::string& wrong, const std::string& right)
+    {
+        return {"did you mean `" + right + "`?", {{Retry::Replace, wrong, right}}};
+    }
+    static Hint verb(const std::string& name) { return {"`" + name + "`", {{Retry::Run, name}}}; }
+    /// `words` may be a verb alone.
+    static Hint command(const std::string& words)
+    {
+        return {"`shardscope " + words + "`", {{Retry::Run, words}, {Retry::Shown}}};
+    }
+};
+
+/// Both texts, and the changes of both.
+Hint operator+(Hint first, const Hint& second);
+
 /// A failure in words: what failed, on what, why, and what to do about it.
 struct Error {
     ErrorCode code = ErrorCode::Internal;
     std::string message; ///< what failed and why, one sentence, no path
     std::string path; ///< on what; empty when there is none
-    std::string hint; ///< what to do; empty when nothing helps
+    Hint hint{};
 };
 
 std::string_view errorCodeName(ErrorCode code);

@@ -56,11 +56,10 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     return begins == candidates.end() ? std::string() : *begins;
 }
 
-std::string nearestHint(
-    std::string_view word, std::span<const std::string> candidates, std::string_view otherwise)
+Hint nearestHint(const std::string& word, std::span<const std::string> candidates, Hint otherwise)
 {
     const std::string meant = nearest(word, candidates);
-    return meant.empty() ? std::string(otherwise) : "did you mean `" + meant + "`?";
+    return meant.empty() ? std::move(otherwise) : Hint::didYouMean(word, meant);
 }
 
 } // namespace shardscope

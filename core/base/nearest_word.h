@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/error.h"
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +12,7 @@ namespace shardscope {
 /// The candidate that `word` most likely meant, or empty when none is near enough.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// A hint: "did you mean `X`?" with the nearest candidate, else `otherwise`.
-std::string nearestHint(
-    std::string_view word, std::span<const std::string> candidates, std::string_view otherwise);
+/// "did you mean `X`?" with the nearest candidate, else `otherwise`.
+Hint nearestHint(const std::string& word, std::span<const std::string> candidates, Hint otherwise);
 
 } // namespace shardscope

@@ -23,7 +23,7 @@ public:
 using Status = Result<void>;
 
 [[nodiscard]] inline tl::unexpected<Error> fail(
-    ErrorCode code, std::string message, std::string path = {}, std::string hint = {})
+    ErrorCode code, std::string message, std::string path = {}, Hint hint = {})
 {
     return tl::unexpected<Error>(Error{code, std::move(message), std::move(path), std::move(hint)});
 }

@@ -64,7 +64,13 @@ void writeStatus(WireWriter& out, const Status& status)
     out.number(static_cast<uint64_t>(error.code));
     out.text(error.message);
     out.text(error.path);
-    out.text(error.hint);
+    out.text(error.hint.text);
+    out.number(error.hint.retries.size());
+    for (const Retry& retry : error.hint.retries) {
+        out.number(static_cast<uint64_t>(retry.kind));
+        out.text(retry.name);
+        out.text(retry.value);
+    }
 }
 
 Status readStatus(WireReader& in)
@@ -76,6 +82,12 @@ Status readStatus(WireReader& in)
     error.message = in.text();
     error.path = in.text();
     error.hint = in.text();
+    error.hint.retries.resize(in.count());
+    for (Retry& retry : error.hint.retries) {
+        retry.kind = static_cast<Retry::Kind>(in.number32());
+        retry.name = in.text();
+        retry.value = in.text();
+    }
     return forward(std::move(error));
 }
 

@@ -132,7 +132,7 @@ Result<std::shared_ptr<const ComputeBackend>> make(
     const ComputeBackend* backend = module.make != nullptr ? module.make(request, why) : nullptr;
     if (backend == nullptr)
         return fail(ErrorCode::Unsupported, std::string(what) + " cannot be used: " + why, {},
-            "`--device cpu` needs neither LibTorch nor CUDA");
+            Hint::add("--device", "cpu") + " needs neither LibTorch nor CUDA");
     return std::shared_ptr<const ComputeBackend>(backend);
 }
 

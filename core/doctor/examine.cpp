@@ -398,7 +398,7 @@ Status checkCodes(const std::vector<std::string>& words)
         const auto all = diagnoses();
         if (std::none_of(all.begin(), all.end(), [&](const auto* each) { return isNamedBy(*each, word); }))
             return fail(ErrorCode::Usage, "`" + word + "` is not a known finding", {},
-                "`shardscope check --list` shows all findings");
+                Hint::command("check --list") + " shows all findings");
     }
     return {};
 }

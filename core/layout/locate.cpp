@@ -59,7 +59,7 @@ Result<Location> locateParam(const Checkpoint& checkpoint, const ParamAddress& a
     const auto param = checkpoint.findParam(address.name);
     if (!param)
         return fail(ErrorCode::NotFound, fmt::format("there is no parameter \"{}\"", address.name),
-            checkpoint.tagFolder.string(), "`shardscope params` lists the names");
+            checkpoint.tagFolder.string(), Hint::command("params") + " lists the names");
     SHARDSCOPE_TRY(const StateSource source, findState(checkpoint, *param, address.state));
     const uint64_t element = address.range ? address.range->first : 0;
     const uint64_t end = address.range ? address.range->second : 1;
@@ -117,7 +117,7 @@ Error noSuchGroup(const Checkpoint& checkpoint, const FlatAddress& address)
     });
     Error error{ErrorCode::NotFound,
         fmt::format("there is no {} {}", address.subgroup ? "sub-group" : "flat group", address.group),
-        checkpoint.tagFolder.string(), "`shardscope layout` lists them"};
+        checkpoint.tagFolder.string(), Hint::command("layout") + " lists them"};
     if (of == checkpoint.units.end())
         return error;
     error.message
@@ -225,7 +225,7 @@ Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& add
         [&](const CheckpointFile& file) { return file.name == address.path; });
     if (found == checkpoint.files.end())
         return fail(ErrorCode::NotFound, fmt::format("the checkpoint has no file \"{}\"", address.path),
-            checkpoint.tagFolder.string(), "`shardscope files` lists them");
+            checkpoint.tagFolder.string(), Hint::command("files") + " lists them");
     const FileId id{static_cast<uint32_t>(found - checkpoint.files.begin())};
     uint64_t byte = address.byte;
     uint64_t limit = found->identity.bytes;
@@ -234,11 +234,12 @@ Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& add
             return fail(ErrorCode::Unsupported,
                 fmt::format("the records of \"{}\" are not kept after the file was read", address.path),
                 found->path.string(),
-                "use a byte of the file; `shardscope files --records` shows where a record begins");
+                "use a byte of the file; " + Hint::command("files --records")
+                    + " shows where a record begins");
         const auto record = found->content ? found->content->zip().find(address.record) : std::nullopt;
         if (!record)
             return fail(ErrorCode::NotFound, fmt::format("the file has no record \"{}\"", address.record),
-                found->path.string(), "`shardscope files --records` lists them");
+                found->path.string(), Hint::command("files --records") + " lists them");
         const ZipRecord& entry = found->content->zip().record(*record);
         limit = entry.bytes;
         byte += entry.payloadOffset;

@@ -55,7 +55,7 @@ tl::unexpected<Error> notStored(
         fmt::format("elements {} to {} of \"{}\" cannot be read: the data of rank {} is missing",
             fragment.paramOffset, fragment.paramOffset + fragment.elements,
             checkpoint.params[index(source.param)].name, rankText(fragment.rank)),
-        checkpoint.tagFolder.string(), "`shardscope inspect` lists missing files");
+        checkpoint.tagFolder.string(), Hint::command("inspect") + " lists missing files");
 }
 
 /// Elements [begin, end) of a state, and where they go.

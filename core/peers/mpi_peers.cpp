@@ -67,7 +67,8 @@ std::optional<LaunchedProcess> launchedProcess(bool direct)
 Result<std::unique_ptr<Peers>> joinMpi()
 {
     return fail(ErrorCode::Unsupported, "this is the static program, which cannot load MPI", {},
-        "omit --mpi, or write parts with --part I/N; a program that was built from source can use MPI");
+        Hint::omit("--mpi")
+            + ", or write parts with --part I/N; a program that was built from source can use MPI");
 }
 
 #else
@@ -203,8 +204,9 @@ Result<std::unique_ptr<Peers>> joinMpi()
         }
     }
     return fail(ErrorCode::Unsupported, "this installation has no " + names.front(), {},
-        "omit --mpi, or write parts with --part I/N; the Debian packages shardscope-openmpi and "
-        "shardscope-mpich have the modules");
+        Hint::omit("--mpi")
+            + ", or write parts with --part I/N; the Debian packages shardscope-openmpi and "
+              "shardscope-mpich have the modules");
 }
 
 #endif

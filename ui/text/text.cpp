@@ -243,8 +243,8 @@ QString errorText(const Error& error)
     QString text = sentenceText(error.message);
     if (!error.path.empty())
         text += u'\n' % toText(error.path);
-    if (!error.hint.empty())
-        text += u'\n' % sentenceText(error.hint);
+    if (!error.hint.text.empty())
+        text += u'\n' % sentenceText(error.hint.text);
     return text;
 }
 

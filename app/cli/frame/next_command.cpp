@@ -74,50 +74,30 @@ std::string withOtherTarget(const Parsed& parsed, std::span<const std::string> w
     return asTyped(changed);
 }
 
-std::string_view optionName(std::string_view text)
+/// Empty if the option is not in the words.
+std::string withoutOption(const Parsed& parsed, const std::string& name, std::span<const std::string> words)
 {
-    return text.substr(0, text.find_first_not_of("-abcdefghijklmnopqrstuvwxyz0123456789"));
-}
-
-/// For a hint that begins with "omit --NAME" and asks for no more: the words without that option. Else empty.
-std::string withoutOption(const Parsed& parsed, std::string_view hint, std::span<const std::string> words)
-{
-    static constexpr std::string_view kOmit = "omit ";
-    if (!hint.starts_with(kOmit))
-        return {};
-    const std::string_view name = optionName(hint.substr(kOmit.size()));
-    const std::string_view rest = hint.substr(kOmit.size() + name.size());
     const Option* const option = findOption(*parsed.command, name);
-    if (option == nullptr || rest.starts_with(" and") || rest.starts_with(", and"))
+    if (option == nullptr)
         return {};
     std::vector<std::string> kept;
     for (size_t i = 0; i < words.size(); ++i) {
         if (words[i] == name)
             i += option->kind == ValueKind::Flag ? 0 : 1;
-        else if (!words[i].starts_with(std::string(name) + "="))
+        else if (!words[i].starts_with(name + "="))
             kept.push_back(words[i]);
     }
     return kept.size() < words.size() ? asTyped(kept) : std::string();
 }
 
-/// For a hint that names an option which can be typed as it is, such as --restart: the words with it. Not for
-/// --force, which would replace something. Else empty.
-std::string withOption(const Parsed& parsed, std::string_view hint, std::span<const std::string> words)
+/// Empty if the command does not have the option, or the words have it already.
+std::string withOption(const Parsed& parsed, const Retry& added, std::span<const std::string> words)
 {
-    for (size_t at = hint.find("--"); at != std::string_view::npos; at = hint.find("--", at)) {
-        const std::string_view before = hint.substr(0, at);
-        const std::string_view name = optionName(hint.substr(at));
-        at += name.size();
-        const Option* const option = findOption(*parsed.command, name);
-        const bool isAsked = name != "--force" && !before.ends_with("without ") && !before.ends_with("omit ")
-            && !hint.substr(at).starts_with(" first"); // of another command
-        const bool isOfParts = parsed.arguments.has("--part") || parsed.arguments.has("--finish");
-        if (isAsked && name == "--restart" && isOfParts)
-            return {}; // it is refused there
-        if (option != nullptr && isAsked && option->kind == ValueKind::Flag && !parsed.arguments.has(name))
-            return asTyped(words) + " " + std::string(name);
-    }
-    return {};
+    const bool isOfParts = parsed.arguments.has("--part") || parsed.arguments.has("--finish");
+    if (findOption(*parsed.command, added.name) == nullptr || parsed.arguments.has(added.name)
+        || (added.name == "--restart" && isOfParts)) // it is refused there
+        return {};
+    return asTyped(words) + " " + added.name + (added.value.empty() ? "" : " " + shellQuoted(added.value));
 }
 
 /// `path` or the nearest folder above it that exists; for commands that list a place.
@@ -135,22 +115,6 @@ std::string existingPlace(const std::string& path, bool isFolder)
 std::string listPlace(const Error& error, const std::string& otherwise)
 {
     return "ls -ld " + existingPlace(error.path.empty() ? otherwise : error.path, false);
-}
-
-/// For a hint that quotes an option with its value, as in "name one, such as `--tag global_step6`".
-std::string withQuotedOption(const Parsed& parsed, std::string_view hint, std::span<const std::string> words)
-{
-    const size_t quote = hint.find("`--");
-    const size_t end = quote == std::string_view::npos ? quote : hint.find('`', quote + 1);
-    if (end == std::string_view::npos)
-        return {};
-    const std::string_view option = hint.substr(quote + 1, end - quote - 1);
-    const size_t space = option.find(' ');
-    const std::string name(option.substr(0, space));
-    if (space == std::string_view::npos || findOption(*parsed.command, name) == nullptr
-        || parsed.arguments.has(name))
-        return {};
-    return asTyped(words) + " " + name + " " + shellQuoted(std::string(option.substr(space + 1)));
 }
 
 /// Whether `path` is `folder` or below it, as they are spelled or after following links.
@@ -224,76 +188,32 @@ std::string helpOf(const Parsed& parsed)
     return commandLine(parsed.path) + " --help";
 }
 
-/// The text between the first backquotes at or after `from`; empty when there is none.
-std::string_view quotedAfter(std::string_view text, size_t from)
+/// Empty if the verb needs more than a checkpoint, or the command has none.
+std::string withVerb(const Parsed& parsed, const std::string& name, const Error& error)
 {
-    const size_t start = text.find('`', from);
-    const size_t end = start == std::string_view::npos ? start : text.find('`', start + 1);
-    return end == std::string_view::npos ? std::string_view() : text.substr(start + 1, end - start - 1);
-}
-
-/// Whether `shardscope VERB PATH` is a whole command.
-bool needsOnlyPath(const Command& verb)
-{
+    const auto& verbs = program().children;
+    const auto verb = std::ranges::find(verbs, name, &Command::name);
     const auto isRequired = [](const auto& each) { return each.required; };
-    return std::ranges::count_if(verb.positionals, isRequired) == 1
-        && verb.positionals.front().kind == ValueKind::Path && std::ranges::none_of(verb.options, isRequired);
-}
-
-/// The verb in backquotes, as in "`shardscope params` lists them", with the path that was asked: empty where
-/// the hint has its arguments, too, or names none.
-std::string verbInHint(const Parsed& parsed, const Error& error)
-{
-    const std::string& hint = error.hint;
     const std::string source = meant(error, parsed);
-    if (source.empty() || parsed.path.empty())
+    if (source.empty() || verb == verbs.end() || std::ranges::count_if(verb->positionals, isRequired) != 1
+        || verb->positionals.front().kind != ValueKind::Path
+        || std::ranges::any_of(verb->options, isRequired))
         return {};
-    for (size_t at = hint.find('`'); at != std::string::npos;) {
-        std::string_view quoted = quotedAfter(hint, at);
-        if (quoted.starts_with(kProgram) && quoted.size() > kProgram.size())
-            quoted.remove_prefix(kProgram.size() + 1);
-        for (const Command& verb : parsed.path.front()->children) {
-            if (verb.name == quoted && needsOnlyPath(verb))
-                return onCheckpoint(verb.name, source, parsed);
-        }
-        const size_t end = hint.find('`', at + 1);
-        at = end == std::string::npos ? end : hint.find('`', end + 1);
-    }
-    return {};
+    return onCheckpoint(name, source, parsed);
 }
 
-/// What the message quotes that is most like `right`; without quotes, the path.
-std::string wrongWord(const Error& error, std::string_view right)
+/// Empty if the wrong word is in none of the words.
+std::string withReplaced(const Retry& retry, std::span<const std::string> words)
 {
-    std::vector<std::string> quoted;
-    for (size_t at = error.message.find('`'); at != std::string::npos;) {
-        quoted.emplace_back(quotedAfter(error.message, at));
-        const size_t end = error.message.find('`', at + 1);
-        at = end == std::string::npos ? end : error.message.find('`', end + 1);
-    }
-    if (quoted.empty())
-        return error.path;
-    const std::string likest = nearest(right, quoted);
-    return likest.empty() ? quoted.front() : likest;
-}
-
-/// For "did you mean `X`?": the words with X in place of what the message quotes. Empty when that is in none.
-std::string corrected(const Error& error, std::span<const std::string> words)
-{
-    static constexpr std::string_view kQuestion = "did you mean ";
-    const size_t question = error.hint.find(kQuestion);
-    if (question == std::string::npos)
-        return {};
-    const std::string_view right = quotedAfter(error.hint, question);
-    const std::string wrong = wrongWord(error, right);
+    const std::string& wrong = retry.name;
     std::vector<std::string> changed(words.begin(), words.end());
     auto word = std::ranges::find(changed, wrong); // else a part of a word, such as an address
     if (word == changed.end())
         word = std::ranges::find_if(
             changed, [&](const std::string& each) { return each.find(wrong) != std::string::npos; });
-    if (wrong.empty() || right.empty() || word == changed.end())
+    if (wrong.empty() || word == changed.end())
         return {};
-    word->replace(word->rfind(wrong), wrong.size(), right); // a state is at the end of an address
+    word->replace(word->rfind(wrong), wrong.size(), retry.value); // a state is at the end of an address
     return asTyped(changed);
 }
 
@@ -369,7 +289,7 @@ std::string asTyped(std::span<const std::string> words)
 Error withNearPath(Error error, std::span<const std::string> words)
 {
     constexpr size_t kMostNames = 10'000;
-    if (error.code != ErrorCode::NotFound || !error.hint.empty() || error.path.empty()
+    if (error.code != ErrorCode::NotFound || !error.hint.text.empty() || error.path.empty()
         || std::ranges::find(words, error.path) == words.end())
         return error;
     const fs::path path(error.path);
@@ -385,33 +305,28 @@ Error withNearPath(Error error, std::span<const std::string> words)
             == words.end()) // named already
             names.push_back(entry->path().filename().string());
     if (const std::string name = nearest(place.filename().string(), names); !name.empty())
-        error.hint
-            = "did you mean `" + (place.has_parent_path() ? folder / name : fs::path(name)).string() + "`?";
+        error.hint = Hint::didYouMean(
+            error.path, (place.has_parent_path() ? folder / name : fs::path(name)).string());
     return error;
 }
 
 std::string nextCommand(const Error& error, const Parsed* parsed, std::span<const std::string> words)
 {
-    if (parsed != nullptr && parsed->command != nullptr) {
-        if (std::string line = verbInHint(*parsed, error); !line.empty())
+    for (const Retry& retry : error.hint.retries) {
+        if (retry.kind == Retry::Shown)
+            return {};
+        const std::string line = retry.kind == Retry::Replace ? withReplaced(retry, words)
+            : parsed == nullptr                               ? std::string()
+            : retry.kind == Retry::Omit                       ? withoutOption(*parsed, retry.name, words)
+            : retry.kind == Retry::Add                        ? withOption(*parsed, retry, words)
+                                                              : withVerb(*parsed, retry.name, error);
+        if (!line.empty())
             return line;
     }
-    if (error.hint.find(std::string(kProgram) + " ") != std::string::npos)
-        return {};
-    if (std::string line = corrected(error, words); !line.empty())
-        return line;
-    if (parsed == nullptr || parsed->command == nullptr)
+    if (parsed == nullptr)
         return error.code == ErrorCode::Internal ? std::string(kProgram) + " --version --json"
                                                  : helpOf(words);
-    if (error.code == ErrorCode::Cancelled)
-        return asTyped(words); // the hint names --restart, which discards what was written
-    std::string line = withoutOption(*parsed, error.hint, words);
-    if (line.empty())
-        line = withQuotedOption(*parsed, error.hint, words);
-    if (line.empty())
-        line = withOption(*parsed, error.hint, words);
-    if (line.empty())
-        line = byCode(error, *parsed, words);
+    const std::string line = byCode(error, *parsed, words);
     return line.empty() ? helpOf(*parsed) : line;
 }
 

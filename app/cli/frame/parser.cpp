@@ -32,9 +32,9 @@ std::vector<Option> allOptions(const Command& command)
     return out;
 }
 
-std::string helpHint(const std::vector<const Command*>& path)
+Hint helpHint(const std::vector<const Command*>& path)
 {
-    return "see `" + commandLine(path) + " --help`";
+    return {"see `" + commandLine(path) + " --help`", {{Retry::Shown}}};
 }
 
 tl::unexpected<Error> unknownWord(std::string_view what, const std::string& word,
@@ -90,7 +90,7 @@ Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
     const bool isShared = std::find(early.begin(), early.end(), "--mpi") != early.end();
     if (isShared && out.command != &root && findOption(*out.command, "--mpi") == nullptr)
         return fail(ErrorCode::Unsupported, "`" + out.command->name + "` runs in one process", {},
-            "omit --mpi: one process is enough");
+            Hint::omit("--mpi") + ": one process is enough");
     early.insert(early.end(), words.begin() + static_cast<ptrdiff_t>(at), words.end());
     words = std::move(early);
     return out;

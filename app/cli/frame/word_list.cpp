@@ -41,7 +41,7 @@ Result<std::vector<std::string>> findingsAsked(
         if (isFinding || (!also.empty() && word == also))
             continue;
         return fail(ErrorCode::Usage, std::string(option) + " `" + word + "`: there is no such finding", {},
-            nearestHint(word, known, "`shardscope check --list` shows them"));
+            nearestHint(word, known, Hint::command("check --list") + " shows them"));
     }
     return words;
 }

@@ -22,7 +22,8 @@ Status refuseCopies(const Parsed& parsed)
         "this is process " + std::to_string(launched->rank) + " of " + count
             + ", and each would run the whole command again",
         {},
-        shares ? "share the work with `shardscope --mpi " + parsed.command->name + " …`, or start one process"
+        shares ? "share the work with " + Hint::command("--mpi " + parsed.command->name + " …")
+                + ", or start one process"
                : "start one process, or call it from a script");
 }
 

@@ -125,7 +125,7 @@ Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
         if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
             continue;
         return fail(ErrorCode::Usage, "--allow `" + allowed + "`: there is no such finding", {},
-            nearestHint(allowed, codes, "`shardscope inspect` shows the codes of findings"));
+            nearestHint(allowed, codes, Hint::command("inspect") + " shows the codes of findings"));
     }
     return out;
 }

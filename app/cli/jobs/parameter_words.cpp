@@ -45,7 +45,7 @@ Result<ParamId> paramAsked(const Checkpoint& checkpoint, const std::string& name
         return *found;
     return fail(ErrorCode::Usage, "the checkpoint has no parameter `" + name + "`",
         checkpoint.tagFolder.string(),
-        nearestHint(name, parameterNames(checkpoint), "`shardscope params` lists them"));
+        nearestHint(name, parameterNames(checkpoint), Hint::command("params") + " lists them"));
 }
 
 Status checkState(const Checkpoint& checkpoint, ParamId param, const std::string& state)
@@ -63,8 +63,9 @@ Result<Address> addressAsked(const Checkpoint& checkpoint, const std::string& te
         return fail(ErrorCode::Usage, "the checkpoint has no parameter `" + text + "`",
             checkpoint.tagFolder.string(),
             nearestHint(text, parameterNames(checkpoint),
-                "`shardscope params` lists them; other positions look like dp0.tp0.pp0/group0+42 or "
-                "FILE!data/7+512"));
+                Hint::command("params")
+                    + " lists them; other positions look like dp0.tp0.pp0/group0+42 or "
+                      "FILE!data/7+512"));
     }
     if (const auto* named = std::get_if<ParamAddress>(&*address)) {
         SHARDSCOPE_TRY(const ParamId param, paramAsked(checkpoint, named->name));

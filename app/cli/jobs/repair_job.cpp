@@ -17,7 +17,7 @@ Result<WritePlanPtr> planRepairAsked(Session& session)
     SHARDSCOPE_TRY(options.fixes, findingsAsked(session.arguments(), "--fix", "all"));
     if (options.fixes.empty() && options.values.empty())
         return fail(ErrorCode::Usage, "no repair is given", {},
-            "name findings with --fix, or use --fix all; `shardscope check` lists them");
+            "name findings with --fix, or use --fix all; " + Hint::command("check") + " lists them");
     auto planned = planRepair(session.files(), session.askedPath(), session.openOptions(), options,
         session.job(), session.shared());
     if (!planned)

@@ -86,7 +86,7 @@ Status checkWrittenFiles(const Parsed& parsed, io::FileSystem& files)
     return {};
 }
 
-Status requireFile(const std::string& path, const std::string& name, const std::string& hint)
+Status requireFile(const std::string& path, const std::string& name, const Hint& hint)
 {
     if (path != kStandardOutput)
         return {};

@@ -21,6 +21,6 @@ Status checkStandardOutput(const Arguments& arguments, const std::vector<std::st
 /// Usage if a file that this call would write (NewFile) is inside what it reads.
 Status checkWrittenFiles(const Parsed& parsed, io::FileSystem& files);
 /// Usage when `path` is `-`, for files that cannot be written to standard output.
-Status requireFile(const std::string& path, const std::string& name, const std::string& hint);
+Status requireFile(const std::string& path, const std::string& name, const Hint& hint);
 
 } // namespace shardscope::cli

@@ -44,7 +44,7 @@ Status checkStates(const std::vector<std::string>& asked, const Checkpoint& left
     for (const std::string& state : asked) {
         if (std::ranges::find(known, state) == known.end())
             return fail(ErrorCode::Usage, "neither checkpoint has a state `" + state + "`", {},
-                nearestHint(state, known, "`shardscope inspect` lists the states"));
+                nearestHint(state, known, Hint::command("inspect") + " lists the states"));
     }
     return {};
 }

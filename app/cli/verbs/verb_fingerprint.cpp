@@ -36,7 +36,8 @@ Status checkUsage(const Arguments& arguments)
     const auto paths = arguments.allOf("PATH");
     if (paths.size() > 1 && !arguments.has("--combine"))
         return fail(ErrorCode::Usage, "too many arguments: `" + paths[1] + "`", {},
-            "use --combine to add several answers, or --root to name more folders of one checkpoint");
+            "use " + Hint::add("--combine")
+                + " to add several answers, or --root to name more folders of one checkpoint");
     return {};
 }
 

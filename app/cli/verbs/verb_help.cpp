@@ -75,7 +75,7 @@ Result<int> runHelp(Session& session)
         for (const Command& command : verbs)
             names.push_back(command.name);
         return fail(ErrorCode::Usage, "the manual has no page `" + topic + "`", {},
-            nearestHint(topic, names, "`shardscope help` lists the pages"));
+            nearestHint(topic, names, Hint::command("help") + " lists the pages"));
     }
     if (output.json()) {
         writeHelpJson(output.answer(), {&program(), &*verb});

@@ -59,7 +59,7 @@ Result<std::vector<TensorAsked>> tensorsAsked(const Arguments& arguments, const 
         if (std::find(known.begin(), known.end(), state) == known.end())
             return fail(ErrorCode::Usage, "the checkpoint has no state `" + state + "`",
                 checkpoint.tagFolder.string(),
-                nearestHint(state, known, "`shardscope inspect` lists its states"));
+                nearestHint(state, known, Hint::command("inspect") + " lists its states"));
     }
     std::erase_if(tensors, [&](const TensorAsked& tensor) {
         return std::find(states.begin(), states.end(), tensor.state) == states.end();

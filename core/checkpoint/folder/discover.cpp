@@ -57,7 +57,7 @@ std::string_view strip(std::string_view text)
 Finding unreadableFinding(const std::string& what, const std::string& where, const Error& error)
 {
     return {code::kFileUnreadable, Severity::Error, what + " cannot be read: " + error.message, where,
-        error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
+        error.hint.text.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint.text}};
 }
 
 /// Whether a pointer file exists but cannot be read. A folder or FIFO of that name is not a pointer file.
@@ -150,7 +150,7 @@ Status requireOneModel(const Discovery& found)
 }
 
 /// Another number is another step, and no misspelling.
-std::string tagHint(const std::string& wanted, const std::vector<std::string>& tags)
+Hint tagHint(const std::string& wanted, const std::vector<std::string>& tags)
 {
     const auto digitsOf = [](std::string text) {
         std::erase_if(text, [](char c) { return c < '0' || c > '9'; });

@@ -23,7 +23,7 @@ Status requireTag(const Checkpoint& checkpoint)
         return {};
     Error error = *why;
     if (!isUnreadable && !checkpoint.tags.empty()) {
-        error.hint = "name a tag, such as `--tag " + checkpoint.tags.back() + "`";
+        error.hint = "name a tag, such as " + Hint::add("--tag", checkpoint.tags.back());
     }
     return forward(std::move(error));
 }
@@ -79,9 +79,9 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         names += "; and " + std::to_string(problems - kMaxNamed) + " more";
     return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
         (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string(),
-        damaged && !checkpoint.modelError->hint.empty()
+        damaged && !checkpoint.modelError->hint.text.empty()
             ? checkpoint.modelError->hint
-            : "`check` explains them, and says which of them `repair` fixes");
+            : Hint::verb("check") + " explains them, and says which of them `repair` fixes");
 }
 
 bool lacksOptimizer(const Checkpoint& checkpoint)
@@ -116,7 +116,7 @@ Status requireAllStates(const Checkpoint& checkpoint, const std::vector<std::str
             = (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string();
         if (finding->code == code::kNotSupported)
             return fail(ErrorCode::Unsupported, finding->message, folder,
-                "`export` writes the weights alone; `inspect` shows the findings");
+                "`export` writes the weights alone; " + Hint::verb("inspect") + " shows the findings");
         if (std::find(allow.begin(), allow.end(), finding->code) == allow.end())
             return fail(ErrorCode::Refused,
                 finding->message

@@ -17,7 +17,7 @@ Status openSingleFile(io::FileSystem& files, const Discovery& found, JobContext&
     file.name = found.selectedFile;
     out.kind = found.foreignKind;
     out.fullyRead = true;
-    std::string hint;
+    Hint hint;
     if (isUnknown(out.kind) && isWeightsIndex(file.name))
         return readWeightsIndex(files, file.path, job, out);
     if (isUnknown(out.kind) && io::Path(file.name).filename() == kDcpMetadataName)

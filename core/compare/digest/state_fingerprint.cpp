@@ -24,7 +24,7 @@ tl::unexpected<Error> refuse(const Checkpoint& checkpoint, const std::vector<std
     if (reasons.size() > kMaxNamed)
         text += "; and " + std::to_string(reasons.size() - kMaxNamed) + " more";
     return fail(ErrorCode::Refused, "a digest would not be that of the saved state: " + text,
-        checkpoint.tagFolder.string(), "`verify` shows all problems");
+        checkpoint.tagFolder.string(), Hint::verb("verify") + " shows all problems");
 }
 
 std::vector<std::string> damageOf(const Checkpoint& checkpoint, const CheckpointScan& scan)
@@ -42,7 +42,7 @@ std::vector<std::string> damageOf(const Checkpoint& checkpoint, const Checkpoint
 tl::unexpected<Error> undigested(const Checkpoint& checkpoint, const std::string& what)
 {
     return fail(ErrorCode::Unsupported, "not all of the state can be digested: " + what,
-        checkpoint.tagFolder.string(), "`verify` compares the files with their manifest");
+        checkpoint.tagFolder.string(), Hint::verb("verify") + " compares the files with their manifest");
 }
 
 /// A digest without factors and scales, which have no element for each element of a parameter (odd_states.h),

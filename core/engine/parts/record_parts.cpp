@@ -12,7 +12,7 @@ namespace shardscope {
 tl::unexpected<Error> doesNotFit(const std::string& path)
 {
     return fail(ErrorCode::WriteFailed, "what the parts recorded of this file does not fit together", path,
-        "discard it with --restart");
+        "discard it with " + Hint::add("--restart"));
 }
 
 RecordParts::RecordParts(const OutputFile& recipe, const Halt& halt)

@@ -133,8 +133,9 @@ Status passesLoader(
         "stock DeepSpeed would refuse the output, loader check " + std::to_string(static_cast<int>(check.id))
             + " (" + std::string(check.name) + "): " + first.where.text() + ": " + first.what,
         folder.string(),
-        "no output was published; `check` shows whether the source has the same problem, else please report "
-        "this as a defect");
+        "no output was published; " + Hint::verb("check")
+            + " shows whether the source has the same problem, else please report "
+              "this as a defect");
 }
 
 Result<std::unique_ptr<OutputModel>> openOutput(

@@ -299,7 +299,7 @@ Status OutputBuilder::write()
         return fail(ErrorCode::Refused,
             parts + "; " + formatBytes(bytesOf(m_unwritten)) + " were not written yet",
             m_work.path().string(),
-            "omit --finish to write the rest here, or write these parts with --part I/N");
+            Hint::omit("--finish") + " to write the rest here, or write these parts with --part I/N");
     }
     m_combiner = std::make_unique<PartCombiner>(m_files, m_plan, m_partResources, m_job);
     Status written = isShared() ? writeTogether() : writeMissing();

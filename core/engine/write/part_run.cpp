@@ -21,10 +21,10 @@ Result<bool> checkPart(
         return fail(ErrorCode::Usage, "a part I/N needs I from 0 to N - 1");
     if (options.restart)
         return fail(ErrorCode::Usage, "--restart would discard the other parts", {},
-            "omit --restart, or remove the whole job first, with clean --remove");
+            Hint::omit("--restart") + ", or remove the whole job first, with clean --remove");
     if (options.sha256)
         return fail(ErrorCode::Usage, "--sha256 is for the step that completes the files", {},
-            "omit --sha256 here, and use it with --finish");
+            Hint::omit("--sha256") + " here, and use it with --finish");
     return RunChecks(files, plan, options, job).beforePart();
 }
 

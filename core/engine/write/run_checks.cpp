@@ -156,7 +156,7 @@ Status RunChecks::checkOptions()
 {
     if (!m_work && m_options.finish)
         return fail(ErrorCode::Refused, "no part of this job was written yet", m_target.string(),
-            "omit --finish to write all of it here, or write parts with --part I/N");
+            Hint::omit("--finish") + " to write all of it here, or write parts with --part I/N");
     return {};
 }
 

@@ -307,7 +307,7 @@ Status Execution::checkSealedFiles()
             const ManifestFile found, readManifestFile(m_files, place, manifest.digestKind(), m_job));
         if (found.digest != sealed.digest)
             return fail(ErrorCode::VerifyFailed, "another program changed a file that is not published yet",
-                place.string(), "write the tag again with --restart --force");
+                place.string(), "write the tag again with " + Hint::add("--restart") + " --force");
     }
     return {};
 }

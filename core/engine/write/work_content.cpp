@@ -27,7 +27,7 @@ bool isRemovedOnNfs(std::string_view name)
     return name.starts_with(".nfs");
 }
 
-tl::unexpected<Error> foreign(const io::Path& path, io::FileType type, const char* hint)
+tl::unexpected<Error> foreign(const io::Path& path, io::FileType type, const Hint& hint)
 {
     const std::string what = type == io::FileType::Symlink ? " (a symbolic link)"
         : type == io::FileType::Other                      ? " (a FIFO, socket or device)"
@@ -143,7 +143,8 @@ Result<std::vector<io::Path>> workOutputs(
             if (entry.type == io::FileType::Regular && known.contains(path.string()))
                 out.push_back(std::move(path));
             else if (!isFolder && !isRemovedOnNfs(entry.name))
-                return foreign(path, entry.type, "move it away, or discard the job with --restart");
+                return foreign(
+                    path, entry.type, "move it away, or discard the job with " + Hint::add("--restart"));
         }
     }
     return out;
@@ -160,7 +161,7 @@ Status checkFinishedFiles(const io::FolderHold& hold, const std::vector<io::Path
             return fail(ErrorCode::NoPermission,
                 all[i]->hasOtherNames ? "a finished file has another name elsewhere (a hard link)"
                                       : "a finished file belongs to user " + std::to_string(all[i]->user),
-                finished[i].string(), "write it again with --restart");
+                finished[i].string(), "write it again with " + Hint::add("--restart"));
     }
     return {};
 }

@@ -299,7 +299,7 @@ Status WorkFolder::checkPlan(const std::string& wanted) const
         return {};
     return fail(ErrorCode::Refused,
         "the interrupted job in this folder cannot be continued: " + differenceOf(m_planText, wanted),
-        m_path.string(), "discard it with --restart");
+        m_path.string(), "discard it with " + Hint::add("--restart"));
 }
 
 Status WorkFolder::makeOutputFolders()

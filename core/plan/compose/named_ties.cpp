@@ -37,7 +37,7 @@ Result<Tie> tieOf(const Checkpoint& source, const std::vector<std::string>& unhe
     }
     if (isListed)
         return fail(ErrorCode::Usage, option + " names an owner that is not a parameter of the checkpoint",
-            source.tagFolder.string(), "list the names with `shardscope params`");
+            source.tagFolder.string(), "list the names with " + Hint::command("params"));
     const std::string name = text.substr(0, text.find('='));
     if (source.findParam(name))
         return fail(ErrorCode::Usage, option + ": the checkpoint holds `" + toValidUtf8(name) + "` itself",

@@ -46,10 +46,10 @@ Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const Resha
         return {};
     if (!source.zenflow)
         return fail(ErrorCode::Usage, "the checkpoint stores its matrices row by row as it is",
-            source.tagFolder.string(), "omit --row-major");
+            source.tagFolder.string(), Hint::omit("--row-major"));
     if (!mayHaveZenFlow(target))
         return fail(ErrorCode::Usage, "only stages 1 and 2 can store matrices column by column",
-            source.tagFolder.string(), "omit --row-major");
+            source.tagFolder.string(), Hint::omit("--row-major"));
     return {};
 }
 

@@ -125,7 +125,7 @@ Result<CheckpointPtr> mergedSource(io::FileSystem& files, const CheckpointPtr& s
         if (options.patterns)
             return fail(ErrorCode::Usage,
                 "patterns say how to merge tensor slices, but this checkpoint has none",
-                source->tagFolder.string(), "omit --patterns");
+                source->tagFolder.string(), Hint::omit("--patterns"));
         return source;
     }
     ReshardOptions mergeOptions;

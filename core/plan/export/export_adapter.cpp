@@ -232,7 +232,7 @@ Result<AdapterExport> selectAdapter(io::FileSystem& files, const Checkpoint& sou
         if (!configOptions.empty())
             return fail(ErrorCode::Usage,
                 "the adapter's configuration is next to the checkpoint and is copied",
-                out.config->file.path.string(), "omit --adapter-option");
+                out.config->file.path.string(), Hint::omit("--adapter-option"));
         SHARDSCOPE_CHECK(selection.checkConfig(*out.config));
     } else {
         SHARDSCOPE_TRY(out.configText, adapterConfigText(selection.facts(), configOptions));

@@ -21,7 +21,7 @@ tl::unexpected<Error> fitsNothing(
     for (const Parameter& param : source.params)
         names.push_back(param.name);
     return fail(ErrorCode::Usage, option + " " + toValidUtf8(what) + " matches no exported parameter",
-        source.tagFolder.string(), nearestHint(word, names, "`shardscope params` lists their names"));
+        source.tagFolder.string(), nearestHint(word, names, Hint::command("params") + " lists their names"));
 }
 
 ParamId ownerOf(const Checkpoint& source, ParamId param)

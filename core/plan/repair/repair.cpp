@@ -78,7 +78,7 @@ public:
     {
         if (m_options.fixes.empty() && m_options.values.empty())
             return fail(ErrorCode::Usage, "no finding to repair was named", m_path.string(),
-                "name findings with --fix, or --fix all; `shardscope check` shows them");
+                "name findings with --fix, or --fix all; " + Hint::command("check") + " shows them");
         SHARDSCOPE_CHECK(checkCodes(namesWithoutAll()));
         CheckOptions check;
         check.open = m_open;
@@ -218,12 +218,13 @@ private:
                         + (diagnosis.noRemedy.empty() ? std::string()
                                                       : ": " + std::string(diagnosis.noRemedy)),
                     made.finding.where.text(),
-                    made.command.empty() ? std::string(diagnosis.remedy) : "shardscope " + made.command);
+                    made.command.empty() ? Hint(std::string(diagnosis.remedy))
+                                         : Hint("shardscope " + made.command, {{Retry::Shown}}));
             m_fixed.emplace_back(diagnosis.code);
         }
         if (m_fixed.empty() && m_options.values.empty())
             return fail(ErrorCode::NotFound, "none of the findings to repair was found", m_path.string(),
-                "`shardscope check` lists the findings");
+                Hint::command("check") + " lists the findings");
         return {};
     }
 
@@ -243,7 +244,7 @@ private:
             return newestWholeTag(m_files, found.folder, m_job);
         if (!found.checkpoint)
             return fail(ErrorCode::Unsupported, "no part of the checkpoint can be opened", m_path.string(),
-                "`shardscope check` shows why");
+                Hint::command("check") + " shows why");
         SHARDSCOPE_CHECK(requireModel(*found.checkpoint));
         return found.checkpoint;
     }

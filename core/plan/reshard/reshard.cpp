@@ -205,11 +205,12 @@ Status requireUsedOptions(const Checkpoint& source, const ReshardOptions& option
     if (!changes.mergesSlices && !changes.splitsSlices && options.patterns)
         return fail(ErrorCode::Usage,
             "patterns say how tensor slices are merged and split, but no slices are merged or split here",
-            source.tagFolder.string(), "omit --patterns");
+            source.tagFolder.string(), Hint::omit("--patterns"));
     if (!changes.splitsStages && !options.tiedLayers.empty())
         return fail(ErrorCode::Usage,
             "layers of tied modules are named, but no layers are distributed to stages",
-            source.tagFolder.string(), "omit --pp-tied, or give the layers of the stages with --pp-layers");
+            source.tagFolder.string(),
+            Hint::omit("--pp-tied") + ", or give the layers of the stages with --pp-layers");
     if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))
         return fail(ErrorCode::Usage,
             "rows of a padded vocabulary are those of the target's tensor slices, but the number of slices "

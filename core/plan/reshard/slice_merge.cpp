@@ -126,7 +126,7 @@ Result<std::optional<SliceRules>> givenRules(const Checkpoint& source, const Res
         addNames(*part);
     if (const std::string unused = given.unusedPattern(names); !unused.empty())
         return fail(ErrorCode::Usage, "the pattern `" + unused + "` matches no parameter of the checkpoint",
-            source.tagFolder.string(), "`shardscope params` lists their names, up to the colon");
+            source.tagFolder.string(), Hint::command("params") + " lists their names, up to the colon");
     return std::optional(std::move(given));
 }
 
@@ -162,8 +162,9 @@ Result<SliceMerge> mergeForPlan(
             return fail(ErrorCode::Unsupported,
                 "this build does not merge the layer files of tensor slices, which a native pipeline loads",
                 source->tagFolder.string(),
-                "`shardscope convert --to universal` merges masters and states, which is all that a "
-                "universal load reads");
+                Hint::command("convert --to universal")
+                    + " merges masters and states, which is all that a "
+                      "universal load reads");
         out.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
             "the layer files of tensor slices are not copied: buffers of the model are those of the run that "
             "loads",
@@ -178,8 +179,8 @@ Result<SliceMerge> mergeForPlan(
                     + " rows of padding after its vocabulary; it is not known how many a run without tensor "
                       "slices has",
                 source->tagFolder.string(),
-                "give all rows of that run, padding included, with --padded-vocab-size; `shardscope convert "
-                "--to universal` leaves them to the run that loads");
+                "give all rows of that run, padding included, with --padded-vocab-size; "
+                    + Hint::command("convert --to universal") + " leaves them to the run that loads");
     }
     SHARDSCOPE_CHECK(ClaimCheck(files, *out.source, job).run(out.warnings));
     if (cuts)

@@ -33,7 +33,7 @@ Status checkSplit(const Checkpoint& source, const ReshardOptions& options)
 {
     const uint32_t slices = options.tp.value_or(source.parallel.tp);
     const std::string where = source.tagFolder.string();
-    const auto unsupported = [&](const std::string& what, const std::string& hint) {
+    const auto unsupported = [&](const std::string& what, const Hint& hint) {
         return fail(ErrorCode::Unsupported, what, where, hint);
     };
     if (slices == 0 || options.worldSize % slices != 0)
@@ -43,22 +43,24 @@ Status checkSplit(const Checkpoint& source, const ReshardOptions& options)
             where);
     if (source.parallel.pp > 1 || hasLayerFiles(source))
         return unsupported("this build does not split the tensors of pipeline stages into other slices",
-            "omit --tp; a universal folder (`convert`) is read by any number of slices and stages");
+            Hint::omit("--tp")
+                + "; a universal folder (`convert`) is read by any number of slices and stages");
     if (source.parallel.ep > 1 || hasExperts(source))
         return unsupported(
-            "this build does not split tensors of models with experts into slices", "omit --tp");
+            "this build does not split tensors of models with experts into slices", Hint::omit("--tp"));
     if (isConverted(source.kind))
         return unsupported("this build splits only ZeRO checkpoints into tensor slices, not universal "
                            "folders or distributed checkpoints",
             "a universal folder is read by any number of slices as it is");
     if (!isSharded(source.kind) || (options.stage && *options.stage == 0))
-        return unsupported("this build splits tensors into slices only under ZeRO-1, 2 and 3", "omit --tp");
+        return unsupported(
+            "this build splits tensors into slices only under ZeRO-1, 2 and 3", Hint::omit("--tp"));
     if (source.zenflow)
         return unsupported("this build does not split the columns of ZenFlow's matrices into slices",
             "rewrite it with --row-major first, and split the result");
     if (muonMomentumOf(source) != nullptr)
-        return unsupported(
-            "this build does not split the momentum of Muon, which works on whole matrices", "omit --tp");
+        return unsupported("this build does not split the momentum of Muon, which works on whole matrices",
+            Hint::omit("--tp"));
     return {};
 }
 

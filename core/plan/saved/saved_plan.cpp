@@ -284,8 +284,8 @@ std::string savedPlanText(const SavedPlan& saved)
 Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& path)
 {
     const auto notOne = [&] {
-        return fail(
-            ErrorCode::Usage, "this is not a saved plan", path, "make one with `shardscope plan … -o FILE`");
+        return fail(ErrorCode::Usage, "this is not a saved plan", path,
+            "make one with " + Hint::command("plan … -o FILE"));
     };
     const JsonNode json = JsonNode::parse(text);
     const std::string schema = json.at("schema").text().value_or(std::string());
@@ -308,7 +308,7 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
     describePlan(in, out);
     if (!problem.empty())
         return fail(ErrorCode::Usage, "the saved plan is incomplete or damaged: " + problem, path,
-            "make it again with `shardscope plan … -o FILE`");
+            "make it again with " + Hint::command("plan … -o FILE"));
     return out;
 }
 
@@ -317,7 +317,7 @@ namespace {
 tl::unexpected<Error> sourceChanged(const SavedPlan& saved, const std::string& how)
 {
     return fail(ErrorCode::SourceChanged, "the source has changed since the plan was made: " + how,
-        (saved.source / saved.tag).string(), "make the plan again with `shardscope plan … -o FILE`");
+        (saved.source / saved.tag).string(), "make the plan again with " + Hint::command("plan … -o FILE"));
 }
 
 } // namespace

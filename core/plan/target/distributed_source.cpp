@@ -39,8 +39,9 @@ Status requireNativeFacts(const Checkpoint& source)
     return fail(ErrorCode::Refused,
         "the distributed checkpoint does not record what DeepSpeed's files need: " + listText(lacking),
         source.tagFolder.string(),
-        "`shardscope convert --to dcp` writes them; use `shardscope export` to get weights and states from "
-        "checkpoints of other programs");
+        Hint::command("convert --to dcp")
+            + " writes them; use `shardscope export` to get weights and states from "
+              "checkpoints of other programs");
 }
 
 } // namespace shardscope

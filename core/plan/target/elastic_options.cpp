@@ -353,7 +353,8 @@ Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::str
             return fail(ErrorCode::Usage,
                 "the source records the options of its param groups, and they are copied unchanged",
                 source->tagFolder.string(),
-                "omit --optimizer-option: it is for elastic checkpoints, which do not record options");
+                Hint::omit("--optimizer-option")
+                    + ": it is for elastic checkpoints, which do not record options");
         if (isElastic(*source))
             return OptionsOf(*source).carried();
         return WithOptions{std::move(source), {}};

@@ -62,7 +62,7 @@ public:
 private:
     [[nodiscard]] tl::unexpected<Error> unsupported(std::string what) const
     {
-        return fail(ErrorCode::Unsupported, std::move(what), m_source.tagFolder.string(), "omit --ep");
+        return fail(ErrorCode::Unsupported, std::move(what), m_source.tagFolder.string(), Hint::omit("--ep"));
     }
 
     [[nodiscard]] const FlatUnit& firstUnit(size_t g) const

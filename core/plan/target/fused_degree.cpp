@@ -94,7 +94,7 @@ private:
             const FusedLayer* layer = m_fused.layerOf(name);
             if (layer == nullptr)
                 return fail(ErrorCode::Unsupported, "a param group holds experts and other parameters",
-                    m_source.tagFolder.string(), "omit --ep");
+                    m_source.tagFolder.string(), Hint::omit("--ep"));
             FusedTensor tensor{name, {}, m_source.params[index(unit.params[at])].elements};
             for (uint32_t expert = 0; expert < layer->localExperts * layer->ranks; ++expert) {
                 const auto param = m_source.findParam(std::string(name) + "." + std::to_string(expert));

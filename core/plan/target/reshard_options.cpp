@@ -69,7 +69,7 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
     const bool fixedTag = source.wrapper == "accelerate" || source.wrapper == "lightning";
     if (!options.tagOut.empty() && fixedTag && options.tagOut != source.tag)
         return fail(ErrorCode::Usage, source.wrapper + " finds only the tag `" + source.tag + "`", {},
-            "omit --tag-out");
+            Hint::omit("--tag-out"));
     return {};
 }
 
@@ -119,7 +119,7 @@ Status requireOwnWeights(const Checkpoint& source)
                 "this build does not give ZeRO stage 1 to an fp32 run without ZeRO whose pipeline stages "
                 "share `"
                     + toValidUtf8(param.name) + "`",
-                source.tagFolder.string(), "omit --stage, or give --pp 1");
+                source.tagFolder.string(), Hint::omit("--stage") + ", or give --pp 1");
     }
     return {};
 }
@@ -137,17 +137,17 @@ Status checkExperts(const Checkpoint& source, CheckpointKind target, const Resha
 {
     if (options.ep && *options.ep != source.parallel.ep && !mayHaveExperts(source))
         return fail(ErrorCode::Unsupported, "the checkpoint has no experts to distribute to ranks",
-            source.tagFolder.string(), "omit --ep");
+            source.tagFolder.string(), Hint::omit("--ep"));
     if (options.ep && *options.ep != source.parallel.ep && source.parallel.tp * source.parallel.pp > 1)
         return fail(ErrorCode::Unsupported,
             "this build does not repartition experts together with tensor slices or pipeline stages",
-            source.tagFolder.string(), "omit --ep");
+            source.tagFolder.string(), Hint::omit("--ep"));
     if (!FusedExperts::of(source).isEmpty()) {
         if (options.ep && *options.ep != source.parallel.ep && partitionsParameters(source.kind))
             return fail(ErrorCode::Unsupported,
                 "under ZeRO-3 ranks partition all experts of AutoEP that a rank has as one tensor, which "
                 "this build does not split differently",
-                source.tagFolder.string(), "omit --ep");
+                source.tagFolder.string(), Hint::omit("--ep"));
         const bool folded = FusedExperts::of(source).slices() > 1;
         if (isUniversal(target))
             return fail(ErrorCode::Unsupported,
@@ -160,7 +160,7 @@ Status checkExperts(const Checkpoint& source, CheckpointKind target, const Resha
             return fail(ErrorCode::Unsupported,
                 "this build does not merge tensor slices over which AutoEP's experts are folded: the merge "
                 "would change which rank has which experts",
-                source.tagFolder.string(), "omit --tp");
+                source.tagFolder.string(), Hint::omit("--tp"));
     }
     return {};
 }
@@ -172,11 +172,11 @@ Status checkDegrees(const Checkpoint& source, const ReshardOptions& options)
     if (options.tp && *options.tp != degrees.tp)
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.tp) + " tensor slices of it",
-            source.tagFolder.string(), "omit --tp, or give 1");
+            source.tagFolder.string(), Hint::omit("--tp") + ", or give 1");
     if (options.pp && *options.pp != degrees.pp)
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
-            source.tagFolder.string(), "omit --pp, or give 1");
+            source.tagFolder.string(), Hint::omit("--pp") + ", or give 1");
     return {};
 }
 
@@ -192,7 +192,7 @@ Status checkStages(const Checkpoint& source, CheckpointKind target)
         return fail(ErrorCode::Unsupported,
             "this build does not write pipeline stages without ZeRO but for the stages and the form that the "
             "source has",
-            source.tagFolder.string(), changes ? "omit --stage" : "give --stage 1, or omit --pp");
+            source.tagFolder.string(), changes ? Hint::omit("--stage") : "give --stage 1, or omit --pp");
     if (isUniversal(target) && experts)
         return fail(ErrorCode::Unsupported,
             "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "
@@ -210,7 +210,7 @@ Status checkStages(const Checkpoint& source, CheckpointKind target)
         return fail(ErrorCode::Unsupported,
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",
-            source.tagFolder.string(), "omit --stage");
+            source.tagFolder.string(), Hint::omit("--stage"));
     return {};
 }
 

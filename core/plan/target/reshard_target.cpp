@@ -302,7 +302,7 @@ Result<ReshardTarget> layOutExperts(
         return fail(ErrorCode::Unsupported,
             "experts at another degree make " + std::to_string(groups.size()) + " param groups of "
                 + std::to_string(source.groups.size()) + ", and the state of the scheduler is kept per group",
-            source.tagFolder.string(), "omit --ep");
+            source.tagFolder.string(), Hint::omit("--ep"));
     for (const TargetGroup& group : groups) {
         const ParamGroup& from = source.groups[group.source];
         for (size_t i = 1; i < from.units.size(); ++i)

@@ -98,8 +98,8 @@ void writeErrorText(const TextSink& sink, const TextStyle& style, const Error& e
     std::string text = style.red("error") + ": " + printable(error.message) + "\n";
     if (!error.path.empty())
         text += "  on: " + printable(error.path) + "\n";
-    if (!error.hint.empty())
-        text += "  try: " + printable(error.hint) + "\n";
+    if (!error.hint.text.empty())
+        text += "  try: " + printable(error.hint.text) + "\n";
     if (!next.empty())
         text += "  run: " + printable(next) + "\n";
     sink(text);

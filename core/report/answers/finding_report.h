@@ -27,7 +27,7 @@ void describe(auto& out, const Error& error)
     out.word("code", error.code, errorCodeName);
     out.field("message", error.message);
     out.nameOrNull("path", error.path);
-    out.textOrNull("hint", error.hint);
+    out.textOrNull("hint", error.hint.text);
 }
 
 /// One finding per paragraph: severity, message, code, where, and its evidence below. Consecutive

@@ -15,7 +15,7 @@ Result<ValueRange> rangeOfParam(const Checkpoint& checkpoint, const ParamAddress
     const auto param = checkpoint.findParam(address.name);
     if (!param)
         return fail(ErrorCode::NotFound, "the checkpoint has no parameter `" + address.name + "`",
-            checkpoint.tagFolder.string(), "`shardscope params` lists them");
+            checkpoint.tagFolder.string(), Hint::command("params") + " lists them");
     const auto states = statesOf(checkpoint, *param);
     if (std::find(states.begin(), states.end(), address.state) == states.end()) {
         std::string known;
@@ -49,7 +49,7 @@ Result<ValueRange> valueRangeOf(const Checkpoint& checkpoint, const Address& add
         return fail(ErrorCode::NotFound,
             "this position holds no element of a parameter: " + formatAddress(address),
             checkpoint.tagFolder.string(),
-            location.padding ? "it is padding; `shardscope layout --address` shows more" : "");
+            location.padding ? "it is padding; " + Hint::command("layout --address") + " shows more" : "");
     return rangeOfParam(checkpoint, *location.param, true);
 }
 

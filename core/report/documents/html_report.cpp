@@ -112,7 +112,7 @@ std::string errorCard(const Error& error)
     return "<section class=\"error\">\n<h3><span class=\"badge\">" + std::string(mark(Severity::Error))
         + " cannot be read</span>" + escaped(error.message) + " <code class=\"dim\">"
         + escaped(errorCodeName(error.code)) + "</code></h3>\n<dl>\n" + term("Path", error.path)
-        + term("Hint", error.hint) + "</dl>\n</section>\n";
+        + term("Hint", error.hint.text) + "</dl>\n</section>\n";
 }
 
 } // namespace

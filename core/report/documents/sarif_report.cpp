@@ -97,7 +97,7 @@ json resultOf(const CheckResult& result, const DoctorFinding& made, size_t rule)
 json notificationOf(const CheckResult& result)
 {
     const Error& error = *result.error;
-    const std::string text = error.message + (error.hint.empty() ? "" : " (" + error.hint + ")");
+    const std::string text = error.message + (error.hint.text.empty() ? "" : " (" + error.hint.text + ")");
     const json place{{"physicalLocation", {{"artifactLocation", {{"uri", uriOf(result.path)}}}}}};
     return {{"descriptor", {{"id", errorCodeName(error.code)}}}, {"level", "error"},
         {"message", messageOf(text)}, {"locations", json::array({place})},

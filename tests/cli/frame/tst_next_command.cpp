@@ -175,6 +175,27 @@ TEST_CASE("a verb that the hint names gets the path")
     CHECK(pasted(line).out.find("layers.0.attention.wo.weight") != std::string::npos);
 }
 
+TEST_CASE("a name in a hint is no part of a command")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove_all(run / "global_step3");
+    std::string newest = "global_step6";
+    for (const std::string tag : {"params", "step --quiet", "omit --json", "shardscope tags"}) {
+        CAPTURE(tag);
+        fs::rename(run / newest, run / tag);
+        newest = tag;
+        const Words words{"inspect", run, "--tag", "nothing"};
+        const std::string hint = errorOf(words, 3, "not-found").at("hint").get<std::string>();
+        CHECK(hint == "its newest tag is `" + tag + "`");
+        CHECK(typedAfter(words, 3, "not-found") == "shardscope tags " + run.string());
+    }
+    const std::string named = folder / "shardscope runs, did you mean `x`";
+    fs::rename(run, named);
+    CHECK(typedAfter({"tags", folder / "shardscope rums, did you mean `x`"}, 3, "not-found")
+        == "shardscope tags '" + named + "'");
+}
+
 TEST_CASE("a hint to omit an option, or to add one, becomes the command")
 {
     const TemporaryFolder folder;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/base/finding_codes.h"
+#include "core/base/wire.h"
 
 #include <doctest/doctest.h>
 
@@ -37,4 +38,21 @@ TEST_CASE("an error is one line that names its path and its remedy")
     CHECK(describe({ErrorCode::NotFound, "no such tag", "/run", "use --tag"})
         == "no such tag: /run (use --tag)");
     CHECK(describe({ErrorCode::NotFound, "no such tag", {}, {}}) == "no such tag");
+}
+
+TEST_CASE("another process gets the words of a hint and the changes to the command")
+{
+    const Hint hint = Hint::omit("--ep") + ", or name a tag, such as " + Hint::add("--tag", "step 6");
+    WireWriter out;
+    writeStatus(out, fail(ErrorCode::Usage, "it has no experts", "/run", hint));
+    const std::string bytes = out.take();
+    WireReader in(bytes);
+    const Status status = readStatus(in);
+    REQUIRE_FALSE(status);
+    CHECK((in.isGood() && in.atEnd()));
+    const Hint& read = status.error().hint;
+    CHECK(read.text == "omit --ep, or name a tag, such as `--tag step 6`");
+    REQUIRE(read.retries.size() == 2);
+    CHECK((read.retries[0].kind == Retry::Omit && read.retries[0].name == "--ep"));
+    CHECK((read.retries[1].kind == Retry::Add && read.retries[1].value == "step 6"));
 }

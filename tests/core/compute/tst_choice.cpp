@@ -135,5 +135,5 @@ TEST_CASE("a device that is requested by name is used, or refused by name")
     REQUIRE(!cuda);
     CHECK(cuda.error().code == ErrorCode::Unsupported);
     CHECK(cuda.error().message.find("CUDA cannot be used: ") == 0);
-    CHECK(!cuda.error().hint.empty());
+    CHECK(!cuda.error().hint.text.empty());
 }

@@ -195,7 +195,7 @@ bool damageAtRandom(uint64_t seed)
         }
         expectRefusal(report.error());
         checkNothingCommitted(bench);
-        if (report.error().hint.find("--restart") != std::string::npos) {
+        if (report.error().hint.text.find("--restart") != std::string::npos) {
             ExecuteOptions options = optionsOf(bench);
             options.restart = true;
             REQUIRE(run(bench, options));

@@ -180,7 +180,7 @@ TEST_CASE("a full disk says how to continue, and finished files are kept")
             break;
         if (report || report.error().code != ErrorCode::NoSpace)
             continue;
-        CHECK_FALSE(report.error().hint.empty());
+        CHECK_FALSE(report.error().hint.text.empty());
         const auto again = run(bench, bench.options(1));
         REQUIRE(again);
         kept = std::max(kept, again->bytesReused);

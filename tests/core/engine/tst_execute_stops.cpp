@@ -41,7 +41,7 @@ TEST_CASE("a stop leaves only the work folder; the same call continues")
             REQUIRE_FALSE(stopped);
             CHECK(stopped.error().code == ErrorCode::Cancelled);
             CHECK(stopped.error().path == bench.work().string());
-            CHECK_FALSE(stopped.error().hint.empty());
+            CHECK_FALSE(stopped.error().hint.text.empty());
             checkNothingCommitted(bench);
             CHECK(std::filesystem::exists(bench.work()));
 

@@ -310,7 +310,7 @@ TEST_CASE("an own folder is no link, no file, and not one of another user")
         const auto hold = io::holdFolder(folder / name, io::HoldKind::Own);
         REQUIRE_FALSE(hold);
         CHECK(hold.error().code == ErrorCode::NoPermission);
-        CHECK_FALSE(hold.error().hint.empty());
+        CHECK_FALSE(hold.error().hint.text.empty());
         return hold.error().message;
     };
     CHECK(refusal("link").find("a symbolic link of user " + std::to_string(::getuid())) != std::string::npos);

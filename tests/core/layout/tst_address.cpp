@@ -59,7 +59,7 @@ TEST_CASE("invalid addresses are refused with the reason")
         const auto parsed = parseAddress(text);
         REQUIRE_FALSE(parsed);
         CHECK(parsed.error().code == ErrorCode::Usage);
-        CHECK_FALSE(parsed.error().hint.empty());
+        CHECK_FALSE(parsed.error().hint.text.empty());
     }
     // Almost a rank: this is read as a file's name.
     CHECK(std::holds_alternative<FileAddress>(*parseAddress("dp0.tp0/group1+4")));

@@ -249,7 +249,7 @@ TEST_CASE("other adapters and configurations of another adapter are refused by n
     CHECK(several.refusal({"lora_alpha=1"}).code == ErrorCode::Usage);
     CHECK(several.refusal({"lora_alpha=1"}).message.find("`two`") != std::string::npos);
     const Model wrapped({{"layers.0.attention.wq.weight", "net." + kLayer + "q_proj.lora_A.default.weight"}});
-    CHECK(wrapped.refusal({"lora_alpha=1"}).hint.find("--strip-prefix") != std::string::npos);
+    CHECK(wrapped.refusal({"lora_alpha=1"}).hint.text.find("--strip-prefix") != std::string::npos);
 }
 
 TEST_CASE("`weight` is no adapter's name")
@@ -304,8 +304,8 @@ TEST_CASE("an adapter that was saved without the model is named as such")
             CHECK(plain.error().message.find("were not saved (exclude_frozen_parameters)")
                 != std::string::npos);
             CHECK(plain.error().message.find("`lm_head.weight`") != std::string::npos);
-            CHECK(plain.error().hint.find("--format adapter") != std::string::npos);
-            CHECK(plain.error().hint.find("--tie") == std::string::npos);
+            CHECK(plain.error().hint.text.find("--format adapter") != std::string::npos);
+            CHECK(plain.error().hint.text.find("--tie") == std::string::npos);
             options.allow = {"state-missing", "alias-unrecorded"};
         }
         const auto partial = planExport(io::realFileSystem(), openForPlan(copy.run()), options, job);

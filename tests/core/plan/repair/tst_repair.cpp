@@ -200,7 +200,7 @@ TEST_CASE("findings that cannot be repaired are refused by name")
     const auto lost = tryRepair(run, {{"rank-missing"}});
     REQUIRE(!lost);
     CHECK(lost.error().code == ErrorCode::Refused);
-    CHECK(lost.error().hint.find("--from") != std::string::npos);
+    CHECK(lost.error().hint.text.find("--from") != std::string::npos);
     fs::remove(tagOf(run) / "zero_pp_rank_0_mp_rank_00_model_states.pt");
     CHECK(!tryRepair(run, {{"all"}}));
 }

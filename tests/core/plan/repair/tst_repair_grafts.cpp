@@ -156,7 +156,7 @@ TEST_CASE("without a checkpoint that has them, grafts are refused with a hint")
     loseFrozen(damaged);
     const Error alone = refusalOf(damaged, {.fixes = {"S8"}});
     CHECK(alone.code == ErrorCode::Refused);
-    CHECK(alone.hint.find("--from") != std::string::npos);
+    CHECK(alone.hint.text.find("--from") != std::string::npos);
     const Error unrelated = refusalOf(damaged, {.fixes = {"S8"}, .donor = planSample("slices-w4").string()});
     CHECK(unrelated.code == ErrorCode::Refused);
     CHECK(unrelated.message.find(kFrozen) != std::string::npos);

@@ -109,7 +109,7 @@ TEST_CASE("without another tag, a lost model file needs a donor")
     fs::remove(damaged.tag() / kModel);
     const Error error = refusalOf(damaged, {.fixes = {"L7"}});
     CHECK(error.code == ErrorCode::Refused);
-    CHECK(error.hint.find("--from") != std::string::npos);
+    CHECK(error.hint.text.find("--from") != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Repaired repaired
         = repair(damaged, {.fixes = {"L7"}, .donor = planSample("bf16opt-w2").string()}, folder / "repaired");

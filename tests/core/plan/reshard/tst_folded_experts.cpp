@@ -150,7 +150,7 @@ TEST_CASE("unsupported rewrites of folded experts are refused by name")
     const Error odd = refusal({.worldSize = 6});
     CHECK(odd.code == ErrorCode::Usage);
     CHECK(odd.message == "6 ranks do not divide by 4 expert-parallel ranks");
-    CHECK(odd.hint == "choose 4 or 8");
+    CHECK(odd.hint.text == "choose 4 or 8");
     for (const ReshardOptions& options : {ReshardOptions{.form = TargetForm::Universal},
              ReshardOptions{.worldSize = 4, .tp = 1}, ReshardOptions{.worldSize = 4, .tp = 4},
              ReshardOptions{.worldSize = 4, .stage = 3}, ReshardOptions{.worldSize = 4, .ep = 2}})

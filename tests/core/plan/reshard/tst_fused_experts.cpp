@@ -182,7 +182,7 @@ TEST_CASE("unsupported rewrites of AutoEP's experts are refused by name")
         REQUIRE(!plan.has_value());
         return plan.error();
     };
-    CHECK(refusal({.worldSize = 3}).hint == "choose 2 or 4");
+    CHECK(refusal({.worldSize = 3}).hint.text == "choose 2 or 4");
     const Error universal = refusal({.form = TargetForm::Universal});
     CHECK(universal.code == ErrorCode::Unsupported);
     CHECK(universal.message.find("AutoEP") != std::string::npos);
@@ -190,7 +190,7 @@ TEST_CASE("unsupported rewrites of AutoEP's experts are refused by name")
     CHECK(uneven.code == ErrorCode::Usage);
     CHECK(uneven.message
         == "the 4 experts of `layers.0.mlp.experts.w1` do not divide by 3 expert-parallel ranks");
-    CHECK(refusal({.worldSize = 2, .ep = 4}).hint == "choose 4");
+    CHECK(refusal({.worldSize = 2, .ep = 4}).hint.text == "choose 4");
     for (const int stage : {0, 1, 3})
         CHECK(refusal({.worldSize = 4, .stage = stage}).code == ErrorCode::Unsupported);
 }
@@ -240,7 +240,7 @@ TEST_CASE("unsupported rewrites of AutoEP under ZeRO-3 are refused")
     };
     const Error odd = refusal({.worldSize = 3});
     CHECK(odd.code == ErrorCode::Usage);
-    CHECK(odd.hint == "choose 2 or 4");
+    CHECK(odd.hint.text == "choose 2 or 4");
     const Error repartitioned = refusal({.worldSize = 4, .ep = 4});
     CHECK(repartitioned.code == ErrorCode::Unsupported);
     CHECK(repartitioned.message.find("AutoEP") != std::string::npos);

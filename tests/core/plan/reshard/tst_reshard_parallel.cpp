@@ -115,11 +115,11 @@ TEST_CASE("impossible degrees are refused, and the error names the possible ones
     };
     const Error experts = refusal("experts-w4", {.worldSize = 3});
     CHECK(experts.code == ErrorCode::Usage);
-    CHECK(experts.hint == "choose 2 or 4");
+    CHECK(experts.hint.text == "choose 2 or 4");
     const Error stages = refusal("pipeline-w4", {.worldSize = 5});
     CHECK(stages.code == ErrorCode::Usage);
-    CHECK(stages.hint == "choose 4 or 6");
-    CHECK(refusal("slices-w4", {.worldSize = 1}).hint == "choose 2");
+    CHECK(stages.hint.text == "choose 4 or 6");
+    CHECK(refusal("slices-w4", {.worldSize = 1}).hint.text == "choose 2");
     CHECK(refusal("experts-w4", {.form = TargetForm::Universal}).code == ErrorCode::Unsupported);
     CHECK(refusal("pipeline-w4", {.worldSize = 4, .pp = 4}).code == ErrorCode::Refused);
     CHECK(refusal("pipeline-w4", {.worldSize = 4, .tp = 2}).code == ErrorCode::Unsupported);

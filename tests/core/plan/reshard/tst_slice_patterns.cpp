@@ -105,7 +105,7 @@ TEST_CASE("parameters without a pattern are reported by name")
     const Error missing = refusalOf(source, {.form = TargetForm::Universal});
     CHECK(missing.code == ErrorCode::Unsupported);
     CHECK(missing.message.find("`layers.0.query_key_value.weight`") != std::string::npos);
-    CHECK(missing.hint.find("--patterns") != std::string::npos);
+    CHECK(missing.hint.text.find("--patterns") != std::string::npos);
     std::string text = patternsText(24);
     text.replace(text.find(", \"head\""), 8, "");
     const Error copies = refusalOf(source, {.form = TargetForm::Universal, .patterns = text});

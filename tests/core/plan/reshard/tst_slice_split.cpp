@@ -189,7 +189,7 @@ TEST_CASE("a checkpoint without slices is split by given patterns")
     }
     const auto report = verifyCheckpoint(io::realFileSystem(), three, {source}, 2, job);
     REQUIRE(!report);
-    CHECK(report.error().hint.find("--patterns") != std::string::npos);
+    CHECK(report.error().hint.text.find("--patterns") != std::string::npos);
 }
 
 TEST_CASE("AutoTP's slices are split again, and its record is updated")
@@ -232,7 +232,7 @@ TEST_CASE("parameters that cannot be split are refused by name")
     const Error padded = refusalOf(source, {.worldSize = 4, .tp = 4});
     CHECK(padded.code == ErrorCode::Refused);
     CHECK(padded.message.find("`word_embeddings.weight` has 2 rows of padding") != std::string::npos);
-    CHECK(padded.hint.find("--padded-vocab-size") != std::string::npos);
+    CHECK(padded.hint.text.find("--padded-vocab-size") != std::string::npos);
     CHECK(refusalOf(source, {.worldSize = 4, .tp = 4, .paddedVocabulary = 20}).code == ErrorCode::Usage);
     CHECK(refusalOf(source, {.worldSize = 4, .paddedVocabulary = 28}).code == ErrorCode::Usage);
     const Error rows = refusalOf(source, {.worldSize = 4, .tp = 4, .paddedVocabulary = 27});
@@ -248,7 +248,7 @@ TEST_CASE("parameters that cannot be split are refused by name")
     CHECK(refusalOf(source, {.worldSize = 4, .stage = 0, .tp = 4}).code == ErrorCode::Unsupported);
     const Error columns = refusalOf(openForPlan(planSample("ds0192-zenflow-w2")), {.worldSize = 4, .tp = 2});
     CHECK(columns.code == ErrorCode::Unsupported);
-    CHECK(columns.hint.find("--row-major") != std::string::npos);
+    CHECK(columns.hint.text.find("--row-major") != std::string::npos);
     CHECK(refusalOf(openForPlan(planSample("pipeline-w4")), {.worldSize = 4, .tp = 2}).code
         == ErrorCode::Unsupported);
     CHECK(refusalOf(openForPlan(planSample("experts-w4")), {.worldSize = 4, .tp = 2}).code

@@ -98,10 +98,10 @@ TEST_CASE("the layers of each stage must be given, and impossible ones are refus
 {
     const Error layers = refusal({.worldSize = 3, .pp = 3});
     CHECK(layers.code == ErrorCode::Refused);
-    CHECK(layers.hint.find("--pp-layers") != std::string::npos);
+    CHECK(layers.hint.text.find("--pp-layers") != std::string::npos);
     const Error tied = refusal({.worldSize = 3, .pp = 3, .stageLayers = {0, 3, 5, 7}});
     CHECK(tied.code == ErrorCode::Refused);
-    CHECK(tied.hint.find("--pp-tied embed=") != std::string::npos);
+    CHECK(tied.hint.text.find("--pp-tied embed=") != std::string::npos);
     const auto withTied = [](const char* text) {
         ReshardOptions options = redistributed(3, {0, 3, 5, 7});
         options.tiedLayers = {text};
