@@ -156,7 +156,8 @@ Result<int> runCheck(Session& session)
         return listAll(session);
     const std::vector<std::string> paths = arguments.allOf("PATH");
     if (paths.empty())
-        return fail(ErrorCode::Usage, "no checkpoint is given", {}, "shardscope check PATH…");
+        return fail(
+            ErrorCode::Usage, "no checkpoint is given", {}, Hint("shardscope check PATH…", {{Retry::Shown}}));
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
     SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
     const std::optional<CheckDepth> depth = depthAsked(arguments);

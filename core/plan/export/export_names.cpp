@@ -20,8 +20,11 @@ tl::unexpected<Error> fitsNothing(
     std::vector<std::string> names;
     for (const Parameter& param : source.params)
         names.push_back(param.name);
+    Hint hint = nearestHint(word, names, Hint::command("params") + " lists their names");
+    if (option == "--strip-prefix") // nothing would remain of a whole name
+        std::erase_if(hint.retries, [](const Retry& retry) { return retry.kind == Retry::Replace; });
     return fail(ErrorCode::Usage, option + " " + toValidUtf8(what) + " matches no exported parameter",
-        source.tagFolder.string(), nearestHint(word, names, Hint::command("params") + " lists their names"));
+        source.tagFolder.string(), std::move(hint));
 }
 
 ParamId ownerOf(const Checkpoint& source, ParamId param)

@@ -163,8 +163,7 @@ Result<SliceMerge> mergeForPlan(
                 "this build does not merge the layer files of tensor slices, which a native pipeline loads",
                 source->tagFolder.string(),
                 Hint::command("convert --to universal")
-                    + " merges masters and states, which is all that a "
-                      "universal load reads");
+                    + " merges masters and states, which is all that a universal load reads");
         out.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
             "the layer files of tensor slices are not copied: buffers of the model are those of the run that "
             "loads",

@@ -102,6 +102,13 @@ TEST_CASE("suggested commands are those that were meant")
     const std::string name = "layers.0.attention.wq.weight";
     CHECK(typedAfter({"show", run, name + "#exp_avgs"}, 2, "usage")
         == "shardscope show " + run.string() + " '" + name + "#exp_avg'");
+    const std::string out = folder / "out";
+    const std::string misspelt = "layers.0.attention.wq.wieght";
+    CHECK(typedAfter({"export", run, out, "--only", misspelt}, 2, "usage")
+        == "shardscope export " + run.string() + " " + out + " --only " + name);
+    CHECK(typedAfter({"export", run, out, "--strip-prefix", misspelt}, 2, "usage")
+        == "shardscope export --help");
+    CHECK(typedAfter({"check"}, 2, "usage").empty()); // the hint is a command
     // A short option is not taken for any other of the same length.
     CHECK(typedAfter({"stats", run, "--parm", "x"}, 2, "usage").find("--bars") == std::string::npos);
     // A path, by its nearest name; a tag, but never another step.
