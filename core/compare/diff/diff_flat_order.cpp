@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint32_t kMaxRanks = 256; ///< maximum number of ranks to try if neither side records it
 constexpr uint64_t kSampleElements = 32;
-constexpr uint64_t kPieceElements = 256 * 1024;
 
 const PairedState* mainState(const PairedParam& param)
 {

@@ -162,7 +162,7 @@ DiffReader::DiffReader(const DiffInput& input, const Tolerance& tolerance, const
     , m_job(input.job)
 {
     for (const size_t side : {0U, 1U}) {
-        m_copiesAhead[side] = m_sides[side]->zenflow || hasZenFlow(*m_sides[side]);
+        m_copiesAhead[side] = hasZenFlow(*m_sides[side]);
         for (const ParamGroup& group : m_sides[side]->groups)
             m_rules[side].push_back(updateRule(*m_sides[side], group));
     }
@@ -198,11 +198,13 @@ void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffe
             in.weights = buffers.numbers(side, param, "weight");
         in.first = buffers.numbers(side, param, names.first);
         in.second = buffers.numbers(side, param, names.second);
-        const size_t count = in.weights.size();
-        const bool lacks
-            = (!names.first.empty() && in.first.size() != count && in.rule.kind != UpdateKind::Sgd)
-            || (!names.second.empty() && in.second.size() != count);
-        if (count == 0 || lacks)
+        const auto lacks = [&](std::string_view moment, const std::vector<double>& values) {
+            // SGD has no buffer without momentum, nor before its first step.
+            return !moment.empty() && values.size() != in.weights.size()
+                && (in.rule.kind != UpdateKind::Sgd
+                    || findState(*m_sides[side], side == 0 ? param.left : param.right, moment));
+        };
+        if (in.weights.empty() || lacks(names.first, in.first) || lacks(names.second, in.second))
             return;
     }
     if (inputs[0].rule.kind == inputs[1].rule.kind)
@@ -273,7 +275,8 @@ uint64_t DiffReader::staleCopies(size_t side, const Piece& piece, const Buffers&
     return read ? countStale(masters, copy->dtype, *read) : 0;
 }
 
-Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uint64_t end) const
+Result<DiffPiece> DiffReader::read(
+    const PairedParam& param, uint64_t begin, uint64_t end, bool measuresSteps) const
 {
     DiffPiece out;
     out.states.resize(param.states.size());
@@ -292,7 +295,7 @@ Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uin
     const uint64_t staleLeft = staleCopies(0, piece, buffers);
     out.stale = {staleLeft, m_sides[0] == m_sides[1] ? staleLeft : staleCopies(1, piece, buffers)};
     const UpdateRule rule = ruleOf(0, param.left);
-    if (different || rule != ruleOf(1, param.right))
+    if (different || measuresSteps || rule != ruleOf(1, param.right))
         compareNextSteps(param, buffers, out);
     else if (rule.kind != UpdateKind::Unknown && !lost)
         out.steps = StepComparison(); // equal inputs make equal steps

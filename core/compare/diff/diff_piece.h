@@ -28,6 +28,7 @@ struct DiffPiece {
     std::vector<Comparison> states; ///< as PairedParam::states
     std::vector<std::array<bool, 2>> missing; ///< as PairedParam::states: elements that a side does not have
     Comparison weights; ///< of the masters, or else of the weights
+    /// Of no elements, and so without the length of a step, where all states are equal: then its steps are.
     std::optional<StepComparison> steps;
     std::array<uint64_t, 2> stale{}; ///< masters that differ from the copy after rounding
     std::array<bool, 2> rounded{true, true}; ///< all masters that differ have values of 16 bits
@@ -49,7 +50,9 @@ class DiffReader
 {
 public:
     DiffReader(const DiffInput& input, const Tolerance& tolerance, const ComputeBackend& backend);
-    Result<DiffPiece> read(const PairedParam& param, uint64_t begin, uint64_t end) const;
+    /// `measuresSteps`: also equal steps are calculated, for their length.
+    Result<DiffPiece> read(
+        const PairedParam& param, uint64_t begin, uint64_t end, bool measuresSteps = false) const;
 
 private:
     struct Buffers;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint64_t kSampleElements = 256;
 constexpr int kSamples = 8; ///< of each shard that is compared with another
-constexpr uint64_t kPieceElements = 256 * 1024;
 
 /// Compared elements of one rank, and how many of them differ.
 struct Share {
@@ -35,6 +34,11 @@ public:
         , m_left(left)
         , m_job(input.job)
     {
+        for (const FlatUnit& unit : m_mine.units) {
+            auto& shares = m_sharesByRank.emplace_back();
+            for (uint32_t i = 0; unit.isFlat() && i < unit.partition.ranks(); ++i)
+                shares.emplace(rankText(m_mine.rankOf(unit, i)), i);
+        }
     }
 
     /// Compares the first `perFragment` elements of every fragment.
@@ -104,8 +108,9 @@ private:
                 continue;
             Status status;
             forEachFragmentOf(m_mine, *source, 0, source->elements, [&](const Fragment& piece) {
-                const uint64_t end = piece.paramOffset + std::min(piece.elements, m_perFragment);
-                const auto found = differences(param, state.state, piece.paramOffset, end);
+                const uint64_t count = std::min(piece.elements, m_perFragment);
+                const auto found
+                    = differences(param, state.state, piece.paramOffset, piece.paramOffset + count);
                 if (!found) {
                     status = forward(found.error());
                     return false;
@@ -182,21 +187,14 @@ private:
             const FlatUnit& unit = m_mine.units[i];
             if (!unit.isFlat() || unit.states.empty())
                 continue;
-            const auto share = [&](const std::string& text) -> std::optional<uint32_t> {
-                for (uint32_t at = 0; at < unit.partition.ranks(); ++at) {
-                    if (rankText(m_mine.rankOf(unit, at)) == text)
-                        return at;
-                }
-                return std::nullopt;
-            };
-            const auto here = share(rank);
-            const auto there = share(owner);
-            if (!here || !there)
+            const auto here = m_sharesByRank[i].find(rank);
+            const auto there = m_sharesByRank[i].find(owner);
+            if (here == m_sharesByRank[i].end() || there == m_sharesByRank[i].end())
                 continue;
             int samples = 0;
             bool all = true;
-            forEachFragmentOnRank(m_mine, UnitId{i}, 0, *there, [&](const Fragment& piece) {
-                const std::optional<bool> same = sampleMatches(unit, *here, piece);
+            forEachFragmentOnRank(m_mine, UnitId{i}, 0, there->second, [&](const Fragment& piece) {
+                const std::optional<bool> same = sampleMatches(unit, here->second, piece);
                 all = all && same.value_or(true);
                 matches += same.value_or(false) ? 1 : 0;
                 return all && ++samples < kSamples;
@@ -237,6 +235,7 @@ private:
     JobContext& m_job;
     uint64_t m_perFragment = 0;
     std::map<std::string, Share> m_shares;
+    std::vector<std::map<std::string, uint32_t>> m_sharesByRank; ///< of every unit
 };
 
 std::string joined(const std::vector<std::string>& ranks)
@@ -251,13 +250,15 @@ std::string joined(const std::vector<std::string>& ranks)
 
 Status findRanks(const DiffInput& input, DiffSide side, const StateDiff& diff, std::vector<DiffCause>& out)
 {
+    if (diff.notCompared.elements > 0)
+        return {}; // a rank of which nothing was compared would seem to be equal
     const bool isLeft = side == DiffSide::Left;
     Ranks ranks(input, isLeft);
     const auto look = [&](uint64_t perFragment) -> Result<bool> {
         const Status looked = ranks.look(diff, perFragment);
         if (!looked && looked.error().code == ErrorCode::Cancelled)
             return forward(looked.error());
-        return looked.has_value(); // data that cannot be read is ignored
+        return looked.has_value(); // data that cannot be read shows nothing
     };
     // Samples exclude most other differences; two steps of one run differ everywhere.
     SHARDSCOPE_TRY(const bool sampled, look(kSampleElements));

@@ -13,7 +13,6 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kHeadElements = 64;
-constexpr uint64_t kPieceElements = 256 * 1024;
 
 /// The state to use as a parameter's values: the first paired state that is not a copy.
 const PairedState* mainState(const PairedParam& param)

@@ -8,6 +8,9 @@
 
 namespace shardscope {
 
+/// Elements of a parameter that are read and compared at once.
+inline constexpr uint64_t kPieceElements = uint64_t{256} << 10;
+
 /// A state of a parameter that two checkpoints both have. If only one side has masters, they are compared
 /// with the other's weights, and the names differ.
 struct PairedState {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -105,8 +106,6 @@ void explainNotCompared(
     addScalars(sides.rightScalars, DiffSide::Right, out);
 }
 
-constexpr uint64_t kPieceElements = 256 * 1024;
-
 struct Item {
     size_t param = 0;
     uint64_t begin = 0;
@@ -160,6 +159,42 @@ bool isUnheld(const PairedParam& param)
         && param.onlyLeft.empty() && param.onlyRight.empty();
 }
 
+void keepAsked(PairedParam& param, const DiffOptions& options)
+{
+    const auto notAsked = [&](const std::string& state) { return !isAsked(options, {state, state}); };
+    std::erase_if(param.states, [&](const PairedState& state) { return !isAsked(options, state); });
+    std::erase_if(param.onlyLeft, notAsked);
+    std::erase_if(param.onlyRight, notAsked);
+}
+
+/// At least one of every parameter; of one without states, all elements.
+std::vector<Item> piecesOf(const std::vector<PairedParam>& params, uint64_t pieceElements)
+{
+    std::vector<Item> out;
+    for (size_t i = 0; i < params.size(); ++i) {
+        const PairedParam& param = params[i];
+        uint64_t at = 0;
+        do {
+            const uint64_t end
+                = param.states.empty() ? param.elements : std::min(param.elements, at + pieceElements);
+            out.push_back({i, at, end, end == param.elements});
+            at = end;
+        } while (at < param.elements);
+    }
+    return out;
+}
+
+/// What both sides read for these pieces.
+uint64_t bytesOf(const std::vector<PairedParam>& params, const std::vector<Item>& pieces)
+{
+    uint64_t out = 0;
+    for (const Item& piece : pieces) {
+        for (const PairedState& state : params[piece.param].states)
+            out += (piece.end - piece.begin) * (itemSize(state.leftType) + itemSize(state.rightType));
+    }
+    return out;
+}
+
 /// First parameters that could not be compared, then those that change the next step most.
 std::tuple<int, double, double> weightOf(const ParamDifference& difference)
 {
@@ -174,6 +209,25 @@ std::tuple<int, double, double> weightOf(const ParamDifference& difference)
     return {structural || !param.onlyLeft.empty() || !param.onlyRight.empty() ? 1 : 0, step, apart};
 }
 
+UpdateDifference updateOf(const DiffPiece& sum)
+{
+    UpdateDifference out;
+    out.withoutGradient = sum.steps->withoutGradient.relativeL2();
+    out.withUnitGradient = sum.steps->withUnitGradient.relativeL2();
+    const Comparison& step = sum.steps->withUnitGradient;
+    const double length = std::max(step.squaredLeft, step.squaredRight);
+    if (sum.weights.squaredDifference > 0 && length > 0)
+        out.weightsApart = std::sqrt(sum.weights.squaredDifference / length);
+    return out;
+}
+
+/// A difference whose size is relative to the whole step, of which some pieces are equal and not measured.
+struct UnmeasuredSteps {
+    size_t difference = 0; ///< in StateDiff::params
+    DiffPiece sum;
+    std::vector<Item> equal;
+};
+
 /// Merges the pieces of one parameter.
 class Joiner
 {
@@ -184,8 +238,10 @@ public:
     {
     }
 
-    void add(const DiffPiece& piece)
+    void add(const Item& item, const DiffPiece& piece)
     {
+        if (piece.steps && piece.steps->withoutGradient.elements == 0)
+            m_equalSteps.push_back(item);
         if (!m_any) {
             m_sum = piece;
             m_any = true;
@@ -194,7 +250,8 @@ public:
         m_sum += piece;
     }
 
-    void finish()
+    /// Adds the difference, if there is one.
+    std::optional<UnmeasuredSteps> finish()
     {
         ParamDifference difference;
         difference.param = m_param;
@@ -231,33 +288,54 @@ public:
         difference.roundedLeft = mastersDiffer && m_sum.rounded[0];
         difference.roundedRight = mastersDiffer && m_sum.rounded[1];
         if (m_any && m_sum.steps)
-            difference.update = updateOf();
+            difference.update = updateOf(m_sum);
         const bool steps = difference.update
             && (difference.update->withoutGradient > 0 || difference.update->withUnitGradient > 0);
+        const bool isRelative = steps || (difference.update && difference.update->weightsApart > 0);
         const PairedParam& param = difference.param;
         if (!paired || !difference.states.empty() || !param.onlyLeft.empty() || !param.onlyRight.empty()
             || steps)
             m_out.params.push_back(std::move(difference));
+        if (!isRelative || m_equalSteps.empty())
+            return std::nullopt;
+        return UnmeasuredSteps{m_out.params.size() - 1, std::move(m_sum), std::move(m_equalSteps)};
     }
 
 private:
-    [[nodiscard]] UpdateDifference updateOf() const
-    {
-        UpdateDifference out;
-        out.withoutGradient = m_sum.steps->withoutGradient.relativeL2();
-        out.withUnitGradient = m_sum.steps->withUnitGradient.relativeL2();
-        const Comparison& step = m_sum.steps->withUnitGradient;
-        const double length = std::max(step.squaredLeft, step.squaredRight);
-        if (m_sum.weights.squaredDifference > 0 && length > 0)
-            out.weightsApart = std::sqrt(m_sum.weights.squaredDifference / length);
-        return out;
-    }
-
     const PairedParam& m_param;
     StateDiff& m_out;
     DiffPiece m_sum;
+    std::vector<Item> m_equalSteps;
     bool m_any = false;
 };
+
+/// Reads once more the pieces of these differences whose steps are equal.
+Status measureSteps(const std::vector<PairedParam>& params,
+    const std::function<Result<DiffPiece>(const Item&)>& read, const Workers& workers, JobContext& job,
+    std::vector<UnmeasuredSteps>& unmeasured, StateDiff& out)
+{
+    std::vector<Item> items;
+    std::vector<UnmeasuredSteps*> owners; // of the items
+    for (UnmeasuredSteps& steps : unmeasured) {
+        items.insert(items.end(), steps.equal.begin(), steps.equal.end());
+        owners.resize(items.size(), &steps);
+    }
+    if (items.empty())
+        return {};
+    job.beginPhase("comparing", workers.shareOf(bytesOf(params, items)));
+    const auto take = [&](size_t i, const DiffPiece& piece) -> Status {
+        UnmeasuredSteps& steps = *owners[i];
+        if (steps.sum.steps && piece.steps)
+            *steps.sum.steps += *piece.steps;
+        else
+            steps.sum.steps.reset(); // it could be read before
+        std::optional<UpdateDifference>& update = out.params[steps.difference].update;
+        update = steps.sum.steps ? std::optional(updateOf(steps.sum)) : std::nullopt;
+        return {};
+    };
+    return parallelInOrder<DiffPiece>(
+        {items.size(), workers.jobs, workers.shared}, job, [&](size_t i) { return read(items[i]); }, take);
+}
 
 bool isBeyond(const StateDifference& state)
 {
@@ -290,45 +368,34 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     StateDiff out;
     std::vector<PairedParam> params = pairedParams(left, right);
     std::erase_if(params, [&](const PairedParam& param) { return !isAsked(options, param.left); });
-    std::vector<Item> items;
-    uint64_t bytes = 0;
-    uint64_t unheld = 0;
-    for (size_t i = 0; i < params.size(); ++i) {
-        PairedParam& param = params[i];
-        unheld += isUnheld(param) ? 1 : 0;
-        std::erase_if(param.states, [&](const PairedState& state) { return !isAsked(options, state); });
-        const auto notAsked = [&](const std::string& state) { return !isAsked(options, {state, state}); };
-        std::erase_if(param.onlyLeft, notAsked);
-        std::erase_if(param.onlyRight, notAsked);
-        uint64_t at = 0;
-        do {
-            const uint64_t end
-                = param.states.empty() ? param.elements : std::min(param.elements, at + kPieceElements);
-            items.push_back({i, at, end, end == param.elements});
-            at = end;
-        } while (at < param.elements);
-        for (const PairedState& state : param.states)
-            bytes += param.elements * (itemSize(state.leftType) + itemSize(state.rightType));
-    }
-    job.beginPhase("comparing", options.workers.shareOf(bytes));
+    out.notCompared.parameters = static_cast<uint64_t>(std::ranges::count_if(params, isUnheld));
+    for (PairedParam& param : params)
+        keepAsked(param, options);
+    const std::vector<Item> items = piecesOf(params, options.pieceElements);
+    job.beginPhase("comparing", options.workers.shareOf(bytesOf(params, items)));
     const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);
     std::optional<Joiner> joiner;
+    std::vector<UnmeasuredSteps> unmeasured;
     const io::OutageWatch watch;
-    const auto read = [&](size_t i) {
-        return watch.judged(reader.read(params[items[i].param], items[i].begin, items[i].end));
+    const auto read = [&](const Item& item, bool measuresSteps) {
+        return watch.judged(reader.read(params[item.param], item.begin, item.end, measuresSteps));
     };
     const auto take = [&](size_t i, const DiffPiece& piece) -> Status {
         if (!joiner)
             joiner.emplace(params[items[i].param], out);
-        joiner->add(piece);
+        joiner->add(items[i], piece);
         if (items[i].last) {
-            joiner->finish();
+            if (auto steps = joiner->finish())
+                unmeasured.push_back(std::move(*steps));
             joiner.reset();
         }
         return {};
     };
     const OrderedLoop loop{items.size(), options.workers.jobs, options.workers.shared};
-    SHARDSCOPE_CHECK(parallelInOrder<DiffPiece>(loop, job, read, take));
+    SHARDSCOPE_CHECK(parallelInOrder<DiffPiece>(
+        loop, job, [&](size_t i) { return read(items[i], false); }, take));
+    SHARDSCOPE_CHECK(measureSteps(
+        params, [&](const Item& item) { return read(item, true); }, options.workers, job, unmeasured, out));
     std::stable_sort(
         out.params.begin(), out.params.end(), [](const ParamDifference& one, const ParamDifference& other) {
             return weightOf(one) > weightOf(other);
@@ -342,7 +409,6 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
         SHARDSCOPE_CHECK(watch.status());
     }
     out.scalarDifferences = differencesOf(scalars[0], scalars[1], out.scalars);
-    out.notCompared.parameters += unheld;
     explainNotCompared({left, right, scalars[0], scalars[1]}, options.states, out.notCompared);
     return out;
 }

@@ -21,6 +21,7 @@ struct DiffOptions {
     std::vector<std::string> states; ///< only these; empty: all of the training state
     std::vector<ParamId> params; ///< only these of the left side, in ascending order; empty: all
     Workers workers;
+    uint64_t pieceElements = kPieceElements; ///< the result is the same for any number
 };
 
 /// How one state of one parameter differs.
@@ -30,7 +31,7 @@ struct StateDifference {
 };
 
 /// The next step of both sides with the same gradient. A relative difference is ‖left − right‖ over the
-/// larger of the two norms, both of the pieces of 262,144 elements with any difference.
+/// larger of the two norms, all of the whole parameter.
 struct UpdateDifference {
     double withoutGradient = 0; ///< gradient 0 everywhere
     double withUnitGradient = 0; ///< gradient 1 everywhere

@@ -138,6 +138,19 @@ TEST_CASE("the answer does not depend on the number of jobs")
     CHECK(text("1") == text("6"));
 }
 
+TEST_CASE("a rank that no side holds is not one that is equal")
+{
+    const TemporaryFolder first;
+    const TemporaryFolder second;
+    const fs::path left = copySample("zero2-w2", first) / "global_step3";
+    const fs::path right = copySample("zero2-w2", second) / "global_step6";
+    for (const fs::path& tag : {left, right})
+        fs::remove(tag / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const Json answer = answerOf({"diff", left, right}, 6);
+    CHECK_FALSE(answer.at("differences").empty());
+    CHECK_FALSE(names(answer, "stale-shard"));
+}
+
 TEST_CASE("a lost rank is reported, and different models are not compared")
 {
     const TemporaryFolder folder;
