@@ -385,3 +385,18 @@ TEST_CASE("the records of AutoEP's layers must match the rest of the model file"
               .find("another parameter's name")
         != std::string::npos);
 }
+
+TEST_CASE("ZeRO-3 shows the experts of a rank as one parameter, whose name no other has")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("autoep-zero3-w4", folder);
+    editPickle(run / kTag3 / "zero_pp_rank_0_mp_rank_00_model_states.pt",
+        [](const PickleGraph& graph, PickleBuilder& builder, PickleImporter& importer) {
+            const NodeId sizes[] = {builder.integer(10), builder.integer(12)};
+            builder.setItem(
+                importer.import(sequenceItems(graph, lookup(graph, graph.root(), "param_shapes")).front()),
+                builder.string("layers.0.mlp.experts.w1:ep1"), builder.tuple(sizes));
+        });
+    CHECK(runVerb({"inspect", run}, 0).dump().find("another parameter's name") != std::string::npos);
+    runVerb({"reshard", run, folder / "to", "-w", "2"}, 6);
+}

@@ -61,8 +61,7 @@ bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
     return !inside->isTagFolder();
 }
 
-std::vector<std::string> tagsIn(
-    io::FileSystem& files, const Folder& run, std::vector<Error>* unreadable)
+std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run, std::vector<Error>* unreadable)
 {
     std::vector<std::string> tags;
     for (const io::DirectoryEntry& entry : run.entries) {
@@ -85,7 +84,7 @@ std::string wrapperOf(const Folder& run, const std::string& tag)
 {
     if (run.has("trainer_state.json") || run.has("training_args.bin"))
         return "transformers";
-    if (run.has("random_states_0.pkl") || tag.starts_with("pytorch_model"))
+    if (run.has("random_states_0.pkl") || isAccelerateModel(tag))
         return "accelerate";
     if (run.path.filename().string().ends_with(".ckpt") && tag == "checkpoint")
         return "lightning";

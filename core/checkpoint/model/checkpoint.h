@@ -21,6 +21,7 @@
 #include <compare>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,9 @@ struct UnitState {
     std::vector<StoredRun> perRank;
     /// Where the elements are, if perRank does not have them as flat buffers.
     std::shared_ptr<const ElementMap> elements{};
+    /// A rank stores every parameter whole that it has a share of (core/partition/held_whole.h). perRank has
+    /// the shares alone.
+    bool heldWhole = false;
 
     [[nodiscard]] const ElementMap& map() const;
     bool visitPiece(const FlatPiece& piece, const ElementMap::PieceVisit& visit) const
@@ -227,6 +231,8 @@ struct Checkpoint {
     std::vector<std::string> clientStateKeys;
     std::vector<std::string> evidence; ///< why it is of this kind
     std::vector<Finding> findings;
+    /// What the optimizer keeps and this program does not understand (odd_states.h); a finding tells each.
+    std::set<std::string, std::less<>> statesAside;
 
     std::vector<CheckpointFile> files;
     FileId templateModel = kNoFile;

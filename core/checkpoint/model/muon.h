@@ -17,8 +17,8 @@ inline constexpr std::string_view kMuonMomentum = "momentum_buffer";
 /// Whether a param group has matrices under Muon.
 inline bool isMuonGroup(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    const TorchFile* file
-        = group.options == kNoNode ? nullptr : checkpoint.file(checkpoint.templateOptim).content.get();
+    const bool isKnown = group.options != kNoNode && checkpoint.templateOptim != kNoFile;
+    const TorchFile* file = isKnown ? checkpoint.file(checkpoint.templateOptim).content.get() : nullptr;
     const NodeId option = file == nullptr ? kNoNode : lookup(file->pickle(), group.options, "use_muon");
     return option != kNoNode && asBool(file->pickle(), option).value_or(false);
 }
@@ -26,7 +26,9 @@ inline bool isMuonGroup(const Checkpoint& checkpoint, const ParamGroup& group)
 /// The momentum of a unit of matrices under Muon. Null for other units, and before the first step.
 inline const UnitState* muonMomentumOf(const Checkpoint& checkpoint, const FlatUnit& unit)
 {
-    if (unit.group < 0 || !isMuonGroup(checkpoint, checkpoint.groups[static_cast<size_t>(unit.group)]))
+    const auto group = std::ranges::find(
+        checkpoint.groups, unit.group, [](const ParamGroup& one) { return static_cast<int32_t>(one.index); });
+    if (group == checkpoint.groups.end() || !isMuonGroup(checkpoint, *group))
         return nullptr;
     const auto found = std::ranges::find(unit.states, kMuonMomentum, &UnitState::name);
     return found == unit.states.end() ? nullptr : &*found;

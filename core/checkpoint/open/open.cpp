@@ -13,6 +13,7 @@
 #include "core/checkpoint/folder/swap_table.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/open/describe.h"
 #include "core/checkpoint/open/open_listed.h"
 #include "core/checkpoint/open/parts.h"
@@ -255,7 +256,7 @@ private:
         });
         if (optim != kNoFile) {
             const PickleGraph& graph = m_reading.content(optim)->pickle();
-            const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+            const NodeId wrapper = wrapperOf(graph);
             setKind(graph, wrapper);
         }
         const bool anyZero3
@@ -356,7 +357,7 @@ private:
             own = std::find_if(all.begin(), all.end(), isUsable);
         m_out.templateOptim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
         if (const TorchFile* optim = m_reading.content(m_out.templateOptim))
-            m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
+            m_out.optimWrapper = wrapperOf(optim->pickle());
     }
 
     Status readRanks(bool zero3)

@@ -2,6 +2,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/swap_table.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/swap/swap.h"
 
 #include <algorithm>
@@ -95,7 +96,7 @@ private:
                 continue;
             m_read.insert(rank);
             const PickleGraph& graph = m_reading.content(file)->pickle();
-            const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+            const NodeId wrapper = wrapperOf(graph);
             const auto masters = sequenceItems(graph, lookup(graph, wrapper, "fp32_flat_groups"));
             const NodeId states = lookup(graph, lookup(graph, wrapper, "optimizer_state_dict"), "state");
             for (const FlatUnit& unit : m_out.units) {

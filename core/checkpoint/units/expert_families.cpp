@@ -80,7 +80,7 @@ Result<std::vector<ExpertFamilies>> expertFamilies(
     const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused)
 {
     const PickleGraph& graph = reading.content(optimFile)->pickle();
-    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    const NodeId wrapper = wrapperOf(graph);
     const auto counts = sequenceItems(graph, lookup(graph, wrapper, "partition_count"));
     const uint32_t ranks = reading.worldSize;
     const auto localExperts = countLocalExperts(shapes);

@@ -322,6 +322,23 @@ ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole 
     return entry->second;
 }
 
+Status placeInNextUnit(
+    Reading& reading, std::string name, Shape shape, FlatUnit& unit, std::vector<uint64_t>& elements)
+{
+    const ParamId id = addParameter(reading, std::move(name), std::move(shape), ParamRole::Trainable);
+    Parameter& param = reading.out.params[index(id)];
+    if (param.unit != kNoUnit)
+        return fail(ErrorCode::Damaged,
+            "`" + toValidUtf8(param.name) + "` is an expert's and another parameter's name",
+            reading.out.tagFolder.string());
+    param.group = unit.group;
+    param.unit = UnitId{static_cast<uint32_t>(reading.out.units.size())};
+    param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+    unit.params.push_back(id);
+    elements.push_back(param.elements);
+    return {};
+}
+
 void reserveParameters(const Reading& reading)
 {
     const TorchFile* file = reading.content(reading.out.templateModel);

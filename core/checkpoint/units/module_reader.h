@@ -14,6 +14,11 @@ namespace shardscope {
 void reserveParameters(const Reading& reading);
 /// Adds one parameter. Returns the existing id if the name is known.
 ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole role);
+/// Adds a trainable parameter as the next one of `unit`, which becomes the checkpoint's next one. Appends its
+/// elements. Damaged if the name is taken: names of experts are derived, others are distinct
+/// (readParamShapes()).
+Status placeInNextUnit(
+    Reading& reading, std::string name, Shape shape, FlatUnit& unit, std::vector<uint64_t>& elements);
 /// Reads parameters, buffers, frozen parameters and aliases from the model file. Reads whole tensors if
 /// `weightsAreWhole` (ZeRO-1/2). The trainable parameters must have been added before, from param_shapes.
 void readModule(Reading& reading, bool weightsAreWhole);

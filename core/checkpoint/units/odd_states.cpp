@@ -47,15 +47,11 @@ std::string_view whyOf(std::string_view state)
 void setStateAside(
     const Reading& reading, std::string_view state, const std::string& facts, std::string_view why)
 {
-    const std::string named = "optimizer state `" + toValidUtf8(state) + "` ";
-    const auto known
-        = std::find_if(reading.out.findings.begin(), reading.out.findings.end(), [&](const Finding& finding) {
-              return finding.code == code::kNotSupported && finding.message.starts_with(named);
-          });
-    if (known != reading.out.findings.end())
+    if (!reading.out.statesAside.emplace(state).second)
         return;
     reading.add(code::kNotSupported, Severity::Info,
-        named + facts + ": " + std::string(why.empty() ? whyOf(state) : why)
+        "optimizer state `" + toValidUtf8(state) + "` " + facts + ": "
+            + std::string(why.empty() ? whyOf(state) : why)
             + (isStage0(reading.out.kind)
                     ? "; without ZeRO it is carried as it is, and other forms cannot have it"
                     : "; it is not rewritten, compared or digested"),

@@ -55,6 +55,7 @@ public:
         UnitState state;
         state.name = name;
         state.lean = true;
+        state.heldWhole = true;
         state.perRank.resize(m_unit.partition.ranks());
         bool typed = false;
         for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
@@ -303,17 +304,21 @@ std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId nod
     return StoredRun{file, extent->record, extent->byteOffset, tensor->sizes[0]};
 }
 
+GroupEntry readParamGroup(const PickleGraph& graph, NodeId options)
+{
+    GroupEntry out{options, {}};
+    for (const NodeId key : sequenceItems(graph, lookup(graph, options, "params"))) {
+        if (const auto number = asInteger(graph, key))
+            out.stateKeys.push_back(*number);
+    }
+    return out;
+}
+
 std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState)
 {
     std::vector<GroupEntry> out;
-    for (const NodeId options : sequenceItems(graph, lookup(graph, torchState, "param_groups"))) {
-        GroupEntry entry{options, {}};
-        for (const NodeId key : sequenceItems(graph, lookup(graph, options, "params"))) {
-            if (const auto number = asInteger(graph, key))
-                entry.stateKeys.push_back(*number);
-        }
-        out.push_back(std::move(entry));
-    }
+    for (const NodeId options : sequenceItems(graph, lookup(graph, torchState, "param_groups")))
+        out.push_back(readParamGroup(graph, options));
     return out;
 }
 

@@ -30,6 +30,8 @@ struct GroupEntry {
     std::vector<int64_t> stateKeys;
 };
 std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState);
+/// One of them: an item of `param_groups`.
+GroupEntry readParamGroup(const PickleGraph& graph, NodeId options);
 
 /// A state in a swap file instead of the optimizer file.
 struct SwappedState {

@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/param_order.h"
 #include "core/partition/round_robin.h"
 
@@ -180,7 +181,7 @@ private:
     Match compare(const ParamOrder& order, FileId file, uint32_t rank)
     {
         const PickleGraph& graph = m_reading.content(file)->pickle();
-        const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+        const NodeId wrapper = wrapperOf(graph);
         const auto mappings = sequenceItems(graph, lookup(graph, wrapper, "param_slice_mappings"));
         Match match = Match::NothingRecorded;
         const auto units = m_out.unitsOn({rank, m_out.place.tp, m_out.place.pp});

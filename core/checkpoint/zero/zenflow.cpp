@@ -181,6 +181,8 @@ void markForeign(const Reading& reading, const std::vector<std::pair<FileId, Ord
 
 bool hasZenFlow(const Checkpoint& checkpoint)
 {
+    if (checkpoint.zenflow)
+        return true;
     if (checkpoint.templateModel == kNoFile || !checkpoint.file(checkpoint.templateModel).content)
         return false;
     const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();

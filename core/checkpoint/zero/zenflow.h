@@ -7,8 +7,8 @@ namespace shardscope {
 
 struct Reading;
 
-/// Whether the model file's ds_config has ZenFlow on. Copies may then be ahead of their masters, which are
-/// updated later.
+/// Whether the model file's ds_config has ZenFlow on, or its order was found (Checkpoint::zenflow). Copies
+/// may then be ahead of their masters, which are updated later.
 bool hasZenFlow(const Checkpoint& checkpoint);
 
 /// Whether ds_config has ZenFlow on, or copies in `module` are views of columns, which only ZenFlow makes.

@@ -7,6 +7,7 @@
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/muon.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/zero_paddings.h"
 #include "core/checkpoint/units/expert_families.h"
 #include "core/checkpoint/units/module_reader.h"
@@ -153,7 +154,7 @@ private:
     [[nodiscard]] NodeId wrapper(FileId file) const
     {
         const PickleGraph& graph = m_reading.content(file)->pickle();
-        return lookup(graph, graph.root(), "optimizer_state_dict");
+        return wrapperOf(graph);
     }
 
     /// Whether the file has a list with one mapping per group instead of torch's dict (stage_1_and_2.py,
@@ -224,20 +225,8 @@ private:
         unit.rankStride = families.rankStride;
         const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
         std::vector<uint64_t> elements;
-        const auto add = [&](std::string name, Shape shape) -> Status {
-            const ParamId id
-                = addParameter(m_reading, std::move(name), std::move(shape), ParamRole::Trainable);
-            Parameter& param = m_out.params[index(id)];
-            if (param.unit != kNoUnit) // an expert's name is derived and may already be in use
-                return fail(ErrorCode::Damaged,
-                    "`" + toValidUtf8(param.name) + "` is an expert's and another parameter's name",
-                    m_out.tagFolder.string());
-            param.group = unit.group;
-            param.unit = unitId;
-            param.indexInUnit = static_cast<uint32_t>(unit.params.size());
-            unit.params.push_back(id);
-            elements.push_back(param.elements);
-            return {};
+        const auto add = [&](std::string name, Shape shape) {
+            return placeInNextUnit(m_reading, std::move(name), std::move(shape), unit, elements);
         };
         for (const NamedShape& entry : shapes) {
             const FusedLayer* layer = m_fused.layerOf(entry.name);
@@ -370,9 +359,10 @@ private:
         source.lean = isElastic(file);
         if (const auto entries = sequenceItems(graph, base); source.lean && g < entries.size())
             source.state = entries[g];
-        const auto groups = readParamGroups(graph, base);
-        if (g < groups.size() && groups[g].stateKeys.size() == 1)
-            source.state = lookup(graph, lookup(graph, base, "state"), groups[g].stateKeys.front());
+        const auto groups = sequenceItems(graph, lookup(graph, base, "param_groups"));
+        const GroupEntry group = g < groups.size() ? readParamGroup(graph, groups[g]) : GroupEntry();
+        if (group.stateKeys.size() == 1)
+            source.state = lookup(graph, lookup(graph, base, "state"), group.stateKeys.front());
         return source;
     }
 

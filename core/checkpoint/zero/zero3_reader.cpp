@@ -133,7 +133,7 @@ private:
     [[nodiscard]] NodeId wrapper(FileId file) const
     {
         const PickleGraph& graph = m_reading.content(file)->pickle();
-        return lookup(graph, graph.root(), "optimizer_state_dict");
+        return wrapperOf(graph);
     }
 
     Status readUnits(const ShapeLists& shapes, FileId guide)
@@ -235,13 +235,7 @@ private:
             std::string name = m_fused.layerOf(entry.name) != nullptr
                 ? FusedExperts::nameOnRank(entry.name, m_fused.rankOf(family))
                 : std::string(entry.name);
-            const ParamId id = addParameter(m_reading, std::move(name), entry.shape, ParamRole::Trainable);
-            Parameter& param = m_out.params[index(id)];
-            param.group = unit.group;
-            param.unit = unitId;
-            param.indexInUnit = static_cast<uint32_t>(unit.params.size());
-            unit.params.push_back(id);
-            elements.push_back(param.elements);
+            SHARDSCOPE_CHECK(placeInNextUnit(m_reading, std::move(name), entry.shape, unit, elements));
         }
         SHARDSCOPE_TRY(unit.partition, FlatPartition::sliced(std::move(elements), families.ranksPerFamily));
         ParamGroup& owner = m_out.groups[group];

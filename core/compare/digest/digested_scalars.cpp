@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/digested_scalars.h"
 
-#include "core/base/finding_codes.h"
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/scalar_text.h"
@@ -35,12 +34,7 @@ void addValues(const Checkpoint& checkpoint, const FlatUnit& unit, const TorchFi
     for (const StateValue& value : stateValues(file.pickle(), unit.stateNode)) {
         const bool isState = std::any_of(unit.states.begin(), unit.states.end(),
             [&](const UnitState& state) { return state.name == value.name; });
-        const bool isAside = std::any_of(
-            checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
-                return finding.code == code::kNotSupported
-                    && finding.message.find("`" + value.name + "`") != std::string::npos;
-            });
-        if (!isState && !isAside && value.name != "step")
+        if (!isState && !checkpoint.statesAside.contains(value.name) && value.name != "step")
             out.push_back(spelled("state/" + value.name, file, value.node));
     }
 }

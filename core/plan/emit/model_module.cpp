@@ -92,7 +92,8 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
         node = m_composer.import(inModule);
     } else {
         const bool frozen = m_source.params[index(owner)].role != ParamRole::Trainable;
-        const auto from = valueType(m_source, owner);
+        const bool hasValues = frozen || m_source.params[index(owner)].unit != kNoUnit;
+        const auto from = hasValues ? valueType(m_source, owner) : std::nullopt;
         if (!from)
             return fail(ErrorCode::Refused,
                 "no file holds the weight of `" + toValidUtf8(m_source.params[index(param)].name) + "`",

@@ -252,8 +252,8 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
 }
 
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool rebuilds, const Checkpoint* carriesFrom,
-    JobContext& job, const std::shared_ptr<Refills>& refills)
+    ReshardTarget target, bool rebuilds, const Checkpoint* carriesFrom, JobContext& job,
+    const std::shared_ptr<Refills>& refills)
 {
     if (rebuilds || !isStage0(source->kind)) // else the file is carried with what it lacks
         SHARDSCOPE_CHECK(requireRuns(*source,
@@ -261,7 +261,6 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
-    out->subGroupSize = subGroupSize;
     out->rebuilds = rebuilds;
     out->rebuildsModel = rebuilds || (refills && refills->model().rebuilt);
     out->refills = refills;
@@ -378,7 +377,7 @@ NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const Reshard
         return frozen ? weightTensor(*context, param) : context->tensorOf(param, state);
     };
     const DType dtype = target.unit->states[state].dtype;
-    if (target.unit->states[state].lean && state > 0) // see targetStates()
+    if (target.unit->states[state].heldWhole)
         return heldWholeTensor(composer, *context, dtype, std::move(target));
     const uint64_t elements = target.elements;
     return composer.tensor(dtype, {elements}, requiresGrad, flatCursor(std::move(target)));

@@ -23,7 +23,6 @@ namespace shardscope {
 struct ReshardContext {
     CheckpointPtr source;
     ReshardTarget target;
-    uint64_t subGroupSize = 0; ///< 0 where it does not apply
     std::vector<PlanSource> sources;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into sources
     std::shared_ptr<const TensorTable> table; ///< numbers the source's tensors
@@ -74,8 +73,8 @@ struct ReshardContext {
 /// `carriesFrom`: the whole checkpoint, whose files next to the tag are copied; null where another part takes
 /// them. `refills`: the origin of what the source has lost; gets the places of its files.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool rebuilds, const Checkpoint* carriesFrom,
-    JobContext& job, const std::shared_ptr<Refills>& refills = nullptr);
+    ReshardTarget target, bool rebuilds, const Checkpoint* carriesFrom, JobContext& job,
+    const std::shared_ptr<Refills>& refills = nullptr);
 
 /// One optimizer file of a target that is not universal. `rank` is the target's, `name` the file's.
 Result<OutputFile> composeOptimFile(

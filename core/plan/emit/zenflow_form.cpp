@@ -28,7 +28,7 @@ bool keepsColumns(const Checkpoint& source, CheckpointKind target, const Reshard
 
 Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
 {
-    if (isStage0(target) && (source.zenflow || hasZenFlow(source)))
+    if (isStage0(target) && hasZenFlow(source))
         return fail(ErrorCode::Unsupported,
             "ZenFlow's copies of the weights may be ahead of their masters, and without ZeRO only equal "
             "copies show which masters belong to which parameter",
@@ -67,7 +67,7 @@ void setZenFlowOff(ArchiveComposer& composer, const ReshardContext& context)
 void addZenFlowEquals(const Checkpoint& source, CheckpointKind target, bool columns,
     std::vector<std::pair<std::string, std::string>>& out)
 {
-    if (!source.zenflow && !hasZenFlow(source))
+    if (!hasZenFlow(source))
         return;
     out.emplace_back("zero_optimization.zenflow",
         columns ? "set, in DeepSpeed 0.19.6 or older: matrices are stored column by column"
@@ -78,7 +78,7 @@ void addZenFlowEquals(const Checkpoint& source, CheckpointKind target, bool colu
 void addZenFlowWarnings(
     const Checkpoint& source, CheckpointKind target, bool columns, std::vector<Finding>& out)
 {
-    if (!source.zenflow && !hasZenFlow(source))
+    if (!hasZenFlow(source))
         return;
     const auto add = [&](Severity severity, std::string message) {
         out.push_back({code::kStockLoaderTrap, severity, std::move(message), {}, {}});

@@ -18,7 +18,6 @@
 #include "core/plan/model/saved_text.h"
 #include "core/plan/model/source_list.h"
 #include "core/plan/reshard/reshard_advice.h"
-#include "core/plan/reshard/reshard_parts.h"
 #include "core/plan/reshard/slice_merge.h"
 #include "core/plan/reshard/slice_split.h"
 #include "core/plan/reshard/stage_split.h"
@@ -31,10 +30,170 @@
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace shardscope {
 
 namespace {
+
+/// The contexts of all parts of a checkpoint as one list of sources and tensors. Every part is planned by
+/// itself: a model-parallel rank's files depend on nothing of the others'. A file that several parts read, as
+/// slices that are split from one do, is one source. Once they are taken, nothing
+/// changes any more.
+class ReshardParts
+{
+public:
+    /// `contexts` in the order of whole->parts, or the only one of a checkpoint without parts.
+    ReshardParts(CheckpointPtr whole, std::vector<std::shared_ptr<const ReshardContext>> contexts);
+
+    [[nodiscard]] const std::vector<std::shared_ptr<const ReshardContext>>& contexts() const
+    {
+        return m_contexts;
+    }
+    /// The lists of a plan.
+    [[nodiscard]] std::vector<PlanSource> takeSources() { return std::move(m_sources); }
+    [[nodiscard]] std::vector<PlanTensor> takeTensors() { return std::move(m_tensors); }
+    /// A recipe of one part, with its sources and tensors numbered as in these lists.
+    [[nodiscard]] OutputFile numbered(size_t part, OutputFile recipe) const;
+    /// Units of the target with parameters of the whole checkpoint, in the order of the parts.
+    [[nodiscard]] std::vector<FlatUnit> targetUnits() const;
+    /// The digests of the tensors in the order of the whole checkpoint's table.
+    [[nodiscard]] std::vector<Digest> inOrderOfSource(std::span<const Digest> digests) const;
+
+private:
+    void add(const ReshardContext& context, uint32_t firstParam);
+
+    CheckpointPtr m_whole;
+    std::vector<std::shared_ptr<const ReshardContext>> m_contexts;
+    /// Per part: its sources in the list of all.
+    std::vector<std::shared_ptr<const std::vector<uint32_t>>> m_sourceNumbers;
+    std::vector<uint32_t> m_firstTensor; ///< per part
+    std::vector<PlanSource> m_sources;
+    std::unordered_map<std::string, uint32_t> m_sourceOf; ///< path → source
+    std::vector<PlanTensor> m_tensors;
+};
+
+/// The segments of a part's record, numbered as in the lists of all parts.
+class NumberedCursor final : public SegmentCursor
+{
+public:
+    NumberedCursor(std::unique_ptr<SegmentCursor> cursor,
+        std::shared_ptr<const std::vector<uint32_t>> sources, uint32_t firstTensor)
+        : m_cursor(std::move(cursor))
+        , m_sources(std::move(sources))
+        , m_firstTensor(firstTensor)
+    {
+    }
+
+    bool next(Segment& segment) override
+    {
+        if (!m_cursor->next(segment))
+            return false;
+        if (segment.source != Segment::kZero)
+            segment.source = (*m_sources)[segment.source];
+        if (segment.tensor != Segment::kNoTensor)
+            segment.tensor += m_firstTensor;
+        return true;
+    }
+
+private:
+    std::unique_ptr<SegmentCursor> m_cursor;
+    std::shared_ptr<const std::vector<uint32_t>> m_sources;
+    uint32_t m_firstTensor;
+};
+
+ReshardParts::ReshardParts(CheckpointPtr whole, std::vector<std::shared_ptr<const ReshardContext>> contexts)
+    : m_whole(std::move(whole))
+    , m_contexts(std::move(contexts))
+{
+    uint32_t firstParam = 0;
+    for (const auto& context : m_contexts) {
+        add(*context, firstParam);
+        firstParam += static_cast<uint32_t>(context->source->params.size());
+    }
+}
+
+void ReshardParts::add(const ReshardContext& context, uint32_t firstParam)
+{
+    m_firstTensor.push_back(static_cast<uint32_t>(m_tensors.size()));
+    const bool first = m_sourceNumbers.empty(); // keeps its own numbers
+    std::vector<uint32_t> numbers;
+    for (const PlanSource& source : context.sources) {
+        const auto [known, isNew]
+            = m_sourceOf.try_emplace(source.path.native(), static_cast<uint32_t>(m_sources.size()));
+        numbers.push_back(isNew || first ? static_cast<uint32_t>(m_sources.size()) : known->second);
+        if (isNew || first)
+            m_sources.push_back(source);
+    }
+    m_sourceNumbers.push_back(std::make_shared<const std::vector<uint32_t>>(std::move(numbers)));
+    std::vector<PlanTensor> tensors = context.tensors;
+    // Parts may have parameters of one name; the whole distinguishes them.
+    const auto nameIn = [&](uint32_t param) { return m_whole->params[firstParam + param].name; };
+    for (uint32_t i = 0; i < context.planOfTable.size(); ++i) {
+        if (context.planOfTable[i] != Segment::kNoTensor)
+            tensors[context.planOfTable[i]].name = nameIn(index(context.table->entry(i).param));
+    }
+    for (uint32_t i = 0; i < context.newWeights.size(); ++i) {
+        if (context.newWeights[i] != Segment::kNoTensor)
+            tensors[context.newWeights[i]].name = nameIn(i);
+    }
+    m_tensors.insert(
+        m_tensors.end(), std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end()));
+}
+
+OutputFile ReshardParts::numbered(size_t part, OutputFile recipe) const
+{
+    if (part == 0)
+        return recipe; // its numbers are those of the lists
+    const uint32_t firstTensor = m_firstTensor[part];
+    const auto& sources = m_sourceNumbers[part];
+    if (recipe.copyOf)
+        recipe.copyOf = (*sources)[*recipe.copyOf];
+    for (OutputRecord& record : recipe.records) {
+        if (record.cursor)
+            record.cursor = [inner = std::move(record.cursor), sources, firstTensor] {
+                return std::make_unique<NumberedCursor>(inner(), sources, firstTensor);
+            };
+    }
+    return recipe;
+}
+
+std::vector<FlatUnit> ReshardParts::targetUnits() const
+{
+    std::vector<FlatUnit> out;
+    uint32_t firstParam = 0;
+    for (uint32_t part = 0; part < m_contexts.size(); ++part) {
+        for (const auto& unit : m_contexts[part]->target.units) {
+            out.push_back(*unit);
+            out.back().part = part;
+            for (ParamId& param : out.back().params)
+                param = ParamId{index(param) + firstParam};
+        }
+        firstParam += static_cast<uint32_t>(m_contexts[part]->source->params.size());
+    }
+    return out;
+}
+
+std::vector<Digest> ReshardParts::inOrderOfSource(std::span<const Digest> digests) const
+{
+    // The whole's table has what is in units, part by part, then what is stored whole, part by part.
+    std::vector<Digest> inUnits;
+    std::vector<Digest> whole;
+    for (size_t part = 0; part < m_contexts.size(); ++part) {
+        const ReshardContext& context = *m_contexts[part];
+        for (uint32_t i = 0; i < context.planOfTable.size(); ++i) {
+            const uint32_t at = context.planOfTable[i];
+            std::vector<Digest>& out = i < context.table->indexOfWhole(0) ? inUnits : whole;
+            out.push_back(at == Segment::kNoTensor ? Digest{} : digests[m_firstTensor[part] + at]);
+        }
+    }
+    inUnits.insert(inUnits.end(), whole.begin(), whole.end());
+    return inUnits;
+}
 
 /// One output file: which of the parts it belongs to.
 struct PartFile {
@@ -249,8 +408,7 @@ Result<std::vector<std::shared_ptr<const ReshardContext>>> makeContexts(io::File
         }
         const Checkpoint* carriesFrom = contexts.empty() ? layout.carriesFrom : nullptr;
         SHARDSCOPE_TRY(auto context,
-            makeReshardContext(files, part, std::move(target), layout.subGroupSize, layout.rebuilds,
-                carriesFrom, job, refill));
+            makeReshardContext(files, part, std::move(target), layout.rebuilds, carriesFrom, job, refill));
         contexts.push_back(std::move(context));
     }
     return contexts;

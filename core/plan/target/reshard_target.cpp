@@ -260,7 +260,7 @@ Status addFrozen(const Checkpoint& source, ParamId param, DType dtype, ReshardTa
 bool isHeldWhole(const Checkpoint& source, const UnitState& momentum, CheckpointKind target)
 {
     const bool keepsForm = isZero12(source.kind) && !source.merged; // whose units are those of no file
-    return isZero12(target) && (keepsForm ? momentum.lean : !offloads(source));
+    return isZero12(target) && (keepsForm ? momentum.heldWhole : !offloads(source));
 }
 
 std::vector<UnitState> targetStates(const Checkpoint& source, const FlatUnit& unit, CheckpointKind target)
@@ -271,8 +271,8 @@ std::vector<UnitState> targetStates(const Checkpoint& source, const FlatUnit& un
         UnitState& made = out.emplace_back();
         made.name = state.name;
         made.dtype = state.dtype;
-        const bool isMaster = out.size() == 1; // the first one
-        made.lean = isMaster ? isZero12(target) : &state == momentum && isHeldWhole(source, state, target);
+        made.heldWhole = &state == momentum && isHeldWhole(source, state, target);
+        made.lean = made.heldWhole || (isZero12(target) && out.size() == 1); // masters are the first
     }
     return out;
 }

@@ -10,7 +10,7 @@
 namespace shardscope {
 
 /// The target's flat units, in the order of their numbers on disk (groups, or sub-groups; frozen ones last).
-/// They carry params, partition, and states with names, dtypes and leanness, but no stored runs.
+/// They carry params, partition, and states with names, dtypes and form, but no stored runs.
 struct ReshardTarget {
     CheckpointKind kind = CheckpointKind::Unknown;
     uint32_t ranks = 1;
@@ -32,11 +32,10 @@ struct ReshardTarget {
     [[nodiscard]] std::vector<uint32_t> unitsOn(uint32_t dpRank) const;
 };
 
-/// Whether ranks of a target keep Muon's momentum for whole parameters, as ZeRO-1/2 do without CPU offload. A
-/// ZeRO-1/2 source's own form stays; else it follows offload_optimizer in the source's ds_config.
+/// UnitState::heldWhole of Muon's momentum in a target: true for ZeRO-1/2 without CPU offload. A ZeRO-1/2
+/// source's own form stays; else it follows offload_optimizer in the source's ds_config.
 bool isHeldWhole(const Checkpoint& source, const UnitState& momentum, CheckpointKind target);
-/// The states of a source's unit as a target has them, without stored runs. Masters are lean without the
-/// padding behind them; another state is lean if ranks keep it for whole parameters.
+/// The states of a source's unit as a target has them, without stored runs.
 std::vector<UnitState> targetStates(const Checkpoint& source, const FlatUnit& unit, CheckpointKind target);
 
 /// Lays the source's parameters out for a target of that kind (a ZeRO kind, Universal or one without ZeRO) on

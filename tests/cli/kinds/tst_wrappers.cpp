@@ -227,6 +227,15 @@ TEST_CASE("Accelerate's folder keeps its tag and its files")
 
     for (const fs::path& place : {project, run, run / "pytorch_model", run / "scheduler.bin"})
         CHECK(answerOf({"inspect", place}).at("wrapper") == "accelerate");
+    // Its second model has a number. Other tags are of the user, also such that begin alike.
+    const fs::path other = folder / "other";
+    fs::create_directory(other);
+    fs::copy(run / "pytorch_model", other / "pytorch_model_1", fs::copy_options::recursive);
+    spill(other / "latest", "pytorch_model_1");
+    CHECK(answerOf({"inspect", other}).at("wrapper") == "accelerate");
+    fs::rename(other / "pytorch_model_1", other / "pytorch_model_final");
+    spill(other / "latest", "pytorch_model_final");
+    CHECK(answerOf({"inspect", other}).at("wrapper").is_null());
     const Json answer = answerOf({"reshard", project, folder / "out", "-w", "3"});
     CHECK(slurp(folder / "out/latest") == "pytorch_model");
     CHECK(plainFilesIn(folder / "out") == plainFilesIn(run));

@@ -54,6 +54,7 @@ TEST_CASE("every rank's share of Muon's momentum is found in what it keeps of wh
     const FlatUnit& unit = source->units.front();
     const UnitState& momentum = momentumOf(*source);
     CHECK(momentum.lean);
+    CHECK(momentum.heldWhole);
     CHECK(momentum.dtype == DType::BFloat16);
     bool crosses = false;
     for (uint32_t rank = 0; rank < 3; ++rank) {
@@ -76,6 +77,7 @@ TEST_CASE("Muon's momentum is written for every number of ranks, stage and form"
             = rewrite(source, {.worldSize = ranks}, folder.path() / ("w" + std::to_string(ranks)));
         checkSameState(made, source);
         const auto planned = targetStates(*source, source->units.front(), made->kind);
+        CHECK(planned.at(1).heldWhole == momentumOf(*made).heldWhole);
         CHECK(planned.at(1).lean == momentumOf(*made).lean);
         for (uint32_t rank = 0; rank < ranks; ++rank)
             CHECK(bytesOn(*made, rank).size()
@@ -88,6 +90,7 @@ TEST_CASE("Muon's momentum is written for every number of ranks, stage and form"
     const auto three = rewrite(source, {.worldSize = 2, .stage = 3}, folder.path() / "three");
     checkSameState(three, source);
     CHECK(!momentumOf(*three).lean); // ZeRO-3 keeps it as any other state
+    CHECK(!momentumOf(*three).heldWhole);
     const auto two = rewrite(three, {.worldSize = 3, .stage = 2}, folder.path() / "two");
     checkSameState(two, source);
     for (uint32_t rank = 0; rank < 3; ++rank)
@@ -137,7 +140,7 @@ TEST_CASE("a group of Muon's that becomes two at another expert degree keeps the
     addPart(target, *source, 2, 0, source->units[2].params.size());
     JobContext job;
     const auto context
-        = makeReshardContext(io::realFileSystem(), source, std::move(target), 0, false, nullptr, job);
+        = makeReshardContext(io::realFileSystem(), source, std::move(target), false, nullptr, job);
     REQUIRE(context);
     for (uint32_t unit = 0; unit < 4; ++unit) {
         const FlatUnit& of = *(*context)->target.units[unit];
