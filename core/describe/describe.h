@@ -28,8 +28,8 @@
 //     oneOf                            an object of one of several types
 //     free                             a value that is written by hand
 //
-// What is read, too, has a function that takes a value or a constant one, `void describe(auto& out, auto&
-// rank)`, and uses only what JsonIn has.
+// What is read, too, has a function that takes a value or a constant one, `void describe(auto& out,
+// ConstOr<Rank> auto& rank)`, and uses only what JsonIn has.
 //
 // SchemaOut describes default-constructed values and follows every condition, so a describing function must
 // be safe on them: it has no index into an empty list.
@@ -105,6 +105,9 @@ concept OptionalLike = requires
     typename T::value_type;
 }
 &&std::same_as<T, std::optional<typename T::value_type>>;
+
+template <class T, class U>
+concept ConstOr = std::same_as<std::remove_const_t<T>, U>;
 
 /// A range of pairs of text and a value: an object with keys that are not known before.
 template <class T>

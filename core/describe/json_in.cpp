@@ -54,6 +54,16 @@ std::vector<JsonNode> JsonNode::items() const
     return out;
 }
 
+std::vector<std::pair<std::string, JsonNode>> JsonNode::members() const
+{
+    std::vector<std::pair<std::string, JsonNode>> out;
+    if (isObject()) {
+        for (const auto& [key, item] : jsonOf(m_value).items())
+            out.emplace_back(key, JsonNode({m_value, &item}));
+    }
+    return out;
+}
+
 bool JsonNode::isArray() const
 {
     return jsonOf(m_value).is_array();

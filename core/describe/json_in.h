@@ -21,6 +21,7 @@ public:
     explicit operator bool() const { return m_value != nullptr; }
     [[nodiscard]] JsonNode at(std::string_view key) const; ///< of an object
     [[nodiscard]] std::vector<JsonNode> items() const; ///< of an array
+    [[nodiscard]] std::vector<std::pair<std::string, JsonNode>> members() const; ///< of an object
     [[nodiscard]] bool isArray() const;
     [[nodiscard]] bool isObject() const;
     [[nodiscard]] bool isNull() const;
@@ -142,6 +143,25 @@ private:
         what.clear();
         for (const JsonNode& item : node.items())
             value(name, item, what.emplace_back());
+    }
+    template <class T>
+    void value(std::string_view name, const JsonNode& node, std::vector<std::pair<std::string, T>>& what)
+    {
+        if (!node.isObject())
+            return refuse(name, node ? "is not an object" : "is missing");
+        what.clear();
+        for (const auto& [key, item] : node.members())
+            value(name, item, what.emplace_back(key, T()).second);
+    }
+    /// A described type.
+    template <class T>
+    requires std::is_class_v<T>
+    void value(std::string_view name, const JsonNode& node, T& what)
+    {
+        if (!node.isObject())
+            return refuse(name, node ? "is not an object" : "is missing");
+        JsonIn inner(node, m_problem);
+        describe(inner, what);
     }
 
     JsonNode m_object;

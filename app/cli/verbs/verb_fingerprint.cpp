@@ -19,11 +19,13 @@ constexpr uint64_t kAnswerLimitBytes = uint64_t{256} << 20;
 Status checkUsage(const Arguments& arguments)
 {
     // Options that ask for different answers.
-    static constexpr std::array<std::pair<const char*, const char*>, 6> kApart{{
+    static constexpr std::array<std::pair<const char*, const char*>, 8> kApart{{
         {"--combine", "--partial"},
         {"--combine", "--per-parameter"},
         {"--combine", "--join"},
         {"--combine", "--tag"},
+        {"--combine", "--root"},
+        {"--combine", "--donor"},
         {"--partial", "--per-parameter"},
         {"--partial", "--join"},
     }};

@@ -55,8 +55,4 @@ Result<PartialFingerprint> digestFiles(
 /// size or model, or has a file of the same name with other content.
 Status addPartial(PartialFingerprint& to, const PartialFingerprint& more);
 
-/// Reads the output of `fingerprint --partial --json` or of `--combine`. Damaged if the text is not one;
-/// Unsupported if a later release wrote it.
-Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path);
-
 } // namespace shardscope

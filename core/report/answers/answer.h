@@ -46,7 +46,7 @@ void describe(auto& out, const RankCoordinate& rank)
     out.field("pp", rank.pp);
 }
 
-void describe(auto& out, const ParallelDegrees& parallel)
+void describe(auto& out, ConstOr<ParallelDegrees> auto& parallel)
 {
     out.is("Parallel", "How many data, tensor, pipeline and expert parallel ranks.");
     out.field("dp", parallel.dp);

@@ -2,6 +2,7 @@
 #include "core/report/answers/fingerprint_report.h"
 
 #include "core/base/text.h"
+#include "core/describe/json_in.h"
 #include "core/report/answers/fingerprint_parts.h"
 #include "core/report/text/printable.h"
 
@@ -13,26 +14,34 @@ namespace {
 
 constexpr const char* kDigestText = "32 lower-case hex digits";
 
-/// Shares with their states as keys.
-auto byState(const std::vector<StateShare>& shares)
+template <class Out>
+constexpr bool kReads = std::remove_cvref_t<Out>::isInput;
+
+/// Of this build's version, where it is read.
+void digestField(auto& out, std::string_view name, ConstOr<Digest> auto& digest)
 {
-    return shares | std::views::transform([](const StateShare& share) {
-        return std::pair<std::string_view, const StateShare&>(share.state, share);
-    });
+    std::string text = digest.text();
+    out.field(name, text, kDigestText);
+    if constexpr (kReads<decltype(out)>) {
+        if (const auto parsed = parseDigest(text))
+            digest = *parsed;
+        else
+            out.refuse(name, "is not 32 lower-case hex digits");
+    }
 }
 
 } // namespace
 
-void describe(auto& out, const DigestedScalar& scalar)
+void describe(auto& out, ConstOr<DigestedScalar> auto& scalar)
 {
     out.is("Scalar", "A scalar of the training state.");
     out.field("name", scalar.name);
     out.field("state", scalar.state);
     out.field("text", scalar.text, "the canonical text that is digested");
-    out.field("digest", scalar.digest.text(), kDigestText);
+    digestField(out, "digest", scalar.digest);
 }
 
-void describe(auto& out, const StateOrigin& origin)
+void describe(auto& out, ConstOr<StateOrigin> auto& origin)
 {
     out.is("FingerprintRun", "The run of a partial fingerprint.");
     out.name("tag", origin.tag);
@@ -40,23 +49,43 @@ void describe(auto& out, const StateOrigin& origin)
     out.field("parallel", origin.parallel);
     out.field("global_steps", origin.globalSteps);
     out.field("model", origin.model, "digest of the parameters' names, shapes and groups");
+    if constexpr (kReads<decltype(out)>) {
+        if (!parseDigest(origin.model))
+            out.refuse("model", "is not 32 lower-case hex digits");
+    }
 }
 
-void describe(auto& out, const StateShare& share)
+void describe(auto& out, ConstOr<StateShare> auto& share)
 {
     out.is("FileState", "A state's part of a file.");
-    out.field("digest", share.digest.text(), kDigestText);
+    digestField(out, "digest", share.digest);
     out.field("elements", share.elements);
 }
 
-void describe(auto& out, const FileDigest& file)
+void describe(auto& out, ConstOr<FileDigest> auto& file)
 {
     out.is("FingerprintFile", "A file that was read.");
     out.name("path", file.name);
     out.field("bytes", file.bytes);
-    out.field(
-        "digest", file.digest, "of its content: xxh3-128: and 32 hex digits (core/io/content_digest.h)");
-    out.field("states", byState(file.states), "what the file adds to each state");
+    bool isOld = false; // release 0.1 wrote SHA-256 in its place, without saying so
+    if constexpr (kReads<decltype(out)>) {
+        out.present("sha256", isOld, [&] {
+            out.field("sha256", file.digest);
+            file.digest = "sha256:" + file.digest;
+            isOld = true;
+        });
+    }
+    if (!isOld)
+        out.field(
+            "digest", file.digest, "of its content: xxh3-128: and 32 hex digits (core/io/content_digest.h)");
+    std::vector<std::pair<std::string, StateShare>> states;
+    for (const StateShare& share : file.states)
+        states.emplace_back(share.state, share);
+    out.field("states", states, "what the file adds to each state");
+    if constexpr (kReads<decltype(out)>) {
+        for (const auto& [state, share] : states)
+            file.states.push_back({state, share.digest, share.elements});
+    }
 }
 
 namespace {
@@ -66,7 +95,7 @@ struct Covered {
     uint64_t of = 0;
 };
 
-void describe(auto& out, const Covered& covered)
+void describe(auto& out, ConstOr<Covered> auto& covered)
 {
     out.is("Covered", "How much of the state was read.");
     out.field("elements", covered.elements);
@@ -133,7 +162,7 @@ void describeWhole(auto& out, const FingerprintSubject& subject, const StateFing
     out.maybe(true, [&] { describeCompute(out, subject.context); });
 }
 
-void describePartial(auto& out, const PartialFingerprint& fingerprint)
+void describePartial(auto& out, ConstOr<PartialFingerprint> auto& fingerprint)
 {
     std::vector<std::pair<std::string, Covered>> covered;
     for (const StateShare& share : fingerprint.covered())
@@ -144,6 +173,10 @@ void describePartial(auto& out, const PartialFingerprint& fingerprint)
     out.field("files", fingerprint.files, "with --partial and --combine: what was digested");
     out.field("missing", fingerprint.missing,
         "with --partial and --combine: files of the checkpoint that were not digested");
+    if constexpr (kReads<decltype(out)>) {
+        for (const auto& [state, share] : covered)
+            fingerprint.expected.push_back({state, {}, share.of});
+    }
 }
 
 void describeStart(auto& out, const AnswerContext* context, const std::vector<std::string>& combined)
@@ -186,14 +219,48 @@ void writePartialJson(
     });
 }
 
+Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path)
+{
+    const JsonNode root = JsonNode::parse(text);
+    std::string problem;
+    JsonIn in(root, problem);
+    PartialFingerprint out;
+    const bool ours = root.at("schema").text() == "shardscope/fingerprint/1" && root.at("run");
+    if (ours) {
+        uint64_t version = static_cast<uint64_t>(DigestVersion::One); // whose answers do not say it
+        in.present("fingerprint_version", false, [&] { in.field("fingerprint_version", version); });
+        if (version > static_cast<uint64_t>(kDigestVersion))
+            return fail(ErrorCode::Unsupported,
+                "its digests follow a newer version of the definition than this release knows", path,
+                "combine the answers with the release that wrote them");
+        out.version = static_cast<DigestVersion>(version);
+        in.field("scalars", out.scalars);
+        describePartial(in, out);
+        for (DigestedScalar& scalar : out.scalars)
+            scalar.digest.version = out.version;
+        for (FileDigest& file : out.files) {
+            if (file.digest.starts_with("sha256:") != (out.version == DigestVersion::One))
+                in.refuse("digest", "is not of this version");
+            for (StateShare& share : file.states)
+                share.digest.version = out.version;
+        }
+    }
+    const bool ordered = std::ranges::is_sorted(out.files, std::ranges::less(), &FileDigest::name);
+    if (!ours || !problem.empty() || out.version == DigestVersion::None || !ordered)
+        return fail(ErrorCode::Damaged, "it is not the output of `shardscope fingerprint --partial --json`",
+            path, "combine unchanged outputs");
+    return out;
+}
+
 std::string fingerprintSchema()
 {
     return schemaOf("fingerprint", [](SchemaOut& out) {
         const CheckpointPtr none;
+        const PartialFingerprint nothing;
         describeStart(out, &schemaContext(), {});
         describeDigests(out, Digests{.scalars = {}});
         describeWhole(out, {schemaContext(), none}, {});
-        out.maybe(true, [&] { describePartial(out, {}); });
+        out.maybe(true, [&] { describePartial(out, nothing); });
     });
 }
 

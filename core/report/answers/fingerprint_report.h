@@ -28,9 +28,11 @@ struct PartialSubject {
     std::vector<std::string> combined; ///< paths as given
 };
 
-/// The answer of `fingerprint --partial` and `fingerprint --combine`; parsePartial() reads it.
+/// The answer of `fingerprint --partial` and `fingerprint --combine`.
 void writePartialJson(
     const TextSink& sink, const PartialSubject& subject, const PartialFingerprint& fingerprint);
+/// Reads it. Damaged if the text is not one; Unsupported if a later release wrote it.
+Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path);
 void writePartialText(const TextSink& sink, const TextStyle& style, const PartialSubject& subject,
     const PartialFingerprint& fingerprint);
 
