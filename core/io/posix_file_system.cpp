@@ -17,6 +17,17 @@ namespace shardscope::io {
 
 namespace {
 
+bool isSameFile(const PosixPlace& one, const PosixPlace& other)
+{
+    struct stat a {
+    };
+    struct stat b {
+    };
+    return ::fstatat(one.folder(), one.entry(), &a, AT_SYMLINK_NOFOLLOW) == 0
+        && ::fstatat(other.folder(), other.entry(), &b, AT_SYMLINK_NOFOLLOW) == 0 && a.st_dev == b.st_dev
+        && a.st_ino == b.st_ino;
+}
+
 class PosixLock final : public FileLock
 {
 public:
@@ -225,8 +236,24 @@ public:
         }
         if (errno != EINVAL && errno != ENOSYS)
             return writeError(what, to);
-        // Some network file systems do not support the flag: check first. A non-empty folder is never
-        // replaced.
+        // Some network file systems do not support the flag. A link replaces nothing, either.
+        if (::linkat(before->folder(), before->entry(), after->folder(), after->entry(), 0) == 0) {
+            if (::unlinkat(before->folder(), before->entry(), 0) == 0)
+                return {};
+            const int error = errno;
+            ::unlinkat(after->folder(), after->entry(), 0);
+            errno = error;
+            return writeError(what, to);
+        }
+        if (errno == EEXIST) {
+            // Also of a link that was made, and whose answer was lost or whose old name was not removed.
+            if (isSameFile(*before, *after) && ::unlinkat(before->folder(), before->entry(), 0) == 0)
+                return {};
+            errno = EEXIST;
+            return writeError(what, to);
+        }
+        // Folders have no links, and some file systems have none: check first. A folder that is not empty is
+        // never replaced.
         struct stat status {
         };
         if (::fstatat(after->folder(), after->entry(), &status, AT_SYMLINK_NOFOLLOW) == 0)
@@ -242,8 +269,10 @@ public:
         const auto other = m_folders.find(b, PathUse::Entry);
         if (one && other
             && ::renameat2(one->folder(), one->entry(), other->folder(), other->entry(), RENAME_EXCHANGE)
-                == 0)
+                == 0) {
+            m_folders.exchanged(a, b);
             return {};
+        }
         if (errno == EINVAL || errno == ENOSYS)
             return fail(ErrorCode::WriteFailed, "this file system cannot swap two folders in one step",
                 b.string(), "remove the existing target yourself, or write to another folder");

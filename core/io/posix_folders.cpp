@@ -439,15 +439,28 @@ int PosixFolders::removeTree(const Path& path) const
 
 void PosixFolders::renamed(const Path& from, const Path& to)
 {
+    move({{from, to}});
+}
+
+void PosixFolders::exchanged(const Path& a, const Path& b)
+{
+    move({{a, b}, {b, a}});
+}
+
+void PosixFolders::move(std::initializer_list<std::pair<Path, Path>> moves)
+{
     if (m_count == 0)
         return;
-    const std::string before = absoluteText(from);
     const std::lock_guard lock(m_mutex);
     for (Entry& entry : m_entries) {
-        if (entry.path != before && entry.real != before)
-            continue;
-        entry.path = absoluteText(to);
-        entry.real = realPathOf(entry.folder->descriptor.get());
+        for (const auto& [from, to] : moves) {
+            const std::string before = absoluteText(from);
+            if (entry.path != before && entry.real != before)
+                continue;
+            entry.path = absoluteText(to);
+            entry.real = realPathOf(entry.folder->descriptor.get());
+            break;
+        }
     }
 }
 

@@ -72,6 +72,8 @@ public:
     [[nodiscard]] int removeTree(const Path& path) const;
     /// A folder has another path now.
     void renamed(const Path& from, const Path& to);
+    /// Two folders have each other's path now.
+    void exchanged(const Path& a, const Path& b);
 
 private:
     class Hold;
@@ -86,6 +88,7 @@ private:
     };
 
     [[nodiscard]] std::optional<Match> match(const Path& path, PathUse use) const;
+    void move(std::initializer_list<std::pair<Path, Path>> moves);
     void release(const OpenFolder& folder);
 
     std::atomic<size_t> m_count = 0;

@@ -155,6 +155,15 @@ class OldKernel(unittest.TestCase):
                 run(program, "verify", folder / name / "weights", before=before)
             same_files(self, folder / "new", folder / "old")
 
+    def test_a_single_file_is_written_and_never_replaced(self):
+        plan = self.folder / "plan.json"
+        words = ("plan", "reshard", SAMPLES / "zero2-w2", self.folder / "w3", "--world-size", "3", "-o", plan)
+        run(STATIC, *words, before=self.old)
+        text = plan.read_bytes()
+        self.assertIn("the file exists", run(STATIC, *words, before=self.old, status=5).stderr)
+        self.assertEqual([plan], list(self.folder.iterdir()))
+        self.assertEqual(text, plan.read_bytes())
+
     def test_an_existing_target_is_never_lost(self):
         target = self.folder / "w3"
         run(STATIC, "reshard", SAMPLES / "zero2-w2", target, "--world-size", "3")

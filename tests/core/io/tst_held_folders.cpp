@@ -268,6 +268,22 @@ TEST_CASE("a folder that is renamed keeps its hold")
     CHECK(slurp(folder / "own/precious") == "mine");
 }
 
+TEST_CASE("folders that are exchanged keep their holds")
+{
+    const TemporaryFolder folder;
+    io::FileSystem& files = io::realFileSystem();
+    spill(folder / "own/file", "own");
+    spill(folder / "other/file", "other");
+    const auto hold = io::holdFolder(folder / "own", io::HoldKind::Own);
+    REQUIRE(hold);
+    REQUIRE(files.exchange(folder / "other", folder / "own"));
+    fs::create_symlink("file", folder / "own/link");
+    fs::create_symlink("file", folder / "other/link");
+    CHECK(files.openRead(folder / "own/link"));
+    CHECK_FALSE(files.openRead(folder / "other/link"));
+    CHECK(files.readSmall(folder / "other/file", 100) == std::string("own"));
+}
+
 TEST_CASE("what is opened to be written is a regular file with one name, and nothing blocks")
 {
     const TemporaryFolder folder;
