@@ -96,7 +96,7 @@ Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, QWidget* parent)
             QApplication::clipboard()->setText(QString::fromStdString(m_checkpoint->tagFolder.native()));
     });
     connect(m_tag->menu(), &QMenu::triggered, this,
-        [this](const QAction* action) { Q_EMIT tagRequested(action->data().toString()); });
+        [this](const QAction* action) { Q_EMIT tagRequested(action->data().toByteArray()); });
     connect(&selection, &Selection::changed, this, &Breadcrumb::follow);
     setCheckpoint(nullptr);
 }
@@ -126,7 +126,7 @@ void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)
         const bool latest = checkpoint->latest && *checkpoint->latest == *tag;
         QAction* action = m_tag->menu()->addAction(
             (latest ? tr("%1 (latest)").arg(toText(*tag)) : toText(*tag)).replace(u'&', u"&&"_s)); // no key
-        action->setData(QString::fromStdString(*tag));
+        action->setData(QByteArray::fromStdString(*tag));
         action->setCheckable(true);
         action->setChecked(*tag == checkpoint->tag);
     }

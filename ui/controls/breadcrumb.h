@@ -24,7 +24,7 @@ public:
     void setCheckpoint(const CheckpointPtr& checkpoint);
 
 Q_SIGNALS:
-    void tagRequested(const QString& tag);
+    void tagRequested(const QByteArray& tag);
 
 private:
     void follow(const SelectedThing& thing);

@@ -83,7 +83,7 @@ OverviewPage::OverviewPage(const PageContext& context, QWidget* parent)
     rows->addWidget(m_scroll, 1);
     rows->addWidget(m_empty, 1);
     connect(m_tagList, &QListWidget::itemActivated, this,
-        [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toString()); });
+        [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toByteArray()); });
     connect(m_findingsList, &FindingsList::placeRequested, this, &OverviewPage::placeRequested);
     connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
     connect(&context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
@@ -178,7 +178,7 @@ void OverviewPage::fillTags(const Checkpoint& checkpoint)
         auto* item = new QListWidgetItem(
             themedIcon(m_context.theme, u"tag"_s, latest ? ThemeRole::Accent : ThemeRole::MutedText), text,
             m_tagList);
-        item->setData(Qt::UserRole, QString::fromStdString(*tag));
+        item->setData(Qt::UserRole, QByteArray::fromStdString(*tag)); // which need not be UTF-8
         QFont font = item->font();
         font.setBold(shown);
         item->setFont(font);
@@ -210,7 +210,7 @@ void OverviewPage::describeTag(const TagFacts& facts)
 {
     for (int row = 0; row < m_tagList->count(); ++row) {
         QListWidgetItem* item = m_tagList->item(row);
-        if (item->data(Qt::UserRole).toString().toStdString() != facts.tag)
+        if (item->data(Qt::UserRole).toByteArray().toStdString() != facts.tag)
             continue;
         item->setText((QStringList{item->text() % u"  · "_s % facts.state} + facts.lines).join(u'\n'));
         if (!facts.isComplete)

@@ -79,7 +79,7 @@ public:
     [[nodiscard]] virtual Tab tab() const { return {}; }
 
 Q_SIGNALS:
-    void tagRequested(const QString& tag);
+    void tagRequested(const QByteArray& tag);
     void placeRequested(const shardscope::Place& where);
     /// The values of this parameter shall be shown.
     void parameterActivated(shardscope::ParamId param);

@@ -118,7 +118,7 @@ private:
     /// Also its page and selection, as they were left.
     void openRecent(const QString& path, const QString& tag);
     void goToPlace(const Place& where);
-    void openTag(const QString& tag);
+    void openTag(const QByteArray& tag);
     void askForFolder();
     void askForFile();
     void askForFurtherFolder();

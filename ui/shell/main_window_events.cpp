@@ -202,7 +202,7 @@ void MainWindow::connectPage(Page* page)
     });
 }
 
-void MainWindow::openTag(const QString& tag)
+void MainWindow::openTag(const QByteArray& tag)
 {
     m_messages->hide();
     m_wanted.replaces = true;

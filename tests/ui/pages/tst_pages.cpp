@@ -165,6 +165,22 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->tag != before);
     }
 
+    void overviewOpensATagThatIsNotUtf8()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero2-w2", ui.folder(u"run"_s));
+        const std::filesystem::path folder(run.toStdString());
+        std::filesystem::rename(folder / "global_step3", folder / "step\xff");
+        QVERIFY(ui.open(run));
+        auto* list = ui.find<QListWidget>("tagList");
+        QCOMPARE(list->count(), 2);
+        list->setFocus();
+        list->setCurrentRow(list->item(0)->text().startsWith(u"step"_s) ? 0 : 1);
+        QTest::keyClick(list, Qt::Key_Return);
+        QVERIFY(ui.settle());
+        QCOMPARE(ui.checkpoint()->tag, std::string("step\xff"));
+    }
+
     /// Each with what it holds, and whether it is complete.
     void overviewDescribesTags()
     {
