@@ -5,6 +5,7 @@
 #include "core/base/result.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
 #include "core/io/file_system.h"
 #include "core/torchfile/torch_file_sniff.h"
@@ -58,6 +59,7 @@ struct CheckContext {
     JobContext& job;
     CheckTarget target;
     io::Path asked; ///< PATH as given
+    const OpenOptions& open; ///< how it is opened
     CheckDepth depth = CheckDepth::Names; ///< the current tier
 
     // names

@@ -3,11 +3,11 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
-#include "core/base/shell_quote.h"
 #include "core/checkpoint/open/open_listed.h"
 #include "core/compare/digest/state_digest.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
 #include "core/io/outage_watch.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
@@ -42,7 +42,8 @@ public:
         const FindingWatch& watch)
         : m_options(options)
         , m_watch(watch)
-        , m_context{files, job, options.target, path, CheckDepth::Names, {}, {}, {}, {}, nullptr, nullptr}
+        , m_context{files, job, options.target, path, m_options.open, CheckDepth::Names, {}, {}, {}, {},
+              nullptr, nullptr}
     {
         m_out.path = path.string();
         m_out.depth = options.choosesDepth ? CheckDepth::Metadata : options.depth;
@@ -339,8 +340,7 @@ private:
             return diagnosis.command(m_context, finding);
         if (!repairs(diagnosis, finding))
             return {};
-        return "repair " + shellQuoted(m_context.asked.string()) + " DST --fix "
-            + std::string(diagnosis.code);
+        return commandOn(m_context, "repair") + " --fix " + std::string(diagnosis.code);
     }
 
     void order()

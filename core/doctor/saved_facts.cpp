@@ -73,15 +73,32 @@ ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_
     return {checkpoint.params[index(param)].name, std::string(state), std::pair{element, element + 1}};
 }
 
+std::string commandOn(const CheckContext& context, std::string_view verb)
+{
+    io::Path path = context.asked;
+    std::vector<io::Path> roots = context.open.roots;
+    std::string options;
+    if (context.open.salvage && !roots.empty()) { // the command line takes the swap folder first
+        options += " --donor " + shellQuoted(path.string());
+        path = roots.front();
+        roots.erase(roots.begin());
+    }
+    if (!context.open.tag.empty() && context.open.tag != context.found.latest)
+        options += " --tag " + shellQuoted(context.open.tag);
+    for (const io::Path& root : roots)
+        options += " --root " + shellQuoted(root.string());
+    return std::string(verb) + " " + shellQuoted(path.string()) + " DST" + options;
+}
+
 std::string convertCommand(const CheckContext& context, const Finding& /*finding*/)
 {
-    return "convert " + shellQuoted(context.asked.string()) + " DST --to universal";
+    return commandOn(context, "convert") + " --to universal";
 }
 
 std::string reshardCommand(const CheckContext& context, const Finding& /*finding*/)
 {
     const Checkpoint& checkpoint = *context.checkpoint;
-    std::string out = "reshard " + shellQuoted(context.asked.string()) + " DST --world-size "
+    std::string out = commandOn(context, "reshard") + " --world-size "
         + std::to_string(context.target.worldSize.value_or(checkpoint.parallel.ranks()));
     if (context.target.stage)
         out += " --stage " + std::to_string(*context.target.stage);

@@ -31,6 +31,9 @@ ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_
 ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element);
 
 /// Commands of this program for the requested target.
+/// The beginning of a command that reads the same and writes DST: "VERB PATH DST", with the tag and the
+/// further folders that were named for PATH.
+std::string commandOn(const CheckContext& context, std::string_view verb);
 std::string convertCommand(const CheckContext& context, const Finding& finding);
 std::string reshardCommand(const CheckContext& context, const Finding& finding);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnoses of parameters and the files that hold them.
 #include "core/base/checked.h"
-#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/sequence_names.h"
 #include "core/checkpoint/model/checkpoint.h"
@@ -231,7 +230,7 @@ void compareWeights(const std::vector<WeightFile>& files, const Checkpoint& whol
 
 std::string exportCommand(const CheckContext& context, const Finding& finding)
 {
-    return "export " + shellQuoted(context.asked.string()) + " DST --format "
+    return commandOn(context, "export") + " --format "
         + (finding.where.file().ends_with(".bin") ? "torch" : "safetensors");
 }
 

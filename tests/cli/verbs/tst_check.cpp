@@ -260,6 +260,37 @@ TEST_CASE("a small checkpoint is read whole unless a depth is named, and the ans
         == "content");
 }
 
+TEST_CASE("the command of a finding reads the tag and the folders that were checked")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path other = folder / "node2";
+    fs::create_directories(other / "global_step3");
+    fs::remove(run / "global_step3/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const auto commandOf = [&](std::vector<std::string> more, const std::string& tag) {
+        std::vector<std::string> words{"check", run};
+        words.insert(words.end(), more.begin(), more.end());
+        const Json answer = answerOf(words, 1);
+        for (const Json& result : answer.at("results")) {
+            if (result.at("tag") != tag)
+                continue;
+            for (const Json& finding : result.at("findings"))
+                if (finding.at("code") == "rank-missing")
+                    return finding.at("fix").at("command").get<std::string>();
+        }
+        return std::string();
+    };
+    const std::string begin = "shardscope repair " + run.string() + " DST";
+    const std::string end = " --fix rank-missing";
+    CHECK(commandOf({"--tag", "global_step3"}, "global_step3") == begin + " --tag global_step3" + end);
+    CHECK(commandOf({"--all-tags"}, "global_step3") == begin + " --tag global_step3" + end);
+    CHECK(commandOf({"--tag", "global_step3", "--root", other}, "global_step3")
+        == begin + " --tag global_step3 --root " + other.string() + end);
+    fs::remove(run / "global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    CHECK(commandOf({}, "global_step6") == begin + end); // `latest` names it
+    CHECK(commandOf({"--all-tags"}, "global_step6") == begin + end);
+}
+
 TEST_CASE("a large checkpoint is not read whole unless every byte is asked for")
 {
     const TemporaryFolder folder;
