@@ -236,7 +236,7 @@ std::optional<MapSource::Point> MapSelectionLink::placeOf(const SelectedThing& t
     const MapStack& stack = *m_canvas->stack();
     if (const FileRows* files = stack.files()) {
         const auto row = files->rowOf(thing.file);
-        return row
+        return row && files->columns() > 0
             ? std::optional(MapSource::Point{*row, std::min(thing.byte.value_or(0), files->columns() - 1)})
             : std::nullopt;
     }

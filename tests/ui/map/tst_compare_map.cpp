@@ -162,6 +162,27 @@ private Q_SLOTS:
                 qPrintable(words));
         }
     }
+
+    /// Rows of files have no differences, also while the colours are those of differences.
+    void filesAreDescribedWhileDifferencesAreShown()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        LayoutMapView* map = ui.find<CompareMaps>("compareMaps")->left();
+        map->setFilesShown(true);
+        QVERIFY(ui.settle());
+        const MapCanvas* canvas = map->canvas();
+        QVERIFY(canvas->stack()->files() != nullptr);
+        QVERIFY(canvas->shownDifferences() != nullptr);
+        const MapSource& source = *canvas->source();
+        for (uint32_t row = 0; row < source.rows(); ++row) {
+            for (uint64_t byte = 0; byte < source.columns(); byte = source.cellAt(row, byte).end) {
+                const QString words = MapText::sentence(source, {row, byte}, canvas->shownDifferences());
+                QVERIFY2(words.contains(u" · "_s) && !words.contains(u"differs"_s), qPrintable(words));
+            }
+        }
+    }
 };
 
 SHARDSCOPE_UI_TEST(TestCompareMap, WithDisplay)

@@ -321,10 +321,10 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
 QString MapText::sentence(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
 {
     const auto cell = source.cellAt(point.row, point.element);
-    const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
     if (source.files()) {
         return rowName(source, point.row) + QStringLiteral(" · ") + inFile(source, point.row, cell);
     }
+    const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
     const auto where = place(source, point, cell);
     return words.isEmpty() ? where : tr("%1 · %2").arg(words, where);
 }
