@@ -84,7 +84,8 @@ Status readStatus(WireReader& in)
     error.hint = in.text();
     error.hint.retries.resize(in.count());
     for (Retry& retry : error.hint.retries) {
-        retry.kind = static_cast<Retry::Kind>(in.number32());
+        const uint32_t kind = in.number32();
+        retry.kind = kind > Retry::Shown ? Retry::Shown : static_cast<Retry::Kind>(kind);
         retry.name = in.text();
         retry.value = in.text();
     }
