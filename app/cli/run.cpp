@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/run.h"
 
+#include "app/cli/frame/arguments.h"
 #include "app/cli/frame/completion.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/frame/help.h"
-#include "app/cli/frame/log_file.h"
 #include "app/cli/frame/next_command.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/frame/version.h"
-#include "app/cli/jobs/mpi_job.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
 #include "app/cli/jobs/text_file.h"
 #include "app/cli/schemas.h"
+#include "core/base/job_context.h"
 #include "core/base/shell_quote.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/io/limited_file_system.h"
+#include "core/peers/mpi_peers.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
@@ -24,15 +25,121 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include <fcntl.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 namespace shardscope::cli {
 
 namespace {
+
+/// Usage for a process that a launcher started as one of many, other than the first, and that did not get
+/// --mpi: it would run the same command again. Not for `ensure` and --part, which are made for it, nor for
+/// processes that a script under a launcher starts.
+Status refuseCopies(const Parsed& parsed)
+{
+    const auto launched = launchedProcess(true);
+    if (!launched || launched->rank == 0 || parsed.arguments.has("--mpi") || parsed.arguments.has("--part")
+        || parsed.arguments.has("--partial") || parsed.command->name == "ensure")
+        return {};
+    const std::string count = std::to_string(launched->size);
+    const bool shares
+        = std::ranges::find(parsed.command->options, "--mpi", &Option::name) != parsed.command->options.end();
+    return fail(ErrorCode::Usage,
+        "this is process " + std::to_string(launched->rank) + " of " + count
+            + ", and each would run the whole command again",
+        {},
+        shares ? "share the work with " + Hint::command("--mpi " + parsed.command->name + " …")
+                + ", or start one process"
+               : "start one process, or call it from a script");
+}
+
+/// The MPI job of a process with --mpi; null without it. Errors: those of joinMpi().
+Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments)
+{
+    if (!arguments.has("--mpi"))
+        return std::unique_ptr<Peers>();
+    return joinMpi();
+}
+
+/// What this process prints is printed by the first one, too.
+void dropOutput()
+{
+    const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+        (void)::dup2(nothing, stream);
+    ::close(nothing);
+}
+
+/// Runs the command of the session, as all processes do: Session::shared(). Only the first one writes to the
+/// standard streams.
+Result<int> runWithPeers(
+    Session& session, Peers& peers, const std::function<Result<int>(Session& session)>& verb)
+{
+    if (peers.rank() > 0)
+        dropOutput();
+    SharedWork shared(peers);
+    session.setShared(&shared);
+    const Result<int> code = verb(session);
+    const Status ended = shared.end(code ? Status() : forward(code.error()));
+    if (peers.rank() > 0)
+        return kExitDone; // a launcher may end all when one fails, and the first one has to answer
+    SHARDSCOPE_CHECK(ended);
+    return code;
+}
+
+/// Whether this process is not the first one of those that a launcher started. With --mpi it does not talk to
+/// the user.
+bool isSilentPeer()
+{
+    const auto launched = launchedProcess(false);
+    return launched && launched->rank > 0;
+}
+
+/// A log that appends timed lines to `path`; thread-safe. WriteFailed when the file cannot be opened or is
+/// not a regular file: opening a FIFO could block forever.
+Result<JobContext::LogSink> openLogFile(const std::string& path)
+{
+    // Opening a FIFO without a reader would block forever. A missing file is created.
+    std::error_code ignored;
+    const auto status = std::filesystem::status(path, ignored);
+    const bool isThere = std::filesystem::exists(status);
+    if (isThere && !std::filesystem::is_regular_file(status))
+        return fail(ErrorCode::WriteFailed,
+            "the log file cannot be opened: it is a folder, FIFO, socket or device, not a regular file", path,
+            "name another file with --log-file");
+    // Lines are appended to what is there, so it must be certain what that is.
+    if (!isThere && std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored)))
+        return fail(ErrorCode::WriteFailed, "the log file cannot be opened: it is a broken link", path,
+            "name another file with --log-file");
+    if (isThere && std::filesystem::hard_link_count(path, ignored) > 1)
+        return fail(ErrorCode::WriteFailed,
+            "the log file cannot be opened: it has further names (hard links), which could be files of a "
+            "checkpoint",
+            path, "name another file with --log-file");
+    try {
+        auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+        auto logger = std::make_shared<spdlog::logger>("shardscope", std::move(sink));
+        logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %v");
+        logger->flush_on(spdlog::level::info);
+        // A log that cannot be written (full disk) must not end the job. By default, spdlog would print to
+        // standard error.
+        logger->set_error_handler([](const std::string&) {});
+        return JobContext::LogSink(
+            [logger = std::move(logger)](std::string_view line) { logger->info("{}", printable(line)); });
+    } catch (const spdlog::spdlog_ex& error) {
+        return fail(
+            ErrorCode::WriteFailed, std::string("the log file cannot be opened: ") + error.what(), path);
+    }
+}
 
 bool asksForJson(const std::vector<std::string>& words)
 {

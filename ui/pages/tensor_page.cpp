@@ -2,13 +2,19 @@
 #include "ui/pages/tensor_page.h"
 
 #include "core/checkpoint/folder/skeleton.h"
+#include "core/layout/address.h"
 #include "core/layout/fragments.h"
-#include "ui/pages/tensor_words.h"
+#include "ui/session/check_run.h"
+#include "ui/session/shell_words.h"
 #include "ui/tensorview/hex_view.h"
+#include "ui/tensorview/number_format.h"
 #include "ui/tensorview/slice_bar.h"
 #include "ui/tensorview/tensor_grid.h"
+#include "ui/tensorview/tensor_pages.h"
 #include "ui/tensorview/tensor_pictures.h"
+#include "ui/text/rank_list.h"
 #include "ui/text/text.h"
+#include "ui/text/unreadable.h"
 #include "ui/widgets/elided_label.h"
 
 #include <QLabel>
@@ -17,6 +23,9 @@
 #include <QTabWidget>
 #include <QVBoxLayout>
 
+#include <QApplication>
+#include <QClipboard>
+#include <QString>
 #include <algorithm>
 
 using namespace Qt::StringLiterals;
@@ -24,6 +33,83 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
+
+/// "float32 · (256, 64) · 16,384 elements · 64.0 KiB · group 0, in 2 pieces": the tensor and its storage.
+QString tensorFacts(const TensorSource& source)
+{
+    const Checkpoint& checkpoint = *source.checkpoint;
+    const Parameter& param = checkpoint.params[index(source.param)];
+    QStringList facts{toText(dtypeName(source.dtype)), QString::fromStdString(shapeText(source.shape)),
+        source.elements == 1 ? u"1 element"_s : u"%1 elements"_s.arg(countText(source.elements)),
+        bytesText(source.bytes())};
+    const bool isWhole = source.state == "weight" && checkpoint.wholeOf(source.param) != nullptr;
+    if (isWhole)
+        facts.append(u"whole in %1"_s.arg(checkpoint.wholeOf(source.param)->run.isPresent()
+                ? toText(checkpoint.file(checkpoint.wholeOf(source.param)->run.file).name)
+                : u"no file"_s));
+    else if (const FlatUnit* unit = checkpoint.unitOf(source.param))
+        facts.append(u"in %1"_s.arg(heldUnitText(checkpoint, *unit)));
+    if (toText(param.name) != toText(source.name))
+        facts.append(u"shared with %1"_s.arg(toText(param.name)));
+    return facts.join(u" · "_s);
+}
+
+/// "[3, 17] = 0.25  (0x3e800000)": one element, its value with all digits once it is read.
+QString elementWords(TensorPages& pages, uint64_t element)
+{
+    const TensorSource& source = *pages.source();
+    if (source.elements == 0)
+        return u"This tensor has no elements."_s;
+    const uint8_t* bytes = nullptr;
+    QString value;
+    switch (pages.element(element, &bytes)) {
+    case TensorPages::Known::NotYet:
+        value = u"…"_s;
+        break;
+    case TensorPages::Known::Missing:
+        value = lossText(*source.checkpoint, source.param, source.state, element);
+        break;
+    case TensorPages::Known::Here:
+        value = valueText(source.dtype, bytes, {NumberForm::Exact, 0}) % u"  (0x"_s
+            % valueText(source.dtype, bytes, {NumberForm::Hex, 0}) % u')';
+        break;
+    }
+    return source.indexText(element) % u" = "_s % value;
+}
+
+/// "dp0.tp0.pp0 · FILE, byte 512": its place.
+QString placeWords(const TensorSource& source, uint64_t element)
+{
+    if (source.elements == 0)
+        return {};
+    QStringList facts;
+    const auto place = locate(*source.checkpoint,
+        ParamAddress{source.checkpoint->params[index(source.param)].name, source.state,
+            std::pair(element, element + 1)});
+    if (place && place->flat)
+        facts.append(rankLabel(*source.checkpoint, place->flat->rank));
+    if (place && place->file)
+        facts.append(u"%1, byte %2"_s.arg(toText(place->file->path), countText(place->fileByte)));
+    return facts.join(u" · "_s);
+}
+
+QString elementAddress(const TensorSource& source, uint64_t element)
+{
+    return QString::fromStdString(source.address(element, element + 1));
+}
+
+/// The same element as a command line of `shardscope`, quoted for a shell.
+QString showCommand(const TensorSource& source, const CheckPlace& place, uint64_t element)
+{
+    return ShellCommand(u"show"_s, sourceWords(*source.checkpoint, place))
+        .argument(elementAddress(source, element))
+        .text();
+}
+
+void copyText(const QString& text)
+{
+    QApplication::clipboard()->setText(text);
+}
 
 constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
 

@@ -3,25 +3,129 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
 #include "core/doctor/split_folders.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/address.h"
+#include "core/plan/emit/old_forms.h"
 #include "core/plan/model/marks.h"
 #include "core/plan/model/source_list.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/repair/amended_parts.h"
 #include "core/plan/repair/repair_json.h"
 #include "core/plan/repair/repair_reopen.h"
 #include "core/plan/repair/repair_tags.h"
-#include "core/plan/repair/untouched.h"
 #include "core/plan/repair/verbatim_files.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace shardscope {
 
 namespace {
+
+/// Determines which files of a repaired checkpoint's source are unchanged, so that they can be copied. A file
+/// is excluded if this is not certain. Immutable once made.
+class Untouched
+{
+public:
+    /// `amended`: the whole and its parts, after all fixes.
+    explicit Untouched(const std::vector<const Amended*>& amended);
+
+    [[nodiscard]] bool contains(const std::string& name) const;
+
+private:
+    void touchOptimizer(const Amended& amended);
+    void touchModel(const Amended& amended);
+    void touchPlace(const Amended& amended, const Place& where);
+
+    bool m_none = false;
+    std::set<std::string> m_touched; ///< names of files
+};
+
+Untouched::Untouched(const std::vector<const Amended*>& amended)
+{
+    for (const Amended* one : amended) {
+        // Files of older releases are all rewritten in the current form.
+        m_none = m_none || one->rewriteAll || !one->moved.empty() || hasOldForm(*one->source);
+        for (const auto& [file, edit] : one->edits) {
+            if (file == one->source->templateOptim) // this is the template of all others
+                touchOptimizer(*one);
+            else
+                touchModel(*one);
+        }
+        if (one->model.differ())
+            touchModel(*one);
+        const bool setsSteps = std::any_of(one->checkpoint->units.begin(), one->checkpoint->units.end(),
+            [](const FlatUnit& unit) { return unit.stepSet; });
+        if (setsSteps)
+            touchOptimizer(*one);
+        for (const LostPart& part : one->lost)
+            touchPlace(*one, part.where);
+        for (const RepairChange& change : one->changes) {
+            const bool isRenamed = change.code == code::kRankForeign && !change.reconstructed
+                && one->open.exchanged.contains(change.where.file());
+            const bool ofFolders = isRenamed || change.code == code::kLatestMissing
+                || change.code == code::kLatestDangling || change.code == kSplitShards;
+            if (!ofFolders)
+                touchPlace(*one, change.where);
+        }
+    }
+    // Stock DeepSpeed records places in another order than it stores data. This program does not. A mix of
+    // both files would not fit together.
+    for (const Amended* one : amended) {
+        const bool anyOptimizer = std::any_of(m_touched.begin(), m_touched.end(), [](const auto& name) {
+            const auto parsed = parseCheckpointFileName(name);
+            return parsed && parsed->role == FileRole::OptimStates;
+        });
+        if (anyOptimizer && one->source->roundRobin)
+            touchOptimizer(*one);
+    }
+}
+
+void Untouched::touchOptimizer(const Amended& amended)
+{
+    for (const FileId file : amended.source->optimFiles) {
+        if (file != kNoFile)
+            m_touched.insert(amended.source->file(file).name);
+    }
+}
+
+void Untouched::touchModel(const Amended& amended)
+{
+    for (const CheckpointFile& file : amended.source->files) {
+        if (file.role != FileRole::OptimStates)
+            m_touched.insert(file.name);
+    }
+}
+
+void Untouched::touchPlace(const Amended& amended, const Place& where)
+{
+    if (const FlatAddress* flat = where.flat()) {
+        for (const CheckpointFile& file : amended.source->files) {
+            if (file.role == FileRole::OptimStates && file.rank == flat->rank)
+                m_touched.insert(file.name);
+        }
+        return;
+    }
+    const ParamAddress* param = where.param();
+    if (param != nullptr && param->state == "weight") // no optimizer file holds weights
+        touchModel(amended);
+    else if (param != nullptr || where.isEmpty())
+        m_none = true; // any rank may hold some of it
+    else
+        m_touched.insert(where.file());
+}
+
+bool Untouched::contains(const std::string& name) const
+{
+    return !m_none && !m_touched.contains(name);
+}
 
 /// Makes a plan that rewrites the repaired source in its own form a repair: one more file records the
 /// changes.
