@@ -220,9 +220,11 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     if (rate == uint64_t{0})
         return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
     std::optional<io::LimitedFileSystem> limited;
+    std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
     if (rate)
-        limited.emplace(realFilesAndSkeletons(), *rate);
-    Session session(parsed, output, limited ? *limited : realFilesAndSkeletons(), job);
+        skeletons.emplace(limited.emplace(io::realFileSystem(), *rate));
+    io::FileSystem& files = skeletons ? *skeletons : realFilesAndSkeletons();
+    Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
     auto code = peers ? runWithPeers(session, *peers, runVerb) : runVerb(session);

@@ -249,6 +249,27 @@ TEST_CASE("a plan can be made from a skeleton, and commands that need values ref
     CHECK(!fs::exists(folder / "p.json"));
 }
 
+TEST_CASE("a skeleton has no values with a limit on reading, either")
+{
+    const TemporaryFolder folder;
+    const fs::path zip = folder / "run.zip";
+    answerOf({"skeleton", samplePath("zero2-w2"), zip});
+    for (const std::string verb : {"check", "stats", "verify"}) {
+        CAPTURE(verb);
+        const ProcessResult plain = runShardscope({"--json", verb, zip});
+        const ProcessResult limited = runShardscope({"--json", verb, zip, "--bwlimit", "100M"});
+        CHECK(limited.exitCode == plain.exitCode);
+        Json answers[] = {Json::parse(plain.out), Json::parse(limited.out)};
+        if (verb == "check") {
+            for (Json& answer : answers)
+                answer.at("results").at(0).erase("seconds");
+        }
+        answers[1].erase("next");
+        answers[0].erase("next");
+        CHECK(answers[0] == answers[1]);
+    }
+}
+
 TEST_CASE("a named tag and a single file open as requested")
 {
     const TemporaryFolder folder;
