@@ -92,7 +92,7 @@ void checkCopy(const Reading& reading, const CheckpointFile& file, const io::Pat
 
 FileRole roleOf(const std::string& name)
 {
-    if (name == "shardscope.json" || name == "repair.json")
+    if (name == kManifestName || name == "repair.json")
         return FileRole::Manifest;
     if (name == "latest" || name == "latest_universal")
         return FileRole::Pointer;

@@ -48,8 +48,8 @@ struct MappedRun {
 };
 
 /// Where the elements of one state of a unit are stored: a forward function (from elements to runs) and an
-/// inverse one (from runs to elements). Each form is one small class. To add a form, add a class here and let
-/// a reader make it; nothing else distinguishes forms.
+/// inverse one (from runs to elements). Each form is one small class. To add a form, add a class here, let a
+/// reader make it, and let MappedRun do the inverse. How it is written: core/plan/compose/segment_cursors.h.
 ///
 /// `shares` is UnitState::perRank. Immutable after reading, and then thread-safe.
 class ElementMap

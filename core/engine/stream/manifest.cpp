@@ -40,7 +40,7 @@ void describeFile(JsonOut& out, const WrittenFile& file)
     out.field("empty_records", empty);
 }
 
-/// Before the files: readers of marks read only the beginning (core/checkpoint/folder/marks.cpp).
+/// Before the files: readers of marks read only the beginning (readMarks()).
 void describeMark(JsonOut& out, const Finding& mark)
 {
     std::vector<std::string> parts;

@@ -2,6 +2,7 @@
 #include "core/plan/export/export_npy.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/torchfile/formats/npy_folder.h"
 #include "core/torchfile/formats/npy_format.h"
@@ -16,7 +17,7 @@ namespace {
 /// Whether it is one of our file names next to the folders of states.
 bool isTaken(const std::string& state)
 {
-    return state.ends_with(".npy") || state == kNpyIndexName || state == "shardscope.json";
+    return state.ends_with(".npy") || state == kNpyIndexName || state == kManifestName;
 }
 
 Status checkNames(const ExportContext& context)
