@@ -72,6 +72,8 @@ struct Source {
 fs::path withoutRank(const std::string& name)
 {
     static const TemporaryFolder kFolder;
+    if (fs::exists(kFolder / name))
+        return kFolder / name;
     const fs::path run = copySample(name, kFolder);
     const fs::path tag = run / slurp(run / "latest");
     for (const std::string prefix : {"", "bf16_"})
@@ -152,6 +154,45 @@ public:
         return kills;
     }
 
+    /// The same for several processes that each write a part, and for the one that finishes the job.
+    int roundOfParts(std::mt19937_64& random)
+    {
+        constexpr size_t kParts = 3;
+        const fs::path target = m_folder / "out";
+        fs::remove_all(target);
+        const auto part = [&](size_t i) {
+            return command(
+                target, jobs(random), {"--part", std::to_string(i) + "/" + std::to_string(kParts)});
+        };
+        int kills = 0;
+        const auto killAll = [&](const std::vector<Words>& commands) {
+            std::vector<std::unique_ptr<Process>> processes;
+            for (const Words& words : commands)
+                processes.push_back(std::make_unique<Process>(words));
+            std::this_thread::sleep_for(
+                std::chrono::microseconds(random() % static_cast<uint64_t>(m_whole.count())));
+            for (const auto& process : processes)
+                process->signal(SIGKILL);
+            for (const auto& process : processes)
+                kills += process->wait().exitCode == kKilled ? 1 : 0;
+            checkPromise(target);
+        };
+        for (int times = 1 + static_cast<int>(random() % 3); times > 0; --times)
+            killAll({part(0), part(1), part(2)});
+        for (size_t i = kParts; i-- > 0;)
+            CHECK(runProcess(part(i)).exitCode == 0);
+        killAll({command(target, 1, {"--finish"})});
+        const auto before = finished(target);
+        const ProcessResult last = runProcess(command(target, jobs(random), {"--finish"}));
+        CHECK((last.exitCode == 0 || (last.exitCode == kCannotWrite && before == m_wanted)));
+        CHECK(finished(target) == m_wanted);
+        return kills;
+    }
+    [[nodiscard]] bool hasParts() const
+    {
+        return !m_work.isFile && !m_work.isThere && !m_work.isPlanned && m_work.words.front() != "repair";
+    }
+
 private:
     void makeTarget(const fs::path& target) const
     {
@@ -167,6 +208,13 @@ private:
         Words out{programPath()};
         out.insert(out.end(), begin.begin(), begin.end());
         out.insert(out.end(), m_work.words.begin() + 1, m_work.words.end());
+        return out;
+    }
+
+    [[nodiscard]] Words command(const fs::path& target, int jobs, const Words& more) const
+    {
+        Words out = command(target, jobs);
+        out.insert(out.end(), more.begin(), more.end());
         return out;
     }
 
@@ -188,9 +236,8 @@ private:
         CHECK(traceOf(m_source) == m_before);
         auto there = finished(target);
         // `latest` and similar files follow the tag folder.
-        const auto follows = [&](const std::string& path) {
-            return !m_work.alone && path.find('/') == std::string::npos;
-        };
+        const auto follows
+            = [&](const std::string& path) { return !m_work.alone && path.find('/') == std::string::npos; };
         for (const auto& [path, bytes] : m_wanted) {
             if (follows(path))
                 there.erase(path);
@@ -217,20 +264,38 @@ private:
     std::chrono::microseconds m_whole{};
 };
 
-} // namespace
+std::vector<std::unique_ptr<Victim>> victims()
+{
+    std::vector<std::unique_ptr<Victim>> out;
+    for (const Source& source : sources()) {
+        for (const Work& work : source.works)
+            out.push_back(std::make_unique<Victim>(source.folder, work));
+    }
+    return out;
+}
 
-TEST_CASE("killed at random moments, the same command gives the same bytes")
+void killAtRandom(
+    const std::vector<std::unique_ptr<Victim>>& victims, int (Victim::*round)(std::mt19937_64& random))
 {
     const uint64_t seed = killSeed();
     MESSAGE("SHARDSCOPE_KILL_SEED=" << seed);
     std::mt19937_64 random(seed);
-    std::vector<std::unique_ptr<Victim>> victims;
-    for (const Source& source : sources()) {
-        for (const Work& work : source.works)
-            victims.push_back(std::make_unique<Victim>(source.folder, work));
-    }
     int kills = 0;
     for (size_t next = 0; kills < killCount(); ++next)
-        kills += victims[next % victims.size()]->round(random);
+        kills += ((*victims[next % victims.size()]).*round)(random);
     MESSAGE(kills << " kills");
+}
+
+} // namespace
+
+TEST_CASE("killed at random moments, the same command gives the same bytes")
+{
+    killAtRandom(victims(), &Victim::round);
+}
+
+TEST_CASE("killed at random moments, all processes of a job, the same commands give the same bytes")
+{
+    auto of = victims();
+    std::erase_if(of, [](const auto& victim) { return !victim->hasParts(); });
+    killAtRandom(of, &Victim::roundOfParts);
 }
