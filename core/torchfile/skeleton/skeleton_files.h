@@ -38,6 +38,7 @@ public:
     Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
     Result<io::Path> canonical(const io::Path& path) override;
     Result<io::Space> space(const io::Path& path) override;
+    [[nodiscard]] double secondsHeldBack() const override { return m_inner.secondsHeldBack(); }
     bool canShareBytes(const io::Path& file, const io::Path& folder) override;
     Status makeDirectory(const io::Path& path, uint32_t mode) override;
     Status makeDirectories(const io::Path& path) override;
