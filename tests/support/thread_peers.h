@@ -68,7 +68,7 @@ private:
 /// `others`: the files of all but that one.
 template <class Lead>
 auto leadPeers(
-    uint32_t count, io::FileSystem& others, const WritePlan& plan, ExecuteOptions options, Lead lead)
+    uint32_t count, io::FileSystem& others, const WritePlan& plan, const ExecuteOptions& options, Lead lead)
 {
     ThreadPeers all(count);
     std::vector<std::jthread> threads;
@@ -86,8 +86,9 @@ auto leadPeers(
     ThreadPeers::One own(all, 0);
     auto result = [&] {
         try {
-            options.peers = &own;
-            return lead(options);
+            ExecuteOptions leads = options; // the others copy `options` meanwhile
+            leads.peers = &own;
+            return lead(leads);
         } catch (...) { // a REQUIRE that failed
             std::cout << "process 0 ended; the others wait for it, and cannot be ended" << std::endl;
             std::_Exit(1);
