@@ -168,4 +168,8 @@ private:
     std::string& m_problem;
 };
 
+/// Whether a describing function reads: if constexpr (kReads<decltype(out)>).
+template <class Out>
+inline constexpr bool kReads = std::remove_cvref_t<Out>::isInput;
+
 } // namespace shardscope

@@ -4,6 +4,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/open/source_arguments.h"
 #include "core/layout/address.h"
 
 #include <algorithm>
@@ -75,19 +76,14 @@ ParamAddress addressOf(const Checkpoint& checkpoint, ParamId param, std::string_
 
 std::string commandOn(const CheckContext& context, std::string_view verb)
 {
-    io::Path path = context.asked;
-    std::vector<io::Path> roots = context.open.roots;
-    std::string options;
-    if (context.open.salvage && !roots.empty()) { // the command line takes the swap folder first
-        options += " --donor " + shellQuoted(path.string());
-        path = roots.front();
-        roots.erase(roots.begin());
-    }
-    if (!context.open.tag.empty() && context.open.tag != context.found.latest)
-        options += " --tag " + shellQuoted(context.open.tag);
-    for (const io::Path& root : roots)
-        options += " --root " + shellQuoted(root.string());
-    return std::string(verb) + " " + shellQuoted(path.string()) + " DST" + options;
+    OpenOptions open = context.open;
+    if (open.tag == context.found.latest)
+        open.tag.clear(); // it is read without being named
+    const SourceArguments source = sourceArguments(context.asked, open);
+    std::string out = std::string(verb) + " " + shellQuoted(source.path.string()) + " DST";
+    for (const std::string& word : source.options)
+        out += " " + shellQuoted(word);
+    return out;
 }
 
 std::string convertCommand(const CheckContext& context, const Finding& /*finding*/)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/shell_words.h"
 
+#include "core/checkpoint/open/source_arguments.h"
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -25,19 +27,10 @@ QString quotedWord(const std::string& argument)
 
 SourceWords sourceWords(const CheckPlace& place)
 {
-    SourceWords out;
-    std::vector<io::Path> roots = place.open.roots;
-    if (place.open.salvage && !roots.empty()) { // the command line takes the swap folder first
-        out.path = quotedWord(roots.front().native());
-        out.options << u"--donor"_s << quotedWord(place.path.native());
-        roots.erase(roots.begin());
-    } else {
-        out.path = quotedWord(place.path.native());
-    }
-    if (!place.open.tag.empty())
-        out.options << u"--tag"_s << quotedWord(place.open.tag);
-    for (const io::Path& root : roots)
-        out.options << u"--root"_s << quotedWord(root.native());
+    const SourceArguments source = sourceArguments(place.path, place.open);
+    SourceWords out{quotedWord(source.path.native()), {}};
+    for (const std::string& word : source.options)
+        out.options << quotedWord(word);
     return out;
 }
 

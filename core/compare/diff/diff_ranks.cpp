@@ -251,7 +251,7 @@ std::string joined(const std::vector<std::string>& ranks)
 Status findRanks(const DiffInput& input, DiffSide side, const StateDiff& diff, std::vector<DiffCause>& out)
 {
     if (diff.notCompared.elements > 0)
-        return {}; // a rank of which nothing was compared would seem to be equal
+        return {}; // the rank that has them would look equal
     const bool isLeft = side == DiffSide::Left;
     Ranks ranks(input, isLeft);
     const auto look = [&](uint64_t perFragment) -> Result<bool> {

@@ -221,7 +221,7 @@ UpdateDifference updateOf(const DiffPiece& sum)
     return out;
 }
 
-/// A difference whose size is relative to the whole step, of which some pieces are equal and not measured.
+/// A difference, relative to the length of the whole step, whose equal pieces are still to be measured.
 struct UnmeasuredSteps {
     size_t difference = 0; ///< in StateDiff::params
     DiffPiece sum;

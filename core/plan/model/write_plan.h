@@ -88,7 +88,7 @@ struct OutputFile {
 
 /// The kind of output. It decides how the output is opened and verified: a checkpoint of DeepSpeed, tensors
 /// in files of other tools (core/plan/export/export.h), or bytes without a known form
-/// (core/plan/repair/copy_plan.h).
+/// (core/plan/repair/repair_undo.cpp).
 enum class OutcomeKind { Checkpoint, Export, Copy };
 
 /// A file that the plan reads, and its state when the plan was made.

@@ -29,7 +29,7 @@ void describePath(auto& out, auto& path)
 {
     std::string text = path.string();
     out.name("path", text);
-    if constexpr (std::remove_cvref_t<decltype(out)>::isInput)
+    if constexpr (kReads<decltype(out)>)
         path = text;
 }
 

@@ -26,7 +26,7 @@ void describePath(auto& out, std::string_view name, auto& path, const About& abo
 {
     std::string text = path.string();
     out.name(name, text, about);
-    if constexpr (std::remove_cvref_t<decltype(out)>::isInput) {
+    if constexpr (kReads<decltype(out)>) {
         path = text;
         if (!path.is_absolute())
             out.refuse(name, "is not an absolute path");
@@ -43,7 +43,7 @@ void describeSource(auto& out, auto& source)
             "names, places, sizes and checksums of its records; absent in older files");
     });
     out.present("inode", source.noChecksums, [&] {
-        if constexpr (std::remove_cvref_t<decltype(out)>::isInput)
+        if constexpr (kReads<decltype(out)>)
             source.noChecksums = true;
         out.field("inode", source.identity.inode, "if its records have no checksums");
         out.field(
@@ -127,7 +127,7 @@ private:
         std::string text = word.get();
         ifSet(out, !text.empty(), [&] {
             out.word(m_field.key, text, word.words, m_about);
-            if constexpr (std::remove_cvref_t<decltype(out)>::isInput)
+            if constexpr (kReads<decltype(out)>)
                 word.set(text);
         });
     }

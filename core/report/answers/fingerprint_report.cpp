@@ -14,9 +14,6 @@ namespace {
 
 constexpr const char* kDigestText = "32 lower-case hex digits";
 
-template <class Out>
-constexpr bool kReads = std::remove_cvref_t<Out>::isInput;
-
 /// Of this build's version, where it is read.
 void digestField(auto& out, std::string_view name, ConstOr<Digest> auto& digest)
 {
