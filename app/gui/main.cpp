@@ -54,10 +54,8 @@ void declareOptions(QCommandLineParser& parser)
     parser.addOption({u"version"_s, u"Print the version and exit."_s});
     parser.addOption(
         {u"screenshot"_s, u"Save a picture of the window as PNG and exit; needs no display."_s, u"FILE"_s});
-    parser.addOption({u"page"_s,
-        u"Begin with this page: overview, map, parameters, tensor, files, compare, "
-        "findings, reshard, export, manual."_s,
-        u"NAME"_s});
+    parser.addOption(
+        {u"page"_s, u"Begin with this page: %1."_s.arg(screenshotPages().join(u", "_s)), u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
     parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
     parser.addOption({u"theme"_s, u"system, light, dark or high-contrast."_s, u"THEME"_s});

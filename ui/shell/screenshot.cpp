@@ -56,6 +56,14 @@ bool drawn(const QWidget& window)
 
 } // namespace
 
+QStringList screenshotPages()
+{
+    QStringList out;
+    for (const PageEntry& page : pageList())
+        out.append(page.name);
+    return out << u"reshard"_s << u"export"_s << u"manual"_s;
+}
+
 bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
 {
     applyTextSize(100); // a picture does not depend on the user's settings
@@ -94,8 +102,7 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
         shown = window.findChild<ManualWindow*>();
     } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
         return complain(
-            u"there is no page named “%1”; use overview, map, parameters, tensor, files, compare, findings, "
-            u"reshard, export or manual"_s.arg(wish.page));
+            u"there is no page named “%1”; use %2"_s.arg(wish.page, screenshotPages().join(u", "_s)));
     }
     shown->resize(wish.size);
     (void)shown->grab(); // the first picture makes the map request its tiles

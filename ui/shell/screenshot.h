@@ -3,6 +3,7 @@
 
 #include <QSize>
 #include <QString>
+#include <QStringList>
 
 namespace shardscope::ui {
 
@@ -10,12 +11,15 @@ class MainWindow;
 
 struct ScreenshotWish {
     QString file; ///< PNG
-    QString page; ///< a page's name, or "reshard", "export", "manual"; empty: what is in front
+    QString page; ///< one of screenshotPages(); empty: what is in front
     QString path; ///< to open first; empty: the start page
     QString against; ///< to compare it with
     QString select; ///< an address to go to
     QSize size{1440, 900}; ///< of the picture, in logical pixels
 };
+
+/// The names of all pages, then those of the dialogs and windows that have a picture, too.
+[[nodiscard]] QStringList screenshotPages();
 
 /// Waits until everything that is read in the background is on screen, then saves a picture of the window.
 /// False, with the reason on stderr, when the path does not open, the size is too small for the page, or the

@@ -120,8 +120,8 @@ private Q_SLOTS:
     void everyPageOutlivesItsCheckpoint_data()
     {
         QTest::addColumn<QString>("page");
-        for (const char* page : {"overview", "map", "parameters", "tensor", "files", "compare", "findings"})
-            QTest::newRow(page) << QString::fromLatin1(page);
+        for (const PageEntry& page : pageList())
+            QTest::newRow(qPrintable(page.name)) << page.name;
     }
 
     void everyPageOutlivesItsCheckpoint()
