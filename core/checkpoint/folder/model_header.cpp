@@ -2,7 +2,6 @@
 #include "core/checkpoint/folder/model_header.h"
 
 #include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/model/model_states.h"
 
 #include <array>
 #include <utility>
@@ -25,8 +24,7 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
     const NodeId module = lookup(graph, reading.modelRoot, "module");
     if (module != kNoNode
         && graph.kind(module) == NodeKind::None) { // a pipeline keeps its weights in layer files
-        const NodeId enabled = configValue(reading, {"fp16", "enabled"});
-        return enabled != kNoNode && asBool(graph, enabled).value_or(false) ? "fp16" : "fp32";
+        return modelStates(reading).configFlag({"fp16", "enabled"}) ? "fp16" : "fp32";
     }
     const auto items = mappingItems(graph, module);
     for (size_t i = 1; i < items.size(); i += 2) {
@@ -43,10 +41,10 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
 
 } // namespace
 
-NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path)
+ModelStates modelStates(const Reading& reading)
 {
     const PickleGraph* graph = graphOf(reading);
-    return graph == nullptr || reading.modelRoot == kNoNode ? kNoNode : modelStates(*graph).configValue(path);
+    return graph == nullptr || reading.modelRoot == kNoNode ? ModelStates{} : modelStates(*graph);
 }
 
 void readModelHeader(Reading& reading)

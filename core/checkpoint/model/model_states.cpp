@@ -80,6 +80,17 @@ bool ModelStates::configFlag(std::initializer_list<std::string_view> path) const
     return graph != nullptr && asBool(*graph, configValue(path)) == true;
 }
 
+std::optional<uint64_t> ModelStates::subGroupSize() const
+{
+    if (graph == nullptr || configValue({"zero_optimization"}) == kNoNode)
+        return std::nullopt;
+    const NodeId node = configValue({"zero_optimization", "sub_group_size"});
+    const auto size = node == kNoNode ? static_cast<double>(kDefaultSubGroupSize) : asNumber(*graph, node);
+    if (!size || !(*size >= 1) || !(*size <= 1e18))
+        return std::nullopt;
+    return static_cast<uint64_t>(*size);
+}
+
 ModelStates modelStates(const PickleGraph& graph)
 {
     ModelStates out;

@@ -9,6 +9,8 @@
 
 namespace shardscope {
 
+inline constexpr uint64_t kDefaultSubGroupSize = 1'000'000'000; ///< runtime/zero/config.py
+
 /// One model-states file: the values of the keys that DeepSpeed writes (runtime/engine.py, _save_checkpoint).
 /// A value is kNoNode if the file does not have the key, or was not read. Other keys are the client's.
 /// Points into the file's graph. Start here to read a fact of a model file: nothing above core/checkpoint
@@ -50,6 +52,9 @@ struct ModelStates {
     /// The same as a number or truth value; empty, or false, if it is missing or of another type.
     [[nodiscard]] std::optional<int64_t> configInteger(std::initializer_list<std::string_view> path) const;
     [[nodiscard]] bool configFlag(std::initializer_list<std::string_view> path) const;
+    /// The run's `sub_group_size`, in elements per rank: kDefaultSubGroupSize where `zero_optimization` does
+    /// not name it. Nothing without `zero_optimization`, or if it is no number from 1 to 1e18.
+    [[nodiscard]] std::optional<uint64_t> subGroupSize() const;
     /// Whether `module` is there and has tensors by name.
     [[nodiscard]] bool hasModule() const { return graph != nullptr && isMapping(*graph, module); }
 };

@@ -81,11 +81,15 @@ private:
         return fail(ErrorCode::Damaged, std::move(what), m_out.file(m_out.templateModel).path.string());
     }
 
+    [[nodiscard]] int64_t configuredStage() const
+    {
+        return modelStates(m_reading).configInteger({"zero_optimization", "stage"}).value_or(0);
+    }
+
     /// The kind of a run whose optimizer is in other files, from its configuration.
     [[nodiscard]] CheckpointKind configuredKind() const
     {
-        const NodeId node = configValue(m_reading, {"zero_optimization", "stage"});
-        const int64_t stage = node == kNoNode ? 0 : asInteger(m_graph, node).value_or(0);
+        const int64_t stage = configuredStage();
         if (stage == 0) // in bf16 some releases use BF16_Optimizer then
             return m_out.precision == "bf16" ? CheckpointKind::Bf16 : CheckpointKind::Unknown;
         return stage == 1 || stage == 2 ? kindOfStage(static_cast<int>(stage)) : CheckpointKind::Unknown;
@@ -97,9 +101,8 @@ private:
     {
         static constexpr std::array<std::string_view, 6> kReleases{
             "0.17.6", "0.18.0", "0.18.1", "0.18.2", "0.18.3", "0.18.4"};
-        const NodeId node = configValue(m_reading, {"zero_optimization", "stage"});
         const std::string_view version = m_out.deepspeedVersion;
-        return m_out.precision == "bf16" && (node == kNoNode || asInteger(m_graph, node) == 0)
+        return m_out.precision == "bf16" && configuredStage() == 0
             && std::find(kReleases.begin(), kReleases.end(), version.substr(0, version.find('+')))
             != kReleases.end();
     }

@@ -28,12 +28,11 @@ bool listsAllParams(const Checkpoint& checkpoint)
 /// Threads of one request of asynchronous I/O. The maximum if the configuration is not known.
 uint64_t threads(const Reading& reading)
 {
-    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
-    const NodeId config = configValue(reading, {});
-    if (config == kNoNode || !isMapping(graph, config))
+    const ModelStates model = modelStates(reading);
+    if (model.config == kNoNode || !isMapping(*model.graph, model.config))
         return kMaxThreads;
     for (const std::string_view key : {"intra_op_parallelism", "thread_count"}) {
-        const auto count = asInteger(graph, configValue(reading, {"aio", key}));
+        const auto count = model.configInteger({"aio", key});
         if (count && *count > 0)
             return std::min(static_cast<uint64_t>(*count), kMaxThreads);
     }
@@ -181,36 +180,27 @@ void matchSwapIds(
         SwapMatcher(reading, std::move(unnamed), free, dtype).run();
 }
 
-namespace {
-
-bool isTrue(const Reading& reading, std::initializer_list<std::string_view> path)
-{
-    const NodeId node = configValue(reading, path);
-    return node != kNoNode
-        && asBool(reading.content(reading.out.templateModel)->pickle(), node).value_or(false);
-}
-
-} // namespace
-
 SwapConfig readSwapConfig(const Reading& reading)
 {
     SwapConfig out;
-    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
-    const NodeId zero = configValue(reading, {"zero_optimization"});
-    out.known = zero != kNoNode && isMapping(graph, zero);
-    const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
-    if (const auto text = asString(graph, device))
+    const ModelStates model = modelStates(reading);
+    if (!model)
+        return out;
+    const NodeId zero = model.configValue({"zero_optimization"});
+    out.known = zero != kNoNode && isMapping(*model.graph, zero);
+    const NodeId device = model.configValue({"zero_optimization", "offload_optimizer", "device"});
+    if (const auto text = asString(*model.graph, device))
         out.nvme = *text == "nvme";
     else if (device != kNoNode) // OffloadDeviceEnum, from configurations built in Python
-        out.nvme = nodeText(graph, device).find("nvme") != std::string::npos;
-    out.pipelined = isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_read"})
-        || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_write"})
-        || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline"});
-    if (const auto block = asInteger(graph, configValue(reading, {"aio", "block_size"})); block && *block > 0)
+        out.nvme = nodeText(*model.graph, device).find("nvme") != std::string::npos;
+    out.pipelined = model.configFlag({"zero_optimization", "offload_optimizer", "pipeline_read"})
+        || model.configFlag({"zero_optimization", "offload_optimizer", "pipeline_write"})
+        || model.configFlag({"zero_optimization", "offload_optimizer", "pipeline"});
+    if (const auto block = model.configInteger({"aio", "block_size"}); block && *block > 0)
         out.minBytes = std::max(out.minBytes, static_cast<uint64_t>(*block));
-    if (isTrue(reading, {"bf16", "bf16_master_weights_and_grads"}))
+    if (model.configFlag({"bf16", "bf16_master_weights_and_grads"}))
         out.masterType = DType::BFloat16;
-    if (isTrue(reading, {"fp16", "fp16_master_weights_and_grads"}))
+    if (model.configFlag({"fp16", "fp16_master_weights_and_grads"}))
         out.masterType = DType::Float16;
     return out;
 }

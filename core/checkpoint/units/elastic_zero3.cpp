@@ -12,18 +12,6 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kStates = "base_optimizer_state";
-constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
-
-/// Elements per rank that complete a sub-group. Nothing if no configuration records it.
-std::optional<double> subGroupSize(const Reading& reading)
-{
-    const NodeId zero = configValue(reading, {"zero_optimization"});
-    if (zero == kNoNode)
-        return std::nullopt;
-    const NodeId size = configValue(reading, {"zero_optimization", "sub_group_size"});
-    return size == kNoNode ? kDefaultSubGroupSize
-                           : asNumber(reading.content(reading.out.templateModel)->pickle(), size);
-}
 
 /// Number of param groups in the learning-rate scheduler. 0 if it does not record them.
 size_t scheduledGroups(const Reading& reading)
@@ -195,11 +183,11 @@ std::optional<std::vector<GroupEntry>> groupsFromSizes(
         if (auto listed = groupsFromLists(subGroups, graph, entries))
             return listed;
     }
-    const auto size = subGroupSize(reading);
+    const auto size = modelStates(reading).subGroupSize(); // per rank, of a complete sub-group
     std::vector<bool> mayGoOn; // whether the group may continue there
     for (size_t i = 0; i < subGroups.size(); ++i)
-        mayGoOn.push_back(i + 1 < subGroups.size()
-            && (!size || static_cast<double>(elementsPerRank(subGroups[i], reading.worldSize)) >= *size));
+        mayGoOn.push_back(
+            i + 1 < subGroups.size() && (!size || elementsPerRank(subGroups[i], reading.worldSize) >= *size));
     const auto open = static_cast<size_t>(std::count(mayGoOn.begin(), mayGoOn.end(), true));
     const size_t recorded = entries.size() != subGroups.size() ? entries.size() : scheduledGroups(reading);
     const bool canContinue = open > 0 && recorded == subGroups.size() - open;

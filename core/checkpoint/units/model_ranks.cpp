@@ -132,11 +132,8 @@ bool refuseWithoutShards(Reading& reading)
 
 std::optional<uint32_t> shardGroupRanks(const Reading& reading, FileId optimFile)
 {
-    if (reading.content(optimFile) == nullptr || reading.modelRoot == kNoNode)
-        return std::nullopt;
-    const NodeId size = configValue(reading, {"zero_optimization", "mics_shard_size"});
-    if (size == kNoNode
-        || asInteger(reading.content(reading.out.templateModel)->pickle(), size).value_or(-1) <= 0)
+    const auto size = modelStates(reading).configInteger({"zero_optimization", "mics_shard_size"});
+    if (reading.content(optimFile) == nullptr || size.value_or(-1) <= 0)
         return std::nullopt;
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = wrapperOf(graph);

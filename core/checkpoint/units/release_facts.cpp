@@ -12,12 +12,11 @@ void applyConfiguredStage(const Reading& reading, FileId optimFile)
         return;
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = wrapperOf(graph);
-    const NodeId stage = configValue(reading, {"zero_optimization", "stage"});
     // 0.7.0 introduced both the enum for the stage and the record of paddings.
     if (lookup(graph, wrapper, "group_paddings") != kNoNode)
         return;
-    if (stage == kNoNode || !asInteger(graph, lookup(graph, wrapper, "zero_stage"))
-        || asInteger(reading.content(reading.out.templateModel)->pickle(), stage) != 1)
+    if (!asInteger(graph, lookup(graph, wrapper, "zero_stage"))
+        || modelStates(reading).configInteger({"zero_optimization", "stage"}) != 1)
         return;
     reading.out.kind = CheckpointKind::Zero1;
     reading.out.zeroStage = 1;

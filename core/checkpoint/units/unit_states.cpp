@@ -205,8 +205,9 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
 
 bool offloadsOptimizer(const Reading& reading)
 {
-    const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
-    return device != kNoNode && saysOffload(reading.content(reading.out.templateModel)->pickle(), device);
+    const ModelStates model = modelStates(reading);
+    const NodeId device = model.configValue({"zero_optimization", "offload_optimizer", "device"});
+    return device != kNoNode && saysOffload(*model.graph, device);
 }
 
 /// Whether ranks keep the state for whole parameters, as ZeRO-1/2 do with the momentum of Muon. If both

@@ -17,13 +17,11 @@ namespace {
 
 bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
 {
-    const NodeId node = configValue(reading, path);
-    if (node == kNoNode)
+    const ModelStates model = modelStates(reading);
+    const NodeId node = model.configValue(path);
+    if (node == kNoNode || model.graph->kind(node) == NodeKind::None)
         return false;
-    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
-    if (graph.kind(node) == NodeKind::None)
-        return false;
-    return asBool(graph, node).value_or(true);
+    return asBool(*model.graph, node).value_or(true);
 }
 
 /// The converter merges what parallel ranks hold. Only its source's partition remains.

@@ -67,11 +67,10 @@ void decideRoundRobin(Reading& reading, bool mappingsShowIt)
     Checkpoint& out = reading.out;
     if (hasBf16Optimizer(out.kind)) // engine.py passes the option only to stages 1 and 2
         return;
-    const PickleGraph& graph = reading.content(out.templateModel)->pickle();
-    const NodeId option = configValue(reading, {"zero_optimization", "round_robin_gradients"});
-    const bool configured = option != kNoNode && asBool(graph, option).value_or(false);
+    const ModelStates model = modelStates(reading);
+    const bool configured = model.configFlag({"zero_optimization", "round_robin_gradients"});
     // Before 0.18.6 this is a path if the configuration was given as one.
-    const bool configKnown = configValue(reading, {"zero_optimization"}) != kNoNode;
+    const bool configKnown = model.configValue({"zero_optimization"}) != kNoNode;
     const bool matters = roundRobinMatters(out);
     const bool askNames = matters && !mappingsShowIt && (configured || !configKnown);
     const ListOrder listOrder = askNames ? listOrderOf(reading) : ListOrder::Unclear;

@@ -59,9 +59,7 @@ bool isParameterAligned(const Reading& reading, FileId optimFile)
         return false; // 0.19.8 introduced this layout together with the key
     if (!recorded->isAllZero())
         return true;
-    const NodeId option = configValue(reading, {"zero_optimization", "parameter_alignment"});
-    return option != kNoNode
-        && asBool(reading.content(reading.out.templateModel)->pickle(), option).value_or(false);
+    return modelStates(reading).configFlag({"zero_optimization", "parameter_alignment"});
 }
 
 uint32_t parameterAlignmentOf(const Reading& reading, std::string_view firstParam)

@@ -95,8 +95,6 @@ Result<ExpertFamilies> subGroupFamilies(const Reading& reading, const FusedExper
     return out;
 }
 
-constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
-
 /// Reads the files of DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict).
 class Zero3Reader
 {
@@ -248,12 +246,9 @@ private:
 
     void readSubGroupSize()
     {
-        double size = kDefaultSubGroupSize;
-        const NodeId node = configValue(m_reading, {"zero_optimization", "sub_group_size"});
-        if (node != kNoNode)
-            size = asNumber(m_reading.content(m_out.templateModel)->pickle(), node).value_or(size);
-        if (size >= 1 && size < 1e18 && subGroupsMatch(static_cast<uint64_t>(size))) {
-            m_out.subGroupSize = static_cast<uint64_t>(size);
+        const uint64_t size = modelStates(m_reading).subGroupSize().value_or(kDefaultSubGroupSize);
+        if (subGroupsMatch(size)) {
+            m_out.subGroupSize = size;
             return;
         }
         // The stored configuration is the source run's. A Shardscope output with another layout has its own
@@ -262,8 +257,7 @@ private:
         m_reading.add(code::kSubGroupSize, isRewritten ? Severity::Info : Severity::Warning,
             "the sub-groups on disk do not follow from the recorded sub_group_size; name it with "
             "--sub-group-size to reshard",
-            m_out.file(m_out.templateModel).name,
-            {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
+            m_out.file(m_out.templateModel).name, {"sub_group_size " + std::to_string(size)});
     }
 
     [[nodiscard]] bool subGroupsMatch(uint64_t size) const

@@ -18,24 +18,12 @@ namespace shardscope {
 namespace {
 
 constexpr uint32_t kMaxRanks = 65536;
-constexpr uint64_t kDefaultSubGroupSize = 1'000'000'000; ///< runtime/zero/config.py
 constexpr std::string_view kUniversalSuffix = "_universal";
 
 bool isPlainTag(const std::string& tag)
 {
     return !tag.empty() && tag.front() != '.' && tag.find('/') == std::string::npos
         && tag.find('\0') == std::string::npos && tag.size() <= 200;
-}
-
-std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
-{
-    const ModelStates model = readableModel(source);
-    const auto size = model
-        ? asNumber(*model.graph, model.configValue({"zero_optimization", "sub_group_size"}))
-        : std::nullopt;
-    if (!size || !(*size >= 1) || !(*size < 9e18))
-        return std::nullopt;
-    return static_cast<uint64_t>(*size);
 }
 
 } // namespace
@@ -245,7 +233,7 @@ Result<uint64_t> chooseSubGroupSize(
     if (source.subGroupSize)
         return *source.subGroupSize;
     if (!partitionsParameters(source.kind))
-        return configuredSubGroupSize(source).value_or(kDefaultSubGroupSize);
+        return readableModel(source).subGroupSize().value_or(kDefaultSubGroupSize);
     return fail(ErrorCode::Refused, "the source does not record its sub_group_size",
         source.tagFolder.string(), "name with --sub-group-size the size that the resumed run uses");
 }
