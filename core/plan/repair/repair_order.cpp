@@ -36,6 +36,7 @@ UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRu
     UnitState out;
     out.name = from.name;
     out.dtype = from.dtype;
+    out.heldWhole = from.heldWhole;
     std::vector<Box> boxes;
     uint64_t at = 0;
     for (const StoredRun& run : runs) {
