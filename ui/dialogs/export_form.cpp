@@ -75,27 +75,10 @@ std::optional<std::vector<std::string>> configEntries(const QString& text)
     return out;
 }
 
-/// The purpose of a format; the name alone for a format that is not known here.
-QString formatText(const std::string& name)
-{
-    const QString text = toText(name);
-    if (name == "safetensors")
-        return ExportForm::tr("%1: for transformers and most tools").arg(text);
-    if (name == "torch")
-        return ExportForm::tr("%1: pytorch_model.bin").arg(text);
-    if (name == "npy")
-        return ExportForm::tr("%1: a NumPy file per tensor").arg(text);
-    if (name == "adapter")
-        return ExportForm::tr("%1: LoRA weights for PEFT").arg(text);
-    if (name == "dcp")
-        return ExportForm::tr("%1: a distributed checkpoint of PyTorch, with all states").arg(text);
-    return text;
-}
-
 /// Formats that are split into files of a given size.
 bool isSharded(ExportFormat format)
 {
-    return format == ExportFormat::Safetensors || format == ExportFormat::Torch;
+    return traitsOf(format).layout == ExportLayout::Shards;
 }
 
 } // namespace
@@ -137,7 +120,8 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
 void ExportForm::fillChoices()
 {
     for (const ExportFormatTraits& traits : kExportFormats)
-        m_format->addItem(formatText(std::string(traits.name)), static_cast<int>(traits.format));
+        m_format->addItem(
+            u"%1: %2"_s.arg(toText(traits.name), toText(traits.note)), static_cast<int>(traits.format));
     m_dtype->addItem(tr("keep: the model's own"), QByteArray());
     for (const std::string& name : castNames())
         m_dtype->addItem(toText(name), QByteArray::fromStdString(name));

@@ -18,11 +18,8 @@ Result<WritePlanPtr> planRepairAsked(Session& session)
     if (options.fixes.empty() && options.values.empty())
         return fail(ErrorCode::Usage, "no repair is given", {},
             "name findings with --fix, or use --fix all; " + Hint::command("check") + " lists them");
-    auto planned = planRepair(session.files(), session.askedPath(), session.openOptions(), options,
-        session.job(), session.shared());
-    if (!planned)
-        return forward(refusal(planned.error()));
-    return planned;
+    return planRepair(session.files(), session.askedPath(), session.openOptions(), options, session.job(),
+        session.shared());
 }
 
 Result<int> runRepairPlan(

@@ -84,10 +84,9 @@ Result<WriteJob> planReshardJob(Session& session)
     ReshardOptions options;
     SHARDSCOPE_CHECK(readOptions(session, fieldsOf(options)));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     session.job().log("planning for world size " + std::to_string(options.worldSize) + " from "
         + checkpointFolder(*opened.checkpoint));
-    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
+    SHARDSCOPE_TRY(auto plan, planReshard(session.files(), opened.checkpoint, options, session.job()));
     const std::string destination = session.arguments().positional("DST");
     return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
 }
@@ -115,7 +114,6 @@ Result<WriteJob> planConvertJob(Session& session)
     if (session.arguments().text("--to") == "dcp") {
         SHARDSCOPE_TRY(ExportOptions asked, distributedOptions(session));
         SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-        SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
         session.job().log("planning a distributed checkpoint from " + checkpointFolder(*opened.checkpoint));
         return exportJobFor(
             session, opened.checkpoint, std::move(asked), session.arguments().positional("DST"));
@@ -124,20 +122,10 @@ Result<WriteJob> planConvertJob(Session& session)
     SHARDSCOPE_CHECK(readOptions(session, fieldsOf(options)));
     options.form = TargetForm::Universal;
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     session.job().log("planning a universal checkpoint from " + checkpointFolder(*opened.checkpoint));
-    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
+    SHARDSCOPE_TRY(auto plan, planReshard(session.files(), opened.checkpoint, options, session.job()));
     const std::string destination = session.arguments().positional("DST");
     return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
-}
-
-Result<WritePlanPtr> planFor(
-    const Session& session, const CheckpointPtr& source, const ReshardOptions& options)
-{
-    auto plan = planReshard(session.files(), source, options, session.job());
-    if (!plan)
-        return forward(refusal(plan.error()));
-    return plan;
 }
 
 namespace {

@@ -36,10 +36,6 @@ Result<std::optional<SliceRules>> rulesAsked(const Session& session);
 Result<WriteJob> planReshardJob(Session& session);
 Result<WriteJob> planConvertJob(Session& session);
 
-/// planReshard(); damage in the source becomes a refusal.
-Result<WritePlanPtr> planFor(
-    const Session& session, const CheckpointPtr& source, const ReshardOptions& options);
-
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb);
 

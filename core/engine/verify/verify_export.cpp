@@ -116,7 +116,8 @@ std::string stateOf(const std::string& file)
         if (end == kNumbers)
             stem.resize(stem.size() - kNumbers.size());
     }
-    const bool weights = stem == "model" || stem == "pytorch_model" || stem == "adapter_model";
+    const bool weights
+        = std::ranges::find(kExportFormats, stem, &ExportFormatTraits::stem) != kExportFormats.end();
     return weights ? "weight" : stem;
 }
 
@@ -176,15 +177,17 @@ Result<std::unique_ptr<OutputModel>> openExport(
     if (!plan.exported)
         return fail(ErrorCode::Internal, "a plan that exports is not an export plan");
     auto out = std::make_unique<ExportOutput>(plan);
-    switch (plan.exported->options.format) {
-    case ExportFormat::Npy:
+    switch (traitsOf(plan.exported->options.format).layout) {
+    case ExportLayout::Shards:
+    case ExportLayout::OneFile:
+        SHARDSCOPE_CHECK(readShards(files, folder, *out, job));
+        break;
+    case ExportLayout::FilePerTensor:
         SHARDSCOPE_CHECK(readNpyFiles(files, folder, *out, job));
         break;
-    case ExportFormat::Dcp:
+    case ExportLayout::Distributed:
         SHARDSCOPE_CHECK(readDistributed(files, folder, plan, *out, job));
         break;
-    default:
-        SHARDSCOPE_CHECK(readShards(files, folder, *out, job));
     }
     return std::unique_ptr<OutputModel>(std::move(out));
 }

@@ -265,7 +265,8 @@ Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpo
     std::vector<ExportTarget>& texts)
 {
     std::vector<CarriedFile> out;
-    if (format == ExportFormat::Npy || format == ExportFormat::Dcp)
+    const ExportLayout layout = traitsOf(format).layout;
+    if (layout != ExportLayout::Shards && layout != ExportLayout::OneFile)
         return out;
     SHARDSCOPE_TRY(out, modelFilesNextTo(files, source, sources, adapter.has_value()));
     if (adapter && adapter->config) {
@@ -357,9 +358,7 @@ Status checkValues(const ExportOptions& options)
     return {};
 }
 
-} // namespace
-
-Result<WritePlanPtr> planExport(
+Result<WritePlan> planFiles(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
 {
     std::vector<std::string> allow = options.allow;
@@ -418,7 +417,19 @@ Result<WritePlanPtr> planExport(
     plan.exported = factsOf(options, context);
     SHARDSCOPE_CHECK(addFiles(plan, context, std::move(targets), job));
     describe(plan, *whole, options);
-    return std::make_shared<const WritePlan>(std::move(plan));
+    return plan;
+}
+
+} // namespace
+
+Result<WritePlanPtr> planExport(
+    io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
+{
+    SHARDSCOPE_CHECK(requireKnownKind(*source));
+    auto plan = planFiles(files, std::move(source), options, job);
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return std::make_shared<const WritePlan>(std::move(*plan));
 }
 
 } // namespace shardscope

@@ -34,8 +34,8 @@ struct ExportOptions {
     ExportFormat format = ExportFormat::Safetensors;
     /// The dtype of floating-point weights. Nothing: keep the model's own.
     std::optional<DType> dtype = {};
-    /// Max bytes of elements in one file. A larger tensor gets its own file. Ignored for NumPy (one tensor
-    /// per file) and for adapters (one file).
+    /// Max bytes of elements in one file. A larger tensor gets its own file. Only for
+    /// ExportLayout::Shards.
     uint64_t shardBytes = kDefaultShardBytes;
     std::vector<std::string> only = {}; ///< patterns of parameter names (core/base/glob.h); empty: all
     std::string stripPrefix = {}; ///< removed from names that begin with it

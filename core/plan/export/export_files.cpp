@@ -16,22 +16,6 @@ namespace shardscope {
 
 namespace {
 
-/// Names that transformers searches for (utils/__init__.py, SAFE_WEIGHTS_NAME, WEIGHTS_NAME), and PEFT
-/// (utils/constants.py).
-struct FileNames {
-    std::string stem;
-    std::string extension;
-};
-
-FileNames namesOf(const ExportContext& context, const std::string& state, bool weights)
-{
-    if (context.format == ExportFormat::Torch)
-        return {weights ? "pytorch_model" : state, "bin"};
-    if (context.format == ExportFormat::Adapter)
-        return {weights ? "adapter_model" : state, "safetensors"};
-    return {weights ? "model" : state, "safetensors"};
-}
-
 /// The elements of several tensors, one tensor after the other.
 class TensorsCursor final : public SegmentCursor
 {
@@ -144,12 +128,13 @@ void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint6
         bytes.push_back(tensor.elements * itemSize(tensor.dtype));
         parameters += tensor.isBuffer ? 0 : tensor.elements;
     }
-    const FileNames names = namesOf(context, context.tensors[begin].state, begin == 0);
+    const ExportFormatTraits& traits = traitsOf(context.format);
+    const std::string extension(traits.extension);
+    const std::string stem = begin == 0 ? std::string(traits.stem) : context.tensors[begin].state;
     const auto shards = splitIntoShards(bytes, shardBytes);
     std::vector<std::pair<std::string, std::string>> fileOfTensor;
     for (size_t shard = 0; shard < shards.size(); ++shard) {
-        ExportTarget file{
-            ExportTarget::Kind::Tensors, shardName(names.stem, names.extension, shard, shards.size())};
+        ExportTarget file{ExportTarget::Kind::Tensors, shardName(stem, extension, shard, shards.size())};
         for (const uint32_t position : shards[shard]) {
             file.tensors.push_back(begin + position);
             fileOfTensor.emplace_back(context.tensors[begin + position].name, file.path);
@@ -158,7 +143,7 @@ void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint6
     }
     if (shards.size() < 2)
         return;
-    ExportTarget index{ExportTarget::Kind::Text, names.stem + "." + names.extension + ".index.json"};
+    ExportTarget index{ExportTarget::Kind::Text, stem + "." + extension + ".index.json"};
     index.text = shardIndexText(
         std::move(fileOfTensor), parameters, std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
     out.push_back(std::move(index));
@@ -168,10 +153,17 @@ void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint6
 
 Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, uint64_t shardBytes)
 {
-    if (context.format == ExportFormat::Npy)
+    switch (traitsOf(context.format).layout) {
+    case ExportLayout::Shards:
+        break;
+    case ExportLayout::OneFile:
+        shardBytes = std::numeric_limits<uint64_t>::max();
+        break;
+    case ExportLayout::FilePerTensor:
         return npyTargets(context);
-    if (context.format == ExportFormat::Adapter)
-        shardBytes = std::numeric_limits<uint64_t>::max(); // PEFT reads one file
+    case ExportLayout::Distributed:
+        return fail(ErrorCode::Internal, "exportTargets() for a distributed checkpoint");
+    }
     std::vector<ExportTarget> out;
     const auto total = static_cast<uint32_t>(context.tensors.size());
     for (uint32_t begin = 0; begin < total;) {

@@ -54,6 +54,17 @@ std::vector<std::string> dtypeNames()
     return out;
 }
 
+std::string formatHelp()
+{
+    std::string out = "The format of the files:";
+    const std::vector<std::string> names = exportFormatNames();
+    for (const std::string& name : names)
+        out += (name == names.back() ? " or " : " ") + name + " ("
+            + std::string(traitsOf(*exportFormatFromName(name)).note) + ")"
+            + (name == names.back() ? ". " : ",");
+    return out + "Default: " + names.front() + ".";
+}
+
 std::vector<std::string> allFormatNames()
 {
     std::vector<std::string> out;
@@ -74,9 +85,7 @@ OptionFields formFields(ExportOptions& of)
             .option = {.name = "--format",
                 .kind = ValueKind::Choice,
                 .valueName = "FORMAT",
-                .help = "The format of the files: safetensors, torch (pytorch_model.bin), npy (a NumPy file "
-                        "per tensor), or adapter (only the LoRA adapter, as PEFT saves it). Default: "
-                        "safetensors.",
+                .help = formatHelp(),
                 .choices = exportFormatNames()},
             .always = true},
         {.key = "dtype",
@@ -95,8 +104,9 @@ OptionFields formFields(ExportOptions& of)
             .option = {.name = "--shard-size",
                 .kind = ValueKind::Size,
                 .valueName = "SIZE",
-                .help = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. "
-                        "Several files also get an index. Not for npy and adapter. Default: 5000000000.",
+                .help
+                = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. "
+                  "Several files also get an index. Only for safetensors and torch. Default: 5000000000.",
                 .minimum = 1},
             .text = "maximum bytes of tensors in one file",
             .always = true,

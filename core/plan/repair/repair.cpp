@@ -414,7 +414,10 @@ Result<WritePlanPtr> planRepair(io::FileSystem& files, const io::Path& path, con
     const RepairOptions& options, JobContext& job, SharedWork* shared)
 {
     const io::OutageWatch watch; // what cannot be read for a moment must not be discarded
-    return watch.judged(Repair(files, path, open, options, job, shared).plan());
+    auto plan = watch.judged(Repair(files, path, open, options, job, shared).plan());
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return plan;
 }
 
 } // namespace shardscope

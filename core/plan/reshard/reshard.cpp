@@ -345,9 +345,11 @@ Result<WritePlan> makePlan(io::FileSystem& files, ReshardFacts facts, ReshardPar
 Result<WritePlanPtr> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job)
 {
-    SHARDSCOPE_TRY(WritePlan plan,
-        planReshard(files, std::move(source), options, std::vector<std::shared_ptr<Refills>>(), job));
-    return std::make_shared<const WritePlan>(std::move(plan));
+    SHARDSCOPE_CHECK(requireKnownKind(*source));
+    auto plan = planReshard(files, std::move(source), options, std::vector<std::shared_ptr<Refills>>(), job);
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return std::make_shared<const WritePlan>(std::move(*plan));
 }
 
 namespace {

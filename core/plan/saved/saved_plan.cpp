@@ -352,22 +352,8 @@ Result<PlannedAgain> repairAgain(io::FileSystem& files, const SavedPlan& saved, 
     if (!plan && plan.error().code == ErrorCode::NotFound)
         return sourceChanged(saved, plan.error().message);
     if (!plan)
-        return forward(refusal(plan.error()));
+        return forward(plan.error());
     return PlannedAgain{*plan, (*plan)->repair->source, destination};
-}
-
-Result<PlannedAgain> reshardAgain(io::FileSystem& files, const CheckpointPtr& source,
-    const ReshardOptions& options, const io::Path& destination, JobContext& job)
-{
-    SHARDSCOPE_TRY(WritePlanPtr plan, planReshard(files, source, options, job));
-    return PlannedAgain{std::move(plan), source, destination};
-}
-
-Result<PlannedAgain> exportAgain(io::FileSystem& files, const CheckpointPtr& source,
-    const ExportOptions& options, const io::Path& destination, JobContext& job)
-{
-    SHARDSCOPE_TRY(PlacedExport placed, planExportTo(files, source, options, destination, job));
-    return PlannedAgain{std::move(placed.plan), source, std::move(placed.folder)};
 }
 
 Result<PlannedAgain> copyAgain(
@@ -377,14 +363,13 @@ Result<PlannedAgain> copyAgain(
         const OpenedCheckpoint opened, openCheckpoint(files, saved.source, openOptionsOf(saved), job));
     const CheckpointPtr& source = opened.checkpoint;
     SHARDSCOPE_CHECK(requireTag(*source));
-    SHARDSCOPE_CHECK(requireKnownKind(*source));
-    const auto* exported = std::get_if<ExportOptions>(&saved.options);
-    auto out = exported != nullptr
-        ? exportAgain(files, source, *exported, destination, job)
-        : reshardAgain(files, source, std::get<ReshardOptions>(saved.options), destination, job);
-    if (!out)
-        return forward(refusal(out.error()));
-    return out;
+    if (const auto* exported = std::get_if<ExportOptions>(&saved.options)) {
+        SHARDSCOPE_TRY(PlacedExport placed, planExportTo(files, source, *exported, destination, job));
+        return PlannedAgain{std::move(placed.plan), source, std::move(placed.folder)};
+    }
+    SHARDSCOPE_TRY(
+        WritePlanPtr plan, planReshard(files, source, std::get<ReshardOptions>(saved.options), job));
+    return PlannedAgain{std::move(plan), source, destination};
 }
 
 } // namespace

@@ -242,7 +242,7 @@ TEST_CASE("other adapters and configurations of another adapter are refused by n
     model.configure(config);
     CHECK(model.refusal().code == ErrorCode::Unsupported);
     spill(model.folder / "run/adapter_config.json", "{");
-    CHECK(model.refusal().code == ErrorCode::Damaged);
+    CHECK(model.refusal().code == ErrorCode::Refused);
 
     const Model several({{"layers.0.attention.wq.weight", kLayer + "q_proj.lora_A.one.weight"},
         {"layers.0.attention.wk.weight", kLayer + "q_proj.lora_A.two.weight"}});
