@@ -9,6 +9,7 @@
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/clean_report.h"
 #include "core/report/answers/diff_report.h"
+#include "core/report/answers/emit_report.h"
 #include "core/report/answers/files_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/fingerprint_report.h"
@@ -41,6 +42,7 @@ constexpr AnswerSchema kSchemas[] = {
     {"completion", completionSchema},
     {"convert", [] { return planSchema("convert"); }},
     {"diff", diffSchema},
+    {"emit", emitSchema},
     {"ensure", ensureSchema},
     {"error", errorSchema},
     {"export", [] { return planSchema("export"); }},

@@ -28,6 +28,8 @@ namespace shardscope::cli {
 
 namespace {
 
+constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
+
 Result<ExecuteOptions> executeOptions(const Session& session, const WriteJob& job)
 {
     const Arguments& arguments = session.arguments();
@@ -126,6 +128,15 @@ Result<WriteJob> planConvertJob(Session& session)
     SHARDSCOPE_TRY(auto plan, planReshard(session.files(), opened.checkpoint, options, session.job()));
     const std::string destination = session.arguments().positional("DST");
     return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
+}
+
+Result<PlannedAgain> planSavedAgain(Session& session, const std::string& path, std::string& destination)
+{
+    SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kPlanLimitBytes));
+    SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
+    if (destination.empty())
+        destination = saved.destination.string();
+    return planAgain(session.files(), saved, destination, session.job(), session.shared());
 }
 
 namespace {

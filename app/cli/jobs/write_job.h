@@ -7,6 +7,7 @@
 #include "core/layout/slices/slice_rules.h"
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
+#include "core/plan/saved/saved_plan.h"
 #include "core/report/answers/repair_report.h"
 
 #include <functional>
@@ -35,6 +36,9 @@ Result<std::optional<SliceRules>> rulesAsked(const Session& session);
 /// Opens SRC and plans. Unsupported errors name what this build cannot do.
 Result<WriteJob> planReshardJob(Session& session);
 Result<WriteJob> planConvertJob(Session& session);
+
+/// Reads a saved plan and plans it again. `destination`: DST; becomes the saved one where it is empty.
+Result<PlannedAgain> planSavedAgain(Session& session, const std::string& path, std::string& destination);
 
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb);

@@ -3,23 +3,16 @@
 #include "app/cli/jobs/repair_job.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
-#include "core/plan/saved/saved_plan.h"
 
 namespace shardscope::cli {
 
 namespace {
 
-constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
-
 Result<int> runSavedPlan(Session& session)
 {
-    const std::string path = session.arguments().positional("FILE");
-    SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kPlanLimitBytes));
-    SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
-    const std::string elsewhere = session.arguments().positional("DST");
-    const std::string destination = elsewhere.empty() ? saved.destination.string() : elsewhere;
+    std::string destination = session.arguments().positional("DST");
     SHARDSCOPE_TRY(const PlannedAgain again,
-        planAgain(session.files(), saved, destination, session.job(), session.shared()));
+        planSavedAgain(session, session.arguments().positional("FILE"), destination));
     if (again.plan->repair)
         return runRepairPlan(session, again.plan, destination, "run");
     return runWriteJob(session, {again.plan, again.source, destination, again.folder}, "run");

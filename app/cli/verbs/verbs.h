@@ -7,7 +7,7 @@
 #include "app/cli/frame/command.h"
 
 /// One function per verb, each in its own file. To add a verb, add a file, a line here and a line in
-/// program.cpp.
+/// app/cli/program.cpp.
 namespace shardscope::cli {
 
 Command inspectCommand();
@@ -27,6 +27,7 @@ Command ensureCommand();
 Command exportCommand();
 Command planCommand();
 Command runCommand();
+Command emitCommand();
 Command skeletonCommand();
 Command cleanCommand();
 Command tagsCommand();

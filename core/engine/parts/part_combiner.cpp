@@ -3,7 +3,7 @@
 
 #include "core/engine/parts/piece_check.h"
 #include "core/engine/parts/piece_journal.h"
-#include "core/engine/parts/recorded_sums.h"
+#include "core/engine/parts/piece_walk.h"
 #include "core/engine/stream/source_check.h"
 
 #include <algorithm>
@@ -35,6 +35,7 @@ bool overlaps(const ByteRange& a, const ByteRange& b)
 } // namespace
 
 struct PartCombiner::FileToCombine {
+    uint32_t index = 0; ///< into WritePlan::files
     std::string path = {}; ///< as planned
     uint64_t bytes = 0;
     OutputFile recipe = {}; ///< set where the records are not known
@@ -74,9 +75,30 @@ Status PartCombiner::combine(
                 combineFile(file, recordsOf(pieces, file), readsBack, m_buffers[worker], halt));
             return {};
         }));
+    return addPartials();
+}
+
+Status PartCombiner::combineSums(std::span<PieceRecord> pieces)
+{
+    m_buffers.emplace_back(1, m_resources.memory.chunkBytes, m_resources.backend);
+    for (PieceRecord& record : pieces)
+        SHARDSCOPE_CHECK(take(record));
+    SHARDSCOPE_CHECK(addPartials());
+    return checkSources();
+}
+
+/// What only one of several pieces has to count, once more from the sources.
+Status PartCombiner::addPartials()
+{
+    Halt halt(m_job);
     for (const PartialSum& partial : m_partialSums)
-        SHARDSCOPE_CHECK(addPartial(partial));
+        SHARDSCOPE_CHECK(addPartial(partial, halt));
     return SourceCheck{m_plan, m_sources, m_crcs, m_buffers, m_job}.readClaimed(m_partialSources);
+}
+
+PieceWalk PartCombiner::walk(const Halt& halt)
+{
+    return {m_plan, m_sources, m_digests.keys(), m_resources.backend, m_resources.times, halt};
 }
 
 Status PartCombiner::checkSources()
@@ -87,7 +109,7 @@ Status PartCombiner::checkSources()
 Result<WrittenFile> PartCombiner::combineFile(uint32_t file, std::span<const PieceRecord> pieces,
     bool readsBack, ChunkBuffers& buffers, const Halt& halt)
 {
-    FileToCombine task{.path = m_plan.files[file].path, .bytes = m_plan.files[file].bytes};
+    FileToCombine task{.index = file, .path = m_plan.files[file].path, .bytes = m_plan.files[file].bytes};
     const io::Path place = m_resources.placeOf(task.path);
     for (const PieceRecord& record : pieces) {
         task.digests.insert(task.digests.end(), record.digests.begin(), record.digests.end());
@@ -193,17 +215,13 @@ Result<std::vector<PartCombiner::LateBytes>> PartCombiner::lateBytes(
     std::vector<LateBytes> out;
     for (const ByteRange& range : file.late) {
         LateBytes made{range.begin, {}};
-        ChunkSink sink(buffers, false, [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
-            made.bytes.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
-            return {};
-        });
-        RecordedElements elements(m_digests.keys());
-        RecordedSources sources(m_plan.sources);
-        const WalkContext context{
-            m_plan, m_sources, sources, elements, m_resources.backend, m_resources.times, halt};
-        SHARDSCOPE_TRY(const WalkedWindow walked,
-            OutputWalk(context, file.recipe, sink).runWindow(file.bytes, range, crcs));
-        if (!walked.late.empty() || made.bytes.size() != range.end - range.begin)
+        SHARDSCOPE_TRY(const PieceRecord record,
+            walk(halt).run({file.index, range}, file.recipe, crcs, buffers,
+                [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
+                    made.bytes.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
+                    return {};
+                }));
+        if (!record.late.empty() || made.bytes.size() != range.end - range.begin)
             return doesNotFit(file.path);
         out.push_back(std::move(made));
     }
@@ -323,7 +341,7 @@ Status PartCombiner::takeElements(const PieceRecord& record)
     for (const ElementsSum& sum : record.elements) {
         const bool isKnown = sum.tensor < m_plan.tensors.size();
         const uint64_t elements = isKnown ? m_plan.tensors[sum.tensor].elements : 0;
-        if (sum.first > elements || sum.count > elements - sum.first)
+        if (!isKnown || sum.first > elements || sum.count > elements - sum.first)
             return doesNotFit(m_plan.files[record.piece.file].path);
         m_digests.addSummed(sum.tensor, sum.first, sum.first + sum.count, sum.digest, partial);
         for (const auto& [from, to] : partial)
@@ -344,7 +362,7 @@ Status PartCombiner::takeSources(const PieceRecord& record)
     }
     std::vector<ByteRange> unclaimed;
     for (const SourcePart& part : record.sources) {
-        if (!isKnown(part.source, part.record)
+        if (!isKnown(part.source, part.record) || part.range.begin > part.range.end
             || part.range.end > m_plan.sources[part.source].records[part.record].bytes)
             return doesNotFit(m_plan.files[record.piece.file].path);
         m_crcs.claim(part.source, part.record, part.range, unclaimed);
@@ -359,25 +377,27 @@ Status PartCombiner::takeSources(const PieceRecord& record)
 }
 
 /// Sums the part of a run of elements that no other piece has counted.
-Status PartCombiner::addPartial(const PartialSum& partial)
+Status PartCombiner::addPartial(const PartialSum& partial, const Halt& halt)
 {
-    SHARDSCOPE_CHECK(m_job.poll());
     const ElementsSum& sum = partial.sum;
-    const uint32_t item = m_digests.itemBytes(sum.tensor);
-    SHARDSCOPE_TRY(const auto file, m_files.openRead(m_resources.placeOf(m_plan.files[partial.file].path)));
-    ChunkBuffers& buffers = m_buffers[0];
-    const uint64_t atATime = buffers.bytes() / item;
-    for (uint64_t at = partial.from; at < partial.to; at += atATime) {
-        const uint64_t count = std::min(atATime, partial.to - at);
-        const std::span<uint8_t> room(buffers.at(0), count * item);
-        SHARDSCOPE_CHECK(file->readAt(sum.offset + (at - sum.first) * item, room));
-        SumBatch batch;
-        batch.sums.push_back(m_digests.keys().sumOf(sum.tensor, at, room));
-        batch.tensors.push_back(sum.tensor);
-        m_resources.backend.transform({}, batch.sums);
-        m_digests.add(batch);
+    const uint64_t item = m_digests.itemBytes(sum.tensor);
+    const ByteRange range{
+        sum.offset + (partial.from - sum.first) * item, sum.offset + (partial.to - sum.first) * item};
+    if (range.begin > range.end || range.end > m_plan.files[partial.file].bytes)
+        return doesNotFit(m_plan.files[partial.file].path);
+    SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(partial.file));
+    SHARDSCOPE_TRY(const auto crcs, RecordParts::make(recipe, {}, halt));
+    SHARDSCOPE_TRY(const PieceRecord record,
+        walk(halt).run({partial.file, range}, recipe, *crcs, m_buffers[0],
+            [](uint64_t, std::span<const uint8_t>) -> Status { return {}; }));
+    uint64_t counted = 0;
+    for (const ElementsSum& found : record.elements) {
+        if (found.tensor != sum.tensor)
+            return doesNotFit(m_plan.files[partial.file].path);
+        counted += found.count;
+        m_digests.addDigest(found.tensor, found.digest);
     }
-    return {};
+    return counted == partial.to - partial.from ? Status() : doesNotFit(m_plan.files[partial.file].path);
 }
 
 } // namespace shardscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/parts/part_writer.h"
+#include "core/engine/parts/piece_walk.h"
 #include "core/engine/stream/output_walk.h"
 
 #include <map>
@@ -31,6 +32,9 @@ public:
     /// `completed`: PartWriter::takeCompleted(); `readsBack`: what is written now is read back, too.
     /// VerifyFailed if a file is not what its pieces recorded.
     Status combine(std::span<PieceRecord> pieces, std::map<uint32_t, WrittenFile> completed, bool readsBack);
+    /// The same for files that are not written here (emit.h): counts what `pieces` have and checks the
+    /// sources.
+    Status combineSums(std::span<PieceRecord> pieces);
     /// Damaged if the bytes that were read from the sources do not match their saved checksums, SourceChanged
     /// if a source changed.
     Status checkSources();
@@ -76,7 +80,9 @@ private:
     Status writeLate(const FileToCombine& file, const std::vector<LateBytes>& late);
     Status takeElements(const PieceRecord& record);
     Status takeSources(const PieceRecord& record);
-    Status addPartial(const PartialSum& partial);
+    Status addPartials();
+    Status addPartial(const PartialSum& partial, const Halt& halt);
+    [[nodiscard]] PieceWalk walk(const Halt& halt);
 
     io::FileSystem& m_files;
     const WritePlan& m_plan;

@@ -5,7 +5,7 @@
 #include "core/engine/parts/piece_check.h"
 #include "core/engine/parts/piece_journal.h"
 #include "core/engine/parts/piece_read_back.h"
-#include "core/engine/parts/recorded_sums.h"
+#include "core/engine/parts/piece_walk.h"
 #include "core/io/file_system.h"
 
 #include <algorithm>
@@ -280,19 +280,12 @@ Result<PieceRecord> PartWriter::writePiece(
     }
     if (bytes >= kDirectFrom && !file.isShared)
         (void)output->writeDirectly();
-    PieceDigests digests(piece.range.begin);
     ChunkWriter writer(*output, m_resources.memory.writeBackWindow(), piece.range.begin);
-    ChunkSink sink(buffers, buffers.count() > 1 && bytes > buffers.bytes(),
-        [&](uint64_t offset, std::span<const uint8_t> chunk) -> Status {
-            SHARDSCOPE_CHECK(halt.poll());
-            {
-                const StageTimer timer(m_resources.times, Stage::Checksums);
-                digests.update(chunk);
-            }
-            const StageTimer timer(m_resources.times, Stage::Writing);
+    const PieceWalk walk{m_plan, m_sources, m_keys, m_resources.backend, m_resources.times, halt};
+    auto record = walk.run(
+        piece, file.recipe, *file.parts, buffers, [&](uint64_t at, std::span<const uint8_t> chunk) -> Status {
             // Late bytes are left alone: should this process have been stopped for so long that another one
             // finished the job, they have their values by now.
-            uint64_t at = piece.range.begin + offset;
             const uint64_t end = at + chunk.size();
             m_job.advance(chunk.size());
             if (file.isShared)
@@ -303,20 +296,15 @@ Result<PieceRecord> PartWriter::writePiece(
             }
             return writer.write(at, chunk.last(end - at));
         });
-    RecordedElements elements(m_keys);
-    RecordedSources sources(m_plan.sources);
-    const WalkContext context{
-        m_plan, m_sources, sources, elements, m_resources.backend, m_resources.times, halt};
-    SHARDSCOPE_TRY(WalkedWindow walked,
-        OutputWalk(context, file.recipe, sink)
-            .runWindow(m_plan.files[piece.file].bytes, piece.range, *file.parts));
+    if (!record)
+        return record;
     {
         const StageTimer timer(m_resources.times, Stage::Writing);
         SHARDSCOPE_CHECK(output->sync());
     }
     SHARDSCOPE_CHECK(output->close());
-    return PieceRecord{piece, digests.finish(), std::move(walked.late), std::move(walked.parts),
-        elements.take(), sources.takeParts(), sources.takeTouched(), m_run};
+    record->run = m_run;
+    return record;
 }
 
 Status PartWriter::checkPiece(const PieceRecord& record, ChunkBuffers& buffers, const Halt& halt)

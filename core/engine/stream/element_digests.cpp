@@ -50,16 +50,19 @@ void ElementDigests::addSummed(uint32_t tensor, uint64_t first, uint64_t end, co
     if (partial.size() != 1 || partial[0] != std::pair(first, end))
         return;
     partial.clear();
+    addDigest(tensor, digest);
+}
+
+void ElementDigests::addDigest(uint32_t tensor, const Digest& digest)
+{
     const std::lock_guard lock(m_locks[tensor % kLocks]);
     m_sums[tensor] += digest;
 }
 
 void ElementDigests::add(SumBatch& batch)
 {
-    for (size_t i = 0; i < batch.sums.size(); ++i) {
-        const std::lock_guard lock(m_locks[batch.tensors[i] % kLocks]);
-        m_sums[batch.tensors[i]] += batch.sums[i].digest;
-    }
+    for (size_t i = 0; i < batch.sums.size(); ++i)
+        addDigest(batch.tensors[i], batch.sums[i].digest);
     batch.clear();
 }
 

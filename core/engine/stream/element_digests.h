@@ -76,6 +76,8 @@ public:
     void claim(uint32_t tensor, uint64_t firstElement, uint64_t offset, std::span<const uint8_t> bytes,
         SumBatch& batch) override;
     void add(SumBatch& batch) override;
+    /// Adds the sum of claimed elements.
+    void addDigest(uint32_t tensor, const Digest& digest);
     /// Adds elements that were summed elsewhere, if all of them are new. If only some are, passes these to
     /// `partial` as [first, end): they are claimed and have to be summed and added.
     void addSummed(uint32_t tensor, uint64_t first, uint64_t end, const Digest& digest,

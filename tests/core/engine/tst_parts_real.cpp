@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans from real checkpoints of every kind, written in parts and by several processes: the bytes of one
-// process.
+// Plans from real checkpoints of every kind, written in parts, by several processes, and emitted file by
+// file: the bytes of one process.
 #include "core/checkpoint/open/open.h"
+#include "core/engine/parts/emit.h"
 #include "core/engine/write/execute.h"
 #include "core/engine/write/part_run.h"
 #include "core/plan/export/export.h"
@@ -45,6 +46,41 @@ Result<ExecuteReport> together(const WritePlan& plan, const ExecuteOptions& aske
     });
 }
 
+void compareEmitted(
+    const WritePlan& plan, const std::map<std::string, std::string>& expected, const std::string& fingerprint)
+{
+    JobContext job;
+    std::vector<Emitted> all;
+    for (uint32_t file = 0; file < plan.files.size(); ++file) {
+        const std::string path = (io::Path(plan.targetName) / plan.files[file].path).lexically_normal();
+        CAPTURE(path);
+        std::string bytes;
+        const auto emitted = emitFile(
+            io::realFileSystem(), plan, file,
+            [&](std::span<const uint8_t> chunk) -> Status {
+                bytes.append(reinterpret_cast<const char*>(chunk.data()), chunk.size());
+                return {};
+            },
+            {.jobs = file % 2 + 1, .memoryLimitBytes = uint64_t{64} << (10 + file % 3)}, job);
+        REQUIRE_MESSAGE(emitted, describe(emitted.error()));
+        REQUIRE(expected.contains(path));
+        CHECK(bytes == expected.at(path));
+        CHECK(emitted->bytes == bytes.size());
+        all.push_back(*emitted);
+    }
+    all.push_back(all.front()); // by two processes
+    const auto sum = combineEmitted(io::realFileSystem(), plan, all, {}, job);
+    REQUIRE_MESSAGE(sum, describe(sum.error()));
+    CHECK(sum->missing.empty());
+    CHECK(sum->files == plan.files.size());
+    CHECK(sum->fingerprint.value_or("") == fingerprint);
+    std::erase_if(all, [&](const Emitted& each) { return each.file == plan.files.back().path; });
+    const auto rest = combineEmitted(io::realFileSystem(), plan, all, {}, job);
+    REQUIRE_MESSAGE(rest, describe(rest.error()));
+    CHECK(rest->missing == std::vector{plan.files.back().path});
+    CHECK(!rest->fingerprint);
+}
+
 void compare(const WritePlan& plan, const io::Path& source)
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
@@ -52,6 +88,7 @@ void compare(const WritePlan& plan, const io::Path& source)
     const auto whole = execute(io::realFileSystem(), plan, optionsOf(folder / "whole", source), job);
     REQUIRE_MESSAGE(whole, describe(whole.error()));
     const auto expected = treeOf(folder / "whole");
+    compareEmitted(plan, expected, whole->fingerprint);
     for (const uint32_t count : {1u, 3u, 16u}) {
         CAPTURE(count);
         ExecuteOptions options = optionsOf(folder / ("parts" + std::to_string(count)), source);

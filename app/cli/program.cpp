@@ -40,7 +40,8 @@ Command makeProgram()
     out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(),
         showCommand(), statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(),
         repairCommand(), ensureCommand(), reshardCommand(), convertCommand(), exportCommand(),
-        skeletonCommand(), planCommand(), runCommand(), cleanCommand(), completionCommand(), helpCommand()};
+        skeletonCommand(), planCommand(), runCommand(), emitCommand(), cleanCommand(), completionCommand(),
+        helpCommand()};
     return out;
 }
 
