@@ -41,6 +41,8 @@ def _arguments():
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and keep everything there")
     parser.add_argument("--curves", type=Path, metavar="PNG", help="also run the long training and draw its losses")
     parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run only the long training")
+    parser.add_argument("--live", action="store_true",
+                        help="let the ranks load what is resharded from its source, without the copy")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     return parser.parse_args()
 
@@ -70,11 +72,16 @@ def _run_case(case, context):
 
 def _run_all(cases, arguments, work):
     from cases.basic import Context
+    from cases.examples import python_package
     from compare.health import CheckedTool
+    from runs import live
     from runs.sources import Sources
     samples = Path(__file__).resolve().parents[1] / "data" / "samples"
     tool = CheckedTool(arguments.shardscope.resolve())
     context = Context(tool, Sources(work), work, samples)
+    if arguments.live:
+        tool.live = True
+        live.prepare(python_package(context), tool.program)
     results = [(case.name, _run_case(case, context)) for case in cases]
     alarms = [f"{case}: {folder.name}: {', '.join(codes)}" for case, folder, codes in tool.alarms]
     if tool.checked:
@@ -100,6 +107,8 @@ def main():
     if picture:
         from cases.curves import LongRun
         cases = [*(cases if arguments.curves else []), LongRun(picture.resolve())]
+    if arguments.live:
+        cases = [case for case in cases if getattr(case, "loads_source", True)]
     if arguments.list:
         print("\n".join(case.name for case in cases))
         return 0

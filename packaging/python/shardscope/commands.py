@@ -20,6 +20,7 @@ from .answers import (
     CheckAnswer,
     CleanAnswer,
     DiffAnswer,
+    EmitAnswer,
     EnsureAnswer,
     FilesAnswer,
     Finding,
@@ -258,6 +259,26 @@ def run_plan(
     return _call(WriteAnswer, "run", paths, progress, options)
 
 
+def emit(
+    plan: PathLike,
+    file: str,
+    to: int,
+    progress: Optional[ProgressFunction] = None,
+    **options: Option,
+) -> EmitAnswer:
+    """Writes one output file of a saved plan to an open descriptor, and nothing to the disk. `digest=True` adds what
+    combine_emitted() needs."""
+    return _call(EmitAnswer, "emit", [plan, file], progress, {"to": to, **options}, descriptors=[to])
+
+
+def combine_emitted(
+    plan: PathLike, answers: Iterable[PathLike], progress: Optional[ProgressFunction] = None, **options: Option
+) -> EmitAnswer:
+    """Checks that what all processes emitted is the plan's whole output: `missing` and `fingerprint`. `answers` are
+    files with the JSON of answers."""
+    return _call(EmitAnswer, "emit", [plan, *answers], progress, {"combine": True, **options})
+
+
 def clean(
     folder: PathLike,
     remove: bool = False,
@@ -316,13 +337,14 @@ def _call(
     paths: Sequence[PathLike],
     progress: Optional[ProgressFunction],
     options: Mapping[str, Option],
+    descriptors: Sequence[int] = (),
 ) -> T:
     words = command.split()
     for name, value in options.items():
         if name != "low_priority":
             words += _option_words(command, name, value)
     low_priority = bool(options.get("low_priority"))
-    data, _ = run(words, [os.fspath(path) for path in paths], progress, low_priority)
+    data, _ = run(words, [os.fspath(path) for path in paths], progress, low_priority, descriptors)
     return answer.from_json(data)
 
 

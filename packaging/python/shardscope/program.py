@@ -56,11 +56,13 @@ def run(
     paths: Sequence[str],
     progress: Optional[ProgressFunction] = None,
     low_priority: bool = False,
+    descriptors: Sequence[int] = (),
 ) -> Tuple[Mapping[str, Any], int]:
     """Runs a command and its options with --json. Returns its JSON object and its exit status. A path may
     begin with a dash.
 
-    `progress` is called in the calling thread. `low_priority`: other processes come first. Raises ShardscopeError if the command fails. A
+    `progress` is called in the calling thread. `low_priority`: other processes come first. `descriptors` stay
+    open in the command, under their numbers. Raises ShardscopeError if the command fails. A
     KeyboardInterrupt stops the command as Ctrl+C does: it finishes running writes, so that the same call
     continues later; then the exception is raised again. The command also stops in this way when this process
     ends, however that happens, and in another thread when Ctrl+C ends the main thread.
@@ -74,6 +76,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=descriptors,
         env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
     )
     assert child.stdout is not None and child.stderr is not None

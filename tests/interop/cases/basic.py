@@ -128,6 +128,7 @@ class ComparisonItself:
     setup: Setup
     before: int
     after: int
+    loads_source = False  # the result is changed
 
     @property
     def name(self):

@@ -20,7 +20,7 @@ ZERO_2 = {"gradient_accumulation_steps": 1, "zero_allow_untested_optimizer": Tru
           "bf16": {"enabled": True}}
 
 
-def _package(context):
+def python_package(context):
     """A folder with the Python package as the wheel has it."""
     folder = context.target("python package")
     subprocess.run([context.tool.program, "__schemas", folder / "schemas"], check=True)
@@ -32,7 +32,7 @@ def _run(context, script, world, arguments, **settings):
     """What rank 0 prints. Any rank that fails is a failure."""
     port = str(ranks.free_port())
     environment = {**os.environ, **settings, "SHARDSCOPE_PROGRAM": str(context.tool.program), "EXAMPLE_BACKEND": "gloo",
-                   "PYTHONPATH": str(_package(context)), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
+                   "PYTHONPATH": str(python_package(context)), "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
                    "MASTER_PORT": port}
     started = [subprocess.Popen([sys.executable, EXAMPLES / script, *map(str, arguments)],
                                 env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},

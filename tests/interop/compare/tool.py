@@ -4,6 +4,8 @@
 import json
 import subprocess
 
+from runs import live
+
 
 class ToolFailure(RuntimeError):
     """shardscope ended with another status than expected."""
@@ -14,6 +16,7 @@ class Tool:
     def __init__(self, program, limit_seconds=120):
         self.program = program
         self.limit_seconds = limit_seconds
+        self.live = False  # what a case reshards, it loads from the source, too
 
     def call(self, *arguments, expect=0):
         """Runs a verb with --json and returns its answer."""
@@ -25,6 +28,8 @@ class Tool:
         return json.loads(ended.stdout)
 
     def reshard(self, source, target, world, *options):
+        if self.live:
+            live.record(source, target, options)
         return self.call("reshard", source, target, "--world-size", world, *options)
 
     def convert(self, source, target, *options):

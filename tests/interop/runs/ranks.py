@@ -9,6 +9,8 @@ import time
 import traceback
 from multiprocessing.connection import wait
 
+from runs import live
+
 
 class RankFailure(RuntimeError):
     """A rank raised, died or did not end in time."""
@@ -29,6 +31,7 @@ def _enter(function, rank, world, port, arguments, pipe, log_path):
     try:
         import deepspeed
         deepspeed.init_distributed(dist_backend="gloo")
+        live.redirect()
         answer = ("done", function(rank, world, *arguments))
     except BaseException:
         answer = ("failed", traceback.format_exc())

@@ -408,6 +408,28 @@ class Callback(InFolder):
             self.save(on_problem="stop")
 
 
+class Emitting(InFolder):
+    def test_files_in_memory_are_those_of_a_run(self):
+        saved = self.folder / "plan.json"
+        shardscope.plan("reshard", SAMPLES / "zero2-w2", self.folder / "out", saved, world_size=3)
+        run = shardscope.run_plan(saved)
+        answers = []
+        for file in run.plan.files:
+            memory = os.memfd_create("file")
+            self.addCleanup(os.close, memory)
+            answer = shardscope.emit(saved, file.path, memory, digest=True)
+            written = (self.folder / "out" / run.plan.target / file.path).read_bytes()
+            self.assertEqual(os.pread(memory, len(written) + 1, 0), written)
+            answers.append(self.folder / f"{len(answers)}.json")
+            answers[-1].write_text(json.dumps(answer.raw))
+        whole = shardscope.combine_emitted(saved, answers)
+        self.assertEqual((whole.missing, whole.fingerprint), ([], run.result.fingerprint))
+        self.assertEqual(shardscope.combine_emitted(saved, answers[1:]).missing, [run.plan.files[0].path])
+        with self.assertRaises(shardscope.ShardscopeError) as raised:
+            shardscope.emit(saved, "absent.pt", memory)
+        self.assertEqual(raised.exception.code, "not-found")
+
+
 class Words(unittest.TestCase):
     def test_options(self):
         self.assertEqual(_option_words("reshard", "dry_run", True), ["--dry-run"])

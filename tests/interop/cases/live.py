@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints that another number of ranks loads without a copy (shardscope.deepspeed)."""
+
+from dataclasses import dataclass, field
+
+from cases.examples import python_package
+from compare import checks
+from runs import live, ranks, universal
+from runs.setups import Setup
+
+
+def _content(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@dataclass(frozen=True)
+class Live:
+    """Save at one world size, load at another: the state is the same bit for bit, the losses continue the same, and
+    nothing is written next to the source."""
+    setup: Setup
+    before: int
+    engine: Setup
+    after: int
+    options: tuple = field(default=())
+
+    @property
+    def name(self):
+        return f"live {self.setup.name} {self.before}->{self.engine.name} {self.after}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        live.prepare(python_package(context), context.tool.program)
+        target = context.target(self.name)  # is never made
+        fits = (self.setup, self.before) == (self.engine, self.after)
+        live.record(source.folder, target, self.options, stock_alone=fits)
+        content = _content(source.folder)
+        state, losses, client = context.sources.resume(self.engine, self.after, target)
+        if target.exists():
+            raise checks.Failure("a copy was made")
+        if _content(source.folder) != content:
+            raise checks.Failure("the source was changed")
+        tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
+        checks.same_client_state(client)
+        deviation = checks.losses_track(source.losses, losses, checks.TOLERANCE[self.engine.precision])
+        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+def _load_refused(rank, world, setup, folder, breaks):
+    """The error of loading, and whether the engine is as before. `breaks`: on this rank there is no program."""
+    import os
+
+    from compare import live_state
+    from runs.training import build_engine, train
+    from shardscope import ShardscopeError
+    from shardscope.deepspeed import load_checkpoint
+    engine = build_engine(setup, world, seed=99)
+    train(engine, rank, world, 0, 1, shape=setup.shape)  # so that there is a state
+    before, inner = live_state.local_state(engine, rank), engine.checkpoint_engine
+    if rank == breaks:
+        os.environ["SHARDSCOPE_PROGRAM"] = "/absent/shardscope"
+    try:
+        load_checkpoint(engine, folder)
+    except ShardscopeError as error:
+        return error.code, str(error), live_state.differences(before, live_state.local_state(engine, rank)), (
+            engine.checkpoint_engine is inner)
+    return None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What cannot be loaded is the same error on every rank, and no engine is changed."""
+    setup: Setup
+    before: int
+    engine: Setup
+    after: int
+    code: str
+    breaks: int = -1  # the rank without a program
+
+    @property
+    def name(self):
+        suffix = f" without a program on rank {self.breaks}" if self.breaks >= 0 else ""
+        return f"live refused {self.setup.name} {self.before}->{self.engine.name} {self.after}{suffix}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        live.prepare(python_package(context), context.tool.program)
+        results = ranks.run_ranks(self.after, _load_refused, self.engine, str(source.folder), self.breaks,
+                                  log_path=context.sources.log)
+        if None in results or len({result[:2] for result in results}) != 1 or results[0][0] != self.code:
+            raise checks.Failure(f"the ranks answered {results}")
+        if any(changed or not same for _, _, changed, same in results):
+            raise checks.Failure(f"an engine was changed: {results}")
+        return f"on {self.after} ranks: {results[0][1]}"
+
+
+PLAIN = [Setup(1, "bf16"), Setup(2, "bf16"), Setup(3, "bf16", sub_group_size=200), Setup(2, "fp16"),
+         Setup(3, "fp32", sub_group_size=1000), Setup(1, "bf16", bf16_optimizer=True)]
+
+REFUSED = [Refused(PLAIN[1], 2, PLAIN[5], 3, "unsupported"), Refused(PLAIN[5], 2, PLAIN[0], 3, "unsupported"),
+           Refused(PLAIN[1], 2, PLAIN[1], 3, "not-found", breaks=0),
+           Refused(PLAIN[2], 2, PLAIN[2], 3, "not-found", breaks=2)]
+
+
+def full_run():
+    return ([Live(setup, before, setup, after) for setup in PLAIN for before, after in ((2, 3), (3, 1), (4, 4))]
+            + REFUSED + [Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2)])
+
+
+def short_run():
+    return [Live(PLAIN[1], 2, PLAIN[1], 3), Live(PLAIN[2], 3, PLAIN[2], 1), Live(PLAIN[1], 2, PLAIN[2], 3),
+            Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED]
