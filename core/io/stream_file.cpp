@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace shardscope::io {
 namespace {
 
 constexpr size_t kCallLimit = size_t{1} << 30; // a call takes no more than 2 GiB
+constexpr int kWaitMs = 200; // between two looks whether the job was stopped
 
 Path nameOf(int descriptor)
 {
@@ -39,14 +41,24 @@ bool StreamFile::isTerminal() const
     return ::isatty(m_descriptor) == 1;
 }
 
-Status StreamFile::write(std::span<const uint8_t> bytes)
+Status StreamFile::write(std::span<const uint8_t> bytes, const JobContext& job)
 {
     while (!bytes.empty()) {
-        const ssize_t count = retryInterrupted(
-            [&] { return ::write(m_descriptor, bytes.data(), std::min(bytes.size(), kCallLimit)); });
+        SHARDSCOPE_CHECK(job.poll());
+        const size_t piece = std::min(bytes.size(), kCallLimit);
+        const iovec part{const_cast<uint8_t*>(bytes.data()), piece};
+        // A signal does not end a write that waits: the program takes signals from a descriptor.
+        const ssize_t count = retryInterrupted([&] {
+            return m_mayBlock ? ::write(m_descriptor, bytes.data(), piece)
+                              : ::pwritev2(m_descriptor, &part, 1, -1, RWF_NOWAIT);
+        });
+        if (count < 0 && !m_mayBlock && (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
+            m_mayBlock = true;
+            continue;
+        }
         if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             pollfd wait{m_descriptor, POLLOUT, 0};
-            (void)::poll(&wait, 1, 1000);
+            (void)::poll(&wait, 1, kWaitMs);
             continue;
         }
         if (count <= 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/job_context.h"
 #include "core/io/file_system.h"
 
 namespace shardscope::io {
@@ -16,8 +17,9 @@ public:
     /// Of the file behind it.
     [[nodiscard]] const FileIdentity& identity() const { return m_identity; }
     [[nodiscard]] bool isTerminal() const;
-    /// Writes all bytes; waits where the other end is slow. WriteFailed, NoSpace.
-    Status write(std::span<const uint8_t> bytes);
+    /// Writes all bytes; waits where the other end is slow, until the job is stopped. WriteFailed, NoSpace,
+    /// Cancelled.
+    Status write(std::span<const uint8_t> bytes, const JobContext& job);
 
 private:
     StreamFile(int descriptor, const FileIdentity& identity)
@@ -28,6 +30,7 @@ private:
 
     int m_descriptor;
     FileIdentity m_identity;
+    bool m_mayBlock = false; ///< it has no writes that return at once, as files
 };
 
 } // namespace shardscope::io

@@ -65,14 +65,15 @@ Result<int> runCombine(Session& session, const WritePlan& plan, const std::vecto
         SHARDSCOPE_TRY(emitted.emplace_back(), parseEmitted(text, path));
     }
     SHARDSCOPE_TRY(const EmitOptions options, optionsAsked(session, 0));
-    SHARDSCOPE_TRY(
-        const EmittedSum sum, combineEmitted(session.files(), plan, emitted, options, session.job()));
+    const auto sum = combineEmitted(session.files(), plan, emitted, options, session.job());
+    if (!sum)
+        return forward(refusal(sum.error()));
     Output& output = session.output();
     if (output.json())
-        writeEmittedSumJson(output.answer(), sum);
+        writeEmittedSumJson(output.answer(), *sum);
     else
-        writeEmittedSumText(output.answer(), output.answerStyle(), sum);
-    return sum.missing.empty() ? kExitDone : kExitNo;
+        writeEmittedSumText(output.answer(), output.answerStyle(), *sum);
+    return sum->missing.empty() ? kExitDone : kExitNo;
 }
 
 Result<int> runEmit(Session& session)
@@ -101,8 +102,9 @@ Result<int> runEmit(Session& session)
     if (descriptor == STDOUT_FILENO)
         SHARDSCOPE_CHECK(output.writeFile({}));
     const auto emitted = emitFile(
-        session.files(), plan, file, [&](std::span<const uint8_t> bytes) { return stream.write(bytes); },
-        options, session.job());
+        session.files(), plan, file,
+        [&](std::span<const uint8_t> bytes) { return stream.write(bytes, session.job()); }, options,
+        session.job());
     if (!emitted)
         return forward(refusal(emitted.error()));
     if (output.json())
@@ -156,8 +158,8 @@ Command emitCommand()
         .examples
         = {{"shardscope emit llama-16.json mp_rank_00_model_states.pt | sha256sum", "To another program:"},
             {"shardscope emit llama-16.json bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt --to 5 --digest "
-             "--json 5>&-",
-                "Into a file in memory that the caller opened:"},
+             "--json 5>rank3.pt",
+                "To a descriptor that the caller opened:"},
             {"shardscope emit llama-16.json --combine rank*.json", "Did all ranks get everything?"}},
         .run = runEmit,
         .values = Command::Values::NotNeeded,

@@ -125,7 +125,12 @@ Result<EmittedSum> combineEmitted(io::FileSystem& files, const WritePlan& plan,
     StageTimes times;
     const PartResources resources{memory, *options.compute.backend, times, {}};
     PartCombiner combiner(files, plan, resources, job);
-    SHARDSCOPE_CHECK(combiner.combineSums(records));
+    const Status summed = combiner.combineSums(records);
+    if (!summed
+        && (summed.error().code == ErrorCode::WriteFailed || summed.error().code == ErrorCode::Internal))
+        return fail(ErrorCode::Refused, "the sums of what was emitted do not fit together", {},
+            "emit all files again from this plan"); // numbers that no process has written
+    SHARDSCOPE_CHECK(summed);
     if (!out.missing.empty())
         return out;
     for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {

@@ -6,7 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <thread>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -117,6 +120,16 @@ TEST_CASE("emit refuses what it cannot do, before a byte is written")
     CHECK(contentOf(saved.source) == before);
     std::ofstream(file, std::ios::app) << "x";
     nothing({"emit", saved.path(), name}, 6, "changed");
+}
+
+TEST_CASE("emit into a pipe that nobody reads can be stopped")
+{
+    const Saved saved("zero2-w2", {"export", "--format", "torch"});
+    Process process({programPath(), "emit", saved.path(), "pytorch_model.bin"}, {.blockedOutput = true});
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    process.signal(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    CHECK(process.wait().exitCode == 130);
 }
 
 TEST_CASE("emit into a pipe that is closed is an error")
