@@ -21,11 +21,12 @@ import json
 import logging
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from .answers import InspectAnswer
-from .commands import Option, combine_emitted, emit, inspect, plan
+from .commands import Option, ReshardWarning, combine_emitted, emit, inspect, plan
 from .errors import ShardscopeError
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 PathLike = Union[str, "os.PathLike[str]"]
 Loaded = Tuple[Optional[str], Optional[Dict[str, Any]]]
 
-_ARCHIVE = b"PK\x03\x04"
 _CONVERTED = ("universal", "dcp", "weights", "swap")
 
 _stock_load: Optional[Callable[..., Loaded]] = None
@@ -58,7 +58,9 @@ def load_checkpoint(
     `pp_layers` and `allow`; `root` names more folders with files of the checkpoint. `verify`: when all ranks have
     loaded, one of them checks that what was loaded is the whole training state, from undamaged files.
 
-    Raises ShardscopeError on every rank, before anything in the engine is changed, if the checkpoint cannot be loaded.
+    Raises ShardscopeError on every rank, before anything in the engine is changed, if the checkpoint cannot be loaded
+    into this engine. A file of a pipeline layer or an expert that turns out to be damaged is noticed later, when
+    DeepSpeed asks for it.
     """
     arguments = dict(
         load_module_strict=load_module_strict,
@@ -68,19 +70,23 @@ def load_checkpoint(
         custom_load_fn=custom_load_fn,
     )
     ranks = _Ranks()
-    target = _Target(engine)
     with contextlib.ExitStack() as stack:
-        made = stack.enter_context(tempfile.TemporaryDirectory(prefix="shardscope-"))
-        saved = Path(made) / "plan.json"
-        source = ranks.from_first(lambda: _plan(load_dir, tag, target, arguments, options, saved))
+        folder = ranks.together(
+            lambda: Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shardscope-")))
+        )
+        target = ranks.together(lambda: _Target(engine, arguments))
+        source = ranks.from_first(lambda: _plan(load_dir, tag, target, options, folder))
         if source is None:
             return _stock(engine)(load_dir, tag, **arguments)
-        files = stack.enter_context(_Files(Path(made), source, ranks.rank))
+        for message in source["warnings"] if ranks.rank == 0 else ():
+            warnings.warn(message, ReshardWarning, stacklevel=2)
+        files: _Files = ranks.together(lambda: stack.enter_context(_Files(folder, source)))
         ranks.together(lambda: files.fetch(_own_files(engine, files)))
-        loaded = files.load_with(engine, arguments)
+        loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
         if verify:
             whole = load_optimizer_states and not load_module_only
-            ranks.from_first(lambda answers: files.check(answers, whole), files.answers())
+            answers = ranks.to_first(files.answers())
+            ranks.from_first(lambda: files.check(answers, whole))
     return loaded
 
 
@@ -114,11 +120,11 @@ def _stock(engine: Any) -> Callable[..., Loaded]:
 class _Target:
     """What an engine can load."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, arguments: Mapping[str, Any]) -> None:
         import torch.distributed as dist
 
         self.stage = int(engine.zero_optimization_stage())
-        self.ranks = dist.get_world_size()
+        self.ranks = dist.get_world_size() if dist.is_initialized() else 1
         self.tp = int(getattr(engine, "mp_world_size", 1) or 1)
         grid = getattr(engine, "grid", None)
         self.pp = int(grid.pipe_parallel_size) if grid is not None else 1
@@ -129,58 +135,83 @@ class _Target:
             from deepspeed.utils import groups
 
             self.ep = int(groups._get_expert_parallel_world_size(groups._get_max_expert_size_name()))
-        self.sub_group_size = int(engine._config.zero_config.sub_group_size) if self.stage == 3 else 0
+        zero = engine._config.zero_config
+        self.sub_group_size = int(zero.sub_group_size) if self.stage == 3 else 0
         self.bf16_optimizer = any(one.__name__ == "BF16_Optimizer" for one in type(engine.optimizer).__mro__)
         self.offloads_to_nvme = bool(engine.zero_nvme_offload_optimizer())
         self.universal = bool(engine.load_universal_checkpoint())
+        self.module_only = bool(arguments["load_module_only"])
+        self.with_optimizer = bool(arguments["load_optimizer_states"]) and not self.module_only
+        # By their names in the plan's `must_stay_equal`.
+        self.configured = {
+            "bf16.enabled": bool(engine.bfloat16_enabled()),
+            "fp16.enabled": bool(engine.fp16_enabled()),
+            "zero_optimization.round_robin_gradients": bool(getattr(zero, "round_robin_gradients", False)),
+            "zero_optimization.parameter_alignment": bool(getattr(zero, "parameter_alignment", False)),
+        }
+        self.offloads = getattr(zero, "offload_optimizer", None) is not None
 
-    def refusal(self, source: InspectAnswer, arguments: Mapping[str, Any]) -> Optional[ShardscopeError]:
+    def refusal(self, source: InspectAnswer) -> Optional[ShardscopeError]:
         """Why it cannot load what `shardscope reshard` would write of a checkpoint."""
         stays = source.kind == "bf16" and source.zero_stage == self.stage  # else it becomes one of ZeRO
         if self.bf16_optimizer != stays:
-            return ShardscopeError(
-                "unsupported",
+            return _unsupported(
                 "the engine has DeepSpeed's BF16_Optimizer, which loads only checkpoints of this optimizer"
                 if self.bf16_optimizer
                 else "the checkpoint is one of DeepSpeed's BF16_Optimizer, and the engine has another one in this stage",
-                None,
                 'ZeRO in stage 2 or 3 loads both; in stage 1 the optimizer follows from "grad_accum_dtype"',
-                4,
             )
         if self.offloads_to_nvme:
-            return ShardscopeError(
-                "unsupported",
+            return _unsupported(
                 "DeepSpeed loads an optimizer that is offloaded to NVMe by copying a folder of this number of ranks",
-                None,
                 "load without the offload, or write a copy: `shardscope reshard`",
-                4,
             )
-        if self.stage == 3 and not arguments["load_optimizer_states"]:
+        if self.stage == 3 and not self.with_optimizer:
+            return _unsupported(
+                "without optimizer states DeepSpeed takes the weights of a ZeRO-3 checkpoint from elsewhere, or none",
+                "load the optimizer states, too",
+            )
+        return None
+
+    def difference(self, must_stay_equal: Mapping[str, str]) -> Optional[ShardscopeError]:
+        """A setting of the engine that the plan's files do not fit."""
+        for name, is_set in self.configured.items():
+            wanted = must_stay_equal.get(name)
+            if wanted is not None and (wanted.lower() == "true") != is_set:
+                return ShardscopeError(
+                    "refused",
+                    f"the checkpoint is for a run with {name} {wanted}, and the engine has {str(is_set).lower()}",
+                    None,
+                    "set it as in the run that saved the checkpoint",
+                    6,
+                )
+        offload = must_stay_equal.get("zero_optimization.offload_optimizer")  # of Muon alone
+        if offload is not None and offload.startswith("cpu") != self.offloads:
             return ShardscopeError(
-                "unsupported",
-                "without optimizer states DeepSpeed reads the files of a ZeRO-3 checkpoint past the engine",
+                "refused",
+                f"zero_optimization.offload_optimizer must be {offload}",
                 None,
-                "load the optimizer states too, or write a copy: `shardscope reshard`",
-                4,
+                "set it as in the run that saved the checkpoint",
+                6,
             )
         return None
 
     def fits(self, source: InspectAnswer) -> bool:
-        """Whether DeepSpeed loads this checkpoint itself."""
-        if self.universal:
-            return True  # by its own loader, or refused there
+        """Whether DeepSpeed loads this checkpoint itself, or says why not."""
         parallel = source.parallel
-        if parallel is None or source.zero_stage is None or not source.supported:
+        if source.kind in _CONVERTED or (parallel.tp, parallel.pp) != (self.tp, self.pp):
             return False
-        same_ranks = (parallel.dp * parallel.tp * parallel.pp, parallel.tp, parallel.pp) == (
-            self.ranks,
-            self.tp,
-            self.pp,
-        )
-        same_experts = self.ep == 0 or parallel.ep == self.ep
+        if self.ep != 0 and parallel.ep != self.ep:
+            return False
+        stages = [1 if stage == 2 else stage for stage in (source.zero_stage, self.stage)]  # these are the same form
+        if stages[0] != stages[1]:
+            return False
+        is_partitioned = self.stage > 0 or self.bf16_optimizer
+        if self.stage < 3 and (not is_partitioned or not self.with_optimizer):
+            return True  # only files that all ranks share are read
+        same_ranks = parallel.dp * parallel.tp * parallel.pp == self.ranks
         same_groups = self.stage != 3 or source.sub_group_size in (None, self.sub_group_size)
-        same_kind = source.kind not in _CONVERTED and self.bf16_optimizer == (source.kind == "bf16")
-        return same_ranks and same_experts and same_groups and same_kind and source.zero_stage == self.stage
+        return same_ranks and same_groups and self.bf16_optimizer == (source.kind == "bf16")
 
     def options(self) -> Dict[str, Option]:
         out: Dict[str, Option] = {"world_size": self.ranks, "stage": self.stage, "tp": self.tp, "pp": self.pp}
@@ -191,28 +222,39 @@ class _Target:
         return out
 
 
+def _unsupported(message: str, hint: str) -> ShardscopeError:
+    return ShardscopeError("unsupported", message, None, hint, 4)
+
+
 def _plan(
-    load_dir: PathLike,
-    tag: Optional[str],
-    target: _Target,
-    arguments: Mapping[str, Any],
-    options: Mapping[str, Option],
-    saved: Path,
+    load_dir: PathLike, tag: Optional[str], target: _Target, options: Mapping[str, Option], folder: Path
 ) -> Optional[Dict[str, Any]]:
-    """On the first rank: what all ranks need to emit files. None if DeepSpeed loads the checkpoint itself."""
-    source = inspect(load_dir, None, tag=tag, root=options.get("root"))
-    if target.fits(source):
+    """On the first rank: what all ranks need to emit files. None if DeepSpeed loads the checkpoint itself, or finds
+    nothing."""
+    pointers = [os.path.join(load_dir, name) for name in ("latest", "latest_universal")]
+    if target.universal or (tag is None and not any(map(os.path.isfile, pointers))):
         return None
-    refusal = target.refusal(source, arguments)
+    source = inspect(load_dir, None, tag=tag, root=options.get("root"))
+    # Swapped states are in files that DeepSpeed finds only with the same offload.
+    is_swapped = os.path.isdir(os.path.join(load_dir, source.tag or "", "offloaded_tensors"))
+    is_plain = not any(value for name, value in options.items() if name not in ("root", "allow"))
+    if is_plain and target.fits(source) and is_swapped <= target.offloads_to_nvme:
+        return None
+    refusal = target.refusal(source)
     if refusal is not None:
         raise refusal
+    saved = folder / "plan.json"
     wanted: Dict[str, Option] = {**target.options(), **options, "tag": source.tag}
-    answer = plan("reshard", load_dir, saved.with_name("out"), saved, None, **wanted)
+    answer = plan("reshard", load_dir, folder / "out", saved, None, **wanted)
+    difference = target.difference(answer.plan.must_stay_equal)
+    if difference is not None:
+        raise difference
     return {
         "plan": saved.read_text(encoding="utf-8"),
         "tag": answer.plan.target,
         "files": [file.path for file in answer.plan.files],
         "folder": os.path.join(os.fspath(load_dir), source.tag or ""),
+        "warnings": [warning.message for warning in answer.plan.warnings],
     }
 
 
@@ -220,13 +262,12 @@ class _Files:
     """The planned files of a checkpoint, each in memory once it is asked for. Their names are in a folder, too, as
     empty files, because DeepSpeed looks which exist."""
 
-    def __init__(self, folder: Path, source: Mapping[str, Any], rank: int) -> None:
+    def __init__(self, folder: Path, source: Mapping[str, Any]) -> None:
         self._folder = folder
         self._plan = folder / "plan.json"
         self._plan.write_text(source["plan"], encoding="utf-8")
         self._tag: str = source["tag"]
         self._source: str = source["folder"]
-        self._rank = rank
         self._stubs = folder / "stubs"
         self._names = set(source["files"])
         self._open: Dict[str, int] = {}
@@ -263,9 +304,9 @@ class _Files:
 
     def _descriptor(self, name: str) -> int:
         if name not in self._open:
-            descriptor = os.memfd_create("shardscope", os.MFD_CLOEXEC)
+            descriptor = _memory_file()
             try:
-                answer = emit(self._plan, name, descriptor, digest=True)
+                answer = emit(self._plan, name, descriptor, digest=True, device="cpu")
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -274,13 +315,14 @@ class _Files:
         return self._open[name]
 
     def load(self, name: str, map_location: Any) -> Any:
+        """Not mapped: what an optimizer keeps of a mapping would keep all of it."""
         import torch
 
         descriptor = self._descriptor(name)
-        is_archive = os.pread(descriptor, len(_ARCHIVE), 0) == _ARCHIVE
-        return torch.load(
-            f"/proc/self/fd/{descriptor}", map_location=map_location, weights_only=False, mmap=is_archive or None
-        )
+        loaded = torch.load(f"/proc/self/fd/{descriptor}", map_location=map_location, weights_only=False)
+        if "optim_states" in name:  # DeepSpeed looks at a model file first and loads it later
+            os.close(self._open.pop(name))
+        return loaded
 
     def load_with(self, engine: Any, arguments: Mapping[str, Any]) -> Loaded:
         """Lets DeepSpeed load them."""
@@ -298,19 +340,26 @@ class _Files:
         return list(self._answers.values())
 
     def check(self, answers: List[List[Mapping[str, Any]]], whole: bool) -> None:
-        """Whether all ranks together loaded the whole state. DeepSpeed does not read every file of it."""
-        of_all = [answer for rank in answers for answer in rank]
+        """Whether what all ranks together read is the whole state, from undamaged files."""
+        different = {(answer["file"], answer["digest"]): answer for rank in answers for answer in rank}
+        of_all = list(different.values())
         known = {answer["file"] for answer in of_all}
-        with open(os.devnull, "wb") as nowhere:
+        with open(os.devnull, "wb") as nowhere:  # DeepSpeed does not read every file
             for name in sorted(self._names - known) if whole else ():
-                of_all.append(emit(self._plan, name, nowhere.fileno(), digest=True).raw)
+                of_all.append(emit(self._plan, name, nowhere.fileno(), digest=True, device="cpu").raw)
         paths = []
         for number, answer in enumerate(of_all):
             paths.append(self._folder / f"emitted-{number}.json")
             paths[-1].write_text(json.dumps(answer), encoding="utf-8")
-        found = combine_emitted(self._plan, paths)
+        found = combine_emitted(self._plan, paths, device="cpu")
         if found.fingerprint is not None:
-            logger.info("resumed state verified: %s", found.fingerprint)
+            logger.info("the training state that was read is whole: %s", found.fingerprint)
+
+
+def _memory_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("shardscope", os.MFD_CLOEXEC)
+    return os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)  # builds for old systems lack it
 
 
 class _CheckpointEngine:
@@ -354,38 +403,48 @@ class _Ranks:
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self._count = dist.get_world_size() if dist.is_initialized() else 1
 
-    def together(self, work: Callable[[], None]) -> None:
+    def together(self, work: Callable[[], Any]) -> Any:
         """Does something on each rank. An error of one of them is raised on all."""
-        for error in self._gather(_outcome(work)[1]):
-            if error is not None:
-                raise _error_from(error)
-
-    def from_first(self, work: Callable[..., Any], *share: Any) -> Any:
-        """What the first rank's work results in; its error is raised on all. It gets what every rank shares."""
-        gathered = [self._gather(each) for each in share]
-        outcome = [_outcome(lambda: work(*gathered)) if self.rank == 0 else (None, None)]
+        own: Optional[Exception] = None
+        value = error = None
+        try:
+            value = work()
+        except Exception as raised:
+            own, error = raised, _fields_of(raised)
+        errors = [error] * self._count
         if self._count > 1:
-            self._dist.broadcast_object_list(outcome, src=0)
-        value, error = outcome[0]
-        if error is not None:
-            raise _error_from(error)
+            self._dist.all_gather_object(errors, error)
+        first = next((one for one in errors if one is not None), None)
+        if own is not None and not isinstance(own, ShardscopeError):
+            raise own
+        if first is not None:
+            raise ShardscopeError(**first) from own
         return value
 
-    def _gather(self, value: Any) -> List[Any]:
-        out = [value] * self._count
+    def from_first(self, work: Callable[[], Any]) -> Any:
+        """What the first rank's work results in; its error is raised on all."""
+        outcome: List[Any] = [None, None]
+        if self.rank == 0:
+            try:
+                outcome[0] = work()
+            except Exception as raised:
+                outcome[1] = _fields_of(raised)
         if self._count > 1:
-            self._dist.all_gather_object(out, value)
-        return out
+            self._dist.broadcast_object_list(outcome, src=0)
+        if outcome[1] is not None:
+            raise ShardscopeError(**outcome[1])
+        return outcome[0]
+
+    def to_first(self, value: Any) -> List[Any]:
+        """The values of all ranks, on the first one."""
+        if self._count == 1:
+            return [value]
+        out = [None] * self._count if self.rank == 0 else None
+        self._dist.gather_object(value, out, dst=0)
+        return out or []
 
 
-def _outcome(work: Callable[[], Any]) -> Tuple[Any, Optional[Dict[str, Any]]]:
-    try:
-        return work(), None
-    except ShardscopeError as error:
-        return None, dict(vars(error))
-    except Exception as error:
-        return None, {"code": "internal", "message": f"{type(error).__name__}: {error}"}
-
-
-def _error_from(fields: Mapping[str, Any]) -> ShardscopeError:
-    return ShardscopeError(**fields)
+def _fields_of(error: Exception) -> Dict[str, Any]:
+    if isinstance(error, ShardscopeError):
+        return dict(vars(error))
+    return {"code": "internal", "message": f"{type(error).__name__}: {error}"}

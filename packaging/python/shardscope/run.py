@@ -14,6 +14,9 @@ from typing import List
 
 
 def main(words: List[str]) -> None:
+    # The launcher of DeepSpeed puts it before the script that it does not know.
+    local = [word for word in words[:1] if word.startswith(("--local_rank=", "--local-rank="))]
+    words = words[len(local) :]
     is_module = words[:1] in (["-m"], ["--module"])
     if is_module:
         words = words[1:]
@@ -23,7 +26,7 @@ def main(words: List[str]) -> None:
     from .deepspeed import install
 
     install()
-    sys.argv = words
+    sys.argv = [words[0], *local, *words[1:]]
     if is_module:
         sys.path[0] = os.getcwd()
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)

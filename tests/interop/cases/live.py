@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints that another number of ranks loads without a copy (shardscope.deepspeed)."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cases.examples import python_package
 from compare import checks
@@ -93,19 +97,70 @@ class Refused:
         return f"on {self.after} ranks: {results[0][1]}"
 
 
+@dataclass(frozen=True)
+class Script:
+    """A script that knows nothing of this begins, goes on at another number of ranks, and in another stage, each time by
+    `python -m shardscope.run`. Its losses are those of one run without a break."""
+    stages: tuple = (2, 2, 3)
+    worlds: tuple = (2, 3, 1)
+
+    @property
+    def name(self):
+        return "live script " + "->".join(f"zero{stage} {world}" for stage, world in zip(self.stages, self.worlds))
+
+    def run(self, context):
+        package, run = python_package(context), context.target(self.name)
+        run.mkdir(parents=True)
+        losses = []
+        for stage, world in zip(self.stages, self.worlds):
+            printed = self._ranks(context, package, stage, world, run)
+            losses += [sum(step) / world for step in zip(*(eval(text.split("losses ")[1]) for text in printed))]
+            expected = "began fresh" if len(losses) == 3 else f"began global_step{len(losses) - 3}/"
+            if not all(expected in text for text in printed):
+                raise checks.Failure(f"the ranks printed {printed}")
+        alone = context.target(f"{self.name} without a break")
+        reference = []
+        for _ in self.stages:
+            text = self._ranks(context, package, self.stages[0], 1, alone)[0]
+            reference += eval(text.split("losses ")[1])
+        deviation = checks.losses_track(reference, losses, checks.TOLERANCE["fp32"])
+        return f"{len(losses)} steps, loss deviation {deviation:.1e}"
+
+    @staticmethod
+    def _ranks(context, package, stage, world, run):
+        script = Path(__file__).resolve().parents[1] / "runs" / "plain_script.py"
+        environment = {**os.environ, "SHARDSCOPE_PROGRAM": str(context.tool.program), "PYTHONPATH": str(package),
+                       "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ranks.free_port())}
+        # As the launcher of DeepSpeed does it with --module.
+        started = [subprocess.Popen([sys.executable, "-m", "shardscope.run", f"--local_rank={rank}", script, str(stage), run],
+                                    env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}, text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(world)]
+        try:
+            printed = [process.communicate(timeout=200)[0] for process in started]
+        finally:
+            for process in started:
+                process.kill()
+        for rank, process in enumerate(started):
+            if process.returncode != 0 or "losses " not in printed[rank]:
+                raise checks.Failure(f"rank {rank} ended with {process.returncode}: {printed[rank][-2000:]}")
+        return [text[text.index("began"):] for text in printed]
+
+
 PLAIN = [Setup(1, "bf16"), Setup(2, "bf16"), Setup(3, "bf16", sub_group_size=200), Setup(2, "fp16"),
          Setup(3, "fp32", sub_group_size=1000), Setup(1, "bf16", bf16_optimizer=True)]
 
 REFUSED = [Refused(PLAIN[1], 2, PLAIN[5], 3, "unsupported"), Refused(PLAIN[5], 2, PLAIN[0], 3, "unsupported"),
+           Refused(PLAIN[2], 2, Setup(2, "bf16", round_robin=True), 3, "refused"),
+           Refused(PLAIN[3], 2, PLAIN[1], 3, "refused"),
            Refused(PLAIN[1], 2, PLAIN[1], 3, "not-found", breaks=0),
            Refused(PLAIN[2], 2, PLAIN[2], 3, "not-found", breaks=2)]
 
 
 def full_run():
     return ([Live(setup, before, setup, after) for setup in PLAIN for before, after in ((2, 3), (3, 1), (4, 4))]
-            + REFUSED + [Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2)])
+            + REFUSED + [Script(), Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2)])
 
 
 def short_run():
     return [Live(PLAIN[1], 2, PLAIN[1], 3), Live(PLAIN[2], 3, PLAIN[2], 1), Live(PLAIN[1], 2, PLAIN[2], 3),
-            Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED]
+            Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED, Script()]
