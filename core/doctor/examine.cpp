@@ -200,8 +200,8 @@ private:
     {
         OpenOptions options = m_options.open;
         options.depth = depth;
-        return m_options.listing ? openListed(m_context.files, *m_options.listing, options, m_context.job)
-                                 : openCheckpoint(m_context.files, m_context.asked, options, m_context.job);
+        return openDiscovered(m_context.files, m_context.found,
+            m_options.listing ? &*m_options.listing : nullptr, options, m_context.job);
     }
 
     /// Empty for the tag itself.

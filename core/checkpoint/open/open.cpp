@@ -434,7 +434,6 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
-/// `listing`: of the run folder, or null.
 Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery>& discovery,
     const RunListing* listing, const OpenOptions& options, JobContext& job)
 {
@@ -489,6 +488,13 @@ Result<OpenedCheckpoint> openListed(
     const io::OutageWatch watch;
     const auto found = discoverIn(files, listing, options.tag, job);
     return watch.judged(openFound(files, found, &listing, options, job));
+}
+
+Result<OpenedCheckpoint> openDiscovered(io::FileSystem& files, const Discovery& found,
+    const RunListing* listing, const OpenOptions& options, JobContext& job)
+{
+    const io::OutageWatch watch;
+    return watch.judged(openFound(files, found, listing, options, job));
 }
 
 } // namespace shardscope
