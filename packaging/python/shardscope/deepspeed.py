@@ -380,17 +380,29 @@ class _CheckpointEngine:
 
 
 def _own_files(engine: Any, files: _Files) -> List[str]:
-    """Those that every rank loads first: its model file and its optimizer file. Others are emitted when DeepSpeed asks
-    for them."""
-    out = []
-    for method in ("_get_ckpt_name", "_get_zero_ckpt_name"):
-        try:
-            name = files.name_of(getattr(engine, method)(files.stubs, files.tag))
-        except Exception:  # another release: then it is emitted later
-            continue
-        if name is not None:
-            out.append(name)
-    return out
+    """Those that every rank loads: its model file, the layers of its pipeline stage, and its optimizer file. Others are
+    emitted when DeepSpeed asks for them."""
+
+    def layers() -> List[str]:
+        module, out = engine.module, []
+        for index, layer in enumerate(getattr(module, "forward_funcs", ())):
+            if hasattr(layer, "load_state_dict"):
+                slices = module.ckpt_layer_path_list(os.path.join(files.stubs, files.tag), index)
+                own = module._grid.get_slice_parallel_rank()
+                out += [slices[0], slices[own if own < len(slices) else 0]]  # it looks at the first one
+        return out
+
+    finders: List[Callable[[], List[str]]] = [
+        lambda: [engine._get_ckpt_name(files.stubs, files.tag)],
+        layers,
+        lambda: [engine._get_zero_ckpt_name(files.stubs, files.tag)],
+    ]
+    paths: List[str] = []
+    for find in finders:
+        with contextlib.suppress(Exception):  # another release: then they are emitted later
+            paths += find()
+    names = [files.name_of(path) for path in paths]
+    return [name for name in dict.fromkeys(names) if name is not None]
 
 
 class _Ranks:
