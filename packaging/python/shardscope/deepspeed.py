@@ -231,10 +231,18 @@ def _plan(
 ) -> Optional[Dict[str, Any]]:
     """On the first rank: what all ranks need to emit files. None if DeepSpeed loads the checkpoint itself, or finds
     nothing."""
-    pointers = [os.path.join(load_dir, name) for name in ("latest", "latest_universal")]
-    if target.universal or (tag is None and not any(map(os.path.isfile, pointers))):
+    if target.universal:
         return None
-    source = inspect(load_dir, None, tag=tag, root=options.get("root"))
+    pointers = [os.path.join(load_dir, name) for name in ("latest", "latest_universal")]
+    may_be_absent = tag is None and not any(map(os.path.isfile, pointers))  # as before the first save
+    try:
+        source = inspect(load_dir, None, tag=tag, root=options.get("root"))
+    except ShardscopeError as error:
+        if may_be_absent and error.code in ("not-found", "not-a-checkpoint"):
+            return None
+        raise
+    if may_be_absent and source.tag is None:
+        return None
     # Swapped states are in files that DeepSpeed finds only with the same offload.
     is_swapped = os.path.isdir(os.path.join(load_dir, source.tag or "", "offloaded_tensors"))
     is_plain = not any(value for name, value in options.items() if name not in ("root", "allow"))
