@@ -55,7 +55,7 @@ def load_checkpoint(
     """As `engine.load_checkpoint`, from a checkpoint of any number of ranks and stage. All ranks must call it.
 
     `options` are those of `shardscope reshard` that no file holds, such as `optimizer_option`, `patterns`, `tie`,
-    `pp_layers` and `allow`; `root` names more folders with files of the checkpoint. `verify`: when all ranks have
+    `pp_layers` and `allow`; `root` and `donor` name more folders with parts of the checkpoint. `verify`: when all ranks have
     loaded, one of them checks that what was loaded is the whole training state, from undamaged files.
 
     Raises ShardscopeError on every rank, before anything in the engine is changed, if the checkpoint cannot be loaded
@@ -235,8 +235,10 @@ def _plan(
         return None
     pointers = [os.path.join(load_dir, name) for name in ("latest", "latest_universal")]
     may_be_absent = tag is None and not any(map(os.path.isfile, pointers))  # as before the first save
+    elsewhere: Dict[str, Option] = {name: options[name] for name in ("root", "donor") if options.get(name)}
+    opened: Dict[str, Option] = {"tag": tag, **elsewhere}
     try:
-        source = inspect(load_dir, None, tag=tag, root=options.get("root"))
+        source = inspect(load_dir, None, **opened)
     except ShardscopeError as error:
         if may_be_absent and error.code in ("not-found", "not-a-checkpoint"):
             return None
@@ -245,14 +247,14 @@ def _plan(
         return None
     # Swapped states are in files that DeepSpeed finds only with the same offload.
     is_swapped = os.path.isdir(os.path.join(load_dir, source.tag or "", "offloaded_tensors"))
-    is_plain = not any(value for name, value in options.items() if name not in ("root", "allow"))
+    is_plain = not any(value for name, value in options.items() if name != "allow")
     if is_plain and target.fits(source) and is_swapped <= target.offloads_to_nvme:
         return None
     refusal = target.refusal(source)
     if refusal is not None:
         raise refusal
     saved = folder / "plan.json"
-    wanted: Dict[str, Option] = {**target.options(), **options, "tag": source.tag}
+    wanted: Dict[str, Option] = {**target.options(), **options, "tag": tag if "donor" in elsewhere else source.tag}
     answer = plan("reshard", load_dir, folder / "out", saved, None, **wanted)
     difference = target.difference(answer.plan.must_stay_equal)
     if difference is not None:

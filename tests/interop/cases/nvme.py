@@ -272,6 +272,8 @@ class StockLosesMoments:
     offload: Offload
     world: int
 
+    loads_source = False  # stock itself is tried
+
     @property
     def name(self):
         return f"nvme next to stock {self.offload.name} {self.world}"
