@@ -127,6 +127,14 @@ Option mpiOption()
           "The first one answers. Needs the module for that MPI."};
 }
 
+Option memoryOption()
+{
+    return {.name = "--memory-limit",
+        .kind = ValueKind::Size,
+        .valueName = "SIZE",
+        .help = "Total size of payload buffers, such as 512M. Default: 256M."};
+}
+
 std::vector<Option> writeOptions()
 {
     return joined(
@@ -141,10 +149,7 @@ std::vector<Option> writeOptions()
             {.name = "--sha256",
                 .help = "Record SHA-256 of every file in the manifest, which is slower. Default: XXH3-128, "
                         "which finds damage but no intended change."},
-            {.name = "--memory-limit",
-                .kind = ValueKind::Size,
-                .valueName = "SIZE",
-                .help = "Total size of payload buffers, such as 512M. Default: 256M."},
+            memoryOption(),
             {.name = "--restart",
                 .help = "Discard the work folder of an interrupted job and start again. Default: continue "
                         "it."},

@@ -6,6 +6,9 @@
 /// Options and arguments of several verbs, with their help texts.
 namespace shardscope::cli {
 
+/// --memory-limit.
+Option memoryOption();
+
 /// --json, --quiet, -v, --no-color, --progress, --log-file, --help.
 std::vector<Option> outputOptions();
 /// --tag, --root: which tag, and where its files are.

@@ -123,16 +123,14 @@ Command emitCommand()
         .summary = "write one output file of a saved plan to a pipe",
         .description
         = {"Writes exactly the bytes that `shardscope run` would write as one output file, to standard "
-           "output "
-           "or to a descriptor that the caller opened. Nothing is written to the disk, and only those ranges "
-           "of the source are read that the file needs.",
+           "output or to a descriptor that the caller opened. Nothing is written to the disk, and only those "
+           "ranges of the source are read that the file needs.",
             "The plan's answer lists its files. As `run`, the command plans again and refuses a source that "
             "has changed. If the exit status is not 0, nothing of what was written can be used.",
             "The answer follows on standard error if the bytes went to standard output. When several "
             "processes emit the files of one plan, each keeps its answer with --digest and --json, and one "
-            "of "
-            "them checks all answers with --combine: all files were emitted, every element is in them once, "
-            "and the sources match their checksums. It prints the fingerprint that `run` would record. "
+            "of them checks all answers with --combine: all files were emitted, every element is in them "
+            "once, and the sources match their checksums. It prints the fingerprint that `run` would record. "
             "The exit status is 1 while files are missing."},
         .positionals = {{.name = "PLAN", .kind = ValueKind::File, .help = "The saved plan."},
             {.name = "FILE",
@@ -149,10 +147,7 @@ Command emitCommand()
                     .help = "Add to the JSON answer what --combine needs. It grows with the number of "
                             "parameters."},
                 {.name = "--combine", .help = "Emit nothing. Check and add the answers of all processes."},
-                {.name = "--memory-limit",
-                    .kind = ValueKind::Size,
-                    .valueName = "SIZE",
-                    .help = "Total size of payload buffers, such as 512M. Default: 256M."}},
+                memoryOption()},
             computeOptions()),
         .commonOptions = outputOptions(),
         .examples
@@ -162,7 +157,6 @@ Command emitCommand()
                 "To a descriptor that the caller opened:"},
             {"shardscope emit llama-16.json --combine rank*.json", "Did all ranks get everything?"}},
         .run = runEmit,
-        .values = Command::Values::NotNeeded,
     };
 }
 

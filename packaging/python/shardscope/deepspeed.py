@@ -5,7 +5,7 @@
 
     load_checkpoint(engine, "runs/llama")      # in place of engine.load_checkpoint("runs/llama")
 
-Or for a whole process, so that frameworks use it, too:
+Or for all engines of a process:
 
     import shardscope.deepspeed
 
@@ -56,7 +56,7 @@ def load_checkpoint(
 
     `options` are those of `shardscope reshard` that no file holds, such as `optimizer_option`, `patterns`, `tie`,
     `pp_layers` and `allow`; `root` and `donor` name more folders with parts of the checkpoint. `verify`: when all ranks have
-    loaded, one of them checks that what was loaded is the whole training state, from undamaged files.
+    loaded, one of them checks that what they read is the whole training state, from undamaged files.
 
     Raises ShardscopeError on every rank, before anything in the engine is changed, if the checkpoint cannot be loaded
     into this engine. A file of a pipeline layer or an expert that turns out to be damaged is noticed later, when
@@ -74,7 +74,7 @@ def load_checkpoint(
         folder = ranks.together(
             lambda: Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shardscope-")))
         )
-        target = ranks.together(lambda: _Target(engine, arguments))
+        target: _Target = ranks.together(lambda: _Target(engine, arguments))
         source = ranks.from_first(lambda: _plan(load_dir, tag, target, options, folder))
         if source is None:
             return _stock(engine)(load_dir, tag, **arguments)
@@ -84,9 +84,8 @@ def load_checkpoint(
         ranks.together(lambda: files.fetch(_own_files(engine, files)))
         loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
         if verify:
-            whole = load_optimizer_states and not load_module_only
             answers = ranks.to_first(files.answers())
-            ranks.from_first(lambda: files.check(answers, whole))
+            ranks.from_first(lambda: files.check(answers, target.with_optimizer))
     return loaded
 
 
@@ -140,8 +139,7 @@ class _Target:
         self.bf16_optimizer = any(one.__name__ == "BF16_Optimizer" for one in type(engine.optimizer).__mro__)
         self.offloads_to_nvme = bool(engine.zero_nvme_offload_optimizer())
         self.universal = bool(engine.load_universal_checkpoint())
-        self.module_only = bool(arguments["load_module_only"])
-        self.with_optimizer = bool(arguments["load_optimizer_states"]) and not self.module_only
+        self.with_optimizer = bool(arguments["load_optimizer_states"]) and not arguments["load_module_only"]
         # By their names in the plan's `must_stay_equal`.
         self.configured = {
             "bf16.enabled": bool(engine.bfloat16_enabled()),
@@ -178,22 +176,10 @@ class _Target:
         for name, is_set in self.configured.items():
             wanted = must_stay_equal.get(name)
             if wanted is not None and (wanted.lower() == "true") != is_set:
-                return ShardscopeError(
-                    "refused",
-                    f"the checkpoint is for a run with {name} {wanted}, and the engine has {str(is_set).lower()}",
-                    None,
-                    "set it as in the run that saved the checkpoint",
-                    6,
-                )
+                return _differs(f"the checkpoint is for a run with {name} {wanted}, and the engine has {str(is_set).lower()}")
         offload = must_stay_equal.get("zero_optimization.offload_optimizer")  # of Muon alone
         if offload is not None and offload.startswith("cpu") != self.offloads:
-            return ShardscopeError(
-                "refused",
-                f"zero_optimization.offload_optimizer must be {offload}",
-                None,
-                "set it as in the run that saved the checkpoint",
-                6,
-            )
+            return _differs(f"zero_optimization.offload_optimizer must be {offload}")
         return None
 
     def fits(self, source: InspectAnswer) -> bool:
@@ -224,6 +210,10 @@ class _Target:
 
 def _unsupported(message: str, hint: str) -> ShardscopeError:
     return ShardscopeError("unsupported", message, None, hint, 4)
+
+
+def _differs(message: str) -> ShardscopeError:
+    return ShardscopeError("refused", message, None, "set it as in the run that saved the checkpoint", 6)
 
 
 def _plan(
