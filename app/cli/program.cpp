@@ -40,8 +40,8 @@ Command makeProgram()
     out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(),
         showCommand(), statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(),
         repairCommand(), ensureCommand(), reshardCommand(), convertCommand(), exportCommand(),
-        skeletonCommand(), planCommand(), runCommand(), emitCommand(), cleanCommand(), completionCommand(),
-        helpCommand()};
+        skeletonCommand(), planCommand(), runCommand(), emitCommand(), serveCommand(), cleanCommand(),
+        completionCommand(), helpCommand()};
     return out;
 }
 

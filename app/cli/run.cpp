@@ -187,6 +187,25 @@ Error withWayOn(Error error, const Command& command, const std::vector<std::stri
     return error;
 }
 
+/// What a command reads, at most as fast as --bwlimit says.
+class AskedFiles
+{
+public:
+    Result<io::FileSystem*> get(const Arguments& arguments)
+    {
+        const auto rate = arguments.size("--bwlimit");
+        if (rate == uint64_t{0})
+            return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
+        if (!rate)
+            return &realFilesAndSkeletons();
+        return &m_skeletons.emplace(m_limited.emplace(io::realFileSystem(), *rate));
+    }
+
+private:
+    std::optional<io::LimitedFileSystem> m_limited;
+    std::optional<SkeletonFiles> m_skeletons; // above the limit: holdsNoValues() asks the outermost
+};
+
 Result<int> runVerb(Session& session)
 {
     SHARDSCOPE_CHECK(requireValues(session));
@@ -216,21 +235,48 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     });
     JobContext job(
         stop.get_token(), isPeer ? JobContext::ProgressSink() : progressSink(output, parsed.arguments), log);
-    const auto rate = parsed.arguments.size("--bwlimit");
-    if (rate == uint64_t{0})
-        return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
-    std::optional<io::LimitedFileSystem> limited;
-    std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
-    if (rate)
-        skeletons.emplace(limited.emplace(io::realFileSystem(), *rate));
-    io::FileSystem& files = skeletons ? *skeletons : realFilesAndSkeletons();
-    Session session(parsed, output, files, job);
+    AskedFiles asked;
+    SHARDSCOPE_TRY(io::FileSystem* const files, asked.get(parsed.arguments));
+    Session session(parsed, output, *files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
     auto code = peers ? runWithPeers(session, *peers, runVerb) : runVerb(session);
     output.progressLine("");
     if (!code)
         return code;
+    SHARDSCOPE_CHECK(output.finishAnswer());
+    return code;
+}
+
+/// Usage for a command that writes, or that an option would let write.
+Status requireReading(const Parsed& parsed)
+{
+    const auto refused = [](const std::string& what) {
+        return fail(ErrorCode::Usage, what + " writes, and `serve` does not", {}, "run it as a command");
+    };
+    const Command& command = *parsed.command;
+    if (!command.reads)
+        return refused("`" + command.name + "`");
+    for (const auto* options : {&command.options, &command.commonOptions}) {
+        for (const Option& option : *options) {
+            const bool toFile = option.kind == ValueKind::NewFile && parsed.arguments.has(option.name)
+                && parsed.arguments.text(option.name) != kStandardOutput;
+            if (toFile)
+                return refused(option.name);
+        }
+    }
+    if (parsed.arguments.has("--mpi"))
+        return fail(ErrorCode::Usage, "`serve` works alone", {}, Hint::omit("--mpi"));
+    return {};
+}
+
+Result<int> answerParsed(const Parsed& parsed, Output& output, JobContext& job)
+{
+    SHARDSCOPE_CHECK(requireReading(parsed));
+    AskedFiles asked;
+    SHARDSCOPE_TRY(io::FileSystem* const files, asked.get(parsed.arguments));
+    Session session(parsed, output, *files, job);
+    SHARDSCOPE_TRY(const int code, runVerb(session));
     SHARDSCOPE_CHECK(output.finishAnswer());
     return code;
 }
@@ -328,6 +374,27 @@ int reportNoMemory(const std::vector<std::string>& words)
 }
 
 } // namespace
+
+int answerWords(std::vector<std::string> words, const OutputSinks& sinks, JobContext& job)
+{
+    if (!asksForJson(words))
+        words.insert(words.begin(), "--json");
+    const auto parsed = parse(program(), words);
+    if (!parsed) {
+        Arguments json;
+        json.set("--json", {"true"});
+        Output output(json, sinks);
+        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
+    }
+    Output output(parsed->arguments, sinks);
+    if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
+        return answerWithoutVerb(*parsed, output, words);
+    const auto code = answerParsed(*parsed, output, job);
+    if (code)
+        return *code;
+    const Error error = withNearPath(code.error(), words);
+    return report(output, error, nextCommand(error, &*parsed, words));
+}
 
 int run(int argc, char** argv)
 {

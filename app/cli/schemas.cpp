@@ -22,6 +22,7 @@
 #include "core/report/answers/tags_report.h"
 #include "core/report/answers/verify_report.h"
 #include "core/report/layout/layout_report.h"
+#include "core/serve/messages.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -58,6 +59,8 @@ constexpr AnswerSchema kSchemas[] = {
     {"reshard", [] { return planSchema("reshard"); }},
     {"run", [] { return planSchema("run"); }},
     {"saved-plan", savedPlanSchema},
+    {"serve-reply", serve::replySchema},
+    {"serve-request", serve::requestSchema},
     {"show", showSchema},
     {"skeleton", skeletonSchema},
     {"stats", statsSchema},

@@ -33,6 +33,7 @@ class Package(NamedTuple):
     requires: Tuple[str, ...] = ()
     shared: Tuple[str, ...] = ()  # files below TREE/share that MODULE/share gets, for its own use
     installed: Tuple[str, ...] = ()  # folders below TREE/share that pip installs
+    found_by: Tuple[Tuple[str, str, str], ...] = ()  # entry points of other packages: group, name, object
 
 
 ID = "org.shardscope.Shardscope"
@@ -46,6 +47,7 @@ PACKAGES = {
             "README.md",
             "shardscope.program:main",
             installed=("man", "bash-completion", "zsh", "fish", "shardscope", "doc"),
+            found_by=(("fsspec.specs", "shardscope", "shardscope.filesystem:FileSystem"),),
         ),
         Package(
             "shardscope-gui",
@@ -83,6 +85,12 @@ def metadata(package):
     )
 
 
+def entry_points(package):
+    """The command; and for fsspec, what reads addresses shardscope://PATH."""
+    text = f"[console_scripts]\n{package.name} = {package.entry}\n"
+    return text + "".join(f"[{group}]\n{name} = {value}\n" for group, name, value in package.found_by)
+
+
 def content(package, tree, platform, notices=None, sbom=None):
     """Name in the wheel → (bytes, mode)."""
     info = f"{package.module}-{version()}.dist-info"
@@ -104,7 +112,7 @@ def content(package, tree, platform, notices=None, sbom=None):
     texts = {
         "METADATA": metadata(package),
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: shardscope\nRoot-Is-Purelib: false\n{tags}",
-        "entry_points.txt": f"[console_scripts]\n{package.name} = {package.entry}\n",
+        "entry_points.txt": entry_points(package),
         "LICENSE": (SOURCE / "LICENSE").read_text(encoding="utf-8"),
     }
     for name, text in texts.items():

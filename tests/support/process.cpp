@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -184,9 +185,11 @@ bool Process::waitForError(const std::string& text)
     return true;
 }
 
-bool Process::waitForOutput(const std::string& text)
+bool Process::waitForOutput(const std::vector<std::string>& texts)
 {
-    while (m_result.out.find(text, m_filler) == std::string::npos) {
+    const auto arrived
+        = [&](const std::string& text) { return m_result.out.find(text, m_filler) != std::string::npos; };
+    while (std::ranges::none_of(texts, arrived)) {
         if (!readSome(false))
             return false;
     }

@@ -37,7 +37,9 @@ public:
     /// Reads standard error until it holds `text` or ends; whether it does.
     bool waitForError(const std::string& text);
     /// The same of standard output.
-    bool waitForOutput(const std::string& text);
+    bool waitForOutput(const std::string& text) { return waitForOutput(std::vector{text}); }
+    /// The same for any of these texts.
+    bool waitForOutput(const std::vector<std::string>& texts);
     /// Reads both streams to their ends and waits.
     ProcessResult wait();
 

@@ -7,9 +7,13 @@
 #include "ui/jobs/free_later.h"
 #include "ui/models/whole_groups.h"
 #include "ui/text/text.h"
+#include "ui/widgets/command_line.h"
 
+#include <QHBoxLayout>
+#include <QLabel>
 #include <QPlainTextEdit>
 #include <QTabWidget>
+#include <QVBoxLayout>
 
 using namespace Qt::StringLiterals;
 
@@ -38,6 +42,21 @@ QString nowText(const Checkpoint& source)
     return gpusText(ReshardDialog::tr("Now: %1"), source.parallel.ranks());
 }
 
+QString pythonText(const std::string& text)
+{
+    QString out = toText(text);
+    out.replace(u'\\', u"\\\\"_s).replace(u'"', u"\\\""_s);
+    return u'"' % out % u'"';
+}
+
+/// What a training script calls in place of engine.load_checkpoint().
+QString loadLine(const io::Path& folder, const std::string& tag)
+{
+    const QString more = tag.empty() ? QString() : u", tag="_s % pythonText(tag);
+    return u"from shardscope.deepspeed import load_checkpoint; load_checkpoint(engine, "_s
+        % pythonText(folder.string()) % more % u')';
+}
+
 } // namespace
 
 ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& source, const WriteHistory& known,
@@ -49,9 +68,29 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& sour
     m_facts->addTab(m_batch, tr("Keep the batch size"));
     m_equal = addText(u"reshardEqual"_s, tr("Config must match"));
     m_maps = new ReshardMaps(theme, this);
-    makeFoot(form(), known.writeRate, m_maps);
+    auto* below = new QWidget(this);
+    auto* rows = new QVBoxLayout(below);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->addWidget(m_maps, 1);
+    rows->addLayout(makeLiveRow());
+    makeFoot(form(), known.writeRate, below);
     connect(m_messages, &MessageBar::actionTriggered, this, &ReshardDialog::help);
     showSource();
+}
+
+QLayout* ReshardDialog::makeLiveRow()
+{
+    const Checkpoint& from = source();
+    auto* line = new CommandLine(m_theme, u"reshardLive"_s, this, tr("Python code that loads without a copy"),
+        tr("Copy the Python code"));
+    line->setCommand(loadLine(from.runFolder.empty() ? from.tagFolder : from.runFolder,
+        from.runFolder.empty() ? std::string() : from.tag));
+    auto* says = new QLabel(tr("Only to &resume, no copy is needed:"), this);
+    says->setBuddy(line);
+    auto* row = new QHBoxLayout;
+    row->addWidget(says);
+    row->addWidget(line, 1);
+    return row;
 }
 
 void ReshardDialog::plan()

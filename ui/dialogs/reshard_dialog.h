@@ -33,6 +33,7 @@ protected:
 private:
     using Help = void (ReshardDialog::*)(); ///< a signal
 
+    QLayout* makeLiveRow();
     void showSource();
     void showTarget();
     void help(int action);

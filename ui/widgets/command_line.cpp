@@ -13,18 +13,19 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
-CommandLine::CommandLine(Theme& theme, const QString& name, QWidget* parent)
+CommandLine::CommandLine(
+    Theme& theme, const QString& name, QWidget* parent, const QString& what, const QString& copies)
     : QWidget(parent)
     , m_line(new QLineEdit(this))
 {
     m_line->setObjectName(name);
     m_line->setReadOnly(true);
-    m_line->setAccessibleName(tr("Equivalent command line"));
+    m_line->setAccessibleName(what.isEmpty() ? tr("Equivalent command line") : what);
     auto* copy = new QToolButton(this);
     copy->setObjectName(name % u"Copy"_s);
     copy->setIcon(themedIcon(theme, u"copy"_s));
-    copy->setToolTip(tr("Copy the command line"));
-    copy->setAccessibleName(tr("Copy the command line"));
+    copy->setToolTip(copies.isEmpty() ? tr("Copy the command line") : copies);
+    copy->setAccessibleName(copy->toolTip());
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);

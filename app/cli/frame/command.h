@@ -46,6 +46,8 @@ struct Command {
     enum class Values { NotNeeded, ToRun, Needed } values = Values::NotNeeded;
     /// Writes a checkpoint and can be interrupted and continued.
     bool resumes = false;
+    /// Writes nothing but the files that its options name.
+    bool reads = false;
 };
 
 /// The whole command line: `shardscope` with its verbs as children.

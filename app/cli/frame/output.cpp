@@ -41,9 +41,21 @@ Output::Output(const Arguments& arguments)
 {
 }
 
+Output::Output(const Arguments& arguments, OutputSinks sinks)
+    : m_sinks(std::move(sinks))
+    , m_json(arguments.has("--json"))
+    , m_quiet(true)
+{
+}
+
 TextSink Output::answer()
 {
     return [this](std::string_view text) {
+        if (m_sinks) {
+            m_answerFailed = m_answerFailed || !m_sinks->answer(text);
+            m_answerErrno = EPIPE;
+            return;
+        }
         progressLine("");
         if (m_fileWritten) {
             if (!m_quiet)
@@ -59,6 +71,9 @@ TextSink Output::answer()
 
 Status Output::writeFile(std::string_view text)
 {
+    if (m_sinks)
+        return m_sinks->file(text) ? Status()
+                                   : fail(ErrorCode::WriteFailed, "the reader has closed the pipe");
     answer()(text);
     m_fileWritten = true;
     return finishAnswer();
@@ -66,7 +81,7 @@ Status Output::writeFile(std::string_view text)
 
 Status Output::finishAnswer()
 {
-    if (!m_answerFailed && std::fflush(stdout) != 0) {
+    if (!m_sinks && !m_answerFailed && std::fflush(stdout) != 0) {
         m_answerFailed = true;
         m_answerErrno = errno;
     }
@@ -79,6 +94,8 @@ Status Output::finishAnswer()
 void Output::message(std::string_view lines)
 {
     const std::lock_guard lock(m_mutex);
+    if (m_sinks)
+        return;
     if (m_lineShown)
         put(stderr, "\r\x1b[K");
     m_lineShown = false;

@@ -5,10 +5,18 @@
 #include "core/base/finding.h"
 #include "core/report/text/text_table.h"
 
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 namespace shardscope::cli {
+
+/// What takes the answer in place of the standard streams. Each returns whether it arrived.
+struct OutputSinks {
+    std::function<bool(std::string_view)> answer;
+    std::function<bool(std::string_view)> file; ///< Output::writeFile()
+};
 
 /// The only access to the standard streams. Standard output gets the answer and nothing else.
 ///
@@ -17,8 +25,12 @@ class Output
 {
 public:
     explicit Output(const Arguments& arguments);
+    /// Without messages, progress and colours. File and answer do not share a stream.
+    Output(const Arguments& arguments, OutputSinks sinks);
 
     [[nodiscard]] bool json() const { return m_json; }
+    /// Whether writeFile() and a JSON answer go together.
+    [[nodiscard]] bool hasStreamForFile() const { return m_sinks.has_value(); }
     [[nodiscard]] bool quiet() const { return m_quiet; }
     [[nodiscard]] bool verbose() const { return m_verbose; }
     /// True when standard error is a terminal where a line can be replaced.
@@ -45,6 +57,7 @@ public:
     void warn(const std::vector<Finding>& findings);
 
 private:
+    std::optional<OutputSinks> m_sinks;
     bool m_json = false;
     bool m_quiet = false;
     bool m_verbose = false;

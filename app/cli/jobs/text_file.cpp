@@ -21,9 +21,10 @@ Status writeTextFile(const Session& session, const std::string& path, const std:
         file->writeAt(0, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size())));
 }
 
-Status checkStandardOutput(const Arguments& arguments, const std::vector<std::string>& fileOptions)
+Status checkStandardOutput(const Session& session, const std::vector<std::string>& fileOptions)
 {
-    std::string first = arguments.has("--json") ? "--json" : "";
+    const Arguments& arguments = session.arguments();
+    std::string first = arguments.has("--json") && !session.output().hasStreamForFile() ? "--json" : "";
     for (const std::string& option : fileOptions) {
         if (arguments.text(option) != kStandardOutput)
             continue;

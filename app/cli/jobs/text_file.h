@@ -17,7 +17,7 @@ inline constexpr std::string_view kStandardOutput = "-";
 /// the text answer goes to standard error.
 Status writeTextFile(const Session& session, const std::string& path, const std::string& text, bool replace);
 /// Usage when standard output would get more than one thing: two of these files, or one and --json.
-Status checkStandardOutput(const Arguments& arguments, const std::vector<std::string>& fileOptions);
+Status checkStandardOutput(const Session& session, const std::vector<std::string>& fileOptions);
 /// Usage if a file that this call would write (NewFile) is inside what it reads.
 Status checkWrittenFiles(const Parsed& parsed, io::FileSystem& files);
 /// Usage when `path` is `-`, for files that cannot be written to standard output.

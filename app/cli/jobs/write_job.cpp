@@ -22,6 +22,7 @@
 #include "core/report/text/printable.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 namespace shardscope::cli {
@@ -137,6 +138,31 @@ Result<PlannedAgain> planSavedAgain(Session& session, const std::string& path, s
     if (destination.empty())
         destination = saved.destination.string();
     return planAgain(session.files(), saved, destination, session.job(), session.shared());
+}
+
+Result<int> descriptorNumber(const std::string& text)
+{
+    int out = 0;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (end.ec != std::errc() || end.ptr != text.data() + text.size() || out < 0)
+        return fail(
+            ErrorCode::Usage, "--to needs the number of an open descriptor, or - for standard output");
+    return out;
+}
+
+Result<io::StreamFile> streamTo(int descriptor, const WritePlan& plan)
+{
+    SHARDSCOPE_TRY(const io::StreamFile stream, io::StreamFile::of(descriptor));
+    if (stream.isTerminal())
+        return fail(ErrorCode::Usage, "the bytes of a file are not written to a terminal", {},
+            "pipe them into another program, or name a descriptor with --to");
+    for (const PlanSource& source : plan.sources) {
+        if (source.identity.inode == stream.identity().inode
+            && source.identity.device == stream.identity().device)
+            return fail(ErrorCode::Usage, "this file is a source of the plan", source.path.string(),
+                "write to another file");
+    }
+    return stream;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include "app/cli/jobs/compute_device.h"
 #include "app/cli/jobs/session.h"
 #include "core/engine/write/execute.h"
+#include "core/io/stream_file.h"
 #include "core/layout/slices/slice_rules.h"
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
@@ -39,6 +40,12 @@ Result<WriteJob> planConvertJob(Session& session);
 
 /// Reads a saved plan and plans it again. `destination`: DST; becomes the saved one where it is empty.
 Result<PlannedAgain> planSavedAgain(Session& session, const std::string& path, std::string& destination);
+
+/// The number in --to. Usage if it is none.
+Result<int> descriptorNumber(const std::string& text);
+/// The descriptor, for bytes of the plan's output. Usage if it is not open for writing, a terminal, or a file
+/// of the source.
+Result<io::StreamFile> streamTo(int descriptor, const WritePlan& plan);
 
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb);

@@ -159,7 +159,7 @@ Result<int> runCheck(Session& session)
         return fail(
             ErrorCode::Usage, "no checkpoint is given", {}, Hint("shardscope check PATH…", {{Retry::Shown}}));
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
-    SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
+    SHARDSCOPE_CHECK(checkStandardOutput(session, {"--sarif", "--html"}));
     const std::optional<CheckDepth> depth = depthAsked(arguments);
     SHARDSCOPE_TRY(const std::vector<CheckResult> results, checkPaths(session, paths, options));
     SHARDSCOPE_CHECK(writeReports(session, results, depth));
@@ -254,6 +254,7 @@ Command checkCommand()
                 "Can training resume there without "
                 "changes?"}},
         .run = runCheck,
+        .reads = true,
     };
 }
 

@@ -157,6 +157,7 @@ Command diffCommand()
             {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Masters only, with a tolerance:"}},
         .run = runDiff,
         .values = Command::Values::Needed,
+        .reads = true,
     };
 }
 

@@ -2,51 +2,19 @@
 #include "app/cli/frame/common_options.h"
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/compute_device.h"
+#include "app/cli/jobs/text_file.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/checkpoint/model/require.h"
-#include "core/io/stream_file.h"
 #include "core/report/answers/emit_report.h"
 
 #include <unistd.h>
-
-#include <charconv>
 
 namespace shardscope::cli {
 
 namespace {
 
 constexpr uint64_t kAnswerLimitBytes = uint64_t{1} << 30;
-
-/// What --to names.
-Result<int> descriptorAsked(const Arguments& arguments)
-{
-    const std::string text = arguments.text("--to");
-    if (text.empty() || text == "-")
-        return STDOUT_FILENO;
-    int out = 0;
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), out);
-    if (end.ec != std::errc() || end.ptr != text.data() + text.size() || out < 0)
-        return fail(
-            ErrorCode::Usage, "--to needs the number of an open descriptor, or - for standard output");
-    return out;
-}
-
-/// Usage if the bytes would go to a terminal or into a file of the source.
-Result<io::StreamFile> streamTo(int descriptor, const WritePlan& plan)
-{
-    SHARDSCOPE_TRY(const io::StreamFile stream, io::StreamFile::of(descriptor));
-    if (stream.isTerminal())
-        return fail(ErrorCode::Usage, "the bytes of a file are not written to a terminal", {},
-            "pipe them into another program, or name a descriptor with --to");
-    for (const PlanSource& source : plan.sources) {
-        if (source.identity.inode == stream.identity().inode
-            && source.identity.device == stream.identity().device)
-            return fail(ErrorCode::Usage, "this file is a source of the plan", source.path.string(),
-                "write to another file");
-    }
-    return stream;
-}
 
 Result<EmitOptions> optionsAsked(Session& session, uint64_t bytes)
 {
@@ -88,7 +56,10 @@ Result<int> runEmit(Session& session)
     if (!combines && names.size() > 1)
         return fail(ErrorCode::Usage, "too many arguments: `" + names[1] + "`", {},
             "use " + Hint::add("--combine") + " to add several answers");
-    SHARDSCOPE_TRY(const int descriptor, descriptorAsked(arguments));
+    int descriptor = STDOUT_FILENO;
+    if (const std::string to = arguments.text("--to"); !to.empty() && to != kStandardOutput) {
+        SHARDSCOPE_TRY(descriptor, descriptorNumber(to));
+    }
     std::string destination;
     SHARDSCOPE_TRY(
         const PlannedAgain again, planSavedAgain(session, arguments.positional("PLAN"), destination));

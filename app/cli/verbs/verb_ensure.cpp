@@ -133,6 +133,9 @@ Command ensureCommand()
            "tags are there and none can be used, it is 6.",
             "In the output folder of Trainer or Accelerate the answer is one of the `checkpoint-N`, or its "
             "copy together with the framework's files.",
+            "A script that is started with `python -m shardscope.run`, or calls shardscope.deepspeed, "
+            "resumes at "
+            "another number of GPUs without a copy: `shardscope help resuming`.",
             "All nodes of a job may call it at once: one makes the copy, the others wait and use it. It does "
             "not join MPI. After an interruption, the next call continues."},
         .positionals

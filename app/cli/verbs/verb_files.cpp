@@ -44,6 +44,7 @@ Command filesCommand()
         .examples = {{"shardscope files runs/llama", "Which files exist, which are missing?"},
             {"shardscope files runs/llama --records", "What is in each file?"}},
         .run = runFiles,
+        .reads = true,
     };
 }
 

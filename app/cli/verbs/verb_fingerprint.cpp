@@ -162,6 +162,7 @@ Command fingerprintCommand()
             {"shardscope fingerprint --combine node*.json", "The files of all nodes together:"}},
         .run = runFingerprint,
         .values = Command::Values::Needed,
+        .reads = true,
     };
 }
 

@@ -276,6 +276,7 @@ Command helpCommand()
             {"shardscope help troubleshooting | less", "What does this message mean?"},
             {"shardscope help man | man -l -", "All commands and options on one page:"}},
         .run = runHelp,
+        .reads = true,
     };
 }
 

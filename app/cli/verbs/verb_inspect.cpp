@@ -38,6 +38,7 @@ Command inspectCommand()
             {"shardscope inspect runs/llama --tag global_step500", "Another tag:"},
             {"shardscope inspect runs/llama --json | jq .step.global_steps", "One number, for a script:"}},
         .run = runInspect,
+        .reads = true,
     };
 }
 

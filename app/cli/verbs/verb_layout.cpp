@@ -84,6 +84,7 @@ Command layoutCommand()
             {"shardscope layout runs/llama --address 'model.norm.weight#exp_avg[120:121]'",
                 "Which byte is element 120 of this moment?"}},
         .run = runLayout,
+        .reads = true,
     };
 }
 

@@ -38,6 +38,7 @@ Command paramsCommand()
             {"shardscope params runs/llama --json | jq -r '.parameters[] | select(.trainable | not).name'",
                 "The names of frozen parameters:"}},
         .run = runParams,
+        .reads = true,
     };
 }
 

@@ -46,7 +46,7 @@ Result<int> keepPlan(Session& session, const WriteJob& job, const SavedPlan& sav
 
 Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& session))
 {
-    SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
+    SHARDSCOPE_CHECK(checkStandardOutput(session, {"--output"}));
     SHARDSCOPE_TRY(const WriteJob job, planJob(session));
     const OpenOptions asked = session.openOptions();
     SavedPlan saved = savePlan(*job.plan, *job.source, asked.roots, job.destination);
@@ -56,7 +56,7 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
 
 Result<int> runPlanRepair(Session& session)
 {
-    SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
+    SHARDSCOPE_CHECK(checkStandardOutput(session, {"--output"}));
     SHARDSCOPE_TRY(const auto plan, planRepairAsked(session));
     const std::string destination = session.arguments().positional("DST");
     const WriteJob job{plan, plan->repair->source, destination, destination};
@@ -100,6 +100,7 @@ Command planOf(Command verb, std::vector<Option> options)
                      {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
             joined(std::move(options), checkpointOptions()));
     verb.resumes = false;
+    verb.reads = true;
     return verb;
 }
 

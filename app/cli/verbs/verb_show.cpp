@@ -81,6 +81,7 @@ Command showCommand()
                 "The whole tensor as a file:"}},
         .run = runShow,
         .values = Command::Values::Needed,
+        .reads = true,
     };
 }
 

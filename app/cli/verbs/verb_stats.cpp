@@ -188,6 +188,7 @@ Command statsCommand()
                 "Second moments, for a script:"}},
         .run = runStats,
         .values = Command::Values::Needed,
+        .reads = true,
     };
 }
 

@@ -93,6 +93,7 @@ Command tagsCommand()
         .examples = {{"shardscope tags runs/llama", "What is there?"},
             {"shardscope tags runs/llama --newest-complete", "In a launch script, after a crash:"}},
         .run = runTags,
+        .reads = true,
     };
 }
 

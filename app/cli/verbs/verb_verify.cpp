@@ -95,6 +95,7 @@ Command verifyCommand()
             {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
         .run = runVerify,
         .values = Command::Values::Needed,
+        .reads = true,
     };
 }
 

@@ -28,6 +28,7 @@ Command exportCommand();
 Command planCommand();
 Command runCommand();
 Command emitCommand();
+Command serveCommand(); ///< app/cli/serve
 Command skeletonCommand();
 Command cleanCommand();
 Command tagsCommand();

@@ -337,15 +337,18 @@ void addExportWarnings(const Checkpoint& source, const ExportContext& context,
             {}, {}});
 }
 
-std::shared_ptr<const ExportFacts> factsOf(
-    const ExportOptions& options, const std::shared_ptr<const ExportContext>& context)
+std::shared_ptr<const ExportFacts> factsOf(const ExportOptions& options,
+    const std::shared_ptr<const ExportContext>& context, const std::vector<ExportTarget>& targets)
 {
     struct Held {
         std::shared_ptr<const ExportContext> context;
         ExportFacts facts;
     };
-    const auto held
-        = std::make_shared<const Held>(Held{context, {options, context->tensors, context->source}});
+    std::vector<uint32_t> tensorOfFile;
+    for (const ExportTarget& target : targets)
+        tensorOfFile.push_back(target.tensors.size() == 1 ? target.tensors.front() : Segment::kNoTensor);
+    const auto held = std::make_shared<const Held>(
+        Held{context, {options, context->tensors, std::move(tensorOfFile), context->source}});
     return {held, &held->facts};
 }
 
@@ -414,7 +417,7 @@ Result<WritePlan> planFiles(
         ExportTarget& target = targets.emplace_back(ExportTarget{ExportTarget::Kind::Carried, file.path});
         target.carried = std::move(file);
     }
-    plan.exported = factsOf(options, context);
+    plan.exported = factsOf(options, context, targets);
     SHARDSCOPE_CHECK(addFiles(plan, context, std::move(targets), job));
     describe(plan, *whole, options);
     return plan;

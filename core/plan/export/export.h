@@ -70,16 +70,12 @@ struct ExportTensor {
     bool isBuffer = false;
 };
 
-/// A file with tensors, which are listed in the order of their bytes.
-struct ExportFile {
-    std::string path;
-    std::vector<uint32_t> tensors;
-};
-
 /// The facts of a plan that writes weights (and states) as files of other tools.
 struct ExportFacts {
     ExportOptions options;
     std::span<const ExportTensor> tensors; ///< of the plan's files; they live as long as the plan
+    /// By WritePlan::files: the tensor of a file that has exactly one, else Segment::kNoTensor.
+    std::vector<uint32_t> tensorOfFile;
     /// The checkpoint that the tensors are read from: the source, with slices and stages merged.
     CheckpointPtr laidOut;
 };

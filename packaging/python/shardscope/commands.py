@@ -342,13 +342,14 @@ def _call(
     words = command.split()
     for name, value in options.items():
         if name != "low_priority":
-            words += _option_words(command, name, value)
+            words += option_words(command, name, value)
     low_priority = bool(options.get("low_priority"))
     data, _ = run(words, [os.fspath(path) for path in paths], progress, low_priority, descriptors)
     return answer.from_json(data)
 
 
-def _option_words(command: str, name: str, value: Option) -> List[str]:
+def option_words(command: str, name: str, value: Option) -> List[str]:
+    """An option as words of the command line."""
     option = "--" + name.rstrip("_").replace("_", "-")
     if name in _NEGATED and name not in _NOT_NEGATED.get(command, ()):
         return [] if value in (True, None) else [f"--no-{name}"]

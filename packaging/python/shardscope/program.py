@@ -178,6 +178,12 @@ def _answer(output: bytes, status: int, messages: List[str]) -> Tuple[Mapping[st
         raise ShardscopeError(
             "internal", f"the program ended with status {status} and without an answer: {text}", exit_code=status
         ) from None
+    raise_error(answer, status)
+    return answer, status
+
+
+def raise_error(answer: Mapping[str, Any], status: int) -> None:
+    """Raises the error, if the answer is one."""
     if str(answer.get("schema", "")).startswith(_ERROR_SCHEMA):
         raise ShardscopeError(
             answer["code"],
@@ -188,7 +194,6 @@ def _answer(output: bytes, status: int, messages: List[str]) -> Tuple[Mapping[st
             answer.get("command"),
             answer.get("runs", ()),
         )
-    return answer, status
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements read back from files that the test wrote completely.
+#include "core/layout/box_elements.h"
 #include "core/layout/fragments.h"
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/support/temporary_folder.h"
@@ -204,4 +205,74 @@ TEST_CASE("unreadable elements are refused, and the error names what is missing"
     odd.whole[0].strides = {1};
     CHECK(readElements(files, odd, {ParamId{0}, "weight", 0, 3}, all.first(6)).error().code
         == ErrorCode::Damaged);
+}
+
+TEST_CASE("boxes of every state come back row by row, and nothing else is read")
+{
+    std::mt19937_64 random(8);
+    const auto pick = [&](uint64_t high) { return std::uniform_int_distribution<uint64_t>(0, high)(random); };
+    JobContext job;
+    for (const int stage : {2, 3}) {
+        const test::TemporaryFolder folder;
+        Checkpoint checkpoint = test::buildSyntheticCheckpoint(model(stage, 3));
+        fill(checkpoint, folder.path());
+        for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
+            const Parameter& param = checkpoint.params[i];
+            const ParamId owner = param.sharedWith == kNoParam ? ParamId{i} : param.sharedWith;
+            for (const std::string& state : statesOf(checkpoint, ParamId{i})) {
+                const uint32_t itemBytes = itemSize(findState(checkpoint, ParamId{i}, state)->dtype);
+                for (int repeat = 0; repeat < 12; ++repeat) {
+                    Box box = wholeBox(param.shape);
+                    for (size_t d = 0; repeat > 0 && d < param.shape.size(); ++d) {
+                        box.offsets[d] = pick(param.shape[d]);
+                        box.sizes[d] = pick(param.shape[d] - box.offsets[d]);
+                    }
+                    std::vector<uint8_t> out;
+                    REQUIRE(readBox(
+                        io::realFileSystem(), checkpoint, {ParamId{i}, state, box},
+                        [&](std::span<const uint8_t> bytes) {
+                            out.insert(out.end(), bytes.begin(), bytes.end());
+                            return Status();
+                        },
+                        job));
+                    std::vector<uint8_t> expected;
+                    for (uint64_t element = 0; element < param.elements; ++element) {
+                        uint64_t rest = element;
+                        bool inside = true;
+                        for (size_t d = param.shape.size(); d-- > 0; rest /= param.shape[d]) {
+                            const uint64_t at = rest % param.shape[d];
+                            inside = inside && at >= box.offsets[d] && at - box.offsets[d] < box.sizes[d];
+                        }
+                        const uint32_t value = valueOf(state, owner, element);
+                        const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+                        if (inside)
+                            expected.insert(expected.end(), bytes, bytes + itemBytes);
+                    }
+                    REQUIRE(out == expected);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a box outside the tensor is refused")
+{
+    const test::TemporaryFolder folder;
+    Checkpoint checkpoint = test::buildSyntheticCheckpoint(model(2, 2));
+    fill(checkpoint, folder.path());
+    JobContext job;
+    const auto read = [&](const Box& box) {
+        return readBox(
+            io::realFileSystem(), checkpoint, {ParamId{0}, "fp32", box},
+            [](std::span<const uint8_t>) { return Status(); }, job);
+    };
+    const Shape shape = checkpoint.params[0].shape;
+    REQUIRE(shape.size() == 2);
+    CHECK(read(wholeBox(shape)).has_value());
+    for (const Box& box : {Box{{0}, {1}}, Box{{0, 0}, {shape[0] + 1, 1}}, Box{{shape[0] + 1, 0}, {0, 0}},
+             Box{{1, 0}, {UINT64_MAX, 1}}, Box{{0, 1}, {1, shape[1]}}, Box{{0, 0}, {1}}, Box{}}) {
+        const Status status = read(box);
+        REQUIRE_FALSE(status.has_value());
+        CHECK(status.error().code == ErrorCode::Usage);
+    }
 }

@@ -13,7 +13,7 @@ from runs import live, ranks, universal
 from runs.setups import Setup
 
 
-def _content(folder):
+def content(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
@@ -37,11 +37,11 @@ class Live:
         target = context.target(self.name)  # is never made
         fits = (self.setup, self.before) == (self.engine, self.after)
         live.record(source.folder, target, self.options, stock_alone=fits)
-        content = _content(source.folder)
+        content = content(source.folder)
         state, losses, client = context.sources.resume(self.engine, self.after, target)
         if target.exists():
             raise checks.Failure("a copy was made")
-        if _content(source.folder) != content:
+        if content(source.folder) != content:
             raise checks.Failure("the source was changed")
         tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
         checks.same_client_state(client)

@@ -4,12 +4,15 @@
 PACKAGE is the folder that generate_answers.py has written.
 """
 
+import io
 import json
 import os
 import pickle
+import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,7 +29,8 @@ os.environ["SHARDSCOPE_PROGRAM"] = str(PROGRAM)
 
 import shardscope  # noqa: E402
 from shardscope import answers  # noqa: E402
-from shardscope.commands import _option_words  # noqa: E402
+from shardscope.commands import option_words  # noqa: E402
+from shardscope.server import Server  # noqa: E402
 
 
 class InFolder(unittest.TestCase):
@@ -77,7 +81,7 @@ class Reading(InFolder):
 
     def test_every_command_has_a_function(self):
         names = {"run": "run_plan"}
-        without = {"completion", "help"}
+        without = {"completion", "help", "serve"}
         listed = subprocess.run([shardscope.find_program(), "--help"], capture_output=True, text=True, check=True).stdout
         commands = re.findall(r"^  ([a-z]+)  +\S", listed.split("COMMANDS")[1].split("OPTIONS")[0], re.M)
         self.assertGreater(len(commands), 18)
@@ -430,18 +434,114 @@ class Emitting(InFolder):
         self.assertEqual(raised.exception.code, "not-found")
 
 
+class Serving(InFolder):
+    """A server beside this process, and a client that suspects what it sends."""
+
+    def test_answers_and_bytes(self):
+        source = self.copy("zero2-w2")
+        with Server() as server:
+            self.assertEqual(server.answer(["inspect", str(source)])["kind"], shardscope.inspect(source).kind)
+            text, data = bytearray(), bytearray()
+            server.answer(["plan", "export", str(source), str(self.folder / "out"), "-o", "-"], text.extend)
+            plan = server.send("plan", bytes(text))
+            server.wait(plan)
+            _, answer = server.wait(server.send("emit", into=data.extend, of=plan, file="model.safetensors"))
+            self.assertEqual(json.loads(answer)["bytes"], len(data))
+            with self.assertRaises(shardscope.ShardscopeError) as raised:
+                server.wait(server.send("emit", of=plan, file="absent"))
+            self.assertEqual(raised.exception.code, "not-found")
+            with self.assertRaises(shardscope.ShardscopeError) as raised:
+                server.answer(["inspect", str(self.folder / "absent")])
+            self.assertEqual((raised.exception.code, raised.exception.exit_code), ("not-found", 3))
+        (self.folder / "plan.json").write_bytes(text)
+        shardscope.run_plan(self.folder / "plan.json")
+        self.assertEqual(bytes(data), (self.folder / "out/model.safetensors").read_bytes())
+
+    def test_planned_files_to_a_descriptor(self):
+        source = self.copy("zero3-w4")
+        text = bytearray()
+        with open(self.folder / "file", "wb") as file, Server([file.fileno()]) as server:
+            words = ["plan", "reshard", str(source), str(self.folder / "out"), "-w", "2", "-o", "-"]
+            names = [one["path"] for one in server.answer(words, text.extend)["plan"]["files"]]
+            plan = server.send("plan", bytes(text))
+            server.wait(plan)
+            _, answer = server.wait(server.emit(plan, names[0], file.fileno()))
+        self.assertIn("sums", json.loads(answer))
+        self.assertEqual(os.path.getsize(self.folder / "file"), json.loads(answer)["bytes"])
+
+    def test_a_server_that_sends_something_else(self):
+        hello = b'{"id":0,"reply":"hello","protocol":1,"version":"0"}'
+
+        def frame(header, payload=b""):
+            return struct.pack("<II", len(header), len(payload)) + header + payload
+
+        starts = {"": "ended", frame(hello.replace(b":1", b":2")): "protocol 2", frame(b"[]"): "no JSON object",
+                  struct.pack("<II", 1 << 30, 0): "too large", struct.pack("<II", 1, 1 << 30): "too large",
+                  frame(b'{"id":1,"reply":"done"}'): "not asked", frame(b"\xff{"): "no JSON object"}
+        later = {b"": "ended", frame(hello): "not asked", frame(b'{"id":7,"reply":"data"}', b"x"): "not asked",
+                 frame(b'{"id":1,"reply":"else"}'): "no kind", frame(b'{"id":1,"reply":"data"}', b"x")[:-1]: "ended",
+                 frame(b'{"id":1,"reply":"error"}', b"{}"): "an error is none",
+                 frame(b'{"id":1,"reply":"error"}', b"no"): "no JSON object"}
+        cases = [(sent or b"", why) for sent, why in starts.items()]
+        cases += [(frame(hello) + sent, why) for sent, why in later.items()]
+        for sent, why in cases:
+            with self.subTest(why=why, sent=sent):
+                program = self.folder / "server"
+                (self.folder / "frames").write_bytes(sent)
+                program.write_text(f"#!/bin/sh\ncat '{self.folder}/frames'\nexec cat >/dev/null\n")
+                program.chmod(0o755)
+                with unittest.mock.patch.dict(os.environ, {"SHARDSCOPE_PROGRAM": str(program)}):
+                    with self.assertRaises(shardscope.ShardscopeError) as raised:
+                        with Server() as server:
+                            server.wait(server.send("close", of=3))
+                self.assertEqual(raised.exception.code, "internal")
+                self.assertIn(why, raised.exception.message)
+
+    def test_altered_frames(self):
+        """2,000 replies with changed bytes: an error or an answer, and never another exception."""
+        source = str(SAMPLES / "zero2-w2")
+        sent = subprocess.run([PROGRAM, "serve"], input=b"", stdout=subprocess.PIPE, check=True).stdout
+        answer = json.dumps(shardscope.inspect(source).raw).encode()
+        for header, payload in ((b'{"id":1,"reply":"data"}', answer), (b'{"id":1,"reply":"done","exit":0}', b"")):
+            sent += struct.pack("<II", len(header), len(payload)) + header + payload
+        generator = random.Random(3)
+        ends = {"answer": 0, "error": 0}
+        for _ in range(2000):
+            frames = bytearray(sent)
+            for _ in range(generator.randrange(1, 4)):
+                frames[generator.randrange(len(frames) if generator.random() < 0.3 else 140)] = generator.randrange(256)
+            child = types.SimpleNamespace(stdin=io.BytesIO(), stdout=io.BytesIO(bytes(frames)), stderr=io.BytesIO(),
+                                          wait=lambda *_: 0, returncode=0)
+            with unittest.mock.patch("subprocess.Popen", return_value=child):
+                try:
+                    Server().answer(["inspect", source])
+                    ends["answer"] += 1
+                except shardscope.ShardscopeError:
+                    ends["error"] += 1
+        self.assertGreater(min(ends.values()), 100)
+
+    def test_the_example_in_another_language(self):
+        printed = subprocess.run(
+            [sys.executable, SOURCE / "resources/examples/serve_client.py", SAMPLES / "zero2-w2", "norm.weight#exp_avg"],
+            stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        shown = shardscope.show(SAMPLES / "zero2-w2", "norm.weight#exp_avg")
+        self.assertEqual(printed[0], "zero2")
+        self.assertEqual([float(word) for word in printed[1].split()], shown.values)
+        self.assertLessEqual(len((SOURCE / "resources/examples/serve_client.py").read_text().splitlines()), 61)
+
+
 class Words(unittest.TestCase):
     def test_options(self):
-        self.assertEqual(_option_words("reshard", "dry_run", True), ["--dry-run"])
-        self.assertEqual(_option_words("reshard", "dry_run", False), [])
-        self.assertEqual(_option_words("reshard", "verify", False), ["--no-verify"])
-        self.assertEqual(_option_words("reshard", "latest", True), [])
-        self.assertEqual(_option_words("reshard", "from_", Path("a")), ["--from", "a"])
-        self.assertEqual(_option_words("reshard", "allow", ["a", "b"]), ["--allow", "a", "--allow", "b"])
-        self.assertEqual(_option_words("reshard", "set", {"step": 3, "lr": 1}), ["--set", "step=3", "--set", "lr=1"])
-        self.assertEqual(_option_words("check", "for_", {"world-size": 6, "stage": 2}), ["--for", "world-size=6,stage=2"])
-        self.assertEqual(_option_words("ensure", "verify", True), ["--verify"])
-        self.assertEqual(_option_words("ensure", "verify", False), [])
+        self.assertEqual(option_words("reshard", "dry_run", True), ["--dry-run"])
+        self.assertEqual(option_words("reshard", "dry_run", False), [])
+        self.assertEqual(option_words("reshard", "verify", False), ["--no-verify"])
+        self.assertEqual(option_words("reshard", "latest", True), [])
+        self.assertEqual(option_words("reshard", "from_", Path("a")), ["--from", "a"])
+        self.assertEqual(option_words("reshard", "allow", ["a", "b"]), ["--allow", "a", "--allow", "b"])
+        self.assertEqual(option_words("reshard", "set", {"step": 3, "lr": 1}), ["--set", "step=3", "--set", "lr=1"])
+        self.assertEqual(option_words("check", "for_", {"world-size": 6, "stage": 2}), ["--for", "world-size=6,stage=2"])
+        self.assertEqual(option_words("ensure", "verify", True), ["--verify"])
+        self.assertEqual(option_words("ensure", "verify", False), [])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@
 #include "ui/pages/jobs_panel.h"
 #include "ui/widgets/elided_label.h"
 
+#include <QApplication>
 #include <QCheckBox>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDir>
 #include <QFile>
@@ -24,6 +26,7 @@
 #include <QTabBar>
 #include <QTableWidget>
 #include <QTest>
+#include <QToolButton>
 
 #include <thread>
 
@@ -116,6 +119,21 @@ private Q_SLOTS:
         QVERIFY(!parallel->isVisibleTo(dialog));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().target->findParam(name.toStdString()).has_value());
+    }
+
+    void offersTheLineThatNeedsNoCopy()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        auto* line = dialog->findChild<QLineEdit*>(u"reshardLive"_s);
+        QVERIFY(line->isVisibleTo(dialog) && line->isReadOnly());
+        const QString folder = samplePath("zero2-w2");
+        QCOMPARE(line->text(),
+            u"from shardscope.deepspeed import load_checkpoint; load_checkpoint(engine, \"%1\", tag=\"global_step6\")"_s
+                .arg(folder));
+        QTest::mouseClick(dialog->findChild<QToolButton*>(u"reshardLiveCopy"_s), Qt::LeftButton);
+        QCOMPARE(QApplication::clipboard()->text(), line->text());
     }
 
     void takesAFileOfPatterns()
