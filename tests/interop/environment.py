@@ -68,7 +68,7 @@ def use_frameworks():
     digest = hashlib.sha256(WRAPPERS.read_bytes()).hexdigest()[:12]
     complete = _environment_folder() / f"wrappers-{digest}"
     if not complete.exists():
-        print("Setting up Transformers and Accelerate", flush=True)
+        print("Setting up Transformers, Accelerate and Lightning", flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "-c", str(REQUIREMENTS), "-r", str(WRAPPERS)], check=True)
         complete.touch()

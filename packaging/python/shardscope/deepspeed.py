@@ -25,6 +25,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
+from . import frameworks
 from .answers import InspectAnswer
 from .commands import Option, ReshardWarning, combine_emitted, emit, inspect, plan
 from .errors import ShardscopeError
@@ -81,8 +82,11 @@ def load_checkpoint(
         for message in source["warnings"] if ranks.rank == 0 else ():
             warnings.warn(message, ReshardWarning, stacklevel=2)
         files: _Files = ranks.together(lambda: stack.enter_context(_Files(folder, source)))
-        ranks.together(lambda: files.fetch(_own_files(engine, files)))
+        random_states = _random_states_file(load_dir, source, ranks)
+        ranks.together(lambda: files.fetch(_own_files(engine, files) + random_states))
         loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
+        for name in random_states:
+            frameworks.keep_random_states(load_dir, files.content(name))
         if verify:
             answers = ranks.to_first(files.answers())
             ranks.from_first(lambda: files.check(answers, target.with_optimizer))
@@ -107,6 +111,7 @@ def uninstall() -> None:
     if _stock_load is not None:
         DeepSpeedEngine.load_checkpoint = _stock_load
         _stock_load = None
+        frameworks.restore()
 
 
 def _stock(engine: Any) -> Callable[..., Loaded]:
@@ -254,6 +259,7 @@ def _plan(
         "tag": answer.plan.target,
         "files": [file.path for file in answer.plan.files],
         "folder": os.path.join(os.fspath(load_dir), source.tag or ""),
+        "ranks": source.parallel.dp * source.parallel.tp * source.parallel.pp,
         "warnings": [warning.message for warning in answer.plan.warnings],
     }
 
@@ -301,6 +307,10 @@ class _Files:
     def fetch(self, names: List[str]) -> None:
         for name in names:
             self._descriptor(name)
+
+    def content(self, name: str) -> bytes:
+        descriptor = self._descriptor(name)
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
     def _descriptor(self, name: str) -> int:
         if name not in self._open:
@@ -405,6 +415,12 @@ def _own_files(engine: Any, files: _Files) -> List[str]:
     return [name for name in dict.fromkeys(names) if name is not None]
 
 
+def _random_states_file(load_dir: PathLike, source: Mapping[str, Any], ranks: "_Ranks") -> List[str]:
+    if _stock_load is None:  # no framework called
+        return []
+    return frameworks.random_states_file(load_dir, source["files"], source["ranks"], ranks.rank, ranks.count)
+
+
 class _Ranks:
     """The processes of the run, which must all do the same, or raise the same."""
 
@@ -413,7 +429,7 @@ class _Ranks:
 
         self._dist = dist
         self.rank = dist.get_rank() if dist.is_initialized() else 0
-        self._count = dist.get_world_size() if dist.is_initialized() else 1
+        self.count = dist.get_world_size() if dist.is_initialized() else 1
 
     def together(self, work: Callable[[], Any]) -> Any:
         """Does something on each rank. An error of one of them is raised on all."""
@@ -423,8 +439,8 @@ class _Ranks:
             value = work()
         except Exception as raised:
             own, error = raised, _fields_of(raised)
-        errors = [error] * self._count
-        if self._count > 1:
+        errors = [error] * self.count
+        if self.count > 1:
             self._dist.all_gather_object(errors, error)
         first = next((one for one in errors if one is not None), None)
         if own is not None and not isinstance(own, ShardscopeError):
@@ -441,7 +457,7 @@ class _Ranks:
                 outcome[0] = work()
             except Exception as raised:
                 outcome[1] = _fields_of(raised)
-        if self._count > 1:
+        if self.count > 1:
             self._dist.broadcast_object_list(outcome, src=0)
         if outcome[1] is not None:
             raise ShardscopeError(**outcome[1])
@@ -449,9 +465,9 @@ class _Ranks:
 
     def to_first(self, value: Any) -> List[Any]:
         """The values of all ranks, on the first one."""
-        if self._count == 1:
+        if self.count == 1:
             return [value]
-        out = [None] * self._count if self.rank == 0 else None
+        out = [None] * self.count if self.rank == 0 else None
         self._dist.gather_object(value, out, dst=0)
         return out or []
 

@@ -13,8 +13,32 @@ from runs import live, ranks, universal
 from runs.setups import Setup
 
 
+SCRIPTS = Path(__file__).resolve().parents[1] / "runs"
+
+
 def content(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def environment_of(context, package):
+    return {**os.environ, "SHARDSCOPE_PROGRAM": str(context.tool.program), "PYTHONPATH": str(package)}
+
+
+def run_processes(commands, environment):
+    """What each rank of a script prints. Any that fails is a failure."""
+    settings = {**environment, "WORLD_SIZE": str(len(commands)), "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(ranks.free_port())}
+    started = [subprocess.Popen(command, env={**settings, "RANK": str(rank), "LOCAL_RANK": str(rank)}, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank, command in enumerate(commands)]
+    try:
+        printed = [process.communicate(timeout=200)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    for rank, process in enumerate(started):
+        if process.returncode != 0:
+            raise checks.Failure(f"rank {rank} ended with {process.returncode}: {printed[rank][-2000:]}")
+    return printed
 
 
 @dataclass(frozen=True)
@@ -37,11 +61,11 @@ class Live:
         target = context.target(self.name)  # is never made
         fits = (self.setup, self.before) == (self.engine, self.after)
         live.record(source.folder, target, self.options, stock_alone=fits)
-        content = content(source.folder)
+        before = content(source.folder)
         state, losses, client = context.sources.resume(self.engine, self.after, target)
         if target.exists():
             raise checks.Failure("a copy was made")
-        if content(source.folder) != content:
+        if content(source.folder) != before:
             raise checks.Failure("the source was changed")
         tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
         checks.same_client_state(client)
@@ -128,21 +152,13 @@ class Script:
 
     @staticmethod
     def _ranks(context, package, stage, world, run):
-        script = Path(__file__).resolve().parents[1] / "runs" / "plain_script.py"
-        environment = {**os.environ, "SHARDSCOPE_PROGRAM": str(context.tool.program), "PYTHONPATH": str(package),
-                       "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ranks.free_port())}
         # As the launcher of DeepSpeed does it with --module.
-        started = [subprocess.Popen([sys.executable, "-m", "shardscope.run", f"--local_rank={rank}", script, str(stage), run],
-                                    env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}, text=True,
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(world)]
-        try:
-            printed = [process.communicate(timeout=200)[0] for process in started]
-        finally:
-            for process in started:
-                process.kill()
-        for rank, process in enumerate(started):
-            if process.returncode != 0 or "losses " not in printed[rank]:
-                raise checks.Failure(f"rank {rank} ended with {process.returncode}: {printed[rank][-2000:]}")
+        printed = run_processes([
+            [sys.executable, "-m", "shardscope.run", f"--local_rank={rank}", SCRIPTS / "plain_script.py", str(stage), run]
+            for rank in range(world)], environment_of(context, package))
+        for rank, text in enumerate(printed):
+            if "losses " not in text:
+                raise checks.Failure(f"rank {rank} printed {text[-2000:]}")
         return [text[text.index("began"):] for text in printed]
 
 

@@ -528,6 +528,75 @@ class Serving(InFolder):
         self.assertEqual(printed[0], "zero2")
         self.assertEqual([float(word) for word in printed[1].split()], shown.values)
         self.assertLessEqual(len((SOURCE / "resources/examples/serve_client.py").read_text().splitlines()), 61)
+SCRIPT = """'A script.'
+import atexit, json, multiprocessing, os, pickle, subprocess, sys
+
+class Sample:
+    value = 5
+
+def module_of_load():
+    import deepspeed.runtime.engine
+    return deepspeed.runtime.engine.DeepSpeedEngine.load_checkpoint.__module__
+
+def seen(sample):
+    return [sample.value, type(sample).__module__, module_of_load()]
+
+if __name__ == "__main__":
+    atexit.register(lambda: print(len(pickle.dumps(Sample()))))
+    started = [sys.executable, "-c", "import runpy; print(runpy.run_path('script.py')['module_of_load']())"]
+    facts = {"names": [__name__, __doc__, __spec__, __file__], "argv": sys.argv, "path": sys.path[0],
+             "pickled": pickle.loads(pickle.dumps(Sample())).value, "imported": "deepspeed" in sys.modules}
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        spawned = pool.apply(seen, [Sample()])
+    child = subprocess.run(started, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    print(json.dumps([facts, spawned[:2], [module_of_load(), spawned[2], *child]]))
+    sys.exit(7)
+"""
+
+
+class Running(InFolder):
+    """`python -m shardscope.run` with a package in place of DeepSpeed."""
+
+    def setUp(self):
+        super().setUp()
+        runtime = self.folder / "modules" / "deepspeed" / "runtime"
+        runtime.mkdir(parents=True)
+        (runtime.parent / "__init__.py").write_text("from .runtime import engine\n")
+        (runtime / "__init__.py").touch()
+        (runtime / "engine.py").write_text("class DeepSpeedEngine:\n    def load_checkpoint(self):\n        pass\n")
+        (self.folder / "script.py").write_text(SCRIPT)
+        (self.folder / "link").mkdir()
+        (self.folder / "link" / "script.py").symlink_to("../script.py")
+
+    def start(self, *words):
+        path = os.pathsep.join([str(self.folder / "modules"), str(PACKAGE)])
+        ended = subprocess.run([sys.executable, *words], cwd=self.folder, env={**os.environ, "PYTHONPATH": path},
+                               stdout=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(ended.returncode, 7)
+        answer, at_exit = ended.stdout.splitlines()
+        return [*json.loads(answer), at_exit]
+
+    def test_a_script_runs_as_without_it(self):
+        for script in ("script.py", "link/script.py"):
+            stock = self.start(script, "--a", "b")
+            own = self.start("-m", "shardscope.run", script, "--a", "b")
+            self.assertEqual(stock[2], ["deepspeed.runtime.engine"] * 3)
+            self.assertEqual(own[2], ["shardscope.deepspeed"] * 3)  # in the processes that it starts, too
+            self.assertEqual(own[:2] + own[3:], stock[:2] + stock[3:])
+            self.assertFalse(own[0]["imported"])  # what the script sets before applies to DeepSpeed
+
+    def test_a_launcher_puts_the_local_rank_first(self):
+        facts = self.start("-m", "shardscope.run", "--local_rank=1", "script.py", "a")[0]
+        self.assertEqual(facts["argv"], ["script.py", "--local_rank=1", "a"])
+
+    def test_a_hidden_sitecustomize_is_imported(self):
+        (self.folder / "modules" / "sitecustomize.py").write_text("print(__name__, flush=True)\n")
+        path = os.pathsep.join([str(self.folder / "modules"), str(PACKAGE)])
+        (self.folder / "starts.py").write_text(
+            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import deepspeed'], check=True)")
+        ended = subprocess.run([sys.executable, "-m", "shardscope.run", "starts.py"], cwd=self.folder, text=True, timeout=60,
+                               env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual((ended.returncode, ended.stdout), (0, "sitecustomize\n" * 2))
 
 
 class Words(unittest.TestCase):
