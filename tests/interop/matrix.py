@@ -5,7 +5,7 @@ import itertools
 
 import matrix_parallel
 import matrix_stages
-from cases import adapter, dcp, elastic, elastic3, examples, export, killed, launched, live, nvme, old, stage0, wrappers, zenflow
+from cases import adapter, dcp, elastic, elastic3, examples, export, killed, launched, live, moved, nvme, old, stage0, wrappers, zenflow
 from cases.basic import ComparisonItself, Folder, Reshard, RoundTrip, Sample
 from diagnosis import diff, doctor, doctor_parts, fingerprint, graft, loader
 from runs.golden import SAMPLES
@@ -147,6 +147,7 @@ def short_run():
         *fingerprint.short_run(), *loader.short_run(),
         *export.short_run(), *adapter.short_run(), *dcp.short_run(), *examples.short_run(), *launched.short_run(),
         *live.short_run(), *killed.run(),
+        *moved.short_run(),
     ]
     return cases
 
@@ -172,7 +173,7 @@ def full_run():
             + doctor.full_run() + doctor_parts.full_run() + graft.full_run()
             + fingerprint.full_run() + loader.full_run() + export.full_run()
             + adapter.full_run() + dcp.full_run() + examples.full_run() + launched.short_run()
-            + live.full_run() + killed.run())
+            + live.full_run() + killed.run() + moved.full_run())
 
 
 # In other releases than the environment's own.
