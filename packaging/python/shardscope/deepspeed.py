@@ -20,10 +20,11 @@ import functools
 import json
 import logging
 import os
+import resource
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Counter, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import frameworks
 from .answers import InspectAnswer
@@ -56,12 +57,16 @@ def load_checkpoint(
     """As `engine.load_checkpoint`, from a checkpoint of any number of ranks and stage. All ranks must call it.
 
     `options` are those of `shardscope reshard` that no file holds, such as `optimizer_option`, `patterns`, `tie`,
-    `pp_layers` and `allow`; `root` and `donor` name more folders with parts of the checkpoint. `verify`: when all ranks have
-    loaded, one of them checks that what they read is the whole training state, from undamaged files.
+    `pp_layers` and `allow`; `root` and `donor` name more folders with parts of the checkpoint. `verify`: before DeepSpeed
+    loads, one rank checks that what all ranks read is the whole training state, from undamaged files.
 
-    Raises ShardscopeError on every rank, before anything in the engine is changed, if the checkpoint cannot be loaded
-    into this engine. A file of a pipeline layer or an expert that turns out to be damaged is noticed later, when
-    DeepSpeed asks for it.
+    Raises the same ShardscopeError on every rank, and leaves the engine as it was, if the checkpoint cannot be loaded
+    into this engine, if a file is damaged, or if a process that reads one fails. All files are read before DeepSpeed
+    begins to load.
+
+    What fails while DeepSpeed loads leaves the engine partly loaded, as in `engine.load_checkpoint`: load again before
+    training. When a rank ends or is interrupted, the other ranks get the error of torch.distributed, within the
+    timeout of the process group. `engine.checkpoint_engine` is the one from before in each case.
     """
     arguments = dict(
         load_module_strict=load_module_strict,
@@ -79,18 +84,23 @@ def load_checkpoint(
         source = ranks.from_first(lambda: _plan(load_dir, tag, target, options, folder))
         if source is None:
             return _stock(engine)(load_dir, tag, **arguments)
-        for message in source["warnings"] if ranks.rank == 0 else ():
-            warnings.warn(message, ReshardWarning, stacklevel=2)
+        ranks.together(lambda: _warn(source["warnings"] if ranks.rank == 0 else ()))
         files: _Files = ranks.together(lambda: stack.enter_context(_Files(folder, source)))
         random_states = _random_states_file(load_dir, source, ranks)
-        ranks.together(lambda: files.fetch(_own_files(engine, files) + random_states))
-        loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
-        for name in random_states:
-            frameworks.keep_random_states(load_dir, files.content(name))
+        ranks.together(lambda: files.fetch(_loads(engine, files, target.with_optimizer) + random_states))
         if verify:
             answers = ranks.to_first(files.answers())
             ranks.from_first(lambda: files.check(answers, target.with_optimizer))
+        loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
+        for name in random_states:
+            frameworks.keep_random_states(load_dir, files.content(name))
     return loaded
+
+
+def _warn(messages: Iterable[str]) -> None:
+    """A filter may turn a warning into an exception, so it is given where all ranks wait for each other."""
+    for message in messages:
+        warnings.warn(message, ReshardWarning, stacklevel=5)
 
 
 def install() -> None:
@@ -265,8 +275,8 @@ def _plan(
 
 
 class _Files:
-    """The planned files of a checkpoint, each in memory once it is asked for. Their names are in a folder, too, as
-    empty files, because DeepSpeed looks which exist."""
+    """The planned files of a checkpoint, each in memory from when it is fetched until DeepSpeed has loaded it. Their
+    names are in a folder, too, as empty files, because DeepSpeed looks which exist."""
 
     def __init__(self, folder: Path, source: Mapping[str, Any]) -> None:
         self._folder = folder
@@ -276,7 +286,9 @@ class _Files:
         self._source: str = source["folder"]
         self._stubs = folder / "stubs"
         self._names = set(source["files"])
+        self._loads: Counter[str] = Counter()  # how often DeepSpeed will still load it
         self._open: Dict[str, int] = {}
+        self._open_limits: Optional[Tuple[int, int]] = None
         self._answers: Dict[str, Mapping[str, Any]] = {}
         for name in source["files"]:
             path = self._stubs / self._tag / name
@@ -290,6 +302,8 @@ class _Files:
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
+        if self._open_limits is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._open_limits)
 
     @property
     def stubs(self) -> str:
@@ -304,13 +318,24 @@ class _Files:
         name = os.path.relpath(os.fspath(path), self._stubs / self._tag)
         return name if name in self._names else None
 
-    def fetch(self, names: List[str]) -> None:
-        for name in names:
+    def fetch(self, loads: List[str]) -> None:
+        """All that DeepSpeed will load, each name as often as it does."""
+        self._loads = Counter(loads)
+        self._allow_open(len(self._loads))
+        for name in self._loads:
             self._descriptor(name)
 
     def content(self, name: str) -> bytes:
         descriptor = self._descriptor(name)
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+    def _allow_open(self, count: int) -> None:
+        """A rank may have thousands of files of experts, and processes are often limited to 1024."""
+        soft, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = soft + count if hard == resource.RLIM_INFINITY else min(soft + count, hard)
+        if soft != resource.RLIM_INFINITY and count > soft // 4 and wanted > soft:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            self._open_limits = limits
 
     def _descriptor(self, name: str) -> int:
         if name not in self._open:
@@ -325,12 +350,16 @@ class _Files:
         return self._open[name]
 
     def load(self, name: str, map_location: Any) -> Any:
-        """Not mapped: what an optimizer keeps of a mapping would keep all of it."""
+        """Mapped where DeepSpeed only looks at a file that it loads later. Else what it keeps of a mapping, such as
+        states of the optimizer, would keep all of it in memory."""
         import torch
 
         descriptor = self._descriptor(name)
-        loaded = torch.load(f"/proc/self/fd/{descriptor}", map_location=map_location, weights_only=False)
-        if "optim_states" in name:  # DeepSpeed looks at a model file first and loads it later
+        self._loads[name] -= 1
+        only_looks = self._loads[name] > 0 and os.pread(descriptor, 2, 0) == b"PK"  # not torch's form before zip
+        path = f"/proc/self/fd/{descriptor}"
+        loaded = torch.load(path, map_location=map_location, weights_only=False, mmap=only_looks)
+        if self._loads[name] == 0:
             os.close(self._open.pop(name))
         return loaded
 
@@ -389,30 +418,63 @@ class _CheckpointEngine:
         return self._files.load(name, map_location)
 
 
-def _own_files(engine: Any, files: _Files) -> List[str]:
-    """Those that every rank loads: its model file, the layers of its pipeline stage, and its optimizer file. Others are
-    emitted when DeepSpeed asks for them."""
+def _loads(engine: Any, files: _Files, with_optimizer: bool) -> List[str]:
+    """The files that DeepSpeed loads on this rank, each as often as it does. Those that are not found here, because
+    another release of DeepSpeed has other names for what is asked below, are emitted when it loads them."""
+    at = (files.stubs, files.tag)
 
-    def layers() -> List[str]:
+    def model() -> List[str]:  # _load_checkpoint() and SDLoaderBase.load()
+        found = engine._get_all_ckpt_names(*at)
+        is_first = hasattr(engine.module, "ckpt_layer_path_list") and len(found) != engine.mp_world_size
+        return [found[0], found[0] if is_first else engine._get_ckpt_name(*at)]  # it looks at the first one
+
+    def layers() -> List[str]:  # PipelineModule.load_state_dir()
         module, out = engine.module, []
         for index, layer in enumerate(getattr(module, "forward_funcs", ())):
             if hasattr(layer, "load_state_dict"):
-                slices = module.ckpt_layer_path_list(os.path.join(files.stubs, files.tag), index)
+                slices = module.ckpt_layer_path_list(os.path.join(*at), index)
                 own = module._grid.get_slice_parallel_rank()
-                out += [slices[0], slices[own if own < len(slices) else 0]]  # it looks at the first one
+                out += [slices[0], slices[own if own < len(slices) else 0]]
         return out
 
-    finders: List[Callable[[], List[str]]] = [
-        lambda: [engine._get_ckpt_name(files.stubs, files.tag)],
-        layers,
-        lambda: [engine._get_zero_ckpt_name(files.stubs, files.tag)],
-    ]
+    def experts() -> List[str]:  # load_moe_state_dict()
+        from deepspeed.utils import groups
+
+        out: List[str] = []
+        layers = [one for one in engine.module.modules() if _group_of_experts(one) is not None]
+        for number, layer in enumerate(layers):
+            first = groups._get_expert_parallel_rank(_group_of_experts(layer)) * layer.num_local_experts
+            for expert in range(first, first + layer.num_local_experts):
+                out.append(engine._get_expert_ckpt_name(at[0], number, expert, at[1], engine.mpu))
+        return out
+
+    def optimizer() -> List[str]:  # _load_zero_checkpoint(), and without ZeRO _load_checkpoint()
+        if not engine.zero_optimization():
+            from deepspeed.utils import groups
+
+            rank = groups._get_expert_parallel_rank(groups._get_max_expert_size_name())
+            return [engine._get_optimizer_ckpt_name(*at, rank)]
+        if not engine.zero_elastic_checkpoint():
+            return [engine._get_zero_ckpt_name(*at)]
+        slice_rank = 0 if engine.mpu is None else engine.mpu.get_model_parallel_rank()
+        ranks, is_bf16 = engine.seq_dp_world_size, engine.bfloat16_enabled()
+        return list(engine._get_mp_rank_zero_checkpoint_names(*at, slice_rank, ranks, is_bf16))
+
     paths: List[str] = []
-    for find in finders:
-        with contextlib.suppress(Exception):  # another release: then they are emitted later
+    for find in [model, layers, experts, *([optimizer] if with_optimizer else [])]:
+        with contextlib.suppress(Exception):
             paths += find()
     names = [files.name_of(path) for path in paths]
-    return [name for name in dict.fromkeys(names) if name is not None]
+    return [name for name in names if name is not None]
+
+
+def _group_of_experts(module: Any) -> Optional[str]:
+    """The name of its expert-parallel group, if a module is a layer of experts."""
+    kind = type(module)
+    names = {one.__name__ for one in kind.__mro__ if one.__module__.startswith("deepspeed.")}
+    if "MoE" in names:
+        return str(module.expert_group_name)
+    return str(module.ep_group_name) if "AutoEPMoELayer" in names else None
 
 
 def _random_states_file(load_dir: PathLike, source: Mapping[str, Any], ranks: "_Ranks") -> List[str]:
@@ -432,7 +494,10 @@ class _Ranks:
         self.count = dist.get_world_size() if dist.is_initialized() else 1
 
     def together(self, work: Callable[[], Any]) -> Any:
-        """Does something on each rank. An error of one of them is raised on all."""
+        """Does something on each rank. An error of one of them is raised on all.
+
+        Not so KeyboardInterrupt and SystemExit: a rank that is to end does not wait for the others.
+        """
         own: Optional[Exception] = None
         value = error = None
         try:
@@ -441,7 +506,10 @@ class _Ranks:
             own, error = raised, _fields_of(raised)
         errors = [error] * self.count
         if self.count > 1:
-            self._dist.all_gather_object(errors, error)
+            try:
+                self._dist.all_gather_object(errors, error)
+            except Exception as lost:  # another rank ended
+                raise own or lost
         first = next((one for one in errors if one is not None), None)
         if own is not None and not isinstance(own, ShardscopeError):
             raise own

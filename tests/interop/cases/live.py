@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints that another number of ranks loads without a copy (shardscope.deepspeed)."""
 
+import functools
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cases import parallel
 from cases.examples import python_package
 from compare import checks
 from runs import live, ranks, universal
+from runs.parallel_setups import ParallelSetup
 from runs.setups import Setup
 
 
@@ -121,6 +126,67 @@ class Refused:
         return f"on {self.after} ranks: {results[0][1]}"
 
 
+def _load_damaged(rank, world, setup, folder, options):
+    """The error of loading, and what it changed in the engine."""
+    from compare import live_state
+    from runs import victims
+    from shardscope import ShardscopeError
+    from shardscope.deepspeed import load_checkpoint
+    engine, train = victims.build(setup, rank, world)
+    train(engine, 0)  # so that there is a state
+    before, inner = live_state.own_state(engine, rank), engine.checkpoint_engine
+    try:
+        load_checkpoint(engine, folder, **options)
+    except ShardscopeError as error:
+        return error.code, str(error), live_state.differences(before, live_state.own_state(engine, rank)), (
+            engine.checkpoint_engine is inner)
+    return None
+
+
+def _damage(path):
+    """Flips a byte in the middle of the largest record of a file of torch."""
+    with zipfile.ZipFile(path) as archive:
+        record = max(archive.infolist(), key=lambda one: one.file_size if "/data/" in one.filename else -1)
+    with open(path, "r+b") as file:
+        file.seek(record.header_offset + 26)
+        names = int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little")
+        file.seek(record.header_offset + 30 + names + record.file_size // 2)
+        value = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([value ^ 0x10]))
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A damaged file is the same error on every rank, also where only one of them reads it, and no engine is changed."""
+    setup: object
+    before: int
+    after: int
+    file: str
+    options: tuple = ()
+
+    @property
+    def name(self):
+        options = "".join(f" {name}={value}" for name, value in self.options)
+        return f"live damaged {self.setup.name} {self.before}->{self.after} {self.file}{options}"
+
+    def run(self, context):
+        is_plain = isinstance(self.setup, Setup)
+        saved = context.sources.get if is_plain else functools.partial(parallel.source_of, context)
+        source = saved(self.setup, self.before)
+        live.prepare(python_package(context), context.tool.program)
+        folder = context.target(self.name)
+        shutil.copytree(source.folder, folder)
+        _damage(folder / (folder / "latest").read_text() / self.file)
+        results = ranks.run_ranks(self.after, _load_damaged, self.setup, str(folder), dict(self.options),
+                                  log_path=context.sources.log)
+        if None in results or len({result[:2] for result in results}) != 1 or self.file not in results[0][1]:
+            raise checks.Failure(f"the ranks answered {results}")
+        if any(changed or not same for _, _, changed, same in results):
+            raise checks.Failure(f"an engine was changed: {results}")
+        return f"on {self.after} ranks: {results[0][1].replace(str(folder), '')}"
+
+
 @dataclass(frozen=True)
 class Script:
     """A script that knows nothing of this begins, goes on at another number of ranks, and in another stage, each time by
@@ -171,12 +237,19 @@ REFUSED = [Refused(PLAIN[1], 2, PLAIN[5], 3, "unsupported"), Refused(PLAIN[5], 2
            Refused(PLAIN[1], 2, PLAIN[1], 3, "not-found", breaks=0),
            Refused(PLAIN[2], 2, PLAIN[2], 3, "not-found", breaks=2)]
 
+EXPERTS, PIPELINE = ParallelSetup("experts", 2, "bf16"), ParallelSetup("pipeline", 1, "bf16")
+DAMAGED = [Damaged(PLAIN[1], 2, 3, "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"),
+           Damaged(PLAIN[2], 2, 3, "zero_pp_rank_1_mp_rank_00_model_states.pt"),
+           Damaged(EXPERTS, 4, 2, "layer_0_expert_3_mp_rank_00_model_states.pt"),
+           Damaged(EXPERTS, 4, 2, "layer_0_expert_0_mp_rank_00_model_states.pt", (("verify", False),)),
+           Damaged(PIPELINE, 4, 2, "layer_03-model_states.pt")]
+
 
 def full_run():
     return ([Live(setup, before, setup, after) for setup in PLAIN for before, after in ((2, 3), (3, 1), (4, 4))]
-            + REFUSED + [Script(), Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2)])
+            + REFUSED + DAMAGED + [Script(), Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2)])
 
 
 def short_run():
     return [Live(PLAIN[1], 2, PLAIN[1], 3), Live(PLAIN[2], 3, PLAIN[2], 1), Live(PLAIN[1], 2, PLAIN[2], 3),
-            Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED, Script()]
+            Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED, *DAMAGED, Script()]

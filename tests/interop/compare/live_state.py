@@ -162,6 +162,20 @@ def _scalars(engine):
     }
 
 
+def own_state(engine, rank):
+    """This rank's part without the help of other ranks, some of which may be dead: only to be compared with itself."""
+    partitions = {name: _raw(parameter.ds_tensor) for name, parameter in engine.module.named_parameters()
+                  if hasattr(parameter, "ds_tensor")}
+    fragments = [(group, _raw(partition), {key: plain(value) for key, value in _states(engine, partition).items()})
+                 for group, partition, _ in _flat_groups(engine, rank, _same_name)]
+    weights = {} if partitions else _module_weights(engine, _same_name)
+    return {"fragments": fragments, "scalars": _scalars(engine), "weights": weights, "partitions": partitions}
+
+
+def _states(engine, partition):
+    return getattr(engine.optimizer, "optimizer", engine.optimizer).state.get(partition, {})
+
+
 def local_state(engine, rank, rename=_same_name, data_rank=None):
     """This rank's part: runs on every rank together, because ZeRO-3 gathers its weights. `rename(name, parameter)`
     gives different names to parameters that have one name and differ between ranks. `data_rank`: among the ranks that

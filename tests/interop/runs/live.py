@@ -44,7 +44,13 @@ def redirect():
     def load(engine, load_dir, tag=None, **arguments):
         found = _sources.get(Path(load_dir).resolve())
         if found is None:
-            return stock(engine, load_dir, tag, **arguments)
+            # All that DeepSpeed asks for was read before it begins: a damaged file leaves the engine as it was.
+            program = os.environ["SHARDSCOPE_PROGRAM"]
+            os.environ["SHARDSCOPE_PROGRAM"] = "/absent/because/all/files/are/read/before"
+            try:
+                return stock(engine, load_dir, tag, **arguments)
+            finally:
+                os.environ["SHARDSCOPE_PROGRAM"] = program
         from shardscope import deepspeed as ours
         if found[2]:
             ours._Files = None
