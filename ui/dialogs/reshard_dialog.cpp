@@ -85,7 +85,7 @@ QLayout* ReshardDialog::makeLiveRow()
         tr("Copy the Python code"));
     line->setCommand(loadLine(from.runFolder.empty() ? from.tagFolder : from.runFolder,
         from.runFolder.empty() ? std::string() : from.tag));
-    auto* says = new QLabel(tr("Only to &resume, no copy is needed:"), this);
+    auto* says = new QLabel(tr("Only to resume, &no copy is needed:"), this);
     says->setBuddy(line);
     auto* row = new QHBoxLayout;
     row->addWidget(says);

@@ -6,6 +6,9 @@
 #include "app/cli/run.h"
 #include "app/cli/serve/server.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/engine/stream/memory_plan.h"
+
+#include <algorithm>
 
 #include <unistd.h>
 
@@ -34,8 +37,9 @@ Result<int> runServe(Session& session)
             "start it from a program; `shardscope help serving` describes the protocol");
     ServerSettings settings;
     SHARDSCOPE_TRY(settings.workers, jobsAsked(arguments));
-    settings.emit.memoryLimitBytes
-        = arguments.size("--memory-limit").value_or(settings.emit.memoryLimitBytes);
+    settings.emit.memoryLimitBytes = std::max(
+        arguments.size("--memory-limit").value_or(settings.emit.memoryLimitBytes) / settings.workers,
+        MemoryPlan::kMin);
     for (const std::string& text : arguments.all("--to")) {
         SHARDSCOPE_TRY(const int descriptor, descriptorNumber(text));
         if (descriptor <= STDERR_FILENO)

@@ -23,19 +23,22 @@ import os
 import resource
 import tempfile
 import warnings
+from collections import deque
 from pathlib import Path
-from typing import Any, Callable, Counter, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Counter, Deque, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import frameworks
 from .answers import InspectAnswer
-from .commands import Option, ReshardWarning, combine_emitted, emit, inspect, plan
+from .commands import Option, ReshardWarning, inspect, plan
 from .errors import ShardscopeError
+from .server import Server, words_payload
 
 logger = logging.getLogger(__name__)
 
 PathLike = Union[str, "os.PathLike[str]"]
 Loaded = Tuple[Optional[str], Optional[Dict[str, Any]]]
 
+_AT_ONCE = 2  # files that a rank reads; each takes memory for buffers
 _CONVERTED = ("universal", "dcp", "weights", "swap")
 
 _stock_load: Optional[Callable[..., Loaded]] = None
@@ -91,6 +94,7 @@ def load_checkpoint(
         if verify:
             answers = ranks.to_first(files.answers())
             ranks.from_first(lambda: files.check(answers, target.with_optimizer))
+        files.end_reading()
         loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
         for name in random_states:
             frameworks.keep_random_states(load_dir, files.content(name))
@@ -280,12 +284,14 @@ class _Files:
 
     def __init__(self, folder: Path, source: Mapping[str, Any]) -> None:
         self._folder = folder
-        self._plan = folder / "plan.json"
-        self._plan.write_text(source["plan"], encoding="utf-8")
+        self._plan: bytes = source["plan"].encode()
         self._tag: str = source["tag"]
         self._source: str = source["folder"]
         self._stubs = folder / "stubs"
         self._names = set(source["files"])
+        self._server: Optional[Server] = None
+        self._held = 0  # by the server: the plan
+        self._nowhere = -1
         self._loads: Counter[str] = Counter()  # how often DeepSpeed will still load it
         self._open: Dict[str, int] = {}
         self._open_limits: Optional[Tuple[int, int]] = None
@@ -299,6 +305,7 @@ class _Files:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end_reading()
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
@@ -322,8 +329,42 @@ class _Files:
         """All that DeepSpeed will load, each name as often as it does."""
         self._loads = Counter(loads)
         self._allow_open(len(self._loads))
-        for name in self._loads:
-            self._descriptor(name)
+        self._read(list(self._loads))
+
+    def _read(self, names: List[str]) -> None:
+        """Reads planned files into memory."""
+        self.end_reading()
+        for name in names:
+            self._open[name] = _memory_file()
+        self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        self._server = Server([*(self._open[name] for name in names), self._nowhere], jobs=_AT_ONCE)
+        self._held = self._server.send("plan", self._plan)
+        self._server.wait(self._held)
+        self._emit({name: self._open[name] for name in names})
+
+    def _emit(self, to: Mapping[str, int]) -> None:
+        """Lets the server write planned files to these descriptors, and keeps its answers."""
+        assert self._server is not None
+        under_way: Deque[Tuple[str, int]] = deque()
+        for name, descriptor in to.items():
+            under_way.append((name, self._server.emit(self._held, name, descriptor)))
+            if len(under_way) > _AT_ONCE:
+                self._keep_answer(*under_way.popleft())
+        while under_way:
+            self._keep_answer(*under_way.popleft())
+
+    def _keep_answer(self, name: str, number: int) -> None:
+        assert self._server is not None
+        self._answers[name] = json.loads(self._server.wait(number)[1])
+
+    def end_reading(self) -> None:
+        """Ends the server. What is read later starts it again."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._nowhere >= 0:
+            os.close(self._nowhere)
+            self._nowhere = -1
 
     def content(self, name: str) -> bytes:
         descriptor = self._descriptor(name)
@@ -339,14 +380,7 @@ class _Files:
 
     def _descriptor(self, name: str) -> int:
         if name not in self._open:
-            descriptor = _memory_file()
-            try:
-                answer = emit(self._plan, name, descriptor, digest=True, device="cpu")
-            except BaseException:
-                os.close(descriptor)
-                raise
-            self._open[name] = descriptor
-            self._answers[name] = answer.raw
+            self._read([name])
         return self._open[name]
 
     def load(self, name: str, map_location: Any) -> Any:
@@ -379,20 +413,20 @@ class _Files:
         return list(self._answers.values())
 
     def check(self, answers: List[List[Mapping[str, Any]]], whole: bool) -> None:
-        """Whether what all ranks together read is the whole state, from undamaged files."""
+        """Whether what all ranks together read is the whole state, from undamaged files. On the first rank, after
+        fetch()."""
+        assert self._server is not None
         different = {(answer["file"], answer["digest"]): answer for rank in answers for answer in rank}
         of_all = list(different.values())
         known = {answer["file"] for answer in of_all}
-        with open(os.devnull, "wb") as nowhere:  # DeepSpeed does not read every file
-            for name in sorted(self._names - known) if whole else ():
-                of_all.append(emit(self._plan, name, nowhere.fileno(), digest=True, device="cpu").raw)
-        paths = []
-        for number, answer in enumerate(of_all):
-            paths.append(self._folder / f"emitted-{number}.json")
-            paths[-1].write_text(json.dumps(answer), encoding="utf-8")
-        found = combine_emitted(self._plan, paths, device="cpu")
-        if found.fingerprint is not None:
-            logger.info("the training state that was read is whole: %s", found.fingerprint)
+        unread = sorted(self._names - known) if whole else []  # DeepSpeed does not read every file
+        self._emit(dict.fromkeys(unread, self._nowhere))
+        of_all += [self._answers.pop(name) for name in unread]
+        texts = words_payload([json.dumps(answer) for answer in of_all])
+        _, found = self._server.wait(self._server.send("combine", texts, of=self._held))
+        fingerprint = json.loads(found).get("fingerprint")
+        if fingerprint is not None:
+            logger.info("the training state that was read is whole: %s", fingerprint)
 
 
 def _memory_file() -> int:

@@ -100,7 +100,7 @@ def _rows_at_once(size: torch.Size) -> int:
     """As torch.chunk() cuts for the ranks of the process group."""
     import torch.distributed as dist
 
-    ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    ranks: int = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
     return max(1, -(-int(size[0]) // ranks)) if size else 1
 
 

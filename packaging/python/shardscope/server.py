@@ -26,9 +26,9 @@ class Server:
     Raises ShardscopeError: what the server answers, or "internal" if it ends or sends what is no reply.
     """
 
-    def __init__(self, descriptors: Sequence[int] = ()) -> None:
-        """`descriptors` are open for writing; emit() may write to them."""
-        words = [find_program(), "serve"]
+    def __init__(self, descriptors: Sequence[int] = (), jobs: Optional[int] = None) -> None:
+        """`descriptors` are open for writing; emit() may write to them. `jobs` requests are worked on at once."""
+        words = [find_program(), "serve", *(["--jobs", str(jobs)] if jobs else [])]
         for descriptor in descriptors:
             words += ["--to", str(descriptor)]
         self._child = subprocess.Popen(
@@ -93,6 +93,8 @@ class Server:
     ) -> int:
         """Sends a request; returns its id. `into` takes the data of its reply, while wait() is called. At most 256 can
         be under way."""
+        if len(payload) > _PAYLOAD_LIMIT:
+            raise ShardscopeError("limit-exceeded", f"a request of {len(payload)} bytes is too large", exit_code=3)
         self._last += 1
         self._sinks[self._last] = {"data": into or _drop, "file": saved or _drop}
         header = json.dumps({"id": self._last, "ask": ask, **fields}).encode()

@@ -32,7 +32,7 @@ class _Finder:
             execute(module)
             _install()
 
-        spec.loader.exec_module = execute_and_install  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_and_install  # type: ignore[method-assign, assignment]
         return spec
 
 
@@ -49,7 +49,7 @@ def install_with_engine() -> None:
     """Calls install() as soon as DeepSpeed is imported. Scripts set variables of the environment before that."""
     if _ENGINE in sys.modules:
         _install()
-    elif _Finder not in sys.meta_path:
+    elif _Finder not in sys.meta_path:  # type: ignore[comparison-overlap]
         sys.meta_path.insert(0, _Finder)
 
 
