@@ -11,8 +11,11 @@
 #include <csignal>
 #include <fstream>
 #include <map>
+#include <random>
+#include <stdexcept>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,10 +60,11 @@ public:
     {
         const std::string pipe = (m_folder / "input").string();
         REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-        m_input = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+        m_input = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
         Words words{"/bin/sh", "-c", before + "exec \"$0\" serve \"$@\" <\"$SERVE_INPUT\"", programPath()};
         words.insert(words.end(), options.begin(), options.end());
         m_process.emplace(words, ProcessOptions{.environment = {{"SERVE_INPUT", pipe}}});
+        REQUIRE(m_process->waitForOutput("\"hello\"")); // it has opened the pipe
     }
     ~Served() { end(); }
     Served(const Served&) = delete;
@@ -74,9 +78,17 @@ public:
         write(frameStart(requestText(request), payload.size()).append(payload));
         return request.id;
     }
+    /// Throws if the server does not read it.
     void write(std::string_view bytes) const
     {
-        REQUIRE(::write(m_input, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+        while (!bytes.empty()) {
+            pollfd wait{m_input, POLLOUT, 0};
+            const bool isReady = ::poll(&wait, 1, 20'000) == 1;
+            const ssize_t count = isReady ? ::write(m_input, bytes.data(), bytes.size()) : -1;
+            if (count <= 0)
+                throw std::runtime_error("the server does not read its input");
+            bytes.remove_prefix(static_cast<size_t>(count));
+        }
     }
     void waitFor(uint64_t id)
     {
@@ -92,7 +104,8 @@ public:
     }
     [[nodiscard]] Process& process() { return *m_process; }
     /// Ends the input; the answers by id, and what the process left.
-    std::map<uint64_t, Answer> answers(ProcessResult& result, bool isAlive = true)
+    /// `isIdle`: no request is under way then.
+    std::map<uint64_t, Answer> answers(ProcessResult& result, bool isAlive = true, bool isIdle = true)
     {
         if (isAlive)
             ask(asking(ask::kCancel, 1)); // what was sent before has arrived whole then
@@ -114,7 +127,7 @@ public:
             else if (reply->reply != reply::kProgress)
                 std::tie(answer.last, answer.payload) = std::pair(*reply, (*next)->payload);
         }
-        CHECK_FALSE((isAlive && reader.isInside()));
+        CHECK_FALSE((isAlive && isIdle && reader.isInside()));
         return out;
     }
 
@@ -379,7 +392,6 @@ TEST_CASE("serve ends with its input, with a broken one, and when it is told to"
     const std::string source = samplePath("zero2-w2").string();
     const auto endOf = [&](const std::function<void(Served&)>& use) {
         Served served;
-        CHECK(served.process().waitForOutput("\"hello\""));
         use(served);
         ProcessResult result;
         (void)served.answers(result, false);
@@ -433,4 +445,62 @@ TEST_CASE("a request can be cancelled")
     CHECK(result.exitCode == 0);
     CHECK(answers[slow].last.exit == 130);
     CHECK(answers[waits].last.exit == 130);
+}
+
+TEST_CASE("5,000 random requests: none crashes the server, hangs it, or changes a file")
+{
+    const Run run("zero2-w2", {"convert", "--to", "dcp"});
+    const auto before = contentOf(run.folder.path());
+    const std::string plan = readFile(run.path());
+    std::mt19937_64 random(29);
+    const auto one = [&](const auto& list) { return *(std::begin(list) + random() % std::size(list)); };
+    const Words names{"norm.weight", "norm.weight#exp_avg", "norm.weight#exp_avg[0:3]", "", "x#y",
+        "dp0.tp0.pp0/group0+1", "__0_0.distcp", "__0_3.distcp", ".metadata", "../latest",
+        std::string(3000, 'n')};
+    const std::vector<uint64_t> numbers{0, 1, 2, 3, 16, 255, uint64_t{1} << 40, UINT64_MAX};
+    const auto payload = [&]() -> std::string {
+        switch (random() % 8) {
+        case 0:
+            return plan;
+        case 1:
+            return plan.substr(0, random() % plan.size());
+        case 2:
+            return wordsPayload({run.source});
+        case 3:
+            return wordsPayload({"params", run.source, "--rank", one(names)});
+        case 4:
+            return wordsPayload({"show", run.source, one(names), "--limit", "5"});
+        case 5:
+            return wordsPayload({"reshard", run.source, (run.folder / "made").string(), "-w", "1"});
+        case 6:
+            return "not ended";
+        default:
+            return {};
+        }
+    };
+    for (int session = 0; session < 250; ++session) {
+        CAPTURE(session);
+        Served served;
+        for (int i = 0; i < 20; ++i) {
+            Request request = asking(one(kAsked), random() % 25);
+            if (request.ask == ask::kCancel && i > 10)
+                continue; // enough of them
+            request.file = one(names);
+            request.address = one(names);
+            for (size_t d = random() % 4; d > 0; --d) {
+                request.box.offsets.push_back(one(numbers));
+                request.box.sizes.push_back(one(numbers));
+            }
+            request.to = static_cast<uint32_t>(random() % 3 == 0 ? random() % 12 : 0);
+            request.digest = random() % 2 == 0;
+            served.send(request, payload());
+        }
+        const bool broken = random() % 3 == 0;
+        if (broken)
+            served.write(std::string(1 + random() % 200, static_cast<char>(random())));
+        ProcessResult result;
+        (void)served.answers(result, !broken, false);
+        CHECK(result.exitCode == (broken ? 3 : 0));
+    }
+    CHECK(contentOf(run.folder.path()) == before);
 }

@@ -18,18 +18,21 @@ MIB = 1 << 20
 
 
 def _load(rank, world, setup, folder, memory, options):
-    """What this process alone moved while it loaded, and its number."""
+    """The number of this process, what it alone moved while it loaded, and the files that it asked for."""
     from runs.training import build_engine
     from shardscope.deepspeed import load_checkpoint
+    from shardscope.server import Server
     log = os.open(os.devnull, os.O_WRONLY)
     os.dup2(log, 1)
     os.dup2(log, 2)
     tempfile.tempdir = memory  # where stubs and answers are no bytes on a disk
     engine = build_engine(setup, world, seed=99)
+    asked, emit = [], Server.emit
+    Server.emit = lambda server, plan, file, to: (asked.append(file), emit(server, plan, file, to))[1]
     before = counted.moved_by(os.getpid())
     load_checkpoint(engine, folder, **options)
     after = counted.moved_by(os.getpid())
-    return os.getpid(), {name: after[name] - before[name] for name in after}
+    return os.getpid(), {name: after[name] - before[name] for name in after}, asked
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,14 @@ class Moved:
         memory = Path(tempfile.mkdtemp(prefix="shardscope-interop-", dir="/dev/shm"))
         try:
             os.environ["SHARDSCOPE_PROGRAM"] = str(counted.install(context.tool.program, memory))
-            moved = dict(ranks.run_ranks(self.after, _load, self.engine, str(source), str(memory), {"verify": self.verify},
-                                         log_path=context.sources.log))
+            moved = ranks.run_ranks(self.after, _load, self.engine, str(source), str(memory), {"verify": self.verify},
+                                    log_path=context.sources.log)
             calls = [json.loads(line) for line in (memory / "counts").read_text().splitlines()]
         finally:
             shutil.rmtree(memory)
         sizes = self._sizes(context, source)
-        notes = [self._rank(number, [call for call in calls if call["rank"] == pid], calls, moved[pid], sizes)
-                 for number, pid in enumerate(moved)]
+        notes = [self._rank(number, [call for call in calls if call["rank"] == pid], asked, calls, own, sizes)
+                 for number, (pid, own, asked) in enumerate(moved)]
         return "; ".join(notes)
 
     def _sizes(self, context, source):
@@ -70,11 +73,10 @@ class Moved:
         return {path.name: path.stat().st_size for path in target.rglob("*.pt")}
 
     @staticmethod
-    def _rank(number, calls, all_calls, own, sizes):
-        asked = [call["words"][-1] for call in calls if call["words"][0] == "emit" and "--to" in call["words"]]
+    def _rank(number, calls, asked, all_calls, own, sizes):
+        if [call["words"][0] for call in calls].count("serve") != 1 or not asked or len(set(asked)) != len(asked):
+            raise checks.Failure(f"rank {number} asked for {asked}")
         files = sum(sizes[name] for name in asked)
-        if not asked or len(set(asked)) != len(asked):
-            raise checks.Failure(f"rank {number} emitted {asked}")
         metadata = next(call["rchar"] for call in all_calls if call["words"][0] == "inspect")
         read = sum(call["rchar"] for call in calls)
         # The kernel adds the counts of processes that ended to those of the process that waited for them.
