@@ -86,6 +86,7 @@ def use_deepspeed(version):
         complete.touch()
     os.environ["TORCH_EXTENSIONS_DIR"] += f"-{version}"
     sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = str(folder)  # of scripts that a case starts
 
 
 def import_judges(ops=()):
