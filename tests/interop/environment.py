@@ -86,6 +86,9 @@ def use_deepspeed(version):
         complete.touch()
     os.environ["TORCH_EXTENSIONS_DIR"] += f"-{version}"
     sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = str(folder)  # of scripts that a case starts
+    if version.startswith("0.14."):
+        os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # it loads with the default of the torch of its day
 
 
 def import_judges(ops=()):

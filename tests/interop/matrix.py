@@ -176,6 +176,21 @@ def full_run():
             + live.full_run() + live_frameworks.full_run() + killed.run() + moved.full_run() + fsdp.full_run())
 
 
+def _older_run():
+    """What every release loads, with --live from the source: each stage, precision and kind of parallelism."""
+    return [*(Reshard(setup, before, after) for setup in SETUPS for before, after in ((2, 3), (3, 1))),
+            *(Reshard(setup, 2, 3) for setup in (*OTHER_OPTIMIZERS[:2], *OTHER_OPTIMIZERS[5:7], ROUND_ROBIN[1])),
+            *matrix_stages.older_run(), *stage0.older_run(), *matrix_parallel.older_run(), *live.older_run()]
+
+
+# The converter asks for state that only Megatron-DeepSpeed saves; AutoTP does not train; without ZeRO, gradients in fp16 are
+# not reduced on a CPU. It needs numactl.
+NOT_IN_0_14 = ("universal stock", "parallel slices", "zero0-fp16")
+
 # In other releases than the environment's own.
-OLDER = {"0.19.2": lambda: zenflow.in_older_run() + matrix_parallel.autoep_run()}
+OLDER = {
+    "0.19.2": lambda: zenflow.in_older_run() + matrix_parallel.autoep_run(),
+    "0.16.9": _older_run,
+    "0.14.4": lambda: [case for case in _older_run() if not any(part in case.name for part in NOT_IN_0_14)],
+}
 RUNS = {"ci": short_run, "full": full_run}

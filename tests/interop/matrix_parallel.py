@@ -188,3 +188,17 @@ def full_run():
     cases += [RepartitionStages(ParallelSetup("pipeline", 1, "bf16", bf16_optimizer=True), 4, 3, 3),
               RepartitionStages(ParallelSetup("pipeline", 1, "fp16"), 4, 3, 3)]
     return cases
+
+
+def older_run():
+    """AutoTP in 0.16 refuses stage 3, and does not record how its slices are merged."""
+    return [
+        *(ParallelReshard(setup, before, after) for setup in (EXPERTS, PIPELINE, SLICES, ParallelSetup("slices", 2, "fp32"))
+          for before, after in ((4, 2), (2, 4))),
+        RepartitionExperts(EXPERTS, 4, 4, 1),
+        RepartitionExperts(EXPERTS, 4, 3, 1),
+        MergeStages(PIPELINE, 4, 1),
+        RepartitionStages(PIPELINE, 4, 3, 3),
+        MergeByPatterns(MEGATRON, 4, 3, 2),
+        SplitSlices(MEGATRON, 2, 4, 4, 1),
+    ]

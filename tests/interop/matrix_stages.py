@@ -197,3 +197,12 @@ def full_run():
             cases.append(LikeStock(_setup(before, precision), old, _setup(after, precision), new))
         cases.append(StageRoundTrip(_setup(before, "bf16"), old, _setup(after, "bf16"), new))
     return cases
+
+
+def older_run():
+    return [*_changes(PAIRS, "bf16"),
+            StageChange(BF16_OPTIMIZER, 3, _setup(2, "bf16"), 2),
+            UniversalToNative(_plain(2), 2, _plain(3), 3, "stock"),
+            UniversalToNative(_plain(2), 2, _plain(3), 3),
+            # The converter of 0.16 fails on sub-groups that end inside of a parameter.
+            UniversalToNative(_plain(3, groups=1, sub_group_size=200), 2, _plain(1, groups=1), 3)]

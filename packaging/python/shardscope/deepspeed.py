@@ -156,7 +156,7 @@ class _Target:
         zero = engine._config.zero_config
         self.sub_group_size = int(zero.sub_group_size) if self.stage == 3 else 0
         self.bf16_optimizer = any(one.__name__ == "BF16_Optimizer" for one in type(engine.optimizer).__mro__)
-        self.offloads_to_nvme = bool(engine.zero_nvme_offload_optimizer())
+        self.offloads_to_nvme = bool(getattr(engine.optimizer, "swap_optimizer", False))  # in any release
         self.universal = bool(engine.load_universal_checkpoint())
         self.with_optimizer = bool(arguments["load_optimizer_states"]) and not arguments["load_module_only"]
         # By their names in the plan's `must_stay_equal`.

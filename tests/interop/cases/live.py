@@ -26,7 +26,8 @@ def content(folder):
 
 
 def environment_of(context, package):
-    return {**os.environ, "SHARDSCOPE_PROGRAM": str(context.tool.program), "PYTHONPATH": str(package)}
+    path = os.pathsep.join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "SHARDSCOPE_PROGRAM": str(context.tool.program), "PYTHONPATH": path}
 
 
 def run_processes(commands, environment):
@@ -253,3 +254,8 @@ def full_run():
 def short_run():
     return [Live(PLAIN[1], 2, PLAIN[1], 3), Live(PLAIN[2], 3, PLAIN[2], 1), Live(PLAIN[1], 2, PLAIN[2], 3),
             Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED, *DAMAGED, Script()]
+
+
+def older_run():
+    """In 0.16 bf16 without ZeRO is BF16_Optimizer."""
+    return [*full_run(), Refused(PLAIN[2], 3, Setup(0, "bf16"), 2, "unsupported")]

@@ -25,12 +25,13 @@ class Unchanged:
     framework: str  # of runs/…_script.py
     stages: tuple
     worlds: tuple
+    words: tuple = ()  # of the script, too
     frameworks = True  # needs requirements-wrappers.txt
 
     @property
     def name(self):
         moves = "->".join(f"zero{stage} {world}" for stage, world in zip(self.stages, self.worlds))
-        return f"live {self.framework} {moves}"
+        return " ".join(("live", self.framework, *self.words, moves))
 
     def run(self, context):
         environment = {**environment_of(context, python_package(context)), "HF_HUB_OFFLINE": "1"}
@@ -54,7 +55,8 @@ class Unchanged:
         return f"{len(losses)} steps, loss deviation {deviation:.1e}"
 
     def _start(self, stage, output, steps, world, environment, module=("-m", "shardscope.run")):
-        command = [sys.executable, *module, SCRIPTS / f"{self.framework}_script.py", str(stage), output, str(steps)]
+        command = [sys.executable, *module, SCRIPTS / f"{self.framework}_script.py", str(stage), output, str(steps),
+                   *self.words]
         if self.framework != "lightning":
             return run_processes([command] * world, environment)
         # Lightning starts the other ranks itself.
@@ -116,4 +118,5 @@ def full_run():
     worlds = (2, 3, 1)
     return [*(Unchanged(framework, stages, worlds) for framework in ("trainer", "accelerate", "lightning")
               for stages in ((2, 2, 3), (3, 3, 2))),
-            Unchanged("trainer", (1, 1), (1, 2))]
+            Unchanged("trainer", (1, 1), (1, 2)),
+            *(Unchanged("trainer", (stage, stage, stage), worlds, ("lora",)) for stage in (2, 3))]

@@ -32,7 +32,8 @@ class StageChange:
         if not context.tool.call("verify", target)["ok"]:
             raise checks.Failure("verify does not accept what reshard wrote")
         state, losses, client = context.sources.resume(self.engine, self.after, target)
-        tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
+        changes = universal.scaler_changes(self.setup, self.engine, source.state)
+        tensors = checks.same_state_but(source.state, state, changes)
         checks.same_client_state(client)
         deviation = checks.losses_track(source.losses, losses, checks.TOLERANCE[self.engine.precision])
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"

@@ -140,16 +140,26 @@ def _module_weights(engine, rename):
     return weights
 
 
+def _scaling_without_zero(optimizer):
+    """Of the wrappers of fp16. Up to 0.16 it is in the wrapper itself."""
+    config = getattr(optimizer, "loss_scale_config", None)
+    if config is not None:
+        return vars(config)
+    own = vars(optimizer)
+    return {key: own[key] for key in ("dynamic_loss_scale", "cur_iter", "cur_scale", "last_overflow_iter", "scale_factor",
+                                      "scale_window", "min_loss_scale") if key in own} if "cur_iter" in own else {}
+
+
 def _scalars(engine):
     optimizer = engine.optimizer
     scaler = getattr(optimizer, "loss_scaler", None)
-    config = getattr(optimizer, "loss_scale_config", None)  # of the wrappers without ZeRO
+    scaling = _scaling_without_zero(optimizer)
     inner = getattr(optimizer, "optimizer", optimizer)
     schedule = engine.lr_scheduler.state_dict() if engine.lr_scheduler else None
     return {
         "loss_scaler": None if scaler is None else (type(scaler).__name__, plain(vars(scaler))),
         "dynamic_loss_scale": plain(getattr(optimizer, "dynamic_loss_scale", None)),
-        **({"loss_scale_config": plain(vars(config))} if config else {}),
+        **({"loss_scale_config": plain(scaling)} if scaling else {}),
         "overflow": plain(getattr(optimizer, "overflow", None)),
         "clip_grad": plain(getattr(optimizer, "clip_grad", None)),
         "lr_scheduler": plain(schedule),

@@ -61,6 +61,9 @@ def build_engine(setup, world, seed=17):
     if setup.kind == "slices":
         # AutoTP replaces the layers, so that DeepSpeed must create the optimizer.
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 3e-3, "weight_decay": 0.1, "torch_adam": True}}
+        if deepspeed.__version__.startswith("0.16."):
+            # It checks the first batch on a device with the name of the local rank, which torch does not know on a CPU.
+            get_accelerator().current_device = get_accelerator().current_device_name
         model = parallel_models.TensorParallelModel()
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
         return engine

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training script with Transformers' Trainer that knows nothing of Shardscope: trainer_script.py STAGE OUTPUT STEPS. Goes
-on where OUTPUT has a checkpoint, until that step."""
+"""A training script with Transformers' Trainer that knows nothing of Shardscope: trainer_script.py STAGE OUTPUT STEPS [lora].
+Goes on where OUTPUT has a checkpoint, until that step. lora: all but an adapter is frozen."""
 
 import hashlib
 import json
@@ -48,11 +48,14 @@ class RandomStates(TrainerCallback):
         return hashlib.sha256(repr(states).encode()).hexdigest()
 
 
-def main(stage, output, steps):
+def main(stage, output, steps, lora=None):
     torch.manual_seed(17)
     model = LlamaForCausalLM(LlamaConfig(
         vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
         num_key_value_heads=1, max_position_embeddings=16, tie_word_embeddings=True))
+    if lora:
+        from peft import LoraConfig, get_peft_model
+        model = get_peft_model(model, LoraConfig(r=4, target_modules=["q_proj", "v_proj"]))
     start = torch.randint(64, (4 * GLOBAL_BATCH, 1), generator=torch.Generator().manual_seed(5))
     samples = [{"input_ids": row, "labels": row} for row in (start + 3 * torch.arange(9)) % 64]
     zero = {"stage": int(stage)}

@@ -94,12 +94,15 @@ def resume(context, setup, world, folder, frozen_seed=17):
 UNSEEN = ("torch.int64", (), bytes(8))
 
 
-def scaler_changes(before, after):
-    """BF16_Optimizer has no loss scaler, the other optimizers always have one, in bf16 a constant 1."""
+def scaler_changes(before, after, state=None):
+    """BF16_Optimizer has no loss scaler, the other optimizers always have one, in bf16 a constant 1. `state`: of the saved
+    run. Up to 0.16 BF16_Optimizer does not say whether a step overflowed."""
     if before.bf16_optimizer == after.bf16_optimizer:
         return {}
     scaler = {"cur_scale": 1.0, "dynamic": False}
+    unsaid = before.bf16_optimizer and state is not None and state["scalar overflow"] == live_state.plain(None)
     return {
+        **({"scalar overflow": live_state.plain(False)} if unsaid else {}),
         "scalar loss_scaler": None if after.bf16_optimizer else ("LossScaler", live_state.plain(scaler)),
         "scalar dynamic_loss_scale": live_state.plain(None if after.bf16_optimizer else False),
     }

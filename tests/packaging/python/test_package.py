@@ -28,7 +28,7 @@ sys.path.insert(0, str(PACKAGE))
 os.environ["SHARDSCOPE_PROGRAM"] = str(PROGRAM)
 
 import shardscope  # noqa: E402
-from shardscope import answers  # noqa: E402
+from shardscope import answers, frameworks  # noqa: E402
 from shardscope.commands import option_words  # noqa: E402
 from shardscope.server import Server  # noqa: E402
 
@@ -597,6 +597,51 @@ class Running(InFolder):
         ended = subprocess.run([sys.executable, "-m", "shardscope.run", "starts.py"], cwd=self.folder, text=True, timeout=60,
                                env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual((ended.returncode, ended.stdout), (0, "sitecustomize\n" * 2))
+
+
+class Trainer:
+    """In place of Transformers' own: where it looks for random states."""
+
+    def __init__(self, index, count):
+        self.args = types.SimpleNamespace(process_index=index, world_size=count)
+        self.loaded = []
+
+    def _load_rng_state(self, checkpoint):
+        name = "rng_state.pth" if self.args.world_size == 1 else f"rng_state_{self.args.process_index}.pth"
+        path = Path(checkpoint) / name
+        self.loaded.append(path.read_bytes() if path.is_file() else None)
+
+
+class RandomStates(InFolder):
+    def setUp(self):
+        super().setUp()
+        modules = unittest.mock.patch.dict(sys.modules, {"transformers.trainer": types.SimpleNamespace(Trainer=Trainer)})
+        modules.start()
+        self.addCleanup(modules.stop)
+        self.addCleanup(frameworks.restore)
+        for name in ("rng_state_0.pth", "rng_state_1.pth"):
+            (self.folder / name).write_text(name)
+
+    def needed(self, before, rank, ranks):
+        planned = ["model.pt", "../rng_state.pth" if ranks == 1 else f"../rng_state_{rank}.pth"]
+        return frameworks.random_states_file(self.folder, planned, before, rank, ranks)
+
+    def test_which_file_a_process_does_not_find(self):
+        self.assertEqual(self.needed(2, 0, 3) + self.needed(2, 1, 3), [])
+        self.assertEqual(self.needed(2, 0, 1), ["../rng_state.pth"])
+        self.assertEqual(self.needed(1, 0, 2), ["../rng_state_0.pth"])  # what is there is another run's
+        self.assertEqual(frameworks.random_states_file(self.folder, ["model.pt"], 1, 1, 2), [])
+
+    def test_the_trainer_gets_them_once(self):
+        stock = Trainer._load_rng_state
+        frameworks.keep_random_states(self.folder, b"emitted")
+        trainer = Trainer(0, 1)
+        for checkpoint in (self.folder / "..", self.folder, self.folder):
+            trainer._load_rng_state(str(checkpoint))
+        self.assertEqual(trainer.loaded, [None, b"emitted", None])
+        frameworks.restore()
+        self.assertIs(Trainer._load_rng_state, stock)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["rng_state_0.pth", "rng_state_1.pth"])
 
 
 class Words(unittest.TestCase):
