@@ -145,6 +145,8 @@ class _Memory:
         total = 0
         for owner in pids:
             for pid in self._tree(owner):
+                if pid != owner and self._program(pid) == self._program(owner):
+                    continue  # has not begun yet, and still shares all of its parent's memory
                 bytes_ = self._resident(pid) + (self._memory_files(owner) if pid == owner else 0)
                 self.of_each[pid] = max(self.of_each.get(pid, 0), bytes_)
                 total += bytes_
@@ -159,6 +161,13 @@ class _Memory:
             except OSError:
                 continue
         return out
+
+    @staticmethod
+    def _program(pid):
+        try:
+            return os.readlink(f"/proc/{pid}/exe")
+        except OSError:
+            return None
 
     @staticmethod
     def _resident(pid):
@@ -230,17 +239,22 @@ def _resume(mode, folders, stage, layers, world, package, program):
     for process, answer in zip(started, answers):
         memory.of_each[process.pid] = max(memory.of_each.get(process.pid, 0), answer["peak"])
     out = {name: max(answer[name] for answer in answers) for name in answers[0] if name != "loss"}
-    out.update(to_step=out["to_step"] + before, whole=out["whole"] + before, reshard=before,
+    out.update(load=out["load"] + before, to_step=out["to_step"] + before, whole=out["whole"] + before, reshard=before,
                sum_of_peaks=sum(memory.of_each.values()), largest=max(memory.of_each.values()), highest=memory.highest,
                loss=sum(answer["loss"] for answer in answers) / world)
     return out
 
 
 def _print(title, mode, one, stock):
-    print(f"{title}  {mode:16} {one['to_step']:7.2f} s to the first step ({one['to_step'] / stock['to_step']:.2f} of stock)"
-          f"  {one['whole']:7.2f} s from process start ({one['whole'] / stock['whole']:.2f})  memory: sum of peaks"
-          f" {one['sum_of_peaks'] / MIB:.0f} MiB, largest {one['largest'] / MIB:.0f} MiB, at one moment"
-          f" {one['highest'] / MIB:.0f} MiB  loss {one['loss']:.9f}", flush=True)
+    def seconds(name):
+        return f"{one[name]:.2f} s ({one[name] / stock[name]:.2f} of stock)"
+
+    def size(name):
+        return f"{one[name] / MIB:.0f} MiB"
+
+    print(f"{title}  {mode:16} to the first step {seconds('to_step')}, of that the load {seconds('load')}; from process start"
+          f" {seconds('whole')}; memory: sum of peaks {size('sum_of_peaks')}, largest {size('largest')}, at one moment"
+          f" {size('highest')}; loss {one['loss']:.9f}", flush=True)
     print(f"{title}  {'':16} slowest rank: reshard {one['reshard']:.2f} s, before DeepSpeed {one['before']:.2f} s, torch.load"
           f" {one['torch_load']:.2f} s, DeepSpeed's load {one['deepspeed']:.2f} s, after {one['after']:.2f} s, step"
           f" {one['step']:.2f} s", flush=True)
