@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from compare import live_state
-from runs import ranks
+from runs import live, ranks
 from runs.setups import Setup
 
 LONG_SECONDS = 8
@@ -61,7 +61,8 @@ class _Rank:
 
         def load_in_deepspeed(*arguments, **options):
             phases[rank] = DEEPSPEED_LOADS
-            out = stock(*arguments, **options)
+            with live.without_program():
+                out = stock(*arguments, **options)
             phases[rank] = DEEPSPEED_HAS_LOADED
             return out
 
