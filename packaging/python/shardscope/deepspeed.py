@@ -16,7 +16,9 @@ reshard` would write for it, one by one, in memory: DeepSpeed reads them in plac
 """
 
 import contextlib
+import ctypes
 import functools
+import io
 import json
 import logging
 import os
@@ -39,6 +41,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 Loaded = Tuple[Optional[str], Optional[Dict[str, Any]]]
 
 _AT_ONCE = 2  # files that a rank reads; each takes memory for buffers
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _CONVERTED = ("universal", "dcp", "weights", "swap")
 
 _stock_load: Optional[Callable[..., Loaded]] = None
@@ -390,12 +393,15 @@ class _Files:
 
         descriptor = self._descriptor(name)
         self._loads[name] -= 1
-        only_looks = self._loads[name] > 0 and os.pread(descriptor, 2, 0) == b"PK"  # not torch's form before zip
-        path = f"/proc/self/fd/{descriptor}"
-        loaded = torch.load(path, map_location=map_location, weights_only=False, mmap=only_looks)
-        if self._loads[name] == 0:
-            os.close(self._open.pop(name))
-        return loaded
+        is_zip = os.pread(descriptor, 2, 0) == b"PK"  # not torch's form of before
+        if self._loads[name] != 0:
+            path = f"/proc/self/fd/{descriptor}"
+            is_look = is_zip and self._loads[name] > 0
+            return torch.load(path, map_location=map_location, weights_only=False, mmap=is_look)
+        with io.FileIO(self._open.pop(name)) as file:
+            file.seek(0)  # it was written through this descriptor
+            last = _Drained(file) if is_zip else file
+            return torch.load(last, map_location=map_location, weights_only=False)
 
     def load_with(self, engine: Any, arguments: Mapping[str, Any]) -> Loaded:
         """Lets DeepSpeed load them."""
@@ -433,6 +439,55 @@ def _memory_file() -> int:
     if hasattr(os, "memfd_create"):
         return os.memfd_create("shardscope", os.MFD_CLOEXEC)
     return os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)  # builds for old systems lack it
+
+
+class _Drained(io.RawIOBase):
+    """A file in memory that is read once: it becomes smaller while what is read from it is stored elsewhere."""
+
+    PIECE = 64 << 20
+    KEPT = 1 << 20  # shorter reads are of headers and the directory, which are read again
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self._gone: List[Tuple[int, int]] = []
+        self._free = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)  # of Linux alone
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        view, done = memoryview(buffer).cast("B"), 0
+        while done < len(view):
+            begin = self._file.tell()
+            if any(begin < gone[1] and begin + len(view) - done > gone[0] for gone in self._gone):
+                raise OSError("a record in memory is read twice")  # its bytes are zero
+            count = self._file.readinto(view[done : done + self.PIECE])
+            if not count:
+                break
+            done += count
+            if len(view) > self.KEPT:
+                self._drop(begin, begin + count)
+        return done
+
+    def _drop(self, begin: int, end: int) -> None:
+        begin, end = -(-begin // _PAGE) * _PAGE, end // _PAGE * _PAGE
+        keeps_size, punches = 1, 2
+        if self._free is None or begin >= end:
+            return
+        if self._free(self.fileno(), keeps_size | punches, ctypes.c_int64(begin), ctypes.c_int64(end - begin)) == 0:
+            self._gone.append((begin, end))
 
 
 class _CheckpointEngine:

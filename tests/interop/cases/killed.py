@@ -24,7 +24,9 @@ TIMEOUT = 10  # of the process group, in seconds
 MARGIN = 5
 POLL_SECONDS = 0.0005
 TRIES = 8  # for each kill, because one may come too late
-STOPPED_EACH = 10  # of so many ranks one is not killed but stopped, as by a network that is gone
+KINDS = 10 * [signal.SIGKILL]
+KINDS[4], KINDS[9] = signal.SIGINT, signal.SIGSTOP  # interrupted but alive, as in a notebook; as if the network were gone
+WORDS = {signal.SIGKILL: "killed", signal.SIGINT: "interrupted", signal.SIGSTOP: "stopped"}
 
 TOO_LATE = "too late"
 
@@ -42,6 +44,7 @@ class Hit:
     """Where a kill landed."""
     what: str = ""  # empty: it came too late
     victim: int = -1  # the rank that was killed
+    is_dead: bool = True
 
 
 def _readers_of_one_load(pool):
@@ -90,7 +93,7 @@ def _kill_rank(pool, rank, after_seconds, number):
         return Hit()
     where = _where(pool)
     pool.kill(rank, number)
-    return Hit(f"rank {'stopped' if number == signal.SIGSTOP else 'killed'}: {where}", rank)
+    return Hit(f"rank {WORDS[number]}: {where}", rank, is_dead=number != signal.SIGINT)
 
 
 def _check_rank(rank, outcome, hit):
@@ -220,14 +223,13 @@ class Killed:
         source = self._source(context, move)
         content = _content(source)
         for number in range(count):
-            is_stopped = number % STOPPED_EACH == STOPPED_EACH - 1
             pool, wanted = self._pool(context, move), tally.landed + 1
             try:
                 _, seconds = self._undisturbed(pool)
                 for _ in range(TRIES):
                     rank, after = chance.randrange(move.after), chance.uniform(0, seconds)
                     pool.begin()
-                    hit = _kill_rank(pool, rank, after, signal.SIGSTOP if is_stopped else signal.SIGKILL)
+                    hit = _kill_rank(pool, rank, after, KINDS[number % len(KINDS)])
                     self._ended(pool, hit, tally, source, content)
                     if tally.landed == wanted:
                         break
@@ -250,7 +252,7 @@ class Killed:
     def _ended(pool, hit, tally, source, content):
         """The outcomes of the ranks that were not killed, once they are checked."""
         deadline = time.monotonic() + TIMEOUT + MARGIN
-        alive = [rank for rank in range(len(pool.pids)) if rank != hit.victim]
+        alive = [rank for rank in range(len(pool.pids)) if rank != hit.victim or not hit.is_dead]
         outcomes = [pool.receive(rank, deadline) for rank in alive]
         for rank, outcome in zip(alive, outcomes):
             _check_rank(rank, outcome, hit)

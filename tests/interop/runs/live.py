@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets the ranks load the source of a reshard in place of its result, without a copy (shardscope.deepspeed)."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -34,6 +35,17 @@ def record(source, target, words, stock_alone=False):
     _sources[Path(target).resolve()] = (str(source), options, stock_alone)
 
 
+@contextlib.contextmanager
+def without_program():
+    """While DeepSpeed loads: all that it asks for was read before, so that a damaged file leaves the engine as it was."""
+    program = os.environ["SHARDSCOPE_PROGRAM"]
+    os.environ["SHARDSCOPE_PROGRAM"] = "/absent/because/all/files/are/read/before"
+    try:
+        yield
+    finally:
+        os.environ["SHARDSCOPE_PROGRAM"] = program
+
+
 def redirect():
     """On a rank: from now on engines load the recorded sources."""
     if not _sources:
@@ -44,13 +56,8 @@ def redirect():
     def load(engine, load_dir, tag=None, **arguments):
         found = _sources.get(Path(load_dir).resolve())
         if found is None:
-            # All that DeepSpeed asks for was read before it begins: a damaged file leaves the engine as it was.
-            program = os.environ["SHARDSCOPE_PROGRAM"]
-            os.environ["SHARDSCOPE_PROGRAM"] = "/absent/because/all/files/are/read/before"
-            try:
+            with without_program():
                 return stock(engine, load_dir, tag, **arguments)
-            finally:
-                os.environ["SHARDSCOPE_PROGRAM"] = program
         from shardscope import deepspeed as ours
         if found[2]:
             ours._Files = None

@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from compare import live_state
-from runs import ranks
+from runs import live, ranks
 from runs.setups import Setup
 
 LONG_SECONDS = 8
@@ -38,7 +38,8 @@ def build(setup, rank, world):
     """An engine, and what trains it for one step."""
     if isinstance(setup, Setup):
         from runs.training import build_engine, train
-        return build_engine(setup, world, seed=99), lambda engine, step: train(engine, rank, world, step, 1, shape=setup.shape)
+        engine = build_engine(setup, world, seed=99)
+        return engine, lambda engine, step: train(engine, rank, world, step, 1, shape=setup.shape)
     from runs import parallel_training
     engine = parallel_training.build_engine(setup, world, seed=99)
     return engine, lambda engine, step: parallel_training.train(engine, setup, rank, world, step, 1)
@@ -60,13 +61,15 @@ class _Rank:
 
         def load_in_deepspeed(*arguments, **options):
             phases[rank] = DEEPSPEED_LOADS
-            out = stock(*arguments, **options)
+            with live.without_program():
+                out = stock(*arguments, **options)
             phases[rank] = DEEPSPEED_HAS_LOADED
             return out
 
         self.engine.load_checkpoint = load_in_deepspeed
 
     def serve(self):
+        signal.signal(signal.SIGINT, self.interrupt)
         self.step()
         while True:
             self.pipe.send("ready")
@@ -76,6 +79,10 @@ class _Rank:
         """After it the state is not the checkpoint's."""
         self.train(self.engine, self.steps)
         self.steps += 1
+
+    def interrupt(self, *_):
+        if IDLE < self.phases[self.rank] < ENDED:
+            raise KeyboardInterrupt
 
     def load(self):
         from shardscope import ShardscopeError
@@ -91,7 +98,7 @@ class _Rank:
             load_checkpoint(engine, self.source)
         except ShardscopeError as error:
             out.error = ("ShardscopeError", error.code, str(error))
-        except Exception as error:  # of torch.distributed
+        except (Exception, KeyboardInterrupt) as error:  # of torch.distributed, or of this rank alone
             out.error = (type(error).__name__, None, str(error))
         out.seconds = time.monotonic() - began
         faulthandler.cancel_dump_traceback_later()
