@@ -217,14 +217,13 @@ def is_alive(pid):
 
 
 def command_of(pid):
-    """What a reader does: plan, emit, … Empty if it is none, or none yet."""
+    """What a reader does: inspect, plan, serve. Empty if it is none, or none yet."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    if b"--json" not in words:
-        return ""
-    return "combine" if b"--combine" in words else words[1].decode()
+    is_reader = b"--json" in words or b"serve" in words
+    return words[1].decode() if is_reader else ""
 
 
 def readers_for(pids):
