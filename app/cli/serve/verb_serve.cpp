@@ -6,7 +6,6 @@
 #include "app/cli/run.h"
 #include "app/cli/serve/server.h"
 #include "app/cli/verbs/verbs.h"
-#include "core/engine/stream/memory_plan.h"
 
 #include <algorithm>
 
@@ -15,6 +14,8 @@
 namespace shardscope::cli {
 
 namespace {
+
+constexpr uint64_t kLeastMemory = uint64_t{1} << 20; ///< of one request
 
 Result<OpenedCheckpoint> openWords(
     const std::vector<std::string>& words, io::FileSystem& files, JobContext& job)
@@ -39,7 +40,7 @@ Result<int> runServe(Session& session)
     SHARDSCOPE_TRY(settings.workers, jobsAsked(arguments));
     settings.emit.memoryLimitBytes = std::max(
         arguments.size("--memory-limit").value_or(settings.emit.memoryLimitBytes) / settings.workers,
-        MemoryPlan::kMin);
+        kLeastMemory);
     for (const std::string& text : arguments.all("--to")) {
         SHARDSCOPE_TRY(const int descriptor, descriptorNumber(text));
         if (descriptor <= STDERR_FILENO)
