@@ -187,25 +187,6 @@ Error withWayOn(Error error, const Command& command, const std::vector<std::stri
     return error;
 }
 
-/// What a command reads, at most as fast as --bwlimit says.
-class AskedFiles
-{
-public:
-    Result<io::FileSystem*> get(const Arguments& arguments)
-    {
-        const auto rate = arguments.size("--bwlimit");
-        if (rate == uint64_t{0})
-            return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
-        if (!rate)
-            return &realFilesAndSkeletons();
-        return &m_skeletons.emplace(m_limited.emplace(io::realFileSystem(), *rate));
-    }
-
-private:
-    std::optional<io::LimitedFileSystem> m_limited;
-    std::optional<SkeletonFiles> m_skeletons; // above the limit: holdsNoValues() asks the outermost
-};
-
 Result<int> runVerb(Session& session)
 {
     SHARDSCOPE_CHECK(requireValues(session));
@@ -235,9 +216,15 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     });
     JobContext job(
         stop.get_token(), isPeer ? JobContext::ProgressSink() : progressSink(output, parsed.arguments), log);
-    AskedFiles asked;
-    SHARDSCOPE_TRY(io::FileSystem* const files, asked.get(parsed.arguments));
-    Session session(parsed, output, *files, job);
+    const auto rate = parsed.arguments.size("--bwlimit");
+    if (rate == uint64_t{0})
+        return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
+    std::optional<io::LimitedFileSystem> limited;
+    std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
+    if (rate)
+        skeletons.emplace(limited.emplace(io::realFileSystem(), *rate));
+    io::FileSystem& files = skeletons ? *skeletons : realFilesAndSkeletons();
+    Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
     auto code = peers ? runWithPeers(session, *peers, runVerb) : runVerb(session);
@@ -248,34 +235,10 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     return code;
 }
 
-/// Usage for a command that writes, or that an option would let write.
-Status requireReading(const Parsed& parsed)
-{
-    const auto refused = [](const std::string& what) {
-        return fail(ErrorCode::Usage, what + " writes, and `serve` does not", {}, "run it as a command");
-    };
-    const Command& command = *parsed.command;
-    if (!command.reads)
-        return refused("`" + command.name + "`");
-    for (const auto* options : {&command.options, &command.commonOptions}) {
-        for (const Option& option : *options) {
-            const bool toFile = option.kind == ValueKind::NewFile && parsed.arguments.has(option.name)
-                && parsed.arguments.text(option.name) != kStandardOutput;
-            if (toFile)
-                return refused(option.name);
-        }
-    }
-    if (parsed.arguments.has("--mpi"))
-        return fail(ErrorCode::Usage, "`serve` works alone", {}, Hint::omit("--mpi"));
-    return {};
-}
-
-Result<int> answerParsed(const Parsed& parsed, Output& output, JobContext& job)
+Result<int> answerParsed(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
 {
     SHARDSCOPE_CHECK(requireReading(parsed));
-    AskedFiles asked;
-    SHARDSCOPE_TRY(io::FileSystem* const files, asked.get(parsed.arguments));
-    Session session(parsed, output, *files, job);
+    Session session(parsed, output, files, job);
     SHARDSCOPE_TRY(const int code, runVerb(session));
     SHARDSCOPE_CHECK(output.finishAnswer());
     return code;
@@ -375,21 +338,44 @@ int reportNoMemory(const std::vector<std::string>& words)
 
 } // namespace
 
-int answerWords(std::vector<std::string> words, const OutputSinks& sinks, JobContext& job)
+Status requireReading(const Parsed& parsed)
 {
-    if (!asksForJson(words))
-        words.insert(words.begin(), "--json");
-    const auto parsed = parse(program(), words);
-    if (!parsed) {
-        Arguments json;
-        json.set("--json", {"true"});
-        Output output(json, sinks);
-        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
+    const Command& command = *parsed.command;
+    if (!command.reads)
+        return fail(ErrorCode::Usage,
+            "`serve` answers commands that only read, and not `" + command.name + "`", {},
+            "run it as a command");
+    for (const auto* options : {&command.options, &command.commonOptions}) {
+        for (const Option& option : *options) {
+            const bool toFile = option.kind == ValueKind::NewFile && parsed.arguments.has(option.name)
+                && parsed.arguments.text(option.name) != kStandardOutput;
+            if (toFile)
+                return fail(ErrorCode::Usage, "`serve` writes no file, as " + option.name + " asks", {},
+                    Hint::omit(option.name));
+        }
     }
-    Output output(parsed->arguments, sinks);
+    for (const char* option : {"--mpi", "--bwlimit"}) {
+        if (parsed.arguments.has(option))
+            return fail(
+                ErrorCode::Usage, std::string("`serve` answers without ") + option, {}, Hint::omit(option));
+    }
+    return {};
+}
+
+int answerWords(
+    const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
+{
+    std::vector<std::string> words{"--json"};
+    words.insert(words.end(), asked.begin(), asked.end());
+    const auto parsed = parse(program(), words);
+    Arguments json;
+    json.set("--json", {"true"});
+    Output output(parsed ? parsed->arguments : json, sinks);
+    if (!parsed)
+        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
-    const auto code = answerParsed(*parsed, output, job);
+    const auto code = answerParsed(*parsed, output, files, job);
     if (code)
         return *code;
     const Error error = withNearPath(code.error(), words);

@@ -4,23 +4,32 @@
 // Room app/cli: the program `shardscope`, which parses one command line, runs its verb and reports its error;
 // app/gui calls it for `--headless`. Start with run().
 
+#include "core/base/result.h"
+
 #include <string>
 #include <vector>
 
 namespace shardscope {
 class JobContext;
+namespace io {
+class FileSystem;
 }
+} // namespace shardscope
 
 namespace shardscope::cli {
 
 struct OutputSinks;
+struct Parsed;
 
 /// Runs one command line of `shardscope` and returns its exit code.
 /// `shardscope-gui --headless …` calls only this. It does not use Qt.
 int run(int argc, char** argv);
 
-/// Runs one command line without the program's name, with a JSON answer, in a process that does other things,
-/// too; returns its exit code. Usage, as an answer, for commands and options that write. Thread-safe.
-int answerWords(std::vector<std::string> words, const OutputSinks& sinks, JobContext& job);
+/// Runs one command line without the program's name that only reads, with a JSON answer, in a process that
+/// does other things, too; returns its exit code. Thread-safe.
+int answerWords(
+    const std::vector<std::string>& words, const OutputSinks& sinks, io::FileSystem& files, JobContext& job);
+/// Usage for commands that write, and for options that let a command write or that belong to a whole process.
+Status requireReading(const Parsed& parsed);
 
 } // namespace shardscope::cli

@@ -2,7 +2,7 @@
 #include "core/layout/box_elements.h"
 
 #include "core/base/text.h"
-#include "core/layout/fragments.h"
+#include "core/layout/element_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,8 +31,7 @@ class BoxReader
 public:
     BoxReader(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param, std::string_view state,
         uint64_t item, const std::function<Status(std::span<const uint8_t>)>& consumer, JobContext& job)
-        : m_files(files)
-        , m_checkpoint(checkpoint)
+        : m_elements(files, checkpoint)
         , m_param(param)
         , m_state(state)
         , m_item(item)
@@ -41,7 +40,7 @@ public:
     {
     }
 
-    /// Whether to go on.
+    /// False ends the walk.
     bool add(const BoxRun& run)
     {
         const uint64_t limit = kPieceBytes / m_item;
@@ -84,7 +83,7 @@ private:
     {
         SHARDSCOPE_CHECK(m_job.poll());
         m_read.resize((m_end - m_begin) * m_item);
-        SHARDSCOPE_CHECK(readElements(m_files, m_checkpoint, {m_param, m_state, m_begin, m_end}, m_read));
+        SHARDSCOPE_CHECK(m_elements.read({m_param, m_state, m_begin, m_end}, m_read));
         uint64_t at = 0;
         for (const Run& run : m_runs) {
             std::memmove(
@@ -95,8 +94,7 @@ private:
         return m_consumer(std::span(m_read).first(at));
     }
 
-    io::FileSystem& m_files;
-    const Checkpoint& m_checkpoint;
+    ElementReader m_elements;
     ParamId m_param;
     std::string_view m_state;
     uint64_t m_item;

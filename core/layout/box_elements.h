@@ -23,8 +23,9 @@ struct StateBox {
 Box wholeBox(const Shape& shape);
 
 /// Passes on the elements of a box, little-endian, row by row, in pieces of at most 4 MiB. Reads no other
-/// elements but those in gaps of less than a page. Usage if the box is not inside the parameter's shape;
-/// Refused if elements are missing; Cancelled, and errors of the consumer. Thread-safe.
+/// elements but those in gaps of less than a page, and those between the ones of a matrix stored column by
+/// column. Usage if the box is not inside the parameter's shape; Refused if elements are missing; Cancelled,
+/// and errors of the consumer. Thread-safe.
 Status readBox(io::FileSystem& files, const Checkpoint& checkpoint, const StateBox& part,
     const std::function<Status(std::span<const uint8_t> bytes)>& consumer, JobContext& job);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/checked.h"
-#include "core/layout/fragments.h"
+#include "core/layout/element_reader.h"
 
 #include <fmt/format.h>
 
@@ -10,16 +10,12 @@
 
 namespace shardscope {
 
-namespace {
-
-constexpr uint64_t kWindowBytes = uint64_t{16} << 20;
-
 /// Keeps a file open for consecutive fragments, and refuses a file that changed since the checkpoint was
 /// opened.
-class Opener
+class OpenElements
 {
 public:
-    Opener(io::FileSystem& files, const Checkpoint& checkpoint)
+    OpenElements(io::FileSystem& files, const Checkpoint& checkpoint)
         : m_files(files)
         , m_checkpoint(checkpoint)
     {
@@ -47,6 +43,10 @@ private:
     FileId m_id = kNoFile;
     std::unique_ptr<io::ReadFile> m_open;
 };
+
+namespace {
+
+constexpr uint64_t kWindowBytes = uint64_t{16} << 20;
 
 tl::unexpected<Error> notStored(
     const Checkpoint& checkpoint, const StateSource& source, const Fragment& fragment)
@@ -123,7 +123,7 @@ Status gather(const io::ReadFile& file, const ElementRequest& request, uint64_t 
 }
 
 /// Every fragment where it belongs.
-Status readPacked(Opener& opener, const ElementRequest& request)
+Status readPacked(OpenElements& opener, const ElementRequest& request)
 {
     const uint64_t itemBytes = itemSize(request.source.dtype);
     return forEachStored(request, [&](const Fragment& piece) -> Status {
@@ -134,7 +134,7 @@ Status readPacked(Opener& opener, const ElementRequest& request)
 }
 
 /// A whole tensor whose elements are not consecutive.
-Status readStrided(Opener& opener, const ElementRequest& request)
+Status readStrided(OpenElements& opener, const ElementRequest& request)
 {
     uint64_t firstByte = std::numeric_limits<uint64_t>::max();
     uint64_t lastByte = 0;
@@ -154,8 +154,8 @@ Status readStrided(Opener& opener, const ElementRequest& request)
 class TransposedRead
 {
 public:
-    TransposedRead(
-        Opener& opener, const Checkpoint& checkpoint, const StateSource& source, const TransposedOrder& order)
+    TransposedRead(OpenElements& opener, const Checkpoint& checkpoint, const StateSource& source,
+        const TransposedOrder& order)
         : m_opener(opener)
         , m_checkpoint(checkpoint)
         , m_source(source)
@@ -224,7 +224,7 @@ private:
         return {};
     }
 
-    Opener& m_opener;
+    OpenElements& m_opener;
     const Checkpoint& m_checkpoint;
     const StateSource& m_source;
     TransposedOrder m_order;
@@ -235,12 +235,19 @@ private:
 
 } // namespace
 
-Status readElements(
-    io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out)
+ElementReader::ElementReader(io::FileSystem& files, const Checkpoint& checkpoint)
+    : m_checkpoint(checkpoint)
+    , m_open(std::make_unique<OpenElements>(files, checkpoint))
+{
+}
+
+ElementReader::~ElementReader() = default;
+
+Status ElementReader::read(const StateRange& range, std::span<uint8_t> out)
 {
     const auto [param, state, begin, end] = range;
-    SHARDSCOPE_TRY(const StateSource source, findState(checkpoint, param, state));
-    const std::string& name = checkpoint.params[index(param)].name;
+    SHARDSCOPE_TRY(const StateSource source, findState(m_checkpoint, param, state));
+    const std::string& name = m_checkpoint.params[index(param)].name;
     if (begin > end || end > source.elements)
         return fail(ErrorCode::Usage,
             fmt::format(
@@ -251,14 +258,20 @@ Status readElements(
             fmt::format("a buffer of {} bytes does not fit {} elements of {}", out.size(), end - begin,
                 dtypeName(source.dtype)));
 
-    Opener opener(files, checkpoint);
-    if (const auto order = source.whole == nullptr ? checkpoint.transposedOrder(source.param) : std::nullopt)
+    if (const auto order
+        = source.whole == nullptr ? m_checkpoint.transposedOrder(source.param) : std::nullopt)
         return begin == end ? Status()
-                            : TransposedRead(opener, checkpoint, source, *order).read(begin, end, out);
-    const ElementRequest request{checkpoint, source, name, begin, end, out};
+                            : TransposedRead(*m_open, m_checkpoint, source, *order).read(begin, end, out);
+    const ElementRequest request{m_checkpoint, source, name, begin, end, out};
     if (source.whole == nullptr || source.whole->contiguous)
-        return readPacked(opener, request);
-    return readStrided(opener, request);
+        return readPacked(*m_open, request);
+    return readStrided(*m_open, request);
+}
+
+Status readElements(
+    io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out)
+{
+    return ElementReader(files, checkpoint).read(range, out);
 }
 
 } // namespace shardscope

@@ -2,8 +2,8 @@
 #pragma once
 
 // Room core/serve: the protocol of `shardscope serve`, for both of its ends. Frames are bytes on a pipe
-// (frame.h); a frame's header is a message (messages.h). The manual's page "serve" is for those who write
-// clients.
+// (frame.h); a frame's header is a message (messages.h). The manual's page "serving" is for those who
+// write clients.
 
 #include "core/base/result.h"
 

@@ -102,6 +102,8 @@ std::string replySchema()
 Result<Request> parseRequest(std::string_view text)
 {
     SHARDSCOPE_TRY(Request out, parseMessage<Request>(text, "request"));
+    if (out.box.sizes.empty() && JsonNode::parse(text).at("offsets"))
+        return fail(ErrorCode::Damaged, "the header of a request cannot be used: offsets without sizes");
     if (out.id == 0)
         return fail(ErrorCode::Damaged, "the header of a request cannot be used: its id is 0");
     return out;

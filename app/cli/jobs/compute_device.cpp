@@ -33,8 +33,8 @@ Result<ComputeChoice> computeAsked(const Session& session, ComputeTask task, uin
     if (asked.cuda.memoryBytes < kMinDeviceMemory)
         return fail(ErrorCode::Usage, "--device-memory must be at least 32M");
     SHARDSCOPE_TRY(ComputeChoice choice,
-        chooseCompute(
-            asked, {.task = task, .bytes = bytes, .jobs = jobs}, session.files(), userRateMemory()));
+        chooseCompute(asked, {.task = task, .bytes = bytes, .jobs = jobs}, session.files(),
+            session.mayWrite() ? userRateMemory() : io::Path()));
     session.job().log("compute device: " + choice.backend->device() + ", " + choice.backend->name() + " ("
         + choice.reason + ")");
     return choice;

@@ -31,6 +31,8 @@ public:
     [[nodiscard]] Output& output() const { return m_output; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
     [[nodiscard]] JobContext& job() const { return m_job; }
+    /// False for requests of `serve`: not even a measurement may be kept.
+    [[nodiscard]] bool mayWrite() const { return !m_output.hasStreamForFile(); }
 
     /// The processes that run the same command and share its work; null if this one works alone.
     [[nodiscard]] SharedWork* shared() const { return m_shared; }

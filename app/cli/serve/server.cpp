@@ -83,6 +83,14 @@ std::string textOf(const Write& write)
     return out;
 }
 
+/// The payload of the last frame of a request that failed.
+std::string errorPayload(const Error& error, serve::Reply& last)
+{
+    last.reply = serve::reply::kError;
+    last.exit = exitCode(error.code);
+    return textOf([&](const TextSink& sink) { writeErrorJson(sink, error, {}, {}); });
+}
+
 /// The tensor of a planned file. Unsupported where it does not have exactly one.
 Result<const ExportTensor*> tensorOf(const WritePlan& plan, const std::string& path)
 {
@@ -113,7 +121,12 @@ Status Server::run(int input, JobContext& job)
         .protocol = serve::kProtocol,
         .version = std::string(buildInfo().version)};
     SHARDSCOPE_CHECK(m_channel.send(hello, {}));
+    struct End {
+        Server& server;
+        ~End() { server.endAll(); }
+    };
     std::vector<Thread> workers;
+    const End atEnd{*this}; // also when memory runs out; before workers are joined
     for (unsigned i = 0; i < std::max(m_settings.workers, 1U); ++i) {
         workers.push_back(Thread::start([this] { work(); }));
         if (!workers.back().isStarted())
@@ -121,11 +134,7 @@ Status Server::run(int input, JobContext& job)
     }
     if (workers.empty())
         return forward(noThread());
-    Status ended = read(input, job);
-    endAll();
-    for (Thread& worker : workers)
-        worker.join();
-    return ended;
+    return read(input, job);
 }
 
 Status Server::read(int input, JobContext& job)
@@ -161,16 +170,17 @@ Status Server::take(serve::Frame frame)
 {
     SHARDSCOPE_TRY(serve::Request request, serve::parseRequest(frame.header));
     const uint64_t id = request.id;
-    if (request.ask == serve::ask::kCancel) {
-        cancel(request);
-        return m_channel.send({.id = id, .reply = std::string(serve::reply::kDone)}, {});
-    }
     const std::lock_guard lock(m_mutex);
     if (m_underWay.contains(id) || m_held.contains(id))
         return fail(ErrorCode::Damaged, "two requests have the id " + std::to_string(id));
     if (m_underWay.size() >= kMaxUnderWay)
         return fail(ErrorCode::LimitExceeded,
             "more than " + std::to_string(kMaxUnderWay) + " requests are under way");
+    m_waitingBytes += frame.payload.size();
+    if (m_waitingBytes > serve::kPayloadLimitBytes)
+        return fail(ErrorCode::LimitExceeded, "the payloads of the requests that wait are too large");
+    if (request.ask == serve::ask::kCancel) // at once; a worker replies, which may wait for the client
+        cancel(request);
     Work work{std::move(request), std::move(frame.payload), {}};
     m_underWay.emplace(id, work.stop);
     m_waiting.push_back(std::move(work));
@@ -180,7 +190,6 @@ Status Server::take(serve::Frame frame)
 
 void Server::cancel(const serve::Request& request)
 {
-    const std::lock_guard lock(m_mutex);
     if (const auto found = m_underWay.find(request.of); found != m_underWay.end())
         found->second.request_stop();
 }
@@ -205,6 +214,7 @@ void Server::work()
             return;
         const Work work = std::move(m_waiting.front());
         m_waiting.pop_front();
+        m_waitingBytes -= work.payload.size();
         lock.unlock();
         handle(work);
     }
@@ -218,24 +228,23 @@ void Server::handle(const Work& work)
             {.id = id, .reply = std::string(serve::reply::kProgress)}, progressJson(progress));
     });
     serve::Reply last{.id = id, .reply = std::string(serve::reply::kDone)};
-    Result<std::string> payload;
-    const Status done = withinMemory([&]() -> Status {
-        payload = dispatch(work, last, job);
-        return {};
-    });
-    if (!done)
-        payload = forward(done.error());
-    if (!payload) {
-        last.reply = serve::reply::kError;
-        last.exit = exitCode(payload.error().code);
-        payload = textOf([&](const TextSink& sink) { writeErrorJson(sink, payload.error(), {}, {}); });
+    std::string payload;
+    try {
+        Result<std::string> done = dispatch(work, last, job);
+        payload = done ? std::move(*done) : errorPayload(done.error(), last);
+    } catch (const std::bad_alloc&) {
+        payload = errorPayload({ErrorCode::Unreadable, "there is not enough memory", {}, {}}, last);
+    } catch (const std::exception& error) {
+        payload = errorPayload(
+            {ErrorCode::Internal, std::string("internal error: ") + error.what(), {}, "please report it"},
+            last);
     }
     {
         // Before the last frame: the client may use the id again as soon as it has it.
         const std::lock_guard lock(m_mutex);
         m_underWay.erase(id);
     }
-    (void)m_channel.send(last, *payload);
+    (void)m_channel.send(last, payload);
 }
 
 Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobContext& job)
@@ -260,7 +269,7 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
         if (!again)
             return forward(refusal(again.error()));
         SHARDSCOPE_CHECK(hold(request.id, std::move(*again)));
-    } else {
+    } else if (request.ask == serve::ask::kClose) {
         SHARDSCOPE_CHECK(close(request.of));
     }
     return std::string();

@@ -46,7 +46,8 @@ struct ServerSettings {
     unsigned workers = 4; ///< requests at once; others wait
     std::vector<uint32_t> descriptors = {}; ///< those that planned files may be written to
     /// Runs a command that only reads, as run.h says.
-    std::function<int(std::vector<std::string> words, const OutputSinks& sinks, JobContext& job)> answer;
+    std::function<int(const std::vector<std::string>& words, const OutputSinks& sinks, JobContext& job)>
+        answer;
     /// Opens the checkpoint of these words.
     std::function<Result<OpenedCheckpoint>(const std::vector<std::string>& words, JobContext& job)> open;
 };
@@ -76,7 +77,7 @@ private:
 
     Status read(int input, JobContext& job);
     Status take(serve::Frame frame);
-    void cancel(const serve::Request& request);
+    void cancel(const serve::Request& request); // with m_mutex locked
     void work();
     void handle(const Work& work);
     /// The last frame's fields and its payload.
@@ -99,6 +100,7 @@ private:
     std::deque<Work> m_waiting;
     std::map<uint64_t, std::stop_source> m_underWay; ///< by id; also those that wait
     std::map<uint64_t, std::shared_ptr<const Held>> m_held; ///< by the id of the request that opened it
+    size_t m_waitingBytes = 0; ///< of payloads in m_waiting
     bool m_ended = false;
 };
 

@@ -23,6 +23,7 @@ Result<OpenedCheckpoint> openWords(
     std::vector<std::string> all{"params"};
     all.insert(all.end(), words.begin(), words.end());
     SHARDSCOPE_TRY(const Parsed parsed, parse(program(), all));
+    SHARDSCOPE_CHECK(requireReading(parsed));
     Output output(parsed.arguments, OutputSinks());
     Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(requireValues(session));
@@ -48,7 +49,8 @@ Result<int> runServe(Session& session)
         settings.descriptors.push_back(static_cast<uint32_t>(descriptor));
     }
     io::FileSystem& files = session.files();
-    settings.answer = answerWords;
+    settings.answer = [&files](const std::vector<std::string>& words, const OutputSinks& sinks,
+                          JobContext& job) { return answerWords(words, sinks, files, job); };
     settings.open = [&files](const std::vector<std::string>& words, JobContext& job) {
         return openWords(words, files, job);
     };

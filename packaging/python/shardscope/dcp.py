@@ -11,6 +11,7 @@ The same by its address, for code that takes no reader: `dcp.load(state, checkpo
 Weights are the fp32 masters, where the checkpoint has them. Each rank reads only the boxes of its own shards.
 """
 
+import dataclasses
 import io
 import os
 import pickle
@@ -33,7 +34,8 @@ from .server import Server
 PathLike = Union[str, "os.PathLike[str]"]
 Stored = Union[TensorStorageMetadata, BytesStorageMetadata]
 
-_AT_ONCE = 32  # requests: enough to keep the reader busy, and few enough for memory
+_AT_ONCE = 32  # requests: enough to keep the reader busy
+_BYTES_AT_ONCE = 256 << 20  # of their boxes
 _PACKED = "__0_0.distcp"  # of the planned files, the one with all values that are not tensors of the model
 
 
@@ -90,7 +92,8 @@ class Source:
         for name, value in options.items():
             words += option_words("convert", name, value)
         text = bytearray()
-        self._server.answer([*words, "--", path, absent], text.extend)
+        answer = self._server.answer([*words, "--", path, absent], text.extend)
+        self.plan_id: str = answer["plan"]["id"]
         plan = self._server.send("plan", bytes(text))
         self._server.wait(plan)
         return plan
@@ -137,11 +140,9 @@ class Source:
     def is_option(self, key: str) -> bool:
         """Whether a key is that of an option of a param group, also of one that the checkpoint does not have."""
         dialects = DIALECTS.values() if self.dialect is None else [DIALECTS[self.dialect]]
-        for dialect in dialects:
-            native = self._in(dialect, key)
-            if native is not None and native.startswith("optim.param_groups."):
-                return native.rpartition(".")[0] + ".params" in self.stored
-        return False
+        natives = [self._in(dialect, key) for dialect in dialects]
+        groups = [native.rpartition(".")[0] for native in natives if native and native.startswith("optim.param_groups.")]
+        return any(group + ".params" in self.stored for group in groups)
 
     def keys(self) -> Iterator[Tuple[str, str, Tuple[Any, ...]]]:
         """Each key in the dialect, with the native one and the path that it is made of."""
@@ -185,6 +186,10 @@ class Source:
         place = self._places[native]
         return self._file(place.relative_path)[place.offset : place.offset + place.length]
 
+    def length_of(self, native: str) -> int:
+        """Of bytes_of()."""
+        return int(self._places[native].length)
+
     def _file(self, name: str) -> bytes:
         if name not in self._files:
             data = bytearray()
@@ -202,7 +207,8 @@ class Box:
         self._server = server
         self._sizes = list(sizes)
         self._dtype = dtype
-        self._data = bytearray(torch.Size(sizes).numel() * dtype.itemsize)
+        self.bytes = torch.Size(sizes).numel() * dtype.itemsize
+        self._data = bytearray(self.bytes)
         self._filled = 0
         box: Dict[str, Any] = {"offsets": list(offsets), "sizes": self._sizes} if self._sizes else {}
         self._number = server.send("elements", into=self._take, of=plan, file=file, **box)
@@ -302,16 +308,32 @@ class StorageReader(TorchReader):  # type: ignore[misc]
         pass
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        return plan
+        return dataclasses.replace(plan, storage_data=self._source.plan_id if self._source else None)
 
     def prepare_global_plan(self, plans: List[LoadPlan]) -> List[LoadPlan]:
+        """Each rank opened the checkpoint itself: `latest` may have changed between two of them."""
+        if len({plan.storage_data for plan in plans}) > 1:
+            raise ShardscopeError(
+                "source-changed", "the checkpoint changed while the ranks opened it", self._path, "name its tag, or try again", 6
+            )
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> "Future[None]":
         source = self._source
         if source is None:
             raise ShardscopeError("usage", "read_metadata() was not called")
+        try:
+            self._read_all(source, plan, planner)
+        finally:
+            self._close()
+        out: "Future[None]" = Future()
+        out.set_result(None)
+        return out
+
+    @staticmethod
+    def _read_all(source: Source, plan: LoadPlan, planner: LoadPlanner) -> None:
         under_way: Deque[Tuple[ReadItem, Box]] = deque()
+        bytes_under_way = 0
         kept: List[str] = []
         for item in plan.items:
             native = source.native(item.storage_index.fqn)
@@ -321,7 +343,9 @@ class StorageReader(TorchReader):  # type: ignore[misc]
                 planner.load_bytes(item, io.BytesIO(source.bytes_of(native)))
             elif source.has_box(native):
                 under_way.append((item, source.ask_box(native, item.storage_offsets, item.lengths)))
-                if len(under_way) == _AT_ONCE:
+                bytes_under_way += under_way[-1][1].bytes
+                while len(under_way) >= _AT_ONCE or (bytes_under_way > _BYTES_AT_ONCE and len(under_way) > 1):
+                    bytes_under_way -= under_way[0][1].bytes
                     _commit(planner, *_read(under_way.popleft()))
             else:
                 value = torch.load(io.BytesIO(source.bytes_of(native)), map_location="cpu", weights_only=True)
@@ -333,10 +357,6 @@ class StorageReader(TorchReader):  # type: ignore[misc]
             warnings.warn(
                 f"the checkpoint's optimizer has no options {', '.join(names)}: they keep their values", OptionWarning
             )
-        self._close()
-        out: "Future[None]" = Future()
-        out.set_result(None)
-        return out
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: PathLike) -> bool:

@@ -88,8 +88,8 @@ def load_checkpoint(
         )
         target: _Target = ranks.together(lambda: _Target(engine, arguments))
         source = ranks.from_first(lambda: _plan(load_dir, tag, target, options, folder))
-        if source is None:
-            return _stock(engine)(load_dir, tag, **arguments)
+        if source is None or "stock" in source:
+            return _stock(engine)(*(source["stock"] if source else (load_dir, tag)), **arguments)
         ranks.together(lambda: _warn(source["warnings"] if ranks.rank == 0 else ()))
         files: _Files = ranks.together(lambda: stack.enter_context(_Files(folder, source)))
         random_states = _random_states_file(load_dir, source, ranks)
@@ -242,7 +242,7 @@ def _plan(
     load_dir: PathLike, tag: Optional[str], target: _Target, options: Mapping[str, Option], folder: Path
 ) -> Optional[Dict[str, Any]]:
     """On the first rank: what all ranks need to emit files. None if DeepSpeed loads the checkpoint itself, or finds
-    nothing."""
+    nothing; its arguments, if they have to be others."""
     if target.universal:
         return None
     pointers = [os.path.join(load_dir, name) for name in ("latest", "latest_universal")]
@@ -258,9 +258,12 @@ def _plan(
     if may_be_absent and source.tag is None:
         return None
     # Swapped states are in files that DeepSpeed finds only with the same offload.
-    is_swapped = os.path.isdir(os.path.join(load_dir, source.tag or "", "offloaded_tensors"))
+    is_swapped = os.path.isdir(os.path.join(source.checkpoint, "offloaded_tensors"))
     is_plain = not any(value for name, value in options.items() if name != "allow")
     if is_plain and target.fits(source) and is_swapped <= target.offloads_to_nvme:
+        is_tag = tag is None and os.path.realpath(load_dir) == os.path.realpath(source.checkpoint)
+        if is_tag and source.tag == os.path.basename(os.path.realpath(load_dir)):
+            return {"stock": (os.path.dirname(os.path.realpath(load_dir)), source.tag)}  # DeepSpeed wants a run folder
         return None
     refusal = target.refusal(source)
     if refusal is not None:
@@ -275,7 +278,7 @@ def _plan(
         "plan": saved.read_text(encoding="utf-8"),
         "tag": answer.plan.target,
         "files": [file.path for file in answer.plan.files],
-        "folder": os.path.join(os.fspath(load_dir), source.tag or ""),
+        "folder": source.checkpoint,
         "ranks": source.parallel.dp * source.parallel.tp * source.parallel.pp,
         "warnings": [warning.message for warning in answer.plan.warnings],
     }

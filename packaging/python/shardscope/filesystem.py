@@ -8,6 +8,7 @@ fsspec finds this module by its entry point. The files below such an address are
 import io
 import os
 import pickle
+import threading
 from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import parse_qs, unquote
 
@@ -26,20 +27,37 @@ from .dcp import Entries, Source, Stored
 # A part's file is made when it is read, so its size is not known before: a reader that seeks from the end gets there.
 _ENDLESS = 1 << 62
 
-_current: List[Tuple[str, Source]] = []  # the one that was opened last
+_IDLE_SECONDS = 60  # then the program ends; a file that is read later starts it again
+_lock = threading.RLock()
+_current: List[Tuple[str, Source, threading.Timer]] = []  # the address that was opened last
 
 
-def _source(address: str) -> Source:
-    if not _current or _current[0][0] != address:
+def _forget() -> None:
+    with _lock:
         while _current:
-            _current.pop()[1].close()
+            _, source, timer = _current.pop()
+            timer.cancel()
+            source.close()
+
+
+def _source(address: str, again: bool = False) -> Source:
+    """`again`: as the checkpoint is now."""
+    source = _current[0][1] if _current and _current[0][0] == address and not again else None
+    if source is None:
+        _forget()
         path, _, query = address.partition("?")
         options: Dict[str, Any] = {
             name: values if len(values) > 1 else values[0] for name, values in parse_qs(query).items()
         }
         dialect = options.pop("dialect", None)
-        _current.append((address, Source(unquote(path), dialect, options)))
-    return _current[0][1]
+        source = Source(unquote(path), dialect, options)
+    timer = threading.Timer(_IDLE_SECONDS, _forget)
+    timer.daemon = True
+    for _, _, running in _current:
+        running.cancel()
+    _current[:] = [(address, source, timer)]
+    timer.start()
+    return source
 
 
 class FileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -51,6 +69,15 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc]
         address, _, name = path.rpartition("/")
         if name == ".metadata":
             return io.BytesIO(pickle.dumps(_Reference(address)))
+        with _lock:
+            try:
+                return self._part(address, name)
+            except BaseException:
+                _forget()
+                raise
+
+    @staticmethod
+    def _part(address: str, name: str) -> io.BytesIO:
         native, _, rows = name.partition("@")
         source = _source(address)
         native = unquote(native)
@@ -76,7 +103,7 @@ class _Part(io.BytesIO):
 
 
 class _Reference:
-    """In `.metadata`: that it is made anew by the process that reads it."""
+    """In `.metadata`: that the process that reads it makes it, of the checkpoint as it is then."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -87,7 +114,8 @@ class _Reference:
 
 def metadata_of(address: str) -> Metadata:
     """What torch reads from `.metadata`."""
-    source = _source(address)
+    with _lock:
+        source = _source(address, again=True)
     paths = {key: path for key, _, path in source.keys()}
     return Metadata(_CutEntries(source, options=False), planner_data=paths, storage_data=_Places(source))
 
@@ -140,7 +168,7 @@ class _Places(Dict[MetadataIndex, _StorageInfo]):
             raise KeyError(index)
         name = native.replace("%", "%25").replace("/", "%2F").replace("@", "%40")
         if not self._source.has_box(native):
-            return _StorageInfo(name, 0, len(self._source.bytes_of(native)))
+            return _StorageInfo(name, 0, self._source.length_of(native))
         size = self._source.stored[native].size
         first = index.offset[0] if index.offset else 0
         count = min(_rows_at_once(size), size[0] - first) if size else 1

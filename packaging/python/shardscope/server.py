@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long-lived `shardscope serve` beside this process. `shardscope help serving` describes the protocol."""
+"""A `shardscope serve` that this process keeps. `shardscope help serving` describes the protocol."""
 
+import contextlib
 import json
 import os
-import signal
 import struct
 import subprocess
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+import weakref
+from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .errors import ShardscopeError
 from .program import find_program, raise_error
@@ -41,14 +42,15 @@ class Server:
             env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
         )
         self._messages: List[bytes] = []
-        self._drain = threading.Thread(target=self._keep_messages, daemon=True)
+        self._drain = threading.Thread(target=_keep, args=(self._child.stderr, self._messages), daemon=True)
         self._drain.start()
+        self._end = weakref.finalize(self, _end, self._child, self._drain)
         self._last = 0
         self._sinks: Dict[int, Dict[str, Sink]] = {}
         self._done: Dict[int, Tuple[Mapping[str, Any], bytes]] = {}
         try:
             header, _ = self.wait(0)
-            if header.get("protocol") != _PROTOCOL:
+            if type(header.get("protocol")) is not int or header["protocol"] != _PROTOCOL:
                 raise self._broken(f"it speaks protocol {header.get('protocol')}")
         except BaseException:
             self.close()
@@ -62,30 +64,14 @@ class Server:
 
     def close(self) -> None:
         """Ends the server. Requests under way are cancelled."""
-        for stream in (self._child.stdin, self._child.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    pass
-        try:
-            self._child.wait(10)
-        except subprocess.TimeoutExpired:
-            self._child.send_signal(signal.SIGKILL)
-            self._child.wait()
-        self._drain.join()
-        if self._child.stderr is not None:
-            self._child.stderr.close()
+        self._end()
 
     def answer(self, words: Sequence[str], saved: Optional[Sink] = None) -> Mapping[str, Any]:
         """The JSON answer of a command that only reads. `saved` takes the file that it writes to `-`."""
         output = bytearray()
         header, _ = self.wait(self.send("answer", words_payload(words), output.extend, saved))
-        try:
-            answer: Dict[str, Any] = json.loads(output)
-        except ValueError:
-            raise self._broken("an answer is not JSON") from None
-        raise_error(answer, int(header.get("exit", 0)))
+        answer = self._json(bytes(output))
+        self._raise(answer, header)
         return answer
 
     def send(
@@ -103,7 +89,7 @@ class Server:
         try:
             pipe.write(_SIZES.pack(len(header), len(payload)) + header + payload)
             pipe.flush()
-        except OSError:
+        except (OSError, ValueError):  # ValueError: it was closed
             raise self._broken("it has ended") from None
         return self._last
 
@@ -113,28 +99,39 @@ class Server:
             self._receive()
         header, payload = self._done.pop(number)
         if header["reply"] == "error":
-            answer = self._json(payload)
-            raise_error(answer, int(header.get("exit", 0)))
+            self._raise(self._json(payload), header)
             raise self._broken("an error is none")
         return header, payload
+
+    def _raise(self, answer: Mapping[str, Any], header: Mapping[str, Any]) -> None:
+        status = header.get("exit", 0)
+        try:
+            raise_error(answer, status)
+        except (KeyError, TypeError):
+            raise self._broken("an error is none") from None
 
     def emit(self, plan: int, file: str, to: int) -> int:
         """Sends the request for a planned file, for wait(): the answer of `emit --digest` is the payload. `to` is one of
         the descriptors."""
         return self.send("emit", of=plan, file=file, to=to, digest=True)
 
-    def _keep_messages(self) -> None:
-        assert self._child.stderr is not None
-        self._messages.append(self._child.stderr.read())
-
     def _receive(self) -> None:
-        """Takes one frame."""
+        """Takes one frame. After an interruption in it, what follows could not be understood."""
+        try:
+            self._take()
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self) -> None:
         header_bytes, payload_bytes = _SIZES.unpack(self._read(_SIZES.size))
         if header_bytes > _HEADER_LIMIT or payload_bytes > _PAYLOAD_LIMIT:
             raise self._broken("a frame is too large")
         header = self._json(self._read(header_bytes))
         payload = self._read(payload_bytes)
         number, kind = header.get("id"), header.get("reply")
+        if type(number) is not int or type(kind) is not str or type(header.get("exit", 0)) is not int:
+            raise self._broken("a frame holds no reply")
         if kind == "hello" and not self._done and self._last == 0:
             self._done[0] = header, payload
         elif number not in self._sinks:
@@ -150,7 +147,10 @@ class Server:
     def _read(self, count: int) -> bytes:
         pipe = self._child.stdout
         assert pipe is not None
-        out = pipe.read(count)
+        try:
+            out = pipe.read(count)
+        except ValueError:  # it was closed
+            out = b""
         if len(out) != count:
             raise self._broken("it has ended")
         return out
@@ -158,7 +158,7 @@ class Server:
     def _json(self, text: bytes) -> Dict[str, Any]:
         try:
             out = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             out = None
         if not isinstance(out, dict):
             raise self._broken("a frame holds no JSON object where it should")
@@ -178,3 +178,20 @@ def words_payload(words: Sequence[str]) -> bytes:
 
 def _drop(_: memoryview) -> None:
     pass
+
+
+def _keep(stream: IO[bytes], messages: List[bytes]) -> None:
+    with contextlib.suppress(ValueError, OSError):
+        messages.append(stream.read())
+
+
+def _end(child: "subprocess.Popen[bytes]", drain: threading.Thread) -> None:
+    """It writes nothing that could be left half done, so it need not be asked. A process that was forked from this one may
+    hold its pipes open."""
+    child.kill()
+    child.wait()
+    drain.join(1)
+    for stream in (child.stdin, child.stdout, child.stderr):
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()

@@ -3,6 +3,7 @@
 
 import importlib.util
 import math
+import shutil
 import struct
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from cases.live import content
 from compare import checks
 from compare.live_state import plain
 from runs import fsdp, live, ranks
+from runs.golden import SAMPLES
 from runs.setups import Setup
 from runs.sources import STEPS_BEFORE, load_and_train, mean_losses
 
@@ -161,6 +163,26 @@ class Wrong:
         return f"on {self.after} ranks"
 
 
+@dataclass(frozen=True)
+class Again:
+    """An address gives the checkpoint as it is at each load; a program that died is started again, and none is left."""
+    name = "fsdp2 loads again"
+
+    def run(self, context):
+        folder = context.target(self.name)
+        shutil.copytree(SAMPLES / "zero2-w2", folder)
+        package = python_package(context)
+        live.prepare(package, context.tool.program)
+        _write_entry_points(package)
+        found = ranks.run_ranks(1, fsdp.loads_again, str(folder), str(package), log_path=context.sources.log)[0]
+        missing = [value for value in found.values() if "Missing key" in str(value)]
+        if [found["first"], found["after another save"], found["after a kill"]] != [6, 3, 3]:
+            raise checks.Failure(f"the loads gave {found}")
+        if len(missing) != 2 or list(found.values()).count("kept") != 2 or found["programs"]:
+            raise checks.Failure(f"{found}")
+        return f"{found}"
+
+
 STAGES = [Setup(1, "fp32"), Setup(2, "fp32"), Setup(3, "fp32", sub_group_size=1000)]
 
 
@@ -170,8 +192,8 @@ def full_run():
             + [Fsdp(STAGES[1], 2, after, by_address, universal=True)
                for after in (1, 2, 3, 5) for by_address in (False, True)]
             + [Fsdp(STAGES[1], 2, 3, by_address, dialect="accelerate") for by_address in (False, True)]
-            + [Wrong(STAGES[1], 2, 2)])
+            + [Wrong(STAGES[1], 2, 2), Again()])
 
 
 def short_run():
-    return [Fsdp(STAGES[1], 2, 3), Fsdp(STAGES[2], 4, 3, by_address=True), Wrong(STAGES[1], 2, 2)]
+    return [Fsdp(STAGES[1], 2, 3), Fsdp(STAGES[2], 4, 3, by_address=True), Wrong(STAGES[1], 2, 2), Again()]

@@ -100,3 +100,48 @@ def wrong_load(rank, world, setup, folder, package):
         except BaseException as error:  # as torch's is
             out.append(f"{type(error).__name__}: {error}")
     return out
+
+
+def loads_again(rank, world, folder, package):
+    """What loads of one address give while the run goes on, its program dies, and keys are wrong; and how many programs
+    are left."""
+    sys.path.insert(0, package)
+    import gc
+    import os
+    import signal
+    from pathlib import Path
+
+    from torch.distributed import checkpoint
+
+    from shardscope import filesystem
+    from shardscope.dcp import StorageReader
+    warnings.simplefilter("ignore")
+
+    def steps():
+        state = {"deepspeed": {"global_steps": None}}
+        checkpoint.load(state, checkpoint_id=f"shardscope://{folder}")
+        return state["deepspeed"]["global_steps"]
+
+    def programs():
+        gc.collect()
+        found = []
+        for path in Path("/proc/self/task").glob("*/children"):
+            found += [int(word) for word in path.read_text().split()]
+        return [pid for pid in found if b"serve" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+    out = {"first": steps()}
+    Path(folder, "latest").write_text("global_step3")
+    out["after another save"] = steps()
+    os.kill(programs()[0], signal.SIGKILL)
+    out["after a kill"] = steps()
+    filesystem._forget()
+    for keys in ({"model": {"absent": torch.zeros(2)}}, {"optimizer": {"param_groups.norm.weight.absent": 7}},
+                 {"optim": {"param_groups.norm.weight.absent": 7}}, {"optim": {"state": {"norm.weight": {"absent": 7}}}}):
+        try:
+            checkpoint.load(keys, storage_reader=StorageReader(folder))
+            out[str(list(keys.values())[0])] = "kept"
+        except BaseException as error:
+            out[str(list(keys.values())[0])] = str(error).strip().splitlines()[-1]
+            del error
+    out["programs"] = len(programs())
+    return out

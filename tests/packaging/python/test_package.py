@@ -4,12 +4,14 @@
 PACKAGE is the folder that generate_answers.py has written.
 """
 
+import contextlib
 import io
 import json
 import os
 import pickle
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -477,9 +479,12 @@ class Serving(InFolder):
 
         starts = {"": "ended", frame(hello.replace(b":1", b":2")): "protocol 2", frame(b"[]"): "no JSON object",
                   struct.pack("<II", 1 << 30, 0): "too large", struct.pack("<II", 1, 1 << 30): "too large",
-                  frame(b'{"id":1,"reply":"done"}'): "not asked", frame(b"\xff{"): "no JSON object"}
+                  frame(b'{"id":1,"reply":"done"}'): "not asked", frame(b'{"id":[],"reply":"done"}'): "no reply",
+                  frame(hello.replace(b":1", b":true")): "protocol True", frame(b"\xff{"): "no JSON object"}
         later = {b"": "ended", frame(hello): "not asked", frame(b'{"id":7,"reply":"data"}', b"x"): "not asked",
-                 frame(b'{"id":1,"reply":"else"}'): "no kind", frame(b'{"id":1,"reply":"data"}', b"x")[:-1]: "ended",
+                 frame(b'{"id":1,"reply":"else"}'): "no kind", frame(b'{"id":1,"reply":"done","exit":"x"}'): "no reply",
+                 frame(b'{"id":1,"reply":"error"}', b'{"schema":"shardscope/error/1"}'): "an error is none",
+                 frame(b'{"id":1,"reply":"error"}', b"[" * 100000): "no JSON object", frame(b'{"id":1,"reply":"data"}', b"x")[:-1]: "ended",
                  frame(b'{"id":1,"reply":"error"}', b"{}"): "an error is none",
                  frame(b'{"id":1,"reply":"error"}', b"no"): "no JSON object"}
         cases = [(sent or b"", why) for sent, why in starts.items()]
@@ -519,6 +524,27 @@ class Serving(InFolder):
                 except shardscope.ShardscopeError:
                     ends["error"] += 1
         self.assertGreater(min(ends.values()), 100)
+
+    def test_a_client_that_does_not_read(self):
+        words = b"".join(word.encode() + b"\0" for word in ("params", str(SAMPLES / "zero2-w2")))
+        for ask, payload in (("answer", words), ("cancel", b"")):
+            with subprocess.Popen([PROGRAM, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+                for number in range(250):
+                    header = json.dumps({"id": number + 1, "ask": ask, "of": 1}).encode()
+                    server.stdin.write(struct.pack("<II", len(header), len(payload)) + header + payload)
+                server.stdin.close()
+                self.assertEqual(server.wait(20), 0)
+
+    def test_a_request_that_memory_does_not_hold(self):
+        limit = 500 << 20
+        with subprocess.Popen([PROGRAM, "serve", "-j", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) as server:
+            header = b'{"id":1,"ask":"plan"}'
+            with contextlib.suppress(BrokenPipeError):
+                server.stdin.write(struct.pack("<II", len(header), 256 << 20) + header + bytes(256 << 20))
+                server.stdin.close()
+            self.assertIn("memory", server.communicate(timeout=30)[1].decode())
+        self.assertNotEqual(server.returncode, 0)
 
     def test_the_example_in_another_language(self):
         printed = subprocess.run(
