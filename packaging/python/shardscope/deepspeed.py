@@ -98,7 +98,7 @@ def load_checkpoint(
             answers = ranks.to_first(files.answers())
             ranks.from_first(lambda: files.check(answers, target.with_optimizer))
         files.end_reading()
-        loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments))
+        loaded: Loaded = ranks.together(lambda: files.load_with(engine, arguments), keeps_own=True)
         for name in random_states:
             frameworks.keep_random_states(load_dir, files.content(name))
     return loaded
@@ -585,8 +585,8 @@ class _Ranks:
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.count = dist.get_world_size() if dist.is_initialized() else 1
 
-    def together(self, work: Callable[[], Any]) -> Any:
-        """Does something on each rank. An error of one of them is raised on all.
+    def together(self, work: Callable[[], Any], keeps_own: bool = False) -> Any:
+        """Does something on each rank. An error of one of them is raised on all; `keeps_own`: where it happened, as it is.
 
         Not so KeyboardInterrupt and SystemExit: a rank that is to end does not wait for the others.
         """
@@ -603,7 +603,7 @@ class _Ranks:
             except Exception as lost:  # another rank ended
                 raise own or lost
         first = next((one for one in errors if one is not None), None)
-        if own is not None and not isinstance(own, ShardscopeError):
+        if own is not None and keeps_own:
             raise own
         if first is not None:
             raise ShardscopeError(**first) from own
@@ -612,15 +612,16 @@ class _Ranks:
     def from_first(self, work: Callable[[], Any]) -> Any:
         """What the first rank's work results in; its error is raised on all."""
         outcome: List[Any] = [None, None]
+        own: Optional[Exception] = None
         if self.rank == 0:
             try:
                 outcome[0] = work()
             except Exception as raised:
-                outcome[1] = _fields_of(raised)
+                own, outcome[1] = raised, _fields_of(raised)
         if self.count > 1:
             self._dist.broadcast_object_list(outcome, src=0)
         if outcome[1] is not None:
-            raise ShardscopeError(**outcome[1])
+            raise ShardscopeError(**outcome[1]) from own
         return outcome[0]
 
     def to_first(self, value: Any) -> List[Any]:

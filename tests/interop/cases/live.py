@@ -79,9 +79,11 @@ class Live:
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
-def _load_refused(rank, world, setup, folder, breaks):
-    """The error of loading, and whether the engine is as before. `breaks`: on this rank there is no program."""
+def _load_refused(rank, world, setup, folder, breaks, lacks):
+    """The error of loading, and whether the engine is as before. `breaks`: this rank lacks something."""
     import os
+    import tempfile
+    import warnings
 
     from compare import live_state
     from runs.training import build_engine, train
@@ -90,7 +92,11 @@ def _load_refused(rank, world, setup, folder, breaks):
     engine = build_engine(setup, world, seed=99)
     train(engine, rank, world, 0, 1, shape=setup.shape)  # so that there is a state
     before, inner = live_state.local_state(engine, rank), engine.checkpoint_engine
-    if rank == breaks:
+    if rank == breaks and lacks == "temporary folder":
+        tempfile.tempdir = "/absent"
+    elif rank == breaks and lacks == "tolerance of warnings":
+        warnings.simplefilter("error")
+    elif rank == breaks:
         os.environ["SHARDSCOPE_PROGRAM"] = "/absent/shardscope"
     try:
         load_checkpoint(engine, folder)
@@ -108,17 +114,18 @@ class Refused:
     engine: Setup
     after: int
     code: str
-    breaks: int = -1  # the rank without a program
+    breaks: int = -1  # the rank that lacks something
+    lacks: str = "program"
 
     @property
     def name(self):
-        suffix = f" without a program on rank {self.breaks}" if self.breaks >= 0 else ""
+        suffix = f" without a {self.lacks} on rank {self.breaks}" if self.breaks >= 0 else ""
         return f"live refused {self.setup.name} {self.before}->{self.engine.name} {self.after}{suffix}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
         live.prepare(python_package(context), context.tool.program)
-        results = ranks.run_ranks(self.after, _load_refused, self.engine, str(source.folder), self.breaks,
+        results = ranks.run_ranks(self.after, _load_refused, self.engine, str(source.folder), self.breaks, self.lacks,
                                   log_path=context.sources.log)
         if None in results or len({result[:2] for result in results}) != 1 or results[0][0] != self.code:
             raise checks.Failure(f"the ranks answered {results}")
@@ -236,7 +243,9 @@ REFUSED = [Refused(PLAIN[1], 2, PLAIN[5], 3, "unsupported"), Refused(PLAIN[5], 2
            Refused(PLAIN[2], 2, Setup(2, "bf16", round_robin=True), 3, "refused"),
            Refused(PLAIN[3], 2, PLAIN[1], 3, "refused"),
            Refused(PLAIN[1], 2, PLAIN[1], 3, "not-found", breaks=0),
-           Refused(PLAIN[2], 2, PLAIN[2], 3, "not-found", breaks=2)]
+           Refused(PLAIN[2], 2, PLAIN[2], 3, "not-found", breaks=2),
+           Refused(PLAIN[1], 2, PLAIN[1], 3, "internal", breaks=1, lacks="temporary folder"),
+           Refused(PLAIN[1], 2, PLAIN[1], 3, "internal", breaks=0, lacks="tolerance of warnings")]
 
 EXPERTS, PIPELINE = ParallelSetup("experts", 2, "bf16"), ParallelSetup("pipeline", 1, "bf16")
 DAMAGED = [Damaged(PLAIN[1], 2, 3, "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"),
