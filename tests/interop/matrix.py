@@ -177,7 +177,12 @@ def full_run():
 
 
 def _older_run():
-    """What every release loads, with --live from the source: each stage, precision and kind of parallelism."""
+    """What every release loads, with --live from the source: each stage, precision and kind of parallelism.
+
+    On a busy CPU ZeRO-3 of 0.16.9 sometimes computes one step with other weights: stock alone, trained from one seed at 3
+    ranks, gave other losses in 12 of 63 runs of 40 steps. 0.19.8 did not in 27. Such a case fails and passes when it is
+    run again.
+    """
     return [*(Reshard(setup, before, after) for setup in SETUPS for before, after in ((2, 3), (3, 1))),
             *(Reshard(setup, 2, 3) for setup in (*OTHER_OPTIMIZERS[:2], *OTHER_OPTIMIZERS[5:7], ROUND_ROBIN[1])),
             *matrix_stages.older_run(), *stage0.older_run(), *matrix_parallel.older_run(), *live.older_run()]
