@@ -8,12 +8,11 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from cases.examples import GENERATOR, python_package
+from cases.examples import GENERATOR, SOURCE, python_package
 from cases.live import content
 from compare import checks
 from compare.live_state import plain
 from runs import fsdp, live, ranks
-from runs.golden import SAMPLES
 from runs.setups import Setup
 from runs.sources import STEPS_BEFORE, load_and_train, mean_losses
 
@@ -170,7 +169,7 @@ class Again:
 
     def run(self, context):
         folder = context.target(self.name)
-        shutil.copytree(SAMPLES / "zero2-w2", folder)
+        shutil.copytree(SOURCE / "tests/data/samples/zero2-w2", folder)
         package = python_package(context)
         live.prepare(package, context.tool.program)
         _write_entry_points(package)

@@ -516,7 +516,7 @@ class Serving(InFolder):
             for _ in range(generator.randrange(1, 4)):
                 frames[generator.randrange(len(frames) if generator.random() < 0.3 else 140)] = generator.randrange(256)
             child = types.SimpleNamespace(stdin=io.BytesIO(), stdout=io.BytesIO(bytes(frames)), stderr=io.BytesIO(),
-                                          wait=lambda *_: 0, returncode=0)
+                                          kill=lambda: None, wait=lambda *_: 0, returncode=0)
             with unittest.mock.patch("subprocess.Popen", return_value=child):
                 try:
                     Server().answer(["inspect", source])
@@ -543,6 +543,7 @@ class Serving(InFolder):
             with contextlib.suppress(BrokenPipeError):
                 server.stdin.write(struct.pack("<II", len(header), 256 << 20) + header + bytes(256 << 20))
                 server.stdin.close()
+            server.stdin = None
             self.assertIn("memory", server.communicate(timeout=30)[1].decode())
         self.assertNotEqual(server.returncode, 0)
 
