@@ -6,6 +6,8 @@ of all ranks are merged here. DeepSpeed's accessors (safe_get_full_fp32_param an
 layout from mappings that are wrong for some configurations.
 """
 
+import hashlib
+
 import numpy
 import torch
 
@@ -174,12 +176,21 @@ def _scalars(engine):
 
 def own_state(engine, rank):
     """This rank's part without the help of other ranks, some of which may be dead: only to be compared with itself."""
-    partitions = {name: _raw(parameter.ds_tensor) for name, parameter in engine.module.named_parameters()
+    partitions = {name: _digest(parameter.ds_tensor) for name, parameter in engine.module.named_parameters()
                   if hasattr(parameter, "ds_tensor")}
-    fragments = [(group, _raw(partition), {key: plain(value) for key, value in _states(engine, partition).items()})
+    fragments = [(group, _digest(partition), {key: _digest(value) for key, value in _states(engine, partition).items()})
                  for group, partition, _ in _flat_groups(engine, rank, _same_name)]
-    weights = {} if partitions else _module_weights(engine, _same_name)
+    tensors = [] if partitions else [*engine.module.named_parameters(), *engine.module.named_buffers()]
+    weights = {name: _digest(tensor) for name, tensor in tensors}
     return {"fragments": fragments, "scalars": _scalars(engine), "weights": weights, "partitions": partitions}
+
+
+def _digest(value):
+    """Differs if a bit does; short."""
+    if not torch.is_tensor(value):
+        return plain(value)
+    dtype, shape, data = _raw(value)
+    return dtype, shape, hashlib.sha256(data).hexdigest()
 
 
 def _states(engine, partition):
