@@ -105,7 +105,7 @@ def _check_rank(rank, outcome, hit):
     if not outcome.same_checkpoint_engine:
         fail("another checkpoint engine than before")
     if outcome.left:
-        fail("something is left")
+        fail(f"{outcome.left} are left")
     if not outcome.error and outcome.wrong:
         fail("the state is not the checkpoint's")
     if outcome.error and hit.victim < 0 and outcome.begun:

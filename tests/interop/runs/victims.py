@@ -3,6 +3,7 @@
 processes that read for it."""
 
 import faulthandler
+import gc
 import multiprocessing
 import os
 import signal
@@ -110,6 +111,7 @@ class _Rank:
         out.changed = tuple(live_state.differences(before, after))
         out.wrong = tuple(live_state.differences(self.expected, after)) if self.expected else ()
         out.same_checkpoint_engine = engine.checkpoint_engine is inner
+        gc.collect()  # an exception inside torch.load() leaves its reader, with a descriptor, in a cycle
         out.left = _left(self.temporary)
         self.pipe.send(out)
 
