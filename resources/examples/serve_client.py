@@ -48,8 +48,7 @@ def words(*texts):
     return b"".join(os.fsencode(text) + b"\0" for text in texts)
 
 
-checkpoint, address = sys.argv[1:]
-client = Client()
+checkpoint, address, client = *sys.argv[1:], Client()
 _, answer, _ = client.ask("answer", words("inspect", checkpoint))
 print(json.loads(answer)["kind"])
 opened, _, _ = client.ask("open", words(checkpoint))
