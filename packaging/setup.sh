@@ -44,8 +44,8 @@ case "${1:-}" in
 assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' 2>/dev/null; then
         packages="$packages python3 python3-venv python3-dev"
     fi
-    # DeepSpeed compiles its asynchronous I/O, for NVMe offload.
-    [ "${2:-}" != full ] || packages="$packages libaio-dev"
+    # DeepSpeed compiles its asynchronous I/O, for NVMe offload; 0.14.4 looks for numactl.
+    [ "${2:-}" != full ] || packages="$packages libaio-dev numactl"
     ;;
 *)
     echo "usage: packaging/setup.sh [--with-torch] [--with-mpi] [--with-slurm] [--with-tools] [--interop [full]]" >&2
