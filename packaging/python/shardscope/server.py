@@ -186,12 +186,17 @@ def _keep(stream: IO[bytes], messages: List[bytes]) -> None:
 
 
 def _end(child: "subprocess.Popen[bytes]", drain: threading.Thread) -> None:
-    """It writes nothing that could be left half done, so it need not be asked. A process that was forked from this one may
-    hold its pipes open."""
-    child.kill()
-    child.wait()
-    drain.join(1)
-    for stream in (child.stdin, child.stdout, child.stderr):
+    """It ends with its input, unless a process that was forked from this one holds that open: it writes nothing that could
+    be left half done."""
+    for stream in (child.stdin, child.stdout):
         with contextlib.suppress(OSError):
             if stream is not None:
                 stream.close()
+    try:
+        child.wait(1)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    drain.join(1)
+    if child.stderr is not None:
+        child.stderr.close()

@@ -31,9 +31,11 @@ def _bytes(tensor):
 
 
 def _load(state, folder, by_address, dialect):
+    import fsspec
     from torch.distributed import checkpoint
 
     from shardscope.dcp import Source, StorageReader
+    fsspec.process_entries()  # of the package, where another case has imported fsspec before
     asked = []
     ask_box = Source.ask_box
 
@@ -111,10 +113,12 @@ def loads_again(rank, world, folder, package):
     import signal
     from pathlib import Path
 
+    import fsspec
     from torch.distributed import checkpoint
 
     from shardscope import filesystem
     from shardscope.dcp import StorageReader
+    fsspec.process_entries()
     warnings.simplefilter("ignore")
 
     def steps():
