@@ -255,7 +255,7 @@ def _plan(
         if may_be_absent and error.code in ("not-found", "not-a-checkpoint"):
             return None
         raise
-    if may_be_absent and source.tag is None:
+    if may_be_absent and source.tag is None and source.kind != "dcp":  # which has no tag
         return None
     # Swapped states are in files that DeepSpeed finds only with the same offload.
     is_swapped = os.path.isdir(os.path.join(source.checkpoint, "offloaded_tensors"))

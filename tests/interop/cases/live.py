@@ -56,22 +56,28 @@ class Live:
     engine: Setup
     after: int
     options: tuple = field(default=())
+    through_dcp: bool = False  # a distributed checkpoint of torch's form has no tag and no pointer
 
     @property
     def name(self):
-        return f"live {self.setup.name} {self.before}->{self.engine.name} {self.after}"
+        way = " through dcp" if self.through_dcp else ""
+        return f"live {self.setup.name} {self.before}->{self.engine.name} {self.after}{way}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
+        folder = source.folder
+        if self.through_dcp:
+            folder = context.target(f"{self.name} source")
+            context.tool.call("convert", source.folder, folder, "--to", "dcp")
         live.prepare(python_package(context), context.tool.program)
         target = context.target(self.name)  # is never made
         fits = (self.setup, self.before) == (self.engine, self.after)
-        live.record(source.folder, target, self.options, stock_alone=fits)
-        before = content(source.folder)
+        live.record(folder, target, self.options, stock_alone=fits)
+        before = content(folder)
         state, losses, client = context.sources.resume(self.engine, self.after, target)
         if target.exists():
             raise checks.Failure("a copy was made")
-        if content(source.folder) != before:
+        if content(folder) != before:
             raise checks.Failure("the source was changed")
         tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
         checks.same_client_state(client)
@@ -257,12 +263,13 @@ DAMAGED = [Damaged(PLAIN[1], 2, 3, "bf16_zero_pp_rank_1_mp_rank_00_optim_states.
 
 def full_run():
     return ([Live(setup, before, setup, after) for setup in PLAIN for before, after in ((2, 3), (3, 1), (4, 4))]
-            + REFUSED + DAMAGED + [Script(), Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2)])
+            + REFUSED + DAMAGED + [Script(), Live(PLAIN[1], 2, PLAIN[2], 3), Live(PLAIN[2], 3, PLAIN[1], 2), Live(PLAIN[0], 4, PLAIN[1], 2),
+                                     Live(PLAIN[1], 2, PLAIN[1], 3, through_dcp=True)])
 
 
 def short_run():
     return [Live(PLAIN[1], 2, PLAIN[1], 3), Live(PLAIN[2], 3, PLAIN[2], 1), Live(PLAIN[1], 2, PLAIN[2], 3),
-            Live(PLAIN[0], 4, PLAIN[0], 4), *REFUSED, *DAMAGED, Script()]
+            Live(PLAIN[0], 4, PLAIN[0], 4), Live(PLAIN[1], 2, PLAIN[1], 3, through_dcp=True), *REFUSED, *DAMAGED, Script()]
 
 
 def older_run():
