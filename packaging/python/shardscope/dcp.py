@@ -170,7 +170,7 @@ class Source:
             yield prefix + ".".join(map(str, rest)), (*filter(None, prefix.split(".")), *rest)
 
     def has_box(self, native: str) -> bool:
-        """Whether it is a tensor of the model or the optimizer, parts of which can be read."""
+        """Whether parts of it can be read: a tensor of the model or the optimizer."""
         return isinstance(self.stored[native], TensorStorageMetadata) and (
             self._places[native].relative_path != _PACKED
         )

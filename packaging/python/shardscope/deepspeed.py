@@ -289,7 +289,6 @@ class _Files:
     names are in a folder, too, as empty files, because DeepSpeed looks which exist."""
 
     def __init__(self, folder: Path, source: Mapping[str, Any]) -> None:
-        self._folder = folder
         self._plan: bytes = source["plan"].encode()
         self._tag: str = source["tag"]
         self._source: str = source["folder"]

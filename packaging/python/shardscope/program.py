@@ -69,16 +69,7 @@ def run(
     """
     command = [*(_low_priority() if low_priority else []), find_program(), *words]
     command += ["--json", "--progress", "json" if progress else "none", "--", *paths]
-    # A session of its own: Ctrl+C reaches the command once, from here, and never from the terminal, too.
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=descriptors,
-        env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
-    )
+    child = start(command, subprocess.DEVNULL, descriptors)
     assert child.stdout is not None and child.stderr is not None
     stdout = child.stdout
     output: List[bytes] = []
@@ -99,6 +90,20 @@ def run(
         reader.join()
         child.stdout.close()
     return _answer(b"".join(output), child.returncode, messages)
+
+
+def start(command: Sequence[str], stdin: int, descriptors: Sequence[int]) -> "subprocess.Popen[bytes]":
+    """Starts the program, which ends with this process; output and messages go to pipes."""
+    # A session of its own: Ctrl+C reaches the command once, from here, and never from the terminal, too.
+    return subprocess.Popen(
+        command,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=descriptors,
+        env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
+    )
 
 
 class _Running:

@@ -11,7 +11,7 @@ import weakref
 from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .errors import ShardscopeError
-from .program import find_program, raise_error
+from .program import find_program, raise_error, start
 
 _PROTOCOL = 1
 _SIZES = struct.Struct("<II")
@@ -32,15 +32,7 @@ class Server:
         words = [find_program(), "serve", *(["--jobs", str(jobs)] if jobs else [])]
         for descriptor in descriptors:
             words += ["--to", str(descriptor)]
-        self._child = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=descriptors,
-            env={**os.environ, "SHARDSCOPE_PARENT": str(os.getpid())},
-        )
+        self._child = start(words, subprocess.PIPE, descriptors)
         self._messages: List[bytes] = []
         self._drain = threading.Thread(target=_keep, args=(self._child.stderr, self._messages), daemon=True)
         self._drain.start()

@@ -113,7 +113,7 @@ TEST_CASE("serve holds plans: their files are those of a job, and the answers ad
     CHECK(nlohmann::json::parse(answers[part].payload)["missing"].size() == 1);
 }
 
-TEST_CASE("serve refuses what it does not hold, and goes on")
+TEST_CASE("serve refuses what it does not hold, and answers the next request")
 {
     const Run run("zero2-w2", {"reshard", "-w", "3"});
     Served served;
@@ -224,7 +224,7 @@ TEST_CASE("serve sends elements of the tensors of a planned distributed checkpoi
     }
 }
 
-TEST_CASE("serve ends with its input, with a broken one, and when it is told to")
+TEST_CASE("serve ends with its input, with a broken one, and by SIGTERM")
 {
     const std::string source = samplePath("zero2-w2").string();
     const auto endOf = [&](const std::function<void(Served&)>& use) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that FSDP2 of stock torch loads from where they are (shardscope.dcp), and trains on."""
+"""Checkpoints that FSDP2 of stock torch loads from where they are (shardscope.dcp), and continues with."""
 
 import importlib.util
 import math
@@ -20,7 +20,7 @@ STEPS = 20
 
 
 def _reference(context, setup, world, folder):
-    """The losses of stock DeepSpeed, which goes on from its own checkpoint."""
+    """The losses of stock DeepSpeed, which continues from its own checkpoint."""
     known = context.__dict__.setdefault("losses_of_stock", {})
     if folder not in known:
         parts = ranks.run_ranks(world, load_and_train, setup, str(folder), 1, STEPS_BEFORE, STEPS, log_path=context.sources.log)

@@ -175,7 +175,7 @@ def _scalars(engine):
 
 
 def own_state(engine, rank):
-    """This rank's part without the help of other ranks, some of which may be dead: only to be compared with itself."""
+    """This rank's part, read without other ranks, which may have ended; to compare with itself alone."""
     partitions = {name: _digest(parameter.ds_tensor) for name, parameter in engine.module.named_parameters()
                   if hasattr(parameter, "ds_tensor")}
     fragments = [(group, _digest(partition), {key: _digest(value) for key, value in _states(engine, partition).items()})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that load a checkpoint again and again by shardscope.deepspeed, of which the caller kills one, or one of the
-processes that read for it."""
+"""Ranks that load a checkpoint repeatedly by shardscope.deepspeed, until the caller kills one of them, or of their
+readers."""
 
 import faulthandler
 import gc
