@@ -131,6 +131,7 @@ Status PartWriter::write(std::span<const FilePiece> pieces, std::span<const Piec
           });
     if (reader)
         written = reader->endAfter(std::move(written));
+    reader.reset(); // a piece that is being read after a stop has its event before `left`
     // After another failure the next run reads these files.
     if (written ? !events.goesOn : written.error().code == ErrorCode::Cancelled) {
         const Status recorded = recordLeft(events);
