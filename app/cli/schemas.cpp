@@ -13,6 +13,7 @@
 #include "core/report/answers/files_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/fingerprint_report.h"
+#include "core/report/answers/health_report.h"
 #include "core/report/answers/inspect_report.h"
 #include "core/report/answers/params_report.h"
 #include "core/report/answers/plan_report.h"
@@ -49,6 +50,7 @@ constexpr AnswerSchema kSchemas[] = {
     {"export", [] { return planSchema("export"); }},
     {"files", filesSchema},
     {"fingerprint", fingerprintSchema},
+    {"health", healthSchema},
     {"help", helpSchema},
     {"inspect", inspectSchema},
     {"layout", layoutSchema},

@@ -2,8 +2,7 @@
 #include "core/compute/calibration.h"
 
 #include "core/base/parallel.h"
-
-#include <unistd.h>
+#include "core/io/user_cache.h"
 
 #include <algorithm>
 #include <atomic>
@@ -113,22 +112,13 @@ std::optional<double> RateMemory::find(const std::string& key) const
 void RateMemory::keep(const std::string& key, double rate)
 {
     m_rates[key] = rate;
-    if (m_file.empty() || !m_files.makeDirectories(m_file.parent_path()))
+    if (m_file.empty())
         return;
     std::ostringstream text;
     for (const auto& [name, value] : m_rates)
         text << value << ' ' << name << '\n';
-    const std::string bytes = text.str();
-    io::Path made = m_file;
-    made += "." + std::to_string(::getpid());
-    const auto written = [&]() -> Status {
-        SHARDSCOPE_TRY(const auto file, m_files.create(made));
-        SHARDSCOPE_CHECK(file->writeAt(0, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));
-        SHARDSCOPE_CHECK(file->close());
-        return m_files.rename(made, m_file);
-    }();
-    if (!written)
-        (void)m_files.removeFile(made);
+    constexpr size_t kFiles = 16;
+    io::keepInUserCache(m_files, m_file, text.str(), kFiles);
 }
 
 } // namespace shardscope

@@ -3,11 +3,11 @@
 
 #include "core/base/text.h"
 #include "core/compute/calibration.h"
+#include "core/io/user_cache.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -140,11 +140,8 @@ ComputeReport reportOf(const ComputeChoice& choice)
 
 io::Path userRateMemory()
 {
-    const char* const cache = std::getenv("XDG_CACHE_HOME");
-    if (cache != nullptr && *cache == '/')
-        return io::Path(cache) / "shardscope/compute.txt";
-    const char* const home = std::getenv("HOME");
-    return home != nullptr && *home == '/' ? io::Path(home) / ".cache/shardscope/compute.txt" : io::Path();
+    const io::Path cache = io::userCache();
+    return cache.empty() ? cache : cache / "compute.txt";
 }
 
 Result<DeviceAsked> parseDevice(std::string_view text)

@@ -76,4 +76,26 @@ void nextUpdates(const UpdateRule& rule, const UpdateInputs& inputs, double grad
     }
 }
 
+bool keepsUpdates(const UpdateRule& rule)
+{
+    return rule.kind == UpdateKind::Adam || rule.kind == UpdateKind::Lion
+        || (rule.kind == UpdateKind::Sgd && rule.beta1 != 0);
+}
+
+void lastUpdates(const UpdateRule& rule, const UpdateInputs& inputs, std::span<double> out)
+{
+    const bool corrects = rule.kind == UpdateKind::Adam && rule.biasCorrection && rule.step > 0;
+    const double firstScale = corrects ? 1 - std::pow(rule.beta1, rule.step) : 1;
+    const double secondScale = corrects ? 1 - std::pow(rule.beta2, rule.step) : 1;
+    for (size_t i = 0; i < out.size(); ++i) {
+        const double first = inputs.first[i];
+        double direction = first;
+        if (rule.kind == UpdateKind::Adam)
+            direction = first / firstScale / (std::sqrt(inputs.second[i] / secondScale) + rule.epsilon);
+        else if (rule.kind == UpdateKind::Lion)
+            direction = first > 0 ? 1 : first < 0 ? -1 : 0;
+        out[i] = rule.learningRate * direction;
+    }
+}
+
 } // namespace shardscope

@@ -42,4 +42,12 @@ struct UpdateInputs {
 /// everywhere. The rule's kind is known; all spans that it uses and `out` are of one size.
 void nextUpdates(const UpdateRule& rule, const UpdateInputs& inputs, double gradient, std::span<double> out);
 
+/// Whether the states that a step leaves behind give the update that it made: Adam, Lion, SGD with momentum.
+[[nodiscard]] bool keepsUpdates(const UpdateRule& rule);
+
+/// The update of the last step, without weight decay, of every element: Adam lr·m̂/(√v̂ + ε); SGD lr·buffer;
+/// Lion lr·sign(moment), because the sum whose sign it took is not kept. keepsUpdates(rule) must hold; the
+/// rest as above.
+void lastUpdates(const UpdateRule& rule, const UpdateInputs& inputs, std::span<double> out);
+
 } // namespace shardscope

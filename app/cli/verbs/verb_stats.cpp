@@ -6,13 +6,18 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/base/nearest_word.h"
+#include "core/compare/health/health_history.h"
+#include "core/engine/verify/run_tags.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
+#include "core/report/answers/health_report.h"
 #include "core/report/answers/stats_report.h"
 
 #include <algorithm>
 
 namespace shardscope::cli {
+
+using namespace std::string_literals;
 
 namespace {
 
@@ -119,9 +124,65 @@ private:
     std::unique_ptr<StatsReport> m_report;
 };
 
+Status checkHealthOptions(const Arguments& arguments)
+{
+    for (const char* option : {"--state", "--bars"}) {
+        if (arguments.has(option))
+            return fail(ErrorCode::Usage, "--health takes no "s + option, {}, Hint::omit(option));
+    }
+    if (!arguments.allOf("PARAM").empty())
+        return fail(ErrorCode::Usage, "--health takes no PARAM", {}, "use --params for all parameters");
+    return {};
+}
+
+/// --health: without --history, the tag alone.
+Result<int> runHealth(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_CHECK(checkHealthOptions(arguments));
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
+    const Checkpoint& checkpoint = *opened.checkpoint;
+    const bool exact = arguments.has("--exact");
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(session, ComputeTask::Statistics, exact ? bytesOf(checkpoint) : 0, jobs));
+    Workers workers(jobs, *compute.backend);
+    workers.shared = session.shared();
+    const HealthCache cache(session.files(), session.mayWrite() ? userHealthCache() : io::Path());
+    const AnswerContext context = session.context(opened, &compute);
+    HealthAnswer answer{context, {}, {}, {}, {}};
+    answer.hasParams = arguments.has("--params");
+    answer.hasHistory = arguments.has("--history");
+    const auto keep = [&](ParamId /*param*/, const HealthRow& row) -> Status {
+        answer.params.push_back(row);
+        return {};
+    };
+    SHARDSCOPE_TRY(answer.tag,
+        readHealth(session.files(), checkpoint, exact, cache, workers, session.job(),
+            answer.hasParams ? HealthTake(keep) : HealthTake()));
+    if (answer.hasHistory) {
+        SHARDSCOPE_TRY(const RunTags run, tagsOf(session.files(), session.askedPath(), session.job()));
+        SHARDSCOPE_TRY(answer.history,
+            readHistory(session.files(), {run.base, run.names, exact}, cache, workers, session.job()));
+    }
+    answer.alarms = findAlarms(answer.hasHistory ? answer.history : std::vector{answer.tag});
+    Output& output = session.output();
+    if (output.json())
+        writeHealthJson(output.answer(), answer);
+    else
+        writeHealthText(output.answer(), output.answerStyle(), answer);
+    return kExitDone;
+}
+
 Result<int> runStats(Session& session)
 {
     const Arguments& arguments = session.arguments();
+    if (arguments.has("--health"))
+        return runHealth(session);
+    for (const char* option : {"--history", "--params"}) {
+        if (arguments.has(option))
+            return fail(ErrorCode::Usage, option + " needs --health"s, {}, Hint::add("--health"));
+    }
     const uint64_t bars = arguments.count("--bars").value_or(kDefaultBars);
     if (bars > kMaxBars)
         return fail(ErrorCode::Usage, "--bars is at most " + std::to_string(kMaxBars));
@@ -145,6 +206,16 @@ Result<int> runStats(Session& session)
     return kExitDone;
 }
 
+std::vector<Option> healthOptions()
+{
+    return {{.name = "--health",
+                .help = "Show the health of the training state by layer: norms of weights and moments, the "
+                        "last update by the weights, zeros, NaN and infinite values, and what looks wrong."},
+        {.name = "--history",
+            .help = "With --health: also of all tags of the run, which are compared with each other."},
+        {.name = "--params", .help = "With --health: also by parameter."}};
+}
+
 } // namespace
 
 Command statsCommand()
@@ -156,6 +227,12 @@ Command statsCommand()
         = {"Min, max, mean, standard deviation, norm, zeros, NaN, infinities and a histogram of every "
            "tensor, or of the named ones, whichever ranks and files hold them. Sums include finite values "
            "only.",
+            "With --health the answer is by layer, and names what looks wrong: values that are not finite, a "
+            "layer unlike its neighbours, a spike of the learning rate, moments that were reset, weights "
+            "that "
+            "moved further than updates explain, and ranks whose state is that of another tag. With "
+            "--history "
+            "all tags of the run are read and compared; what was read is kept in the user's cache.",
             "For a tensor with more than 65,536 elements, a sample is read: 64 ranges of 1,024 elements. The "
             "answer marks it as a sample. --exact reads everything, in one pass."},
         .positionals = {pathArgument(),
@@ -180,10 +257,12 @@ Command statsCommand()
                          .help = "Max number of bars in a histogram; 0 means no histogram. Default: "
                                  "32."},
                      mpiOption()},
-            joined(computeOptions(), checkpointOptions())),
+            joined(healthOptions(), joined(computeOptions(), checkpointOptions()))),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope stats runs/llama", "All tensors, large ones by a sample:"},
             {"shardscope stats runs/llama model.norm.weight --exact", "One parameter and its moments:"},
+            {"shardscope stats runs/llama --health --history",
+                "Which layer, and since which tag, after a jump of the loss:"},
             {"shardscope stats runs/llama --state exp_avg_sq --json --bars 0",
                 "Second moments, for a script:"}},
         .run = runStats,

@@ -3,6 +3,8 @@
 
 #include "core/base/text_cursor.h"
 
+#include <algorithm>
+
 namespace shardscope {
 
 namespace {
@@ -19,6 +21,21 @@ std::optional<uint32_t> layerOf(std::string_view name)
     if (name.empty() || !cursor.takeNumber(layer) || !cursor.rest().starts_with('.'))
         return std::nullopt;
     return layer;
+}
+
+std::optional<NumberedName> numberedName(std::string_view name)
+{
+    constexpr size_t kMaxDigits = 6;
+    for (size_t at = 0; at < name.size();) {
+        const size_t end = std::min(name.find('.', at), name.size());
+        uint32_t number = 0;
+        TextCursor cursor(name.substr(at, end - at));
+        if (end - at <= kMaxDigits && end > at && cursor.takeNumber(number) && cursor.rest().empty())
+            return NumberedName{
+                name.substr(0, end), name.substr(0, at), name.substr(std::min(end + 1, name.size())), number};
+        at = end + 1;
+    }
+    return std::nullopt;
 }
 
 std::string_view insideTied(std::string_view name)

@@ -2,7 +2,6 @@
 #include "core/compare/diff/diff_piece.h"
 
 #include "core/checkpoint/zero/zenflow.h"
-#include "core/compare/diff/state_scalars.h"
 #include "core/compare/digest/copies_of_masters.h"
 #include "core/tensor/convert.h"
 
@@ -19,12 +18,6 @@ struct StepInputs {
     std::vector<double> first;
     std::vector<double> second;
     UpdateRule rule;
-};
-
-/// The names of the states used as the first and second moment of a rule; empty for none.
-struct MomentNames {
-    std::string_view first;
-    std::string_view second;
 };
 
 std::vector<double> stepOf(const StepInputs& side, double gradient)
@@ -44,23 +37,6 @@ Comparison compared(const StepInputs& left, const StepInputs& right, double grad
     const std::vector<double> one = stepOf(left, gradient);
     const std::vector<double> other = stepOf(right, gradient);
     return plainComparison({DType::Float64, bytesOf(one)}, {DType::Float64, bytesOf(other)}, 0, {});
-}
-
-MomentNames momentNames(UpdateKind kind)
-{
-    switch (kind) {
-    case UpdateKind::Adam:
-        return {"exp_avg", "exp_avg_sq"};
-    case UpdateKind::Lion:
-        return {"exp_avg", ""};
-    case UpdateKind::Sgd:
-        return {"momentum_buffer", ""};
-    case UpdateKind::Adagrad:
-        return {"", "sum"};
-    case UpdateKind::Unknown:
-        break;
-    }
-    return {};
 }
 
 StepComparison compareSteps(const StepInputs& left, const StepInputs& right)
@@ -157,31 +133,13 @@ struct DiffReader::Buffers {
 DiffReader::DiffReader(const DiffInput& input, const Tolerance& tolerance, const ComputeBackend& backend)
     : m_files(input.files)
     , m_sides{&input.left, &input.right}
+    , m_rules{UpdateRules(input.left), UpdateRules(input.right)}
     , m_tolerance(tolerance)
     , m_backend(backend)
     , m_job(input.job)
 {
-    for (const size_t side : {0U, 1U}) {
+    for (const size_t side : {0U, 1U})
         m_copiesAhead[side] = hasZenFlow(*m_sides[side]);
-        for (const ParamGroup& group : m_sides[side]->groups)
-            m_rules[side].push_back(updateRule(*m_sides[side], group));
-    }
-}
-
-UpdateRule DiffReader::ruleOf(size_t side, ParamId param) const
-{
-    const Checkpoint& checkpoint = *m_sides[side];
-    const FlatUnit* unit = checkpoint.unitOf(param);
-    const int32_t group = checkpoint.params[index(param)].group;
-    for (size_t i = 0; i < checkpoint.groups.size(); ++i) {
-        if (group >= 0 && checkpoint.groups[i].index == static_cast<uint32_t>(group)) {
-            UpdateRule rule = m_rules[side][i];
-            if (unit != nullptr && unit->step)
-                rule.step = *unit->step;
-            return rule;
-        }
-    }
-    return {};
 }
 
 void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const
@@ -189,7 +147,7 @@ void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffe
     std::array<StepInputs, 2> inputs;
     for (const size_t side : {0U, 1U}) {
         StepInputs& in = inputs[side];
-        in.rule = ruleOf(side, side == 0 ? param.left : param.right);
+        in.rule = m_rules[side].of(side == 0 ? param.left : param.right);
         if (in.rule.kind == UpdateKind::Unknown)
             return;
         const MomentNames names = momentNames(in.rule.kind);
@@ -294,8 +252,8 @@ Result<DiffPiece> DiffReader::read(
     }
     const uint64_t staleLeft = staleCopies(0, piece, buffers);
     out.stale = {staleLeft, m_sides[0] == m_sides[1] ? staleLeft : staleCopies(1, piece, buffers)};
-    const UpdateRule rule = ruleOf(0, param.left);
-    if (different || measuresSteps || rule != ruleOf(1, param.right))
+    const UpdateRule rule = m_rules[0].of(param.left);
+    if (different || measuresSteps || rule != m_rules[1].of(param.right))
         compareNextSteps(param, buffers, out);
     else if (rule.kind != UpdateKind::Unknown && !lost)
         out.steps = StepComparison(); // equal inputs make equal steps

@@ -4,11 +4,11 @@
 #include "core/base/job_context.h"
 #include "core/base/wire.h"
 #include "core/compare/diff/paired_states.h"
+#include "core/compare/diff/state_scalars.h"
 #include "core/compute/compute_backend.h"
 #include "core/io/file_system.h"
 #include "core/layout/fragments.h"
 #include "core/tensor/comparison.h"
-#include "core/tensor/update_rule.h"
 
 #include <array>
 #include <optional>
@@ -66,12 +66,11 @@ private:
     /// Number `i` of the paired states.
     Status compareState(const Piece& piece, size_t i, Buffers& buffers, DiffPiece& out) const;
     [[nodiscard]] uint64_t staleCopies(size_t side, const Piece& piece, const Buffers& buffers) const;
-    [[nodiscard]] UpdateRule ruleOf(size_t side, ParamId param) const;
     void compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const;
 
     io::FileSystem& m_files;
     std::array<const Checkpoint*, 2> m_sides;
-    std::array<std::vector<UpdateRule>, 2> m_rules; ///< by param group
+    std::array<UpdateRules, 2> m_rules;
     std::array<bool, 2> m_copiesAhead{}; ///< ZenFlow: copies cannot be compared with masters
     Tolerance m_tolerance;
     const ComputeBackend& m_backend;

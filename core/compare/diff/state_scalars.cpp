@@ -65,7 +65,8 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, const GroupOpt
         || asBool(graph, options.amsgrad).value_or(false))
         return UpdateKind::Unknown; // Muon, Lamb, AMSGrad: other rules
     if (has(unit, "exp_avg") && options.betas != kNoNode)
-        return has(unit, "exp_avg_sq") ? UpdateKind::Adam : UpdateKind::Lion;
+        // DeepSpeed's Lion also stores second moments, which it never uses (ops/csrc/lion): it has no epsilon.
+        return has(unit, "exp_avg_sq") && options.eps != kNoNode ? UpdateKind::Adam : UpdateKind::Lion;
     if (has(unit, "sum") && options.lrDecay != kNoNode)
         return UpdateKind::Adagrad;
     if (options.momentum != kNoNode && options.dampening != kNoNode)
@@ -146,6 +147,45 @@ UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group)
     rule.biasCorrection = asBool(graph, options.biasCorrection).value_or(true);
     rule.step = unit.step.value_or(0);
     return rule;
+}
+
+UpdateRules::UpdateRules(const Checkpoint& checkpoint)
+    : m_checkpoint(checkpoint)
+{
+    for (const ParamGroup& group : checkpoint.groups)
+        m_rules.push_back(updateRule(checkpoint, group));
+}
+
+UpdateRule UpdateRules::of(ParamId param) const
+{
+    const FlatUnit* unit = m_checkpoint.unitOf(param);
+    const int32_t group = m_checkpoint.params[index(param)].group;
+    for (size_t i = 0; i < m_checkpoint.groups.size(); ++i) {
+        if (group >= 0 && m_checkpoint.groups[i].index == static_cast<uint32_t>(group)) {
+            UpdateRule rule = m_rules[i];
+            if (unit != nullptr && unit->step)
+                rule.step = *unit->step;
+            return rule;
+        }
+    }
+    return {};
+}
+
+MomentNames momentNames(UpdateKind kind)
+{
+    switch (kind) {
+    case UpdateKind::Adam:
+        return {"exp_avg", "exp_avg_sq"};
+    case UpdateKind::Lion:
+        return {"exp_avg", ""};
+    case UpdateKind::Sgd:
+        return {"momentum_buffer", ""};
+    case UpdateKind::Adagrad:
+        return {"", "sum"};
+    case UpdateKind::Unknown:
+        break;
+    }
+    return {};
 }
 
 } // namespace shardscope

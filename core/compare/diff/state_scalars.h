@@ -43,4 +43,24 @@ Result<std::vector<StateScalar>> frameworkScalars(
 /// Groups of AdamW and Adam cannot be distinguished up to torch 2.6: they are treated as AdamW.
 UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group);
 
+/// The rules of all parameters. Points to the checkpoint.
+class UpdateRules
+{
+public:
+    explicit UpdateRules(const Checkpoint& checkpoint);
+    /// With the step of the parameter's unit. Unknown also for parameters that no optimizer has.
+    [[nodiscard]] UpdateRule of(ParamId param) const;
+
+private:
+    const Checkpoint& m_checkpoint;
+    std::vector<UpdateRule> m_rules; ///< by param group
+};
+
+/// The names of the states used as the first and second moment of a rule; empty for none.
+struct MomentNames {
+    std::string_view first;
+    std::string_view second;
+};
+[[nodiscard]] MomentNames momentNames(UpdateKind kind);
+
 } // namespace shardscope

@@ -19,7 +19,7 @@ constexpr uint64_t kReadElements = 128 * 1024; // 1 MiB of float64; more where a
 constexpr uint64_t kMaxItemBytes = 16; // of complex128
 constexpr uint64_t kItemElements = 32 * kReadElements;
 constexpr uint64_t kSampleRuns = 64;
-constexpr uint64_t kRunElements = 1024;
+constexpr uint64_t kRunElements = kSampleRunElements;
 /// A run of a matrix stored column by column also reads all data between its elements.
 constexpr uint64_t kTransposedRuns = 4;
 
@@ -81,9 +81,7 @@ public:
         }
         const uint64_t runs = runsOf(item.tensor);
         for (uint64_t i = 0; i < runs; ++i) {
-            // Avoids the product of size and number, which can overflow.
-            const uint64_t room = item.end - kRunElements;
-            const uint64_t at = room / (runs - 1) * i + room % (runs - 1) * i / (runs - 1);
+            const uint64_t at = sampleRunBegin(item.end, runs, i);
             SHARDSCOPE_CHECK(add(out, item, at, at + kRunElements, buffer.bytes()));
         }
         return out;
@@ -195,6 +193,15 @@ private:
 };
 
 } // namespace
+
+uint64_t sampleRunBegin(uint64_t elements, uint64_t runs, uint64_t run)
+{
+    if (runs < 2)
+        return (elements - kRunElements) / 2;
+    // Avoids the product of size and number, which can overflow.
+    const uint64_t room = elements - kRunElements;
+    return room / (runs - 1) * run + room % (runs - 1) * run / (runs - 1);
+}
 
 std::vector<TensorAsked> allTensors(const Checkpoint& checkpoint)
 {

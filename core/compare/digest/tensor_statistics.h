@@ -15,6 +15,11 @@
 
 namespace shardscope {
 
+/// Where a sample of a tensor is read: runs of kSampleRunElements elements, evenly spread from the first to
+/// the last element. `elements` is larger than what they have together.
+inline constexpr uint64_t kSampleRunElements = 1024;
+uint64_t sampleRunBegin(uint64_t elements, uint64_t runs, uint64_t run);
+
 /// One parameter's state, by its name.
 struct TensorAsked {
     ParamId param = kNoParam;

@@ -168,3 +168,32 @@ TEST_CASE("large tensors are sampled from their first to their last element, and
     CHECK(exact.at("mean").get<double>() == doctest::Approx((kElements - 1.0) / 2).epsilon(1e-12));
     CHECK(runShardscope({"stats", file}).out.find("~ 200,000") != std::string::npos);
 }
+
+TEST_CASE("health: figures by layer and parameter, and a layer that is named when it is damaged")
+{
+    const Json answer = answerOf({"stats", samplePath("zero3-w4"), "--health", "--params", "--exact"});
+    CHECK(answer.at("schema") == "shardscope/health/1");
+    CHECK(answer.at("alarms").empty());
+    CHECK(answer.at("groups").at(0).at("rule") == "adam");
+    const Json stats = answerOf({"stats", samplePath("zero3-w4"), "--exact", "--state", "exp_avg"});
+    for (const Json& row : answer.at("parameters")) {
+        for (const Json& tensor : stats.at("tensors")) {
+            if (tensor.at("name") == row.at("name"))
+                CHECK(tensor.at("l2").get<double>()
+                    == doctest::Approx(row.at("states").at(1).at("l2").get<double>()));
+        }
+    }
+    const Json& layer = answer.at("layers").at(0);
+    CHECK(layer.at("layer") == "layers.0");
+    CHECK(layer.at("step") == 5);
+    CHECK(layer.at("update").at("ratio").get<double>() == doctest::Approx(0.00978).epsilon(0.01));
+
+    CHECK(runShardscope({"stats", samplePath("zero3-w4"), "--history"}).exitCode == 2);
+    CHECK(runShardscope({"stats", samplePath("zero3-w4"), "--health", "norm.weight"}).exitCode == 2);
+    CHECK(runShardscope({"stats", samplePath("zero3-w4"), "--health", "--bars", "0"}).exitCode == 2);
+    const TemporaryFolder cache;
+    const auto text = runShardscope({"stats", samplePath("zero3-w4"), "--health"},
+        {.environment = {{"XDG_CACHE_HOME", cache.path().string()}}});
+    CHECK(text.exitCode == 0);
+    CHECK(text.out.find("Nothing looks wrong in this tag alone") != std::string::npos);
+}

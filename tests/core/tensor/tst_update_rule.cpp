@@ -44,6 +44,32 @@ TEST_CASE("AdamW: written out for one element")
             / (std::sqrt((0.0396 + 0.01 * g * g) / (1 - std::pow(0.99, 5))) + 1e-8)));
 }
 
+TEST_CASE("the update that the last step made, from what it left")
+{
+    std::vector<double> out(3);
+    const UpdateRule adam{UpdateKind::Adam, 0.01, 0.9, 0.99, 1e-8, 0.1, true, true, 4};
+    lastUpdates(adam, {kWeights, kFirst, kSecond}, out);
+    CHECK(out[1]
+        == doctest::Approx(0.01 * (-0.2 / (1 - std::pow(0.9, 4)))
+            / (std::sqrt(0.01 / (1 - std::pow(0.99, 4))) + 1e-8)));
+    CHECK(out[2] == 0);
+    UpdateRule plain = adam;
+    plain.biasCorrection = false;
+    lastUpdates(plain, {kWeights, kFirst, kSecond}, out);
+    CHECK(out[0] == doctest::Approx(0.01 * 0.1 / (0.2 + 1e-8)));
+    const UpdateRule sgd{UpdateKind::Sgd, 0.1, 0.9, 0, 0, 0.2, false, true, 4};
+    lastUpdates(sgd, {kWeights, kFirst, {}}, out);
+    CHECK(out[1] == doctest::Approx(-0.02));
+    const UpdateRule lion{UpdateKind::Lion, 0.01, 0.9, 0.99, 0, 0.1, true, true, 4};
+    lastUpdates(lion, {kWeights, kFirst, {}}, out);
+    CHECK(out == std::vector<double>{0.01, -0.01, 0});
+    CHECK(keepsUpdates(adam));
+    CHECK(keepsUpdates(sgd));
+    CHECK_FALSE(keepsUpdates({UpdateKind::Sgd, 0.1}));
+    CHECK_FALSE(keepsUpdates({UpdateKind::Adagrad, 0.1}));
+    CHECK_FALSE(keepsUpdates({}));
+}
+
 TEST_CASE("Lion, SGD, Adagrad")
 {
     const UpdateRule lion{UpdateKind::Lion, 0.01, 0.9, 0.99, 0, 0.1, true, true, 4};

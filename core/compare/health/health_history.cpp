@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/health/health_history.h"
+
+#include "core/checkpoint/open/open.h"
+#include "core/compare/diff/state_scalars.h"
+#include "core/compare/digest/digested_scalars.h"
+#include "core/io/content_digest.h"
+#include "core/io/user_cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace shardscope {
+
+namespace {
+
+/// Changes with what is computed or how it is stored.
+constexpr std::string_view kFormat = "shardscope health 1";
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
+constexpr size_t kMaxKept = 500; ///< files
+constexpr std::string_view kSuffix = ".health";
+
+std::string digestOf(std::string_view text)
+{
+    io::ContentDigest digest(io::DigestKind::Xxh3);
+    digest.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    return digest.finish();
+}
+
+std::string keyOf(const Checkpoint& checkpoint, bool exact)
+{
+    WireWriter out;
+    out.text(kFormat);
+    out.number(exact ? 1 : 0);
+    out.text(checkpoint.tagFolder.string());
+    for (const CheckpointFile& file : checkpoint.files) {
+        out.text(file.name);
+        out.plain(file.identity);
+    }
+    return digestOf(out.take());
+}
+
+std::string bytesOf(const TagHealth& health)
+{
+    WireWriter out;
+    out.plain(health.step);
+    out.plain(health.skipped);
+    out.number(health.exact ? 1 : 0);
+    out.number(health.groups.size());
+    for (const TagHealth::Group& group : health.groups) {
+        out.number(group.index);
+        out.plain(group.rule);
+        out.plain(group.plannedRate);
+    }
+    for (const auto* rows : {&health.layers, &health.params}) {
+        out.number(rows->size());
+        for (const HealthRow& row : *rows)
+            write(out, row);
+    }
+    out.number(health.ranks.size());
+    for (const RankSample& sample : health.ranks) {
+        out.plain(sample.rank);
+        out.text(sample.digest);
+    }
+    out.number(health.oddRanks.size());
+    for (const RankCoordinate& rank : health.oddRanks)
+        out.plain(rank);
+    return out.take();
+}
+
+std::optional<TagHealth> healthFrom(std::string_view bytes)
+{
+    WireReader in(bytes);
+    TagHealth out;
+    out.step = in.plain<std::optional<int64_t>>();
+    out.skipped = in.plain<std::optional<int64_t>>();
+    out.exact = in.number() != 0;
+    for (uint64_t left = in.count(); left > 0 && in.isGood(); --left) {
+        TagHealth::Group& group = out.groups.emplace_back();
+        group.index = in.number32();
+        group.rule = in.plain<UpdateRule>();
+        group.plannedRate = in.plain<std::optional<double>>();
+    }
+    for (auto* rows : {&out.layers, &out.params}) {
+        for (uint64_t left = in.count(); left > 0 && in.isGood(); --left)
+            read(in, rows->emplace_back());
+    }
+    for (uint64_t left = in.count(); left > 0 && in.isGood(); --left) {
+        RankSample& sample = out.ranks.emplace_back();
+        sample.rank = in.plain<RankCoordinate>();
+        sample.digest = in.text();
+    }
+    for (uint64_t left = in.count(); left > 0 && in.isGood(); --left)
+        out.oddRanks.push_back(in.plain<RankCoordinate>());
+    if (!in.isGood() || !in.atEnd())
+        return std::nullopt;
+    return out;
+}
+
+/// torch's schedulers keep the rate that they start from, and OneCycleLR its highest, as options of the
+/// group.
+std::optional<double> plannedRateOf(const std::vector<DigestedScalar>& scalars, const ParamGroup& group)
+{
+    const std::string name = "group/" + std::to_string(group.index);
+    std::optional<double> out;
+    for (const DigestedScalar& scalar : scalars) {
+        if (scalar.name != name || (scalar.state != "option/initial_lr" && scalar.state != "option/max_lr"))
+            continue;
+        const double rate = std::strtod(scalar.text.c_str(), nullptr);
+        out = std::max(out.value_or(rate), rate);
+    }
+    return out;
+}
+
+/// Ranks that a finding of reading names: their files do not belong to the tag's step.
+std::vector<RankCoordinate> oddRanksOf(const Checkpoint& checkpoint)
+{
+    std::vector<RankCoordinate> out;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (file.status == FileStatus::Stale && file.rank && file.role == FileRole::OptimStates)
+            out.push_back(*file.rank);
+    }
+    return out;
+}
+
+} // namespace
+
+const HealthRow* TagHealth::find(std::string_view layer) const
+{
+    const auto found = std::ranges::find(layers, layer, &HealthRow::name);
+    return found == layers.end() ? nullptr : &*found;
+}
+
+double TagHealth::learningRate() const
+{
+    double out = 0;
+    for (const Group& group : groups)
+        out = std::max(out, group.rule.learningRate);
+    return out;
+}
+
+HealthCache::HealthCache(io::FileSystem& files, io::Path folder)
+    : m_files(files)
+    , m_folder(std::move(folder))
+{
+}
+
+std::optional<TagHealth> HealthCache::find(const Checkpoint& checkpoint, bool exact) const
+{
+    if (m_folder.empty() || !checkpoint.fullyRead)
+        return std::nullopt;
+    const std::string key = keyOf(checkpoint, exact);
+    const auto bytes = m_files.readSmall(m_folder / (key + std::string(kSuffix)), kMaxBytes);
+    if (!bytes || bytes->size() < key.size()
+        || digestOf(bytes->substr(key.size())) != bytes->substr(0, key.size()))
+        return std::nullopt;
+    auto out = healthFrom(std::string_view(*bytes).substr(key.size()));
+    if (out)
+        out->tag = checkpoint.tag;
+    return out;
+}
+
+void HealthCache::keep(const Checkpoint& checkpoint, bool exact, const TagHealth& health) const
+{
+    if (m_folder.empty() || !checkpoint.fullyRead || health.error)
+        return;
+    const std::string content = bytesOf(health);
+    io::keepInUserCache(m_files, m_folder / (keyOf(checkpoint, exact) + std::string(kSuffix)),
+        digestOf(content) + content, kMaxKept);
+}
+
+io::Path userHealthCache()
+{
+    const io::Path cache = io::userCache();
+    return cache.empty() ? cache : cache / "health";
+}
+
+Result<TagHealth> readHealth(io::FileSystem& files, const Checkpoint& checkpoint, bool exact,
+    const HealthCache& cache, const Workers& workers, JobContext& job, const HealthTake& take)
+{
+    const std::vector<ParamId> params = healthParams(checkpoint);
+    if (auto known = cache.find(checkpoint, exact);
+        known && (!take || known->params.size() == params.size())) {
+        for (size_t i = 0; take && i < params.size(); ++i)
+            SHARDSCOPE_CHECK(take(params[i], known->params[i]));
+        return std::move(*known);
+    }
+    TagHealth out;
+    out.tag = checkpoint.tag;
+    out.step = checkpoint.steps.globalSteps;
+    out.skipped = checkpoint.steps.skippedSteps;
+    const std::vector<DigestedScalar> scalars = groupScalars(checkpoint);
+    for (const ParamGroup& group : checkpoint.groups)
+        out.groups.push_back({group.index, updateRule(checkpoint, group), plannedRateOf(scalars, group)});
+    HealthLayers layers;
+    SHARDSCOPE_CHECK(computeHealth(
+        files, {checkpoint, params, exact}, workers, job, [&](ParamId param, const HealthRow& row) -> Status {
+            layers.add(row);
+            if (params.size() <= TagHealth::kMaxParams)
+                out.params.push_back(row);
+            return take ? take(param, row) : Status();
+        }));
+    out.layers = layers.take();
+    out.exact = exact || std::ranges::all_of(out.layers, &HealthRow::exact);
+    SHARDSCOPE_TRY(out.ranks, sampleRanks(files, checkpoint, job));
+    out.oddRanks = oddRanksOf(checkpoint);
+    const bool isWhole
+        = std::ranges::all_of(out.layers, [](const HealthRow& row) { return row.missing() == 0; });
+    if (isWhole) // what could not be read now may be readable next time
+        cache.keep(checkpoint, exact, out);
+    return out;
+}
+
+Result<std::vector<TagHealth>> readHistory(io::FileSystem& files, const HistoryRequest& request,
+    const HealthCache& cache, const Workers& workers, JobContext& job,
+    const std::function<void(const TagHealth&)>& passOn)
+{
+    std::vector<TagHealth> out;
+    for (const std::string& name : request.names) {
+        SHARDSCOPE_CHECK(job.poll());
+        OpenOptions options;
+        options.tag = name;
+        const auto read = [&]() -> Result<TagHealth> {
+            SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, request.base, options, job));
+            if (opened.checkpoint->modelError)
+                return forward(*opened.checkpoint->modelError);
+            return readHealth(files, *opened.checkpoint, request.exact, cache, workers, job);
+        };
+        auto health = read();
+        if (!health && health.error().code == ErrorCode::Cancelled)
+            return forward(health.error());
+        TagHealth& tag = out.emplace_back(health ? std::move(*health) : TagHealth());
+        if (!health)
+            tag.error = health.error();
+        tag.tag = name;
+        if (passOn)
+            passOn(tag);
+    }
+    return out;
+}
+
+} // namespace shardscope
