@@ -4,6 +4,8 @@
 #include "tests/ui/support_asserts.h"
 
 #include <QApplication>
+#include <QFile>
+#include <QTemporaryDir>
 
 #include <cstdio>
 #include <cstring>
@@ -76,5 +78,7 @@ int runUiTest(int argc, char** argv)
 int main(int argc, char** argv)
 {
     shardscope::test::endProgramOnFailedAssertion();
+    const QTemporaryDir cache; // not the user's
+    qputenv("XDG_CACHE_HOME", QFile::encodeName(cache.path()));
     return shardscope::runUiTest(argc, argv);
 }

@@ -7,6 +7,10 @@
 
 #include <QApplication>
 #include <QPainter>
+#include <QPainterPath>
+
+#include <cmath>
+#include <limits>
 
 using namespace Qt::StringLiterals;
 
@@ -35,6 +39,8 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
         paintShare(painter, item, share.toDouble());
     if (const QVariant where = at.data(WhereRole); where.isValid())
         paintWhere(painter, item, where.toPointF());
+    if (const QVariant spark = at.data(SparkRole); spark.isValid())
+        paintSpark(painter, item, spark.toList());
     QRect textRect = item.rect.adjusted(8, 0, -8, 0);
     if (!item.icon.isNull())
         textRect.setLeft(style->subElementRect(QStyle::SE_ItemViewItemText, &item, view).left() + 2);
@@ -78,6 +84,56 @@ void CellDelegate::paintWhere(
     ground.setAlpha(selected ? 80 : 255);
     painter->fillRect(track, ground);
     painter->fillRect(filled, m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Accent));
+}
+
+/// From the smallest to the largest value, on a logarithmic scale where they differ much; the last one has a
+/// dot.
+void CellDelegate::paintSpark(
+    QPainter* painter, const QStyleOptionViewItem& option, const QVariantList& values) const
+{
+    constexpr double kLogarithmicFrom = 30;
+    std::vector<double> heights;
+    double low = std::numeric_limits<double>::infinity();
+    double high = -low;
+    for (const QVariant& value : values) {
+        const double each = heights.emplace_back(value.toDouble());
+        if (std::isfinite(each)) {
+            low = std::min(low, each);
+            high = std::max(high, each);
+        }
+    }
+    if (low > 0 && high > kLogarithmicFrom * low) {
+        for (double& height : heights)
+            height = std::log(height);
+        low = std::log(low);
+        high = std::log(high);
+    }
+    const QRectF area = QRectF(option.rect).adjusted(8, 5, -10, -5);
+    const double span = high - low;
+    QPainterPath line;
+    QPointF last;
+    bool isOpen = false;
+    for (size_t i = 0; i < heights.size(); ++i) {
+        if (!std::isfinite(heights[i])) {
+            isOpen = false;
+            continue;
+        }
+        const double share = span > 0 ? (heights[i] - low) / span : 0.5;
+        last = {area.left() + area.width() * static_cast<double>(i) / static_cast<double>(heights.size() - 1),
+            area.bottom() - share * area.height()};
+        isOpen ? line.lineTo(last) : line.moveTo(last);
+        isOpen = true;
+    }
+    const bool selected = (option.state & QStyle::State_Selected) != 0;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(QPen(m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Accent), 1.3));
+    painter->drawPath(line);
+    if (isOpen) {
+        painter->setBrush(painter->pen().color());
+        painter->drawEllipse(last, 1.8, 1.8);
+    }
+    painter->restore();
 }
 
 int CellDelegate::paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const

@@ -8,8 +8,8 @@
 namespace shardscope::ui {
 
 /// Paints the cells of all tables and trees: a share bar behind sizes (ShareRole), a small map (WhereRole), a
-/// coloured mark for problems (SeverityRole, also as a shape), muted text (MutedRole), names elided in the
-/// middle because their end is important.
+/// small line (SparkRole), a coloured mark for problems (SeverityRole, also as a shape), muted text
+/// (MutedRole), names elided in the middle because their end is important.
 class CellDelegate : public QStyledItemDelegate
 {
     Q_OBJECT
@@ -22,6 +22,7 @@ public:
 private:
     void paintShare(QPainter* painter, const QStyleOptionViewItem& option, double share) const;
     void paintWhere(QPainter* painter, const QStyleOptionViewItem& option, const QPointF& segment) const;
+    void paintSpark(QPainter* painter, const QStyleOptionViewItem& option, const QVariantList& values) const;
     int paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const;
 
     const Theme& m_theme;

@@ -33,6 +33,7 @@ struct TableColumn {
     std::function<bool(Row)> muted; ///< MutedRole
     std::function<QVariant(Row)> share; ///< ShareRole
     std::function<QVariant(Row)> where; ///< WhereRole
+    std::function<QVariant(Row)> spark; ///< SparkRole
     std::function<int(Row)> severity; ///< SeverityRole
     std::function<bool(Row, Row)> less; ///< for sortedBy()
     QString titleTip;
@@ -91,6 +92,8 @@ public:
             return column.share ? column.share(row) : QVariant();
         case WhereRole:
             return column.where ? column.where(row) : QVariant();
+        case SparkRole:
+            return column.spark ? column.spark(row) : QVariant();
         case SeverityRole:
             return column.severity ? column.severity(row) : -1;
         case MutedRole:

@@ -11,6 +11,7 @@ enum ModelRole : int {
     WhereRole, ///< QPointF: begin and end of a segment, 0…1, for a small map
     CopyRole, ///< QString with full precision for the clipboard
     SeverityRole, ///< int: -1 none, 0 info, 1 warning, 2 error
+    SparkRole, ///< QVariantList of doubles, NaN for gaps: a small line
     MutedRole, ///< bool: show in the muted colour
 };
 

@@ -2,6 +2,7 @@
 #include "ui/pages/compare_page.h"
 #include "ui/pages/files_page.h"
 #include "ui/pages/findings_page.h"
+#include "ui/pages/health_page.h"
 #include "ui/pages/map_page.h"
 #include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
@@ -37,7 +38,7 @@ QLabel* Page::makeEmpty(const QString& name)
 const QList<PageEntry>& pageList()
 {
     static const QList<PageEntry> kPages{OverviewPage::entry(), MapPage::entry(), ParametersPage::entry(),
-        TensorPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry()};
+        TensorPage::entry(), HealthPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry()};
     return kPages;
 }
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The health page: figures of every layer, alarms in words, and the other tags of the run.
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/models/model_roles.h"
+#include "ui/pages/health_page.h"
+#include "ui/widgets/series_chart.h"
+
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QFile>
+#include <QLabel>
+#include <QListWidget>
+#include <QPushButton>
+#include <QTableView>
+#include <QTest>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kShard = "/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+
+/// A run with two tags; the newer one has a NaN in the masters if that is asked for.
+QString twoTags(const WindowFixture& ui, bool damaged)
+{
+    const QString run = copiedSample("zero2-w2", ui.folder(u"run"_s));
+    fs::copy(fs::path((run + u"/global_step6"_s).toStdString()),
+        fs::path((run + u"/global_step3"_s).toStdString()), fs::copy_options::recursive);
+    QFile shard(run + QLatin1String(kShard));
+    if (damaged
+        && (!shard.open(QIODevice::ReadWrite) || !shard.seek(shard.size() * 3 / 4 / 64 * 64)
+            || shard.write(QByteArray::fromHex("0000c07f")) != 4))
+        return {};
+    return run;
+}
+
+class HealthTest : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aSoundRunHasFiguresAndNoAlarm()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(twoTags(ui, false)));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        auto* page = ui.find<HealthPage>("healthPage");
+        QVERIFY(page != nullptr);
+        const QAbstractItemModelTester tester(
+            page->model(), QAbstractItemModelTester::FailureReportingMode::Warning);
+        QCOMPARE(page->alarmList()->count(), 0);
+        QVERIFY(!page->alarmList()->isVisible());
+        QVERIFY(ui.find<QLabel>("healthSummary")->text().contains(u"Nothing looks wrong in 2 tags"_s));
+        QVERIFY(page->model()->rowCount() > 3);
+        QCOMPARE(page->model()->index(0, 0).data().toString(), u"layers.0"_s);
+        QVERIFY(page->model()->index(0, 2).data(CopyRole).toString().toDouble() > 0.01);
+        QCOMPARE(page->model()->index(0, 1).data(SparkRole).toList().size(), 2);
+
+        // Sorted by the update, largest first, and back by layer.
+        page->table()->sortByColumn(2, Qt::DescendingOrder);
+        QVERIFY(page->model()->index(0, 2).data(CopyRole).toString().toDouble()
+            >= page->model()->index(1, 2).data(CopyRole).toString().toDouble());
+        ui.find<QComboBox>("healthRows")->setCurrentIndex(1);
+        QVERIFY(page->model()->rowCount() > 10);
+        auto* overLayers = ui.find<SeriesChart>("healthOverLayers");
+        QCOMPARE(overLayers->points().size(), static_cast<size_t>(page->model()->rowCount()));
+    }
+
+    void anAlarmNamesTheLayerAndGoesToIt()
+    {
+        WindowFixture ui;
+        const QString run = twoTags(ui, true);
+        QVERIFY(!run.isEmpty());
+        QVERIFY(ui.open(run));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        auto* page = ui.find<HealthPage>("healthPage");
+        QCOMPARE(page->alarmList()->count(), 1);
+        const QString text = page->alarmList()->item(0)->text();
+        QVERIFY2(text.startsWith(u"global_step6 · "_s) && text.contains(u"NaN"_s), qPrintable(text));
+        page->alarmList()->setFocus();
+        page->alarmList()->setCurrentRow(0);
+        const QModelIndex now = page->table()->currentIndex();
+        QVERIFY(now.isValid());
+        QVERIFY(text.contains(now.siblingAtColumn(0).data().toString()));
+        QCOMPARE(now.siblingAtColumn(0).data(SeverityRole).toInt(), 2);
+
+        // The chart of tags has both, and marks the one; Enter opens the other.
+        auto* overTags = ui.find<SeriesChart>("healthOverTags");
+        QCOMPARE(overTags->points().size(), size_t{2});
+        QVERIFY(overTags->points()[1].marked);
+        QVERIFY(!overTags->points()[0].marked);
+        QCOMPARE(overTags->current(), 1);
+        overTags->setFocus();
+        QTest::keyClick(overTags, Qt::Key_Left);
+        QCOMPARE(overTags->current(), 0);
+        QVERIFY(overTags->accessibleDescription().contains(u"global_step3"_s));
+        QTest::keyClick(overTags, Qt::Key_Return);
+        QVERIFY(ui.settle());
+        QCOMPARE(ui.checkpoint()->tag, std::string("global_step3"));
+        QCOMPARE(page->alarmList()->count(), 1); // of the run
+    }
+
+    void everyElementCanBeRead()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        auto* page = ui.find<HealthPage>("healthPage");
+        QVERIFY(ui.find<QLabel>("healthSummary")->text().contains(u"no other tag"_s));
+        QTest::mouseClick(ui.find<QPushButton>("healthExact"), Qt::LeftButton);
+        QVERIFY(ui.settle());
+        QVERIFY(page->model()->rowCount() > 3);
+        QVERIFY(!ui.find<QLabel>("healthSummary")->text().contains(u'≈'));
+    }
+
+    void chartsHaveTheScaleThatTheirValuesNeed()
+    {
+        Theme theme;
+        SeriesChart chart(theme);
+        chart.resize(300, 160);
+        chart.setPoints(u"x"_s, {{u"a"_s, 1}, {u"b"_s, 2}, {u"c"_s, NAN}}, {});
+        QVERIFY(!chart.isLogarithmic());
+        chart.setPoints(u"x"_s, {{u"a"_s, 1e-5}, {u"b"_s, 2}, {u"c"_s, 0}}, {});
+        QVERIFY(chart.isLogarithmic());
+        QVERIFY(!chart.grab().isNull());
+        QTest::keyClick(&chart, Qt::Key_End);
+        QCOMPARE(chart.current(), 2);
+        chart.setPoints(u"x"_s, {{u"c"_s, 0}}, {}); // stays on its label
+        QCOMPARE(chart.current(), 0);
+        chart.setPoints(u"x"_s, {}, u"nothing"_s);
+        QCOMPARE(chart.accessibleDescription(), u"nothing"_s);
+        QVERIFY(!chart.grab().isNull());
+    }
+};
+
+} // namespace
+
+SHARDSCOPE_UI_TEST(HealthTest, WithDisplay)
+
+#include "tst_health.moc"

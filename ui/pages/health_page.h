@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/models/health_table_model.h"
+#include "ui/pages/page.h"
+#include "ui/session/health_run.h"
+
+class QComboBox;
+class QLabel;
+class QListWidget;
+class QPushButton;
+class QSplitter;
+class QTableView;
+
+namespace shardscope::ui {
+
+class MessageBar;
+class SeriesChart;
+
+/// Whether the training state looks sound: alarms in words, figures by layer or parameter, and a figure over
+/// the layers and over the tags of the run. Reads when it is first shown.
+class HealthPage : public Page
+{
+    Q_OBJECT
+public:
+    [[nodiscard]] static PageEntry entry();
+    HealthPage(const PageContext& context, QWidget* parent);
+
+    [[nodiscard]] bool isBusy() const override { return m_run.isRunning() || m_isWanted; }
+    [[nodiscard]] QListWidget* alarmList() const { return m_alarms; }
+    [[nodiscard]] QTableView* table() const { return m_table; }
+    [[nodiscard]] HealthTableModel* model() const { return m_model; }
+
+protected:
+    void showCheckpoint() override;
+    void showEvent(QShowEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    QWidget* makeBar();
+    void makeLayout();
+    void connectParts();
+    void startIfShown();
+    void readExactly();
+    void showFacts();
+    void showProgress();
+    void showAlarms(const HealthFacts& facts);
+    void showRows();
+    void showCharts();
+    void goToAlarm(int number);
+    void chooseRow(int row);
+    [[nodiscard]] bool isByParam() const;
+    [[nodiscard]] HealthQuantity quantity() const;
+
+    HealthRun m_run;
+    HealthFactsPtr m_facts; ///< that are shown
+    HealthTableModel* m_model;
+    MessageBar* m_messages;
+    QLabel* m_summary;
+    QComboBox* m_rows;
+    QComboBox* m_quantity;
+    QPushButton* m_exact;
+    QListWidget* m_alarms;
+    QTableView* m_table;
+    SeriesChart* m_overLayers;
+    SeriesChart* m_overTags;
+    QSplitter* m_splitter;
+    QLabel* m_empty;
+    std::string m_chosen; ///< the name of the row
+    bool m_isWanted = false; ///< a checkpoint was opened, and not read yet
+    bool m_filling = false;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/health/health_alarms.h"
+#include "ui/jobs/latest_only.h"
+
+#include <QObject>
+
+#include <memory>
+#include <optional>
+
+namespace shardscope::ui {
+
+/// What was read of the health of a checkpoint, and of the other tags of its run. Immutable.
+struct HealthFacts {
+    std::optional<TagHealth> tag; ///< nothing yet
+    std::vector<TagHealth>
+        history; ///< oldest first, with the checkpoint's own tag; empty: not read yet, or no run
+    std::vector<HealthAlarm> alarms; ///< of the history once it is complete, else of the tag alone
+    size_t tagsLeft = 0; ///< of the history
+    size_t tagsOmitted = 0; ///< older ones, which are not read
+    bool isComplete = false;
+    std::optional<Error> error;
+
+    [[nodiscard]] bool hasAlarm(std::string_view layer) const;
+};
+using HealthFactsPtr = std::shared_ptr<const HealthFacts>;
+
+/// Reads it on a worker thread: first the checkpoint, then the newest tags of its run. The latest start()
+/// wins. Lives on the GUI thread.
+class HealthRun : public QObject
+{
+    Q_OBJECT
+public:
+    static constexpr size_t kMostTags = 20;
+
+    explicit HealthRun(io::FileSystem& files, QObject* parent = nullptr);
+
+    /// `exact`: every element, of all tags; else samples.
+    void start(const CheckpointPtr& checkpoint, bool exact);
+    /// Keeps what was read.
+    void stop();
+    void clear();
+
+    [[nodiscard]] bool isRunning() const { return m_running; }
+    [[nodiscard]] bool isExact() const { return m_exact; } ///< of the last start()
+    [[nodiscard]] const Progress& progress() const { return m_progress; }
+    [[nodiscard]] const HealthFactsPtr& facts() const { return m_facts; } ///< never null
+
+Q_SIGNALS:
+    void changed();
+    void progressChanged();
+
+private:
+    struct Stage {
+        std::optional<Progress> progress;
+        HealthFactsPtr facts;
+    };
+    void receive(const Stage& stage);
+
+    io::FileSystem& m_files;
+    bool m_running = false;
+    bool m_exact = false;
+    Progress m_progress;
+    HealthFactsPtr m_facts = std::make_shared<const HealthFacts>();
+    LatestOnly m_worker{WorkLength::Long};
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/widgets/series_chart.h"
+
+#include "ui/widgets/focus_ring.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr double kLogarithmicFrom = 30; // largest by smallest value
+constexpr int kLines = 4;
+
+QString valueText(double value)
+{
+    return std::isfinite(value) ? QString::number(value, 'g', 3) : u"–"_s;
+}
+
+} // namespace
+
+SeriesChart::SeriesChart(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+{
+    setFocusPolicy(Qt::StrongFocus);
+    setProperty(kShowsFocusFrame, true);
+    connect(&theme, &Theme::changed, this, [this] { update(); });
+}
+
+void SeriesChart::setPoints(const QString& title, std::vector<Point> points, const QString& emptyText)
+{
+    const QString label = m_current >= 0 ? m_points[static_cast<size_t>(m_current)].label : QString();
+    m_title = title;
+    m_emptyText = emptyText;
+    m_points = std::move(points);
+    m_current = -1;
+    double low = INFINITY;
+    double high = -INFINITY;
+    double least = INFINITY; // above zero
+    for (size_t i = 0; i < m_points.size(); ++i) {
+        const double value = m_points[i].value;
+        if (!label.isEmpty() && m_points[i].label == label)
+            m_current = static_cast<int>(i);
+        if (!std::isfinite(value))
+            continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+        if (value > 0)
+            least = std::min(least, value);
+    }
+    m_logarithmic = low >= 0 && std::isfinite(least) && high > kLogarithmicFrom * least;
+    if (m_logarithmic) {
+        m_low = std::floor(std::log10(least));
+        m_high = std::max(std::ceil(std::log10(high)), m_low + 1);
+    } else {
+        m_low = std::min(low, 0.0);
+        m_high = high > m_low ? m_low + (high - m_low) * 1.1 : m_low + 1;
+    }
+    describe();
+    update();
+}
+
+void SeriesChart::setCurrent(int point)
+{
+    m_current = point < static_cast<int>(m_points.size()) ? point : -1;
+    describe();
+    update();
+}
+
+void SeriesChart::describe()
+{
+    setAccessibleName(m_title);
+    setAccessibleDescription(m_points.empty() ? m_emptyText
+            : m_current >= 0                  ? textOf(static_cast<size_t>(m_current))
+                                              : tr("%n points", nullptr, static_cast<int>(m_points.size())));
+}
+
+QString SeriesChart::textOf(size_t point) const
+{
+    const Point& at = m_points[point];
+    return at.label % u": "_s % valueText(at.value) % (at.marked ? tr(", with an alarm") : QString());
+}
+
+QRectF SeriesChart::plot() const
+{
+    const QFontMetrics metrics = fontMetrics();
+    const double left = metrics.horizontalAdvance(u"8.88e-88"_s) + 12;
+    return QRectF(rect()).adjusted(left, metrics.height() + 12, -14, -metrics.height() - 10);
+}
+
+double SeriesChart::heightOf(double value) const
+{
+    const double at = m_logarithmic ? (value > 0 ? std::log10(value) : m_low) : value;
+    return std::clamp((at - m_low) / (m_high - m_low), 0.0, 1.0);
+}
+
+QPointF SeriesChart::placeOf(size_t point) const
+{
+    const QRectF area = plot();
+    const double step = m_points.size() < 2 ? 0 : area.width() / static_cast<double>(m_points.size() - 1);
+    const double x
+        = m_points.size() < 2 ? area.center().x() : area.left() + step * static_cast<double>(point);
+    return {x, area.bottom() - heightOf(m_points[point].value) * area.height()};
+}
+
+int SeriesChart::pointAt(double x) const
+{
+    if (m_points.empty())
+        return -1;
+    const QRectF area = plot();
+    const double last = static_cast<double>(m_points.size() - 1);
+    const double at = (x - area.left()) / std::max(area.width(), 1.0) * last;
+    return static_cast<int>(std::lround(std::clamp(at, 0.0, last)));
+}
+
+void SeriesChart::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(rect(), m_theme.colour(ThemeRole::Surface));
+    QFont bold = font();
+    bold.setWeight(QFont::DemiBold);
+    painter.setFont(bold);
+    painter.setPen(m_theme.colour(ThemeRole::Text));
+    painter.drawText(QRectF(12, 6, width() - 24, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter,
+        QFontMetrics(bold).elidedText(m_title, Qt::ElideMiddle, width() - 24));
+    painter.setFont(font());
+    const bool any
+        = std::ranges::any_of(m_points, [](const Point& point) { return std::isfinite(point.value); });
+    if (!any) {
+        painter.setPen(m_theme.colour(ThemeRole::MutedText));
+        painter.drawText(rect().adjusted(12, fontMetrics().height() + 8, -12, -8),
+            Qt::AlignCenter | Qt::TextWordWrap, m_emptyText);
+    } else {
+        paintAxis(painter);
+        paintLabels(painter);
+        QPainterPath line;
+        bool isOpen = false;
+        for (size_t i = 0; i < m_points.size(); ++i) {
+            if (!std::isfinite(m_points[i].value)) {
+                isOpen = false;
+                continue;
+            }
+            isOpen ? line.lineTo(placeOf(i)) : line.moveTo(placeOf(i));
+            isOpen = true;
+        }
+        painter.setPen(QPen(m_theme.colour(ThemeRole::Accent), 1.6));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawPath(line);
+        const bool sparse = plot().width() > 5.0 * static_cast<double>(m_points.size());
+        for (size_t i = 0; i < m_points.size(); ++i) {
+            const bool isCurrent = static_cast<int>(i) == m_current;
+            if (!std::isfinite(m_points[i].value) || (!sparse && !m_points[i].marked && !isCurrent))
+                continue;
+            const QPointF at = placeOf(i);
+            painter.setPen(QPen(m_theme.colour(ThemeRole::Surface), 1));
+            painter.setBrush(m_theme.colour(m_points[i].marked ? ThemeRole::Error : ThemeRole::Accent));
+            if (m_points[i].marked)
+                painter.drawPolygon(
+                    QPolygonF{{at.x(), at.y() - 6}, {at.x() + 6, at.y() + 5}, {at.x() - 6, at.y() + 5}});
+            else
+                painter.drawEllipse(at, 3, 3);
+            if (!isCurrent)
+                continue;
+            painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1.4));
+            painter.setBrush(Qt::NoBrush);
+            painter.drawEllipse(at, 8, 8);
+        }
+    }
+}
+
+void SeriesChart::paintAxis(QPainter& painter)
+{
+    const QRectF area = plot();
+    const int lines = m_logarithmic ? static_cast<int>(std::min(m_high - m_low, 5.0)) : kLines;
+    for (int i = 0; i <= lines; ++i) {
+        const double share = static_cast<double>(i) / lines;
+        const double y = area.bottom() - share * area.height();
+        const double at = m_low + share * (m_high - m_low);
+        painter.setPen(m_theme.colour(ThemeRole::Border));
+        painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
+        painter.setPen(m_theme.colour(ThemeRole::MutedText));
+        const double height = fontMetrics().height();
+        if (area.height() < height * (lines + 1) && i % 2 != 0)
+            continue; // no room for all
+        painter.drawText(QRectF(2, y - height / 2, area.left() - 8, height),
+            Qt::AlignRight | Qt::AlignVCenter, valueText(m_logarithmic ? std::pow(10, at) : at));
+    }
+}
+
+/// Those of the first, the last and the current point.
+void SeriesChart::paintLabels(QPainter& painter)
+{
+    const QRectF area = plot();
+    painter.setPen(m_theme.colour(ThemeRole::MutedText));
+    const QRectF line(area.left(), area.bottom() + 6, area.width(), fontMetrics().height());
+    const QString current = m_current >= 0 ? textOf(static_cast<size_t>(m_current)) : QString();
+    if (!current.isEmpty()) {
+        painter.setPen(m_theme.colour(ThemeRole::Text));
+        painter.drawText(line, Qt::AlignCenter,
+            fontMetrics().elidedText(current, Qt::ElideMiddle, static_cast<int>(line.width())));
+        return;
+    }
+    const int half = static_cast<int>(line.width() / 2) - 8;
+    painter.drawText(
+        line, Qt::AlignLeft, fontMetrics().elidedText(m_points.front().label, Qt::ElideMiddle, half));
+    if (m_points.size() > 1)
+        painter.drawText(
+            line, Qt::AlignRight, fontMetrics().elidedText(m_points.back().label, Qt::ElideMiddle, half));
+}
+
+void SeriesChart::choose(int point)
+{
+    if (point < 0 || point >= static_cast<int>(m_points.size()) || point == m_current)
+        return;
+    setCurrent(point);
+    Q_EMIT selected(point);
+}
+
+void SeriesChart::keyPressEvent(QKeyEvent* event)
+{
+    const int last = static_cast<int>(m_points.size()) - 1;
+    switch (event->key()) {
+    case Qt::Key_Left:
+        return choose(std::max(m_current - 1, 0));
+    case Qt::Key_Right:
+        return choose(std::min(m_current + 1, last));
+    case Qt::Key_Home:
+        return choose(0);
+    case Qt::Key_End:
+        return choose(last);
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+        if (m_current >= 0)
+            Q_EMIT activated(m_current);
+        return;
+    default:
+        QWidget::keyPressEvent(event);
+    }
+}
+
+void SeriesChart::mousePressEvent(QMouseEvent* event)
+{
+    if (event->button() == Qt::LeftButton)
+        choose(pointAt(event->position().x()));
+}
+
+void SeriesChart::mouseDoubleClickEvent(QMouseEvent* event)
+{
+    const int point = pointAt(event->position().x());
+    if (event->button() == Qt::LeftButton && point >= 0)
+        Q_EMIT activated(point);
+}
+
+bool SeriesChart::event(QEvent* event)
+{
+    if (event->type() != QEvent::ToolTip)
+        return QWidget::event(event);
+    auto* help = static_cast<QHelpEvent*>(event); // NOLINT: by its type
+    const int point = pointAt(help->pos().x());
+    QToolTip::showText(help->globalPos(), point < 0 ? QString() : textOf(static_cast<size_t>(point)), this);
+    return true;
+}
+
+} // namespace shardscope::ui
