@@ -208,6 +208,8 @@ std::string_view resetText(const RowPair& pair)
 /// The length of an update by the learning rate that made it; nothing where either is not known.
 std::optional<double> updateByRate(const HealthRow& row)
 {
+    if (row.rule.kind == UpdateKind::Adagrad) // |g| ≤ √Σg²
+        return std::sqrt(row.weights().count);
     if (row.updated == 0 || row.rule.learningRate <= 0)
         return std::nullopt;
     return std::sqrt(row.updateSquares) / row.rule.learningRate;
