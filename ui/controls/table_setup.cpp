@@ -11,6 +11,8 @@
 #include <QTableView>
 #include <QTreeView>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -90,6 +92,29 @@ void prepareTable(QTableView* table, const Theme& theme, const QString& objectNa
     table->horizontalHeader()->setStretchLastSection(true);
     table->horizontalHeader()->setMinimumSectionSize(48);
     table->horizontalHeader()->setObjectName(objectName % u"Header"_s);
+}
+
+void fitColumns(QTableView* table, int most)
+{
+    constexpr const char* kFitted = "fittedWidths";
+    constexpr int kRoom = 12;
+    constexpr int kTitleRoom = 26; ///< with the mark of the sorted column
+    const QAbstractItemView* view = table; // where the function is public
+    const QHeaderView* header = table->horizontalHeader();
+    QVariantList widths;
+    for (int column = 0; column + 1 < header->count(); ++column)
+        widths.append(table->columnWidth(column));
+    if (const QVariant former = table->property(kFitted); former.isValid() && former.toList() != widths)
+        return;
+    widths.clear();
+    for (int column = 0; column + 1 < header->count(); ++column) {
+        const int title = header->fontMetrics().horizontalAdvance(
+            table->model()->headerData(column, Qt::Horizontal).toString());
+        table->setColumnWidth(
+            column, std::clamp(view->sizeHintForColumn(column) + kRoom, title + kTitleRoom, most));
+        widths.append(table->columnWidth(column));
+    }
+    table->setProperty(kFitted, widths);
 }
 
 void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName)
