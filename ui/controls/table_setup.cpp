@@ -33,6 +33,15 @@ QString rowText(const QModelIndex& at)
     return cells.join(u'\t');
 }
 
+bool hasMarks(const QTableView& table, int column)
+{
+    constexpr int kMostRows = 1000;
+    for (int row = 0; row < std::min(table.model()->rowCount(), kMostRows); ++row)
+        if (table.model()->index(row, column).data(SeverityRole).toInt() >= 0)
+            return true;
+    return false;
+}
+
 void addCopyActions(QAbstractItemView* view)
 {
     QAction* cell = addViewAction(view, u"Copy"_s);
@@ -98,6 +107,7 @@ void fitColumns(QTableView* table, int most)
 {
     constexpr const char* kFitted = "fittedWidths";
     constexpr int kRoom = 12;
+    constexpr int kMarkRoom = 24; ///< of SeverityRole
     constexpr int kTitleRoom = 26; ///< with the mark of the sorted column
     const QAbstractItemView* view = table; // where the function is public
     const QHeaderView* header = table->horizontalHeader();
@@ -110,8 +120,9 @@ void fitColumns(QTableView* table, int most)
     for (int column = 0; column + 1 < header->count(); ++column) {
         const int title = header->fontMetrics().horizontalAdvance(
             table->model()->headerData(column, Qt::Horizontal).toString());
+        const int room = hasMarks(*table, column) ? kRoom + kMarkRoom : kRoom;
         table->setColumnWidth(
-            column, std::clamp(view->sizeHintForColumn(column) + kRoom, title + kTitleRoom, most));
+            column, std::clamp(view->sizeHintForColumn(column) + room, title + kTitleRoom, most));
         widths.append(table->columnWidth(column));
     }
     table->setProperty(kFitted, widths);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace Qt::StringLiterals;
 
@@ -21,6 +22,7 @@ constexpr int kSide = 18; ///< left and right of the axis
 constexpr int kBarHeight = 84;
 constexpr int kLeastBar = 5;
 constexpr int kWidestBar = 22;
+constexpr int kLeastApart = 8; ///< points at one place
 constexpr int kBetweenTicks = 110;
 constexpr float kBarStrength = 0.72F; ///< of bars that are not the open one's
 
@@ -32,6 +34,25 @@ double roundStep(double least)
         if (factor * power >= least)
             return factor * power;
     return 10 * power;
+}
+
+/// Moves points apart that would cover each other, as far as there is room. Returns how wide bars can be.
+int spread(std::vector<int>& points, int left, int right)
+{
+    std::vector<size_t> order(points.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return points[a] < points[b]; });
+    const int apart
+        = std::clamp((right - left) / std::max(1, static_cast<int>(order.size())), 1, kLeastApart);
+    for (size_t i = 1; i < order.size(); ++i)
+        points[order[i]] = std::max(points[order[i]], points[order[i - 1]] + apart);
+    int most = right;
+    for (size_t i = order.size(); i-- > 0; most = points[order[i]] - apart)
+        points[order[i]] = std::min(points[order[i]], most);
+    int width = kWidestBar;
+    for (size_t i = 1; i < order.size(); ++i)
+        width = std::min(width, (points[order[i]] - points[order[i - 1]]) * 2 / 3);
+    return std::max(width, 2);
 }
 
 /// Points that have no place get one between those that have.
@@ -139,11 +160,7 @@ void Timeline::arrange()
         for (size_t i = 0; i < places.size() && m_last > m_first; ++i)
             m_x[i] = plot().left() + kWidestBar / 2
                 + static_cast<int>(std::lround((places[i] - m_first) / (m_last - m_first) * inner));
-        std::vector<int> sorted = m_x;
-        std::sort(sorted.begin(), sorted.end());
-        for (size_t i = 1; i < sorted.size(); ++i)
-            m_barWidth = std::min(m_barWidth, (sorted[i] - sorted[i - 1]) * 2 / 3);
-        m_barWidth = std::max(m_barWidth, 2);
+        m_barWidth = spread(m_x, plot().left() + kWidestBar / 2, plot().left() + kWidestBar / 2 + inner);
     }
     update();
 }

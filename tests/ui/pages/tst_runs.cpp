@@ -375,6 +375,7 @@ private Q_SLOTS:
         auto* timeline = ui.find<Timeline>("tagTimeline");
         QCOMPARE(timeline->points().size(), 2);
         QCOMPARE(timeline->points()[0].name, u"checkpoint-100"_s);
+        QVERIFY(timeline->column(1).x() - timeline->column(0).x() > 4); // both are of step 6
         QCOMPARE(timeline->current(), 1);
         timeline->setFocus();
         QTest::keyClick(timeline, Qt::Key_Home);

@@ -186,6 +186,8 @@ void RunTableModel::rebuild()
 {
     std::vector<uint32_t> rows = firstNumbers(m_runs.size());
     std::erase_if(rows, [this](uint32_t row) {
+        if (m_filter.isEmpty())
+            return false;
         const QString text = at(row).name % u' ' % newestText(at(row)) % u' '
             % (tagOf(row) != nullptr ? kindText(tagOf(row)->kind) : QString()) % u' ' % problemsText(at(row));
         return !holdsWords(text, m_filter);

@@ -255,7 +255,8 @@ void TagTableModel::rebuild()
     std::vector<uint32_t> rows = firstNumbers(m_tags.size());
     if (m_sortColumn < 0)
         std::reverse(rows.begin(), rows.end());
-    std::erase_if(rows, [this](uint32_t row) { return !holdsWords(tagRowText(at(row)), m_filter); });
+    std::erase_if(rows,
+        [this](uint32_t row) { return !m_filter.isEmpty() && !holdsWords(tagRowText(at(row)), m_filter); });
     setRows(m_sortColumn < 0 ? std::move(rows) : sortedBy(m_sortColumn, m_sortOrder, std::move(rows)));
 }
 
