@@ -52,7 +52,7 @@ int spread(std::vector<int>& points, int left, int right)
     int width = kWidestBar;
     for (size_t i = 1; i < order.size(); ++i)
         width = std::min(width, (points[order[i]] - points[order[i - 1]]) * 2 / 3);
-    return std::max(width, 2);
+    return std::max(width, 1);
 }
 
 /// Points that have no place get one between those that have.
