@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/controls/breadcrumb.h"
 
+#include "ui/session/runs/tag_rows.h"
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -67,9 +68,10 @@ private:
 
 } // namespace
 
-Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, QWidget* parent)
+Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, TagStore& tags, QWidget* parent)
     : QWidget(parent)
     , m_theme(theme)
+    , m_tags(tags)
     , m_folder(new NameButton(12, this))
     , m_tag(new NameButton(20, this))
     , m_thing(new ElidedLabel(this))
@@ -97,6 +99,8 @@ Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, QWidget* parent)
     });
     connect(m_tag->menu(), &QMenu::triggered, this,
         [this](const QAction* action) { Q_EMIT tagRequested(action->data().toByteArray()); });
+    connect(m_tag->menu(), &QMenu::aboutToShow, &tags, &TagStore::want);
+    connect(&tags, &TagStore::changed, this, &Breadcrumb::describeTags);
     connect(&selection, &Selection::changed, this, &Breadcrumb::follow);
     setCheckpoint(nullptr);
 }
@@ -124,11 +128,24 @@ void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)
     m_tag->setToolTip(tr("Other tags of this run"));
     for (auto tag = checkpoint->tags.rbegin(); tag != checkpoint->tags.rend(); ++tag) {
         const bool latest = checkpoint->latest && *checkpoint->latest == *tag;
-        QAction* action = m_tag->menu()->addAction(
+        QAction* action = m_tag->menu()->addAction(QString());
+        action->setProperty("tagName",
             (latest ? tr("%1 (latest)").arg(toText(*tag)) : toText(*tag)).replace(u'&', u"&&"_s)); // no key
         action->setData(QByteArray::fromStdString(*tag));
         action->setCheckable(true);
         action->setChecked(*tag == checkpoint->tag);
+    }
+    describeTags();
+}
+
+void Breadcrumb::describeTags()
+{
+    for (QAction* action : m_tag->menu()->actions()) {
+        // The open one of numbered checkpoints has a tag inside.
+        const TagSummary* tag = m_tags.read(
+            action->isChecked() ? m_tags.openTag() : action->data().toByteArray().toStdString());
+        const QString name = action->property("tagName").toString();
+        action->setText(tag == nullptr ? name : QString(name % u'\t' % tagMenuText(*tag)));
     }
 }
 

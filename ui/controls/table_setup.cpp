@@ -11,6 +11,8 @@
 #include <QTableView>
 #include <QTreeView>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -29,6 +31,15 @@ QString rowText(const QModelIndex& at)
     for (int column = 0; column < at.model()->columnCount(at.parent()); ++column)
         cells.append(copyText(at.siblingAtColumn(column)));
     return cells.join(u'\t');
+}
+
+bool hasMarks(const QTableView& table, int column)
+{
+    constexpr int kMostRows = 1000;
+    for (int row = 0; row < std::min(table.model()->rowCount(), kMostRows); ++row)
+        if (table.model()->index(row, column).data(SeverityRole).toInt() >= 0)
+            return true;
+    return false;
 }
 
 void addCopyActions(QAbstractItemView* view)
@@ -90,6 +101,31 @@ void prepareTable(QTableView* table, const Theme& theme, const QString& objectNa
     table->horizontalHeader()->setStretchLastSection(true);
     table->horizontalHeader()->setMinimumSectionSize(48);
     table->horizontalHeader()->setObjectName(objectName % u"Header"_s);
+}
+
+void fitColumns(QTableView* table, int most)
+{
+    constexpr const char* kFitted = "fittedWidths";
+    constexpr int kRoom = 12;
+    constexpr int kMarkRoom = 24; ///< of SeverityRole
+    constexpr int kTitleRoom = 26; ///< with the mark of the sorted column
+    const QAbstractItemView* view = table; // where the function is public
+    const QHeaderView* header = table->horizontalHeader();
+    QVariantList widths;
+    for (int column = 0; column + 1 < header->count(); ++column)
+        widths.append(table->columnWidth(column));
+    if (const QVariant former = table->property(kFitted); former.isValid() && former.toList() != widths)
+        return;
+    widths.clear();
+    for (int column = 0; column + 1 < header->count(); ++column) {
+        const int title = header->fontMetrics().horizontalAdvance(
+            table->model()->headerData(column, Qt::Horizontal).toString());
+        const int room = hasMarks(*table, column) ? kRoom + kMarkRoom : kRoom;
+        table->setColumnWidth(
+            column, std::clamp(view->sizeHintForColumn(column) + room, title + kTitleRoom, most));
+        widths.append(table->columnWidth(column));
+    }
+    table->setProperty(kFitted, widths);
 }
 
 void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName)

@@ -18,6 +18,9 @@ namespace shardscope::ui {
 void prepareTable(
     QTableView* table, const Theme& theme, const QString& objectName, const QString& spokenName);
 void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName);
+/// Makes each column as wide as its rows and title need, and at most `most`; the last one takes the rest.
+/// Does nothing once the user has chosen a width.
+void fitColumns(QTableView* table, int most);
 /// Adds an entry of the view's own to its context menu.
 QAction* addViewAction(QAbstractItemView* view, const QString& text);
 

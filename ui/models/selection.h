@@ -16,7 +16,7 @@
 namespace shardscope::ui {
 
 /// The pages of the window, in the order of their tabs.
-enum class PageId : uint8_t { Overview, Map, Parameters, Tensor, Health, Files, Compare, Findings };
+enum class PageId : uint8_t { Overview, Map, Parameters, Tensor, Files, Compare, Findings, Runs, Health };
 
 /// A block of a unit's flat buffers: ranks [rankBegin, rankEnd) × elements [begin, end) of each rank's
 /// buffer.

@@ -80,6 +80,12 @@ public:
 
 Q_SIGNALS:
     void tagRequested(const QByteArray& tag);
+    /// The folder of a run, or of a tag, shall be opened. `isOfRun`: it is a tag of the run that is open.
+    void openRequested(const QByteArray& folder, bool isOfRun);
+    /// The open checkpoint shall be compared with the one in this folder.
+    void compareRequested(const QString& folder);
+    /// The reshard dialog for the checkpoint in this folder, which is opened before.
+    void reshardRequested(const QByteArray& folder);
     void placeRequested(const shardscope::Place& where);
     /// The values of this parameter shall be shown.
     void parameterActivated(shardscope::ParamId param);

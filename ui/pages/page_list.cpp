@@ -6,6 +6,7 @@
 #include "ui/pages/map_page.h"
 #include "ui/pages/overview_page.h"
 #include "ui/pages/parameters_page.h"
+#include "ui/pages/runs_page.h"
 #include "ui/pages/tensor_page.h"
 
 #include <QLabel>
@@ -38,7 +39,8 @@ QLabel* Page::makeEmpty(const QString& name)
 const QList<PageEntry>& pageList()
 {
     static const QList<PageEntry> kPages{OverviewPage::entry(), MapPage::entry(), ParametersPage::entry(),
-        TensorPage::entry(), HealthPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry()};
+        TensorPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry(), RunsPage::entry(),
+        HealthPage::entry()};
     return kPages;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/session.h"
 
+#include "core/checkpoint/folder/folder_content.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "ui/jobs/free_later.h"
+#include "ui/session/runs/tag_store.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 
@@ -28,6 +30,14 @@ bool sameLayout(const FlatUnit& a, const FlatUnit& b)
     return a.kind == b.kind && a.group == b.group && a.subgroup == b.subgroup
         && a.partition.partitionElements() == b.partition.partitionElements()
         && a.partition.ranks() == b.partition.ranks();
+}
+
+/// Null if there are none.
+RunsFolderPtr runsIn(io::FileSystem& files, const io::Path& path, const Error& why, JobContext& job)
+{
+    auto runs = runsInsteadOf(files, path, why, job);
+    return runs && !runs->found.paths.empty() ? std::make_shared<const RunsFolder>(std::move(*runs))
+                                              : nullptr;
 }
 
 } // namespace
@@ -61,6 +71,7 @@ SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, con
 Session::Session(io::FileSystem& files, QObject* parent)
     : QObject(parent)
     , m_files(files)
+    , m_tags(std::make_unique<TagStore>(files))
 {
     m_poll.setInterval(kPollPause);
     connect(&m_poll, &QTimer::timeout, this, &Session::lookAtFolders);
@@ -89,7 +100,8 @@ void Session::openTag(const std::string& tag)
 {
     if (!m_checkpoint || m_checkpoint->runFolder.empty())
         return;
-    m_place.path = m_checkpoint->runFolder;
+    const bool isNumbered = m_tags->isNumbered() && isNumberedCheckpoint(tag);
+    m_place.path = isNumbered ? m_tags->folder() : m_checkpoint->runFolder;
     m_place.tag = tag;
     read(false);
 }
@@ -121,6 +133,8 @@ void Session::read(bool refining)
                 stage.result = openCheckpoint(files, place.path, options, job);
                 if (*stage.result)
                     stage.looks = freedOnWorker(mapLooks(*(*stage.result)->checkpoint));
+                else if (place.roots.empty()) // else it may be one of these that cannot be opened
+                    stage.runs = runsIn(files, place.path, stage.result->error(), job);
                 stage.last = depth == OpenDepth::Full || !*stage.result;
                 if (job.cancelled())
                     return;
@@ -146,6 +160,11 @@ void Session::receive(Stage stage, bool refining)
         Q_EMIT progressChanged({});
         Q_EMIT openingChanged(false);
     }
+    if (stage.runs) {
+        m_runs = std::move(stage.runs);
+        Q_EMIT runsFound();
+        return;
+    }
     if (!*stage.result) {
         Q_EMIT openFailed(stage.result->error());
         return;
@@ -161,6 +180,7 @@ void Session::show(OpenedCheckpoint opened, bool refined)
     if (!refined)
         Q_EMIT leaving();
     const CheckpointPtr former = std::exchange(m_checkpoint, freedOnWorker(std::move(opened.checkpoint)));
+    m_tags->setRun(*m_checkpoint);
     m_folderTimes.clear();
     m_poll.start();
     SelectedThing thing;
@@ -176,6 +196,7 @@ void Session::show(OpenedCheckpoint opened, bool refined)
 
 void Session::reload()
 {
+    m_tags->refresh();
     if (!m_place.path.empty())
         read(m_checkpoint != nullptr);
 }
@@ -195,7 +216,12 @@ void Session::close()
     Q_EMIT leaving();
     m_opener.cancel();
     m_watcher.cancel();
+    if (!m_checkpoint)
+        m_runs.reset();
+    m_tags->clear();
     m_place = {};
+    if (m_runs)
+        m_place.path = m_runs->path; // for reload()
     m_shown = {};
     m_selection.clear();
     m_checkpoint.reset();
@@ -215,6 +241,7 @@ void Session::showAgain(const ReadCheckpoint& read, const SelectedThing& thing)
     m_shown = read.place;
     m_looks = read.looks;
     m_checkpoint = read.checkpoint;
+    m_tags->setRun(*m_checkpoint);
     m_folderTimes.clear();
     m_poll.start();
     m_selection.clear();

@@ -4,6 +4,7 @@
 // Room ui/session: the open checkpoint, and the checks, comparisons and writes that run on it. Start with
 // Session.
 
+#include "core/checkpoint/folder/run_search.h"
 #include "core/checkpoint/open/open.h"
 #include "core/layout/map_query.h"
 #include "ui/jobs/latest_only.h"
@@ -13,9 +14,12 @@
 #include <QObject>
 #include <QTimer>
 
+#include <memory>
 #include <optional>
 
 namespace shardscope::ui {
+
+class TagStore;
 
 /// The paths that are opened together.
 struct OpenedPlace {
@@ -31,6 +35,8 @@ struct ReadCheckpoint {
     CheckpointPtr checkpoint;
     MapLooksPtr looks;
 };
+
+using RunsFolderPtr = std::shared_ptr<const RunsFolder>;
 
 /// What became of a checkpoint's files since they were read.
 struct DiskChanges {
@@ -57,6 +63,7 @@ public:
     /// Another tag of the run that is open, with the same further folders.
     void openTag(const std::string& tag);
     void reload();
+    /// Closes the checkpoint. If none is open, closes the folder of runs.
     void close();
     /// What is shown now; without a checkpoint if nothing is.
     [[nodiscard]] ReadCheckpoint shown() const { return {m_shown, m_checkpoint, m_looks}; }
@@ -74,6 +81,10 @@ public:
     [[nodiscard]] bool isOpening() const { return m_opening; }
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
+    /// The folder of runs that was opened last; null if none was, and after it was closed.
+    [[nodiscard]] const RunsFolderPtr& runsFolder() const { return m_runs; }
+    /// The tags of the run that is open.
+    [[nodiscard]] TagStore& tags() const { return *m_tags; }
 
     /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so. This
     /// is also done, once, some seconds after the checkpoint's folders have changed.
@@ -86,6 +97,8 @@ Q_SIGNALS:
     /// A snapshot was swapped in; null after close(). `refined`: the same checkpoint, read more deeply.
     void checkpointChanged(const shardscope::CheckpointPtr& checkpoint, bool refined);
     void openFailed(const shardscope::Error& error);
+    /// What was to be opened is a folder of runs. A checkpoint that is open stays open.
+    void runsFound();
     void progressChanged(const QString& text);
     void changedOnDisk(const shardscope::ui::DiskChanges& changes);
 
@@ -94,6 +107,7 @@ private:
         QString progress;
         std::optional<Result<OpenedCheckpoint>> result;
         MapLooksPtr looks;
+        RunsFolderPtr runs; ///< instead, if the result is an error
         bool last = false;
     };
     void read(bool refining);
@@ -114,6 +128,8 @@ private:
     LatestOnly m_watcher{WorkLength::Long};
     QTimer m_poll; ///< runs until changes were seen
     LatestOnly m_folderLook{WorkLength::Long};
+    RunsFolderPtr m_runs;
+    std::unique_ptr<TagStore> m_tags;
     std::vector<int64_t> m_folderTimes; ///< of the last look; empty: none yet
 };
 

@@ -166,4 +166,11 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
     (*this)[Export]->setEnabled(canExport);
 }
 
+void Actions::setRunsOpen() const
+{
+    for (const ActionId id : {ActionId::Reload, ActionId::Close, ActionId::Find})
+        (*this)[id]->setEnabled(true);
+    m_pages[static_cast<qsizetype>(PageId::Runs)]->setEnabled(true);
+}
+
 } // namespace shardscope::ui

@@ -76,6 +76,8 @@ public:
     /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
     /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
+    /// After setOpen(false, …): a folder of runs is open, and no checkpoint.
+    void setRunsOpen() const;
 
 private:
     [[nodiscard]] QList<QAction*> range(ActionId first, ActionId last) const;

@@ -80,6 +80,7 @@ void MainWindow::connectSession()
 {
     connect(&m_session, &Session::checkpointChanged, this, &MainWindow::showCheckpoint);
     connect(&m_session, &Session::openFailed, this, &MainWindow::showOpenError);
+    connect(&m_session, &Session::runsFound, this, &MainWindow::showRuns);
     connect(&m_session, &Session::openingChanged, this, [this](bool opening) {
         if (!opening)
             rememberRecent(m_session.shown(), QDateTime::currentDateTime());
@@ -145,9 +146,12 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_actions.setOpen(checkpoint != nullptr, known && !checkpoint->units.empty(),
         known && !checkpoint->params.empty(), checkpoint && isSwapKind(checkpoint->kind));
     updatePageActions();
-    m_stack->setCurrentIndex(checkpoint ? 1 : 0);
+    const bool isRuns = !checkpoint && m_session.runsFolder();
+    m_stack->setCurrentIndex(checkpoint || isRuns ? 1 : 0);
+    if (isRuns)
+        m_actions.setRunsOpen();
     m_docks->show(checkpoint != nullptr);
-    m_filter->field()->setEnabled(checkpoint != nullptr);
+    m_filter->field()->setEnabled(checkpoint || isRuns);
     m_history.clear();
     if (!refined) {
         if (isOtherRun && m_wanted.page != PageId::Compare)
@@ -171,6 +175,8 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         QTimer::singleShot(0, this, [this, address = std::exchange(m_wanted.address, {})] {
             goToAddress(address); // later: the session's own selection comes first
         });
+    if (checkpoint && checkpoint->fullyRead && std::exchange(m_wanted.reshard, false))
+        QTimer::singleShot(0, this, &MainWindow::showReshardDialog);
     m_status->update();
     orderPanes();
 }
@@ -192,6 +198,8 @@ void MainWindow::resetView()
         while (m_open->count() > 0)
             m_open->remove(0);
         updateSwitcher();
+        if (m_session.runsFolder())
+            showPage(PageId::Runs);
         return;
     }
     const auto seen = m_open->take(m_session.shown(), std::exchange(m_wanted.replaces, false));
@@ -209,10 +217,34 @@ void MainWindow::showOpenError(const Error& error)
     m_wanted.replaces = false;
     m_wanted.page.reset(); // they were meant for what could not be opened
     m_wanted.address.clear();
+    m_wanted.reshard = false;
     if (m_session.checkpoint())
         m_messages->showError(error);
     else
         m_start->showError(error);
+}
+
+void MainWindow::showRuns()
+{
+    m_wanted = {};
+    m_start->clearMessages();
+    m_messages->hide();
+    const RunsFolder& runs = *m_session.runsFolder();
+    if (!m_session.checkpoint()) {
+        m_tabs->showSession(m_session);
+        m_stack->setCurrentIndex(1);
+        m_actions.setRunsOpen();
+        m_filter->field()->setEnabled(true);
+        setWindowTitle(tr("%1 – Shardscope").arg(pathText(runs.path.filename())));
+    }
+    showPage(PageId::Runs);
+    m_tabs->current()->setFocus(Qt::OtherFocusReason);
+    const size_t count = runs.found.paths.size();
+    RecentEntry entry;
+    entry.path = QString::fromStdString(runs.path.native());
+    entry.title = count == 1 ? tr("Folder with 1 run") : tr("Folder with %1 runs").arg(countText(count));
+    entry.when = QDateTime::currentDateTime();
+    m_settings.remember(entry);
 }
 
 bool MainWindow::isSettled() const

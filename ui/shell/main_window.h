@@ -119,6 +119,11 @@ private:
     void openRecent(const QString& path, const QString& tag);
     void goToPlace(const Place& where);
     void openTag(const QByteArray& tag);
+    /// A folder of runs was opened.
+    void showRuns();
+    void openFolder(const QByteArray& folder, bool isOfRun);
+    /// The reshard dialog of the checkpoint in this folder, which is opened if it is not.
+    void reshardFolder(const QByteArray& folder);
     void askForFolder();
     void askForFile();
     void askForFurtherFolder();
@@ -135,6 +140,7 @@ private:
         QString address; ///< is gone to when it is shown
         std::optional<PageId> page; ///< comes to the front when it is shown
         bool replaces = false; ///< it takes the tab of what is shown
+        bool reshard = false; ///< the reshard dialog comes when it was read
     };
 
     Theme& m_theme;

@@ -189,6 +189,9 @@ void MainWindow::showRepair()
 void MainWindow::connectPage(Page* page)
 {
     connect(page, &Page::tagRequested, this, &MainWindow::openTag);
+    connect(page, &Page::openRequested, this, &MainWindow::openFolder);
+    connect(page, &Page::compareRequested, this, [this](const QString& path) { compareWith(path, true); });
+    connect(page, &Page::reshardRequested, this, &MainWindow::reshardFolder);
     connect(page, &Page::told, m_messages,
         [this](Severity severity, const QString& text) { m_messages->showMessage(severity, text); });
     connect(page, &Page::placeRequested, this, &MainWindow::goToPlace);
@@ -207,6 +210,27 @@ void MainWindow::openTag(const QByteArray& tag)
     m_messages->hide();
     m_wanted.replaces = true;
     m_session.openTag(tag.toStdString());
+}
+
+void MainWindow::openFolder(const QByteArray& folder, bool isOfRun)
+{
+    m_messages->hide();
+    m_wanted.replaces = isOfRun;
+    if (isOfRun)
+        m_wanted.page = PageId::Runs; // where the next one is chosen
+    m_session.open(io::Path(folder.toStdString()));
+}
+
+void MainWindow::reshardFolder(const QByteArray& folder)
+{
+    const io::Path path(folder.toStdString());
+    const CheckpointPtr& open = m_session.checkpoint();
+    if (open && (open->tagFolder == path || open->runFolder == path)) {
+        showReshardDialog();
+        return;
+    }
+    m_wanted.reshard = true;
+    openFolder(folder, true);
 }
 
 void MainWindow::goToPlace(const Place& where)

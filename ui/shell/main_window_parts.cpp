@@ -58,7 +58,7 @@ void MainWindow::makeToolBar()
     m_toolBar->addSeparator();
     m_toolBar->addAction(m_actions[ActionId::Back]);
     m_toolBar->addAction(m_actions[ActionId::Forward]);
-    m_breadcrumb = new Breadcrumb(m_theme, m_session.selection(), m_toolBar);
+    m_breadcrumb = new Breadcrumb(m_theme, m_session.selection(), m_session.tags(), m_toolBar);
     m_toolBar->addWidget(m_breadcrumb);
     m_filter = new PageFilter(*m_tabs, m_theme, m_settings, m_toolBar);
     m_toolBar->addWidget(m_filter->count());

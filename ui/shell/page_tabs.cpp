@@ -30,6 +30,9 @@ bool PageTabs::showSession(const Session& session)
     m_lit.reset();
     for (Page* page : m_pages)
         page->showSession();
+    // Without a checkpoint only the runs of a folder can be looked at.
+    for (int tab = 0; tab < count(); ++tab)
+        setTabEnabled(tab, session.checkpoint() || static_cast<PageId>(tab) == PageId::Runs);
     const io::Path run = session.checkpoint() ? session.checkpoint()->runFolder : io::Path();
     return std::exchange(m_run, run) != run;
 }

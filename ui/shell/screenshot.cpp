@@ -78,6 +78,9 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
         if (error)
             return complain(errorText(*error));
     }
+    if (!window.session().checkpoint() && window.session().runsFolder() && !wish.page.isEmpty()
+        && pageNamed(wish.page) != PageId::Runs)
+        return complain(u"%1 is a folder of runs: use --page runs, or give one of them"_s.arg(wish.path));
     if (!wish.select.isEmpty() && !window.goToAddress(wish.select))
         return complain(u"the checkpoint has no parameter or address “%1”"_s.arg(wish.select));
     if (!wish.against.isEmpty()) {

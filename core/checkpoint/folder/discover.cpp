@@ -320,14 +320,6 @@ Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder, co
     return out;
 }
 
-Result<FoundRuns> runsBelow(io::FileSystem& files, const io::Path& folder, JobContext& job)
-{
-    const IsRun isRun = [&](const io::Path& path, const std::vector<io::DirectoryEntry>& entries) {
-        return holdsCheckpoint(files, {path, entries});
-    };
-    return findRunsBelow(files, folder, isRun, job);
-}
-
 /// Why a folder without a checkpoint cannot be opened. Names those below it.
 Result<Discovery> failWithoutCheckpoint(io::FileSystem& files, const io::Path& folder, JobContext& job)
 {

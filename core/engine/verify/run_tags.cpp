@@ -35,6 +35,45 @@ std::string keyOf(const Finding& finding)
     return std::string(finding.code) + '\0' + finding.where.text();
 }
 
+/// Diagnoses that a structural snapshot reports anyway.
+std::vector<std::string> codesOfFileCounts()
+{
+    std::vector<std::string> out;
+    for (const Diagnosis* diagnosis : diagnoses()) {
+        if (diagnosis->countsFiles)
+            out.emplace_back(diagnosis->code);
+    }
+    return out;
+}
+
+/// What a structural snapshot of it says, and the manifest.
+void addFacts(io::FileSystem& files, const Checkpoint& checkpoint, TagSummary& out)
+{
+    out.steps = checkpoint.steps;
+    out.kind = checkpoint.kind;
+    out.parallel = checkpoint.parallel;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (file.status == FileStatus::Missing || file.status == FileStatus::Foreign)
+            continue;
+        out.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - out.bytes);
+        out.modifiedNs = std::max(out.modifiedNs, file.identity.modifiedNs);
+    }
+    std::unordered_set<std::string> known;
+    for (const DoctorFinding& made : out.findings)
+        known.insert(keyOf(made.finding));
+    for (const Finding& finding : checkpoint.findings) {
+        if (known.insert(keyOf(finding)).second)
+            out.findings.push_back(
+                {finding, &diagnosisOf(finding.code), std::string(), CheckDepth::Metadata});
+    }
+    const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kMaxManifestBytes);
+    const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
+    if (!manifest || manifest->fingerprint.empty() || manifest->fingerprintIsNewer)
+        return;
+    out.fingerprint = manifest->fingerprint;
+    out.fingerprintVersion = static_cast<uint64_t>(manifest->fingerprintVersion);
+}
+
 } // namespace
 
 size_t TagSummary::count(Severity severity) const
@@ -52,6 +91,7 @@ Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& 
         return fail(ErrorCode::Unreadable, "a folder that may be the newest tag cannot be read",
             (found.runFolder / found.unreadableFolders.back()).string());
     RunTags out;
+    out.findings = found.findings;
     out.numbered = !found.runFolder.empty() && found.runFolder.parent_path() == asked;
     out.base = out.numbered ? asked : found.runFolder;
     if (out.numbered) { // `tags`: the older ones, then the tags inside the newest one
@@ -91,6 +131,29 @@ Result<RunTags> tagsSoFar(io::FileSystem& files, const io::Path& path, JobContex
     return out;
 }
 
+Result<TagSummary> summarizeUntagged(
+    io::FileSystem& files, const io::Path& path, unsigned jobs, JobContext& job)
+{
+    const io::OutageWatch watch;
+    TagSummary out;
+    out.folder = path;
+    out.tagFolder = path;
+    CheckOptions options;
+    options.depth = CheckDepth::Headers;
+    options.jobs = jobs;
+    options.skip = codesOfFileCounts();
+    SHARDSCOPE_TRY(CheckResult checked, examine(files, path, options, job));
+    out.findings = std::move(checked.findings);
+    OpenOptions opening;
+    opening.depth = OpenDepth::Structure;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, path, opening, job));
+    SHARDSCOPE_CHECK(job.poll());
+    out.tag = opened.checkpoint->tag;
+    addFacts(files, *opened.checkpoint, out);
+    SHARDSCOPE_CHECK(watch.status());
+    return out;
+}
+
 TagReader::TagReader(io::FileSystem& files, RunTags run, unsigned jobs, JobContext& job)
     : m_files(files)
     , m_run(std::move(run))
@@ -108,12 +171,8 @@ Result<CheckResult> TagReader::examined(const std::string& tag, CheckDepth depth
     options.runEntries = m_entries;
     options.depth = depth;
     options.jobs = m_jobs;
-    if (depth < CheckDepth::Metadata) { // describe() opens it, and reports these
-        for (const Diagnosis* diagnosis : diagnoses()) {
-            if (diagnosis->countsFiles)
-                options.skip.emplace_back(diagnosis->code);
-        }
-    }
+    if (depth < CheckDepth::Metadata) // describe() opens it
+        options.skip = codesOfFileCounts();
     auto out = examine(m_files, m_run.base, options, m_job);
     SHARDSCOPE_CHECK(m_job.poll());
     return out;
@@ -160,34 +219,10 @@ void TagReader::describe(TagSummary& out)
     options.tag = out.tag;
     options.depth = OpenDepth::Structure;
     auto opened = openListed(m_files, *m_listing, options, m_job); // examined() has listed it
-    if (!opened) {
+    if (!opened)
         out.error = std::move(opened).error();
-        return;
-    }
-    const Checkpoint& checkpoint = *opened->checkpoint;
-    out.steps = checkpoint.steps;
-    out.kind = checkpoint.kind;
-    out.parallel = checkpoint.parallel;
-    for (const CheckpointFile& file : checkpoint.files) {
-        if (file.status == FileStatus::Missing || file.status == FileStatus::Foreign)
-            continue;
-        out.bytes += std::min(file.identity.bytes, std::numeric_limits<uint64_t>::max() - out.bytes);
-        out.modifiedNs = std::max(out.modifiedNs, file.identity.modifiedNs);
-    }
-    std::unordered_set<std::string> known;
-    for (const DoctorFinding& made : out.findings)
-        known.insert(keyOf(made.finding));
-    for (const Finding& finding : checkpoint.findings) {
-        if (known.insert(keyOf(finding)).second)
-            out.findings.push_back(
-                {finding, &diagnosisOf(finding.code), std::string(), CheckDepth::Metadata});
-    }
-    const auto text = m_files.readSmall(checkpoint.tagFolder / kManifestName, kMaxManifestBytes);
-    const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
-    if (!manifest || manifest->fingerprint.empty() || manifest->fingerprintIsNewer)
-        return;
-    out.fingerprint = manifest->fingerprint;
-    out.fingerprintVersion = static_cast<uint64_t>(manifest->fingerprintVersion);
+    else
+        addFacts(m_files, *opened->checkpoint, out);
 }
 
 Status TagReader::confirm(TagSummary& tag)

@@ -47,6 +47,7 @@ struct RunTags {
     std::vector<std::string> names; ///< oldest first
     std::string latest; ///< the one of `names` that `latest` names; empty if none
     bool numbered = false; ///< `names` are numbered checkpoints of a framework
+    std::vector<Finding> findings = {}; ///< of the run's pointer file
 };
 
 /// Errors: those of discover(); NotFound if there is no tag; Unreadable if a folder that may be the newest
@@ -55,6 +56,11 @@ Result<RunTags> tagsOf(io::FileSystem& files, const io::Path& path, JobContext& 
 
 /// The same for a run that is to be resumed: no names if nothing has been saved in the folder yet.
 Result<RunTags> tagsSoFar(io::FileSystem& files, const io::Path& path, JobContext& job);
+
+/// A checkpoint without a tag, for example a distributed one of PyTorch: `tag` is empty. Errors: those of
+/// openCheckpoint(), and of an outage (outage_watch.h).
+Result<TagSummary> summarizeUntagged(
+    io::FileSystem& files, const io::Path& path, unsigned jobs, JobContext& job);
 
 /// Reads tags of a run. `jobs` threads. The functions fail only if cancelled or after an outage
 /// (outage_watch.h): a tag that cannot be read for another reason has `error` set.

@@ -23,7 +23,7 @@ std::string timeText(int64_t nanoseconds)
     return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
 }
 
-std::string findingsText(const TagSummary& tag)
+std::string findingsText(const auto& tag)
 {
     std::string out;
     for (const auto& [severity, one, many] : {std::tuple(Severity::Error, "error", "errors"),
@@ -78,17 +78,68 @@ void describe(auto& out, const TagSummary& tag)
     });
 }
 
+void describe(auto& out, const RunSummary& run)
+{
+    const TagSummary* complete = run.newestComplete();
+    const TagSummary* shown = run.shown();
+    out.is("Run", "One run in a folder of runs.");
+    out.name("run", run.folder.string());
+    out.name("name", run.name, "its folder, relative to the folder of runs");
+    out.nameOrNull("newest_complete", complete == nullptr ? std::string() : complete->folder.string(),
+        "the folder of the newest complete tag; null if none of `read` is");
+    out.nameOrNull("tag", complete == nullptr ? std::string() : complete->tag,
+        "the newest complete tag; null for a checkpoint without tags, too");
+    out.field("step", shown == nullptr ? std::nullopt : shown->steps.globalSteps,
+        "global steps of the newest complete tag, else of the newest one, as the following fields");
+    out.textOrNull("modified", shown == nullptr ? std::string() : timeText(shown->modifiedNs),
+        "of the newest file, UTC");
+    out.field("bytes", shown == nullptr ? 0 : shown->bytes);
+    out.word("kind", kindName(shown == nullptr ? CheckpointKind{} : shown->kind), kKindWords);
+    out.field("ranks", shown == nullptr || shown->error ? uint64_t{0} : uint64_t{shown->parallel.ranks()},
+        "0 if it is not known");
+    out.field("tags", static_cast<uint64_t>(run.tags.names.size()));
+    out.field("read", run.read, "the newest tags, newest first, down to the first complete one; at most 8");
+    out.field("latest", run.tags.findings, "findings of the pointer file");
+    out.list(
+        "problems", runProblems(run),
+        [](auto& each, const std::string& problem) {
+            each.is("RunProblem", "What is wrong with the run, as far as listing it shows.");
+            each.field("text", toValidUtf8(problem));
+        },
+        "in words");
+    out.optional("error", run.error, "why its tags cannot be listed");
+}
+
 namespace {
+
+void describeRuns(auto& out, const RunsAnswer& answer)
+{
+    out.field("runs", answer.runs, "in the order of their names");
+    out.field("all_searched", !answer.folder.found.more,
+        "false if not all folders below PATH were searched: then there may be more runs");
+    out.field("unreadable", answer.folder.found.unreadable,
+        "folders that exist and cannot be listed; each may hold a run");
+    out.list(
+        "links", answer.folder.found.links,
+        [](auto& each, const std::string& link) {
+            each.is("LinkNotFollowed", "A link that was not followed.");
+            each.name("link", link);
+        },
+        "links are not followed");
+    out.field("not_checked", kRunsNotChecked, "in words");
+}
 
 void describeTags(auto& out, const TagsAnswer& answer)
 {
     out.answer("tags", "TagsAnswer", "The tags of a run, oldest first.");
     out.name("path", answer.path, "PATH as it was given");
-    out.name("run", answer.run.base.string());
+    out.name("run", answer.run.base.string(), "the run folder; a folder of runs has `runs`, and no tags");
     out.field("tags", answer.tags, "oldest first; with --newest-complete only those that were read");
     const TagSummary* newest = answer.newestComplete();
     out.nameOrNull("newest_complete", newest == nullptr ? std::string() : newest->folder.string(),
         "the folder of the newest complete tag");
+    out.maybe(answer.runs.has_value(), // a folder of runs
+        [&] { describeRuns(out, answer.runs ? *answer.runs : RunsAnswer()); });
 }
 
 } // namespace
@@ -124,8 +175,77 @@ std::string tagsSchema()
     return schemaOf("tags", [](SchemaOut& out) { describeTags(out, {}); });
 }
 
+std::vector<std::string> runProblems(const RunSummary& run)
+{
+    std::vector<std::string> out;
+    if (run.error)
+        out.push_back(describe(*run.error));
+    for (const Finding& finding : run.tags.findings)
+        out.push_back(finding.message);
+    for (const TagSummary& tag : run.read) {
+        if (!tag.isComplete())
+            out.push_back(
+                (tag.tag.empty() ? "it is" : tag.tag + " is") + " not complete: " + whyIncomplete(tag));
+    }
+    if (run.newestComplete() == nullptr && run.unread() > 0)
+        out.push_back(fmt::format("the {} older tags were not read", formatCount(run.unread())));
+    return out;
+}
+
+namespace {
+
+constexpr size_t kShownPaths = 5;
+
+void writeRunsNotes(const TextSink& sink, const RunsAnswer& answer)
+{
+    const FoundRuns& found = answer.folder.found;
+    for (const RunSummary& run : answer.runs) {
+        for (const std::string& problem : runProblems(run))
+            sink(printable(run.name) + ": " + printable(problem) + "\n");
+    }
+    for (const Error& error : found.unreadable)
+        sink("not searched: " + printable(describe(error)) + "\n");
+    for (size_t i = 0; i < found.links.size() && i < kShownPaths; ++i)
+        sink("a link is not followed: " + printable(found.links[i]) + "\n");
+    if (found.links.size() > kShownPaths)
+        sink(fmt::format("and {} more links\n", formatCount(found.links.size() - kShownPaths)));
+    if (found.more)
+        sink("Not all folders below this one were searched: there may be more runs.\n");
+    sink(std::string(kRunsNotChecked) + " `shardscope check` reads them.\n");
+}
+
+void writeRunsText(const TextSink& sink, const TextStyle& style, const RunsAnswer& answer)
+{
+    using Align = TextTable::Align;
+    TextTable table({{"run"}, {"newest complete tag"}, {"step", Align::Right}, {"modified"},
+        {"size", Align::Right}, {"kind"}, {"ranks", Align::Right}, {"tags", Align::Right}, {"findings"}});
+    for (const RunSummary& run : answer.runs) {
+        const TagSummary* complete = run.newestComplete();
+        const TagSummary* tag = run.shown();
+        if (tag == nullptr || tag->error) {
+            table.add({run.name, "none", "-", "-", "-", "-", "-", formatCount(run.tags.names.size()),
+                run.error ? run.error->message : "error"});
+            continue;
+        }
+        const std::string modified = timeText(tag->modifiedNs);
+        table.add({run.name,
+            complete == nullptr         ? "none"
+                : complete->tag.empty() ? "no tags"
+                                        : complete->tag + (complete->latest ? " (latest)" : ""),
+            tag->steps.globalSteps ? formatCount(static_cast<uint64_t>(*tag->steps.globalSteps)) : "-",
+            modified.empty() ? "-" : modified, formatBytes(tag->bytes), std::string(kindName(tag->kind)),
+            formatCount(tag->parallel.ranks()), formatCount(run.tags.names.size()), findingsText(run)});
+    }
+    table.write(sink, style, "");
+    writeRunsNotes(sink, answer);
+}
+
+} // namespace
+
 void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer)
 {
+    if (answer.runs)
+        return writeRunsText(sink, style, *answer.runs);
     using Align = TextTable::Align;
     TextTable table({{"tag"}, {"step", Align::Right}, {"modified"}, {"size", Align::Right}, {"kind"},
         {"ranks", Align::Right}, {"complete"}, {"findings"}});

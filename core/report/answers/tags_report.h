@@ -3,6 +3,7 @@
 
 #include "core/describe/json_writer.h"
 #include "core/engine/ensure/ensure.h"
+#include "core/engine/verify/run_list.h"
 #include "core/engine/verify/run_tags.h"
 #include "core/report/text/text_table.h"
 
@@ -12,11 +13,19 @@
 
 namespace shardscope {
 
-/// What `tags` answers: the tags that were looked at, oldest first.
+/// The runs in a folder, and what is not known of the folder.
+struct RunsAnswer {
+    RunsFolder folder;
+    std::vector<RunSummary> runs;
+};
+
+/// What `tags` answers: the tags that were looked at, oldest first. With `runs`, PATH is no run but holds
+/// them: then `run` has only the folder, and there are no tags.
 struct TagsAnswer {
     std::string path; ///< PATH as it was given
     RunTags run;
     std::vector<TagSummary> tags;
+    std::optional<RunsAnswer> runs = {};
 
     [[nodiscard]] const TagSummary* newestComplete() const;
 };
@@ -27,6 +36,12 @@ std::string tagsSchema();
 void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer);
 /// One line for a person: why the tag is not complete.
 std::string whyIncomplete(const TagSummary& tag);
+/// What is wrong with a run, as far as listing it shows: its pointer file, and newer tags that are not
+/// complete. A line each; raw.
+std::vector<std::string> runProblems(const RunSummary& run);
+/// What listing runs does not read, in one sentence.
+inline constexpr std::string_view kRunsNotChecked = "Names, sizes and headers of the newest tags were read. "
+                                                    "Values, and the metadata of all ranks, were not.";
 
 /// The answer of `ensure`. `path`: PATH as it was given.
 void writeEnsureJson(

@@ -48,7 +48,7 @@ TEST_CASE("a folder of runs names those below it")
     fs::create_directory_symlink(base, base / "logs/loop");
     const Json expected{(base / "b").string(), (base / "bare").string(), (base / "rlhf/ckpt/_actor").string(),
         (base / "rlhf/ckpt/_critic").string()};
-    for (const char* verb : {"inspect", "params", "check", "tags", "verify", "files"}) {
+    for (const char* verb : {"inspect", "params", "check", "verify", "files"}) {
         CAPTURE(std::string(verb));
         const Json error = errorOf({verb, base}, 3, "not-a-checkpoint");
         CHECK(error.at("runs") == expected);
@@ -56,7 +56,9 @@ TEST_CASE("a folder of runs names those below it")
                   "4 runs are below it: `b`, `bare`, `rlhf/ckpt/_actor`")
             != std::string::npos);
         CHECK(error.at("hint") == "give one of them");
+        CHECK(error.at("command") == "shardscope tags " + base.string());
     }
+    errorOf({"tags", base, "--newest-complete"}, 3, "not-a-checkpoint"); // of which run?
     CHECK(errorOf({"inspect", base / "rlhf"}, 3, "not-a-checkpoint").at("runs").size() == 2);
     CHECK(
         errorOf({"reshard", base, folder / "out", "-w", "2"}, 3, "not-a-checkpoint").at("runs") == expected);

@@ -25,6 +25,29 @@ std::string newestOf(const fs::path& path, int exitCode, std::string* messages =
     return result.out.empty() ? result.out : result.out.substr(0, result.out.size() - 1);
 }
 
+/// Six runs of several kinds, some of them incomplete, and a link.
+fs::path folderOfRuns(const TemporaryFolder& folder)
+{
+    const fs::path base = fs::canonical(folder.path()) / "experiments";
+    fs::create_directories(base / "sweep");
+    fs::create_directories(base / "trainer2");
+    const std::vector<std::pair<const char*, const char*>> runs{{"zero2-w2", "run-a"}, {"zero3-w4", "run-b"},
+        {"zero1-w2", "sweep/run-c"}, {"zero2-w2", "trainer"}, {"zero2-w2", "trainer2/checkpoint-100"},
+        {"zero2-w2", "trainer2/checkpoint-200"}};
+    for (const auto& [sample, name] : runs)
+        fs::copy(samplePath(sample), base / name, fs::copy_options::recursive);
+    for (const char* name : {"trainer2/checkpoint-100", "trainer2/checkpoint-200"})
+        spill(base / name / "trainer_state.json", "{}");
+    fs::copy(
+        samplePath("").parent_path().parent_path() / "dcp/root", base / "dcp", fs::copy_options::recursive);
+    fs::remove(base / "run-a/global_step6" / kOptim);
+    fs::remove_all(base / "run-b/global_step5");
+    fs::create_directories(base / "run-b/global_step5");
+    spill(base / "trainer/latest", "global_step99");
+    fs::create_directory_symlink(base, base / "loop");
+    return base;
+}
+
 } // namespace
 
 TEST_CASE("tags are listed with what names and headers say")
@@ -166,4 +189,55 @@ TEST_CASE("a pointer that is no file is reported once")
     const auto ofPointer = std::count_if(findings.begin(), findings.end(),
         [](const Json& finding) { return finding.at("code").get<std::string>().starts_with("latest-"); });
     CHECK(ofPointer == 1);
+}
+
+TEST_CASE("the runs of a folder are listed with their newest complete tags")
+{
+    const TemporaryFolder folder;
+    const fs::path base = folderOfRuns(folder);
+    const Json answer = answerOf({"tags", base});
+    CHECK(answer.at("run") == base.string());
+    CHECK(answer.at("tags").empty());
+    CHECK(answer.at("newest_complete").is_null());
+    CHECK(answer.at("all_searched") == true);
+    CHECK(answer.at("unreadable").empty());
+    CHECK(answer.at("links").size() == 1);
+    CHECK(answer.at("not_checked").get<std::string>().find("Values") != std::string::npos);
+    const Json& runs = answer.at("runs");
+    REQUIRE(runs.size() == 6);
+    const auto run = [&](const std::string& name) {
+        return *std::find_if(
+            runs.begin(), runs.end(), [&](const Json& each) { return each.at("name") == name; });
+    };
+    CHECK(run("run-a").at("tag") == "global_step3");
+    CHECK(run("run-a").at("newest_complete") == (base / "run-a/global_step3").string());
+    CHECK(run("run-a").at("read").size() == 2);
+    CHECK(run("run-a").at("problems")[0].at("text").get<std::string>().find("rank 1 is missing")
+        != std::string::npos);
+    CHECK(run("run-b").at("newest_complete").is_null());
+    CHECK(run("run-b").contains("error"));
+    CHECK(run("sweep/run-c").at("step") == 7);
+    CHECK(run("sweep/run-c").at("kind") == "zero1");
+    CHECK(run("sweep/run-c").at("ranks") == 2);
+    CHECK(run("trainer").at("latest")[0].at("code") == "latest-dangling");
+    CHECK(run("trainer2").at("tag") == "checkpoint-200");
+    CHECK(run("trainer2").at("tags") == 2);
+    CHECK(run("dcp").at("kind") == "dcp");
+    CHECK(run("dcp").at("tag").is_null());
+    CHECK(run("dcp").at("newest_complete") == (base / "dcp").string());
+}
+
+TEST_CASE("the table of runs says what is wrong, and what was not looked at")
+{
+    const TemporaryFolder folder;
+    const fs::path base = folderOfRuns(folder);
+    const ProcessResult text = runShardscope({"tags", base});
+    CHECK(text.exitCode == 0);
+    CHECK(text.err.empty());
+    CHECK(text.out.find("run-a        global_step3") != std::string::npos);
+    CHECK(text.out.find("run-a: global_step6 is not complete: the file of rank 1 is missing")
+        != std::string::npos);
+    CHECK(text.out.find("a link is not followed: " + (base / "loop").string()) != std::string::npos);
+    CHECK(text.out.find("Values, and the metadata of all ranks, were not.") != std::string::npos);
+    CHECK(!answerOf({"tags", base / "run-a"}).contains("runs"));
 }

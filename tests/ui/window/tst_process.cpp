@@ -85,10 +85,25 @@ private Q_SLOTS:
             return result.exitCode == 0 ? QImage(file).size() : QSize();
         };
         for (const char* page : {"overview", "map", "parameters", "tensor", "files", "compare", "findings",
-                 "reshard", "export", "manual"})
+                 "runs", "reshard", "export", "manual"})
             QCOMPARE(take(page, "900x600"), QSize(900, 600));
         for (const char* page : {"map", "reshard"})
             QCOMPARE(take(page, "1440x900"), QSize(1440, 900));
+    }
+
+    void aPictureOfAFolderOfRuns()
+    {
+        const Program program;
+        for (const char* page : {"runs", ""}) {
+            const QString file = program.file(u"runs%1.png"_s.arg(QLatin1StringView(page)));
+            std::vector<std::string> words{
+                "--screenshot", file.toStdString(), "--size", "900x600", sample("")};
+            if (*page != 0)
+                words.insert(words.begin(), {"--page", page});
+            const ProcessResult result = program.run(words);
+            QVERIFY2(result.exitCode == 0, result.err.c_str());
+            QCOMPARE(QImage(file).size(), QSize(900, 600));
+        }
     }
 
     void picturesHaveTheThemeAndNotTheUsersTextSize()
@@ -136,6 +151,8 @@ private Q_SLOTS:
         QTest::newRow("cannot write")
             << QStringList{picture, u"/no such folder/a.png"_s, samplePath("zero2-w2")} << 3
             << u"cannot write"_s;
+        QTest::newRow("a folder of runs") << QStringList{picture, u"a.png"_s, u"--page"_s, u"map"_s,
+            samplePath("")} << 3 << u"--page runs"_s;
         QTest::newRow("too small") << QStringList{picture, u"a.png"_s, u"--size"_s, u"400x300"_s,
             samplePath("zero2-w2")} << 3
                                    << u"needs at least"_s;

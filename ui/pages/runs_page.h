@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/pages/page.h"
+
+class QLabel;
+class QStackedWidget;
+class QToolButton;
+
+namespace shardscope::ui {
+
+class ElidedLabel;
+class RunListView;
+class TagHistory;
+
+/// The tags of the open run over time, or the runs of a folder that was opened.
+class RunsPage : public Page
+{
+    Q_OBJECT
+public:
+    [[nodiscard]] static PageEntry entry();
+    RunsPage(const PageContext& context, QWidget* parent);
+
+    [[nodiscard]] bool isBusy() const override;
+    [[nodiscard]] QString filterHint() const override;
+    void setFilter(const QString& text) override;
+
+protected:
+    void showCheckpoint() override;
+
+private:
+    void showRuns();
+    void showTags();
+    void showHead();
+    void readAgain();
+    [[nodiscard]] bool showsRuns() const;
+
+    QToolButton* m_other;
+    ElidedLabel* m_title;
+    QToolButton* m_again;
+    QStackedWidget* m_stack;
+    RunListView* m_runs;
+    TagHistory* m_tags;
+    QLabel* m_empty;
+};
+
+} // namespace shardscope::ui
