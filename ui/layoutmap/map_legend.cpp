@@ -13,6 +13,7 @@
 #include <QToolTip>
 
 #include <algorithm>
+#include <iterator>
 
 namespace shardscope::ui {
 
@@ -118,8 +119,11 @@ void MapLegend::addFiles()
 {
     const FileRows& files = *m_stack->files();
     for (uint32_t state = 0; state < files.states().size(); ++state) {
-        m_items.push_back(
-            {Pattern::Plain, m_palette->hues[FileRows::hueOf(state)], toText(files.states()[state]), {}});
+        // In the order of MapRowSampler.
+        static constexpr Pattern kPatterns[]
+            = {Pattern::Plain, Pattern::Dots, Pattern::Stripes, Pattern::Lines};
+        m_items.push_back({kPatterns[state % std::size(kPatterns)], m_palette->hues[FileRows::hueOf(state)],
+            toText(files.states()[state]), {}});
     }
     m_items.push_back({Pattern::Hatch, m_palette->padding, MapText::noState(), {}});
     m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});

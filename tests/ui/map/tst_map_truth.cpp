@@ -5,6 +5,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/geometry/map_names.h"
 #include "ui/layoutmap/geometry/map_navigation.h"
+#include "ui/layoutmap/geometry/map_row_sampler.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/geometry/map_values.h"
 #include "ui/layoutmap/layout_map_view.h"
@@ -15,14 +16,13 @@
 #include "ui/models/map_palette.h"
 #include "ui/style/theme.h"
 
-#include <QAccessible>
-#include <QAccessibleInterface>
 #include <QLabel>
 #include <QSignalSpy>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 // Options that a test leaves out keep their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -72,8 +72,7 @@ LayoutMapView* openMap(WindowFixture& ui, const QString& path)
 
 } // namespace
 
-/// What the map says at a glance is true: one scale, names, totals, colours, labels, and what a screen reader
-/// is told.
+/// What the map says at a glance is true: one scale, names, totals, colours and labels.
 class TestMapTruth : public QObject
 {
     Q_OBJECT
@@ -296,6 +295,43 @@ private Q_SLOTS:
         }
     }
 
+    void statesInFilesHavePatterns()
+    {
+        WindowFixture ui;
+        auto* map = openMap(ui, samplePath("zero2-w2"));
+        QVERIFY(map != nullptr);
+        map->setFilesShown(true);
+        QVERIFY(ui.settle());
+        QTRY_VERIFY(!map->isBusy());
+        const MapSource& source = map->canvas()->stack()->source(0);
+        const FileRows& files = *source.files();
+        QVERIFY(files.states().size() >= 3);
+        MapGeometry geometry = map->viewport()->geometry(0);
+        geometry.setScale(MapScale::fitting(geometry.columns(), 4000));
+        const MapPalette palette = paletteOf(ThemeMode::Light);
+        MapRowSampler sampler(source, geometry, palette, {}, {0, 4000});
+        std::map<uint32_t, DifferenceMark> marks; // by state
+        for (uint32_t row = 0; row < files.rows(); ++row) {
+            const auto pixels = sampler.sample({row, row + uint64_t{1}});
+            for (size_t x = 0; x < pixels.size(); ++x) {
+                const uint64_t byte = geometry.elementAt(static_cast<int64_t>(x));
+                const MapCell cell = files.cellAt(row, byte);
+                if (cell.kind != CellKind::Param) {
+                    QVERIFY(pixels[x].mark == DifferenceMark::Equal);
+                    continue;
+                }
+                const auto [known, isNew]
+                    = marks.try_emplace(files.extentAt(row, byte).state, pixels[x].mark);
+                QVERIFY(known->second == pixels[x].mark);
+            }
+        }
+        QVERIFY(marks.size() >= 3);
+        for (const auto& [state, mark] : marks) {
+            for (const auto& [other, otherMark] : marks)
+                QVERIFY(state == other || state % 4 == other % 4 || mark != otherMark);
+        }
+    }
+
     void labelsHaveContrast()
     {
         for (const ThemeMode mode : kModes) {
@@ -393,61 +429,6 @@ private Q_SLOTS:
         static_cast<void>(wanted.valueOf(last.param, last.paramOffset, &known));
         QVERIFY(there.wait(5000));
         QCOMPARE(found, wanted.valueOf(last.param, last.paramOffset, &known));
-    }
-
-    void screenReadersAreToldWhatIsShown()
-    {
-        WindowFixture ui;
-        auto* map = openMap(ui, samplePath("pipeline-w4"));
-        QVERIFY(map != nullptr);
-        MapCanvas* canvas = map->canvas();
-        QAccessibleInterface* whole = QAccessible::queryAccessibleInterface(canvas);
-        QVERIFY(whole != nullptr && whole->isValid());
-        QCOMPARE(whole->role(), QAccessible::Chart);
-        QCOMPARE(whole->text(QAccessible::Name), u"Partition map"_s);
-        QVERIFY2(whole->text(QAccessible::Description).contains(u"state fp32 · 5 sections"_s),
-            qPrintable(whole->text(QAccessible::Description)));
-        QCOMPARE(whole->childCount(), 5);
-        QAccessibleInterface* section = whole->child(1);
-        QVERIFY2(section->text(QAccessible::Name)
-                     .startsWith(u"Group 1, norms and biases without decay · pp 0 ×14"_s),
-            qPrintable(section->text(QAccessible::Name)));
-        QVERIFY(section->text(QAccessible::Description).contains(u"8 parameters"_s));
-        QVERIFY2(section->text(QAccessible::Value).startsWith(u"dp 0 to dp 1, elements 0 to "_s),
-            qPrintable(section->text(QAccessible::Value)));
-        QCOMPARE(whole->indexOfChild(section), 1);
-        QVERIFY(section->parent() == whole);
-        QVERIFY(section->state().expanded);
-        QVERIFY(!section->rect().isEmpty());
-        QVERIFY(whole->childAt(section->rect().center().x(), section->rect().center().y()) == section);
-        // The focused cell, by a key.
-        canvas->setFocus();
-        QTest::keyClick(canvas, Qt::Key_Period);
-        QVERIFY(canvas->marks().pinned.has_value());
-        QCOMPARE(whole->childCount(), 6);
-        QAccessibleInterface* cell = whole->child(5);
-        QVERIFY(cell->state().focused);
-        QVERIFY(whole->focusChild() == cell);
-        const QString words = cell->text(QAccessible::Name);
-        QCOMPARE(words,
-            MapText::sentence(canvas->stack()->sourceAt(*canvas->marks().pinned), *canvas->marks().pinned));
-        QCOMPARE(whole->text(QAccessible::Value), words);
-        // A selected range, by the mouse.
-        const MapLayout& layout = map->viewport()->layout();
-        const auto y = static_cast<int>(layout.bodyTop(0) + 10);
-        QTest::mousePress(canvas, Qt::LeftButton, {}, {20, y});
-        QTest::mouseMove(canvas, {200, y});
-        QTest::mouseRelease(canvas, Qt::LeftButton, {}, {200, y});
-        QVERIFY(!map->viewport()->selected().isEmpty());
-        QAccessibleInterface* selected = whole->child(whole->childCount() - 1);
-        QVERIFY(selected->state().selected);
-        QVERIFY2(selected->text(QAccessible::Name).startsWith(u"dp 0, elements "_s),
-            qPrintable(selected->text(QAccessible::Name)));
-        QVERIFY(selected->text(QAccessible::Value).contains(u"elements"_s));
-        // Folded sections say so.
-        map->viewport()->setFolded(1, true);
-        QVERIFY(whole->child(1)->state().collapsed);
-        QCOMPARE(whole->child(1)->text(QAccessible::Value), u"not on screen"_s);
     }
 
     void aUnitWithoutElementsMakesNoSection()
