@@ -25,7 +25,7 @@ std::vector<MapSectionContent> sectionsOf(const Checkpoint& checkpoint)
     const FlatUnit* last = nullptr;
     for (uint32_t i = 0; i < checkpoint.units.size(); ++i) {
         const FlatUnit& unit = checkpoint.units[i];
-        if (unit.states.empty())
+        if (unit.states.empty() || unit.partition.payloadElements() == 0) // nothing can be drawn
             continue;
         if (last == nullptr || !shareSection(*last, unit))
             sections.emplace_back();

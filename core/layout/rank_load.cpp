@@ -7,6 +7,33 @@
 
 namespace shardscope {
 
+uint64_t bytesOnRank(const FlatUnit& unit, uint32_t share)
+{
+    uint64_t bytes = 0;
+    for (const UnitState& state : unit.states) {
+        if (share >= state.perRank.size() || !state.perRank[share].isPresent())
+            continue;
+        // With a map, the entry has only the file of all that the rank stores.
+        const uint64_t elements
+            = state.elements ? unit.partition.payloadOn(share) : state.perRank[share].elements;
+        bytes += elements * itemSize(state.dtype);
+    }
+    return bytes;
+}
+
+uint64_t bytesOnRank(const Checkpoint& checkpoint, uint32_t part, uint32_t dpRank)
+{
+    uint64_t bytes = 0;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.part != part || unit.rankStride == 0 || dpRank < unit.firstRank)
+            continue;
+        const uint32_t share = (dpRank - unit.firstRank) / unit.rankStride;
+        if (share < unit.partition.ranks() && unit.dpRankOf(share) == dpRank)
+            bytes += bytesOnRank(unit, share);
+    }
+    return bytes;
+}
+
 RankLoad rankLoad(const Checkpoint& checkpoint)
 {
     struct Held {
@@ -22,14 +49,7 @@ RankLoad rankLoad(const Checkpoint& checkpoint)
             const uint64_t padding = unit.partition.paddingOn(share);
             rank.padding += padding;
             load.padding += padding;
-            for (const UnitState& state : unit.states) {
-                if (share >= state.perRank.size() || !state.perRank[share].isPresent())
-                    continue;
-                // With a map, the entry has only the file of all that the rank stores.
-                const uint64_t elements
-                    = state.elements ? unit.partition.payloadOn(share) : state.perRank[share].elements;
-                rank.bytes += elements * itemSize(state.dtype);
-            }
+            rank.bytes += bytesOnRank(unit, share);
         }
     }
     for (const auto& [coordinate, rank] : held) {

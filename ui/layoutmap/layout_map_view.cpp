@@ -17,6 +17,7 @@
 
 #include <QEvent>
 #include <QGridLayout>
+#include <QLabel>
 
 #include <algorithm>
 #include <cmath>
@@ -47,6 +48,11 @@ void LayoutMapView::makeChildren()
     m_header = new MapHeader(this);
     m_minimap = new MapMinimap(m_viewport, this);
     m_layers = new MapLayerStrip(m_viewport, this);
+    m_layersOf = new QLabel(this);
+    m_layersOf->setObjectName(QStringLiteral("mapLayersOf"));
+    m_layersOf->setContentsMargins(8, 0, 0, 0);
+    m_layersOf->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_layersOf->setToolTip(m_layers->toolTip());
     m_ruler = new MapRuler(m_viewport, this);
     m_pinned = new MapPinnedRows(m_viewport, this);
     m_gutter = new RankGutter(m_viewport, this);
@@ -67,6 +73,7 @@ void LayoutMapView::arrangeChildren()
     layout->setSpacing(0);
     layout->addWidget(m_header, 0, 0, 1, 4);
     layout->addWidget(m_minimap, 1, 1);
+    layout->addWidget(m_layersOf, 2, 0);
     layout->addWidget(m_layers, 2, 1);
     layout->addWidget(m_ruler, 3, 1);
     layout->addWidget(m_pinned, 4, 0, 1, 2);
@@ -84,6 +91,8 @@ void LayoutMapView::connectChildren()
 {
     connect(&m_maker, &MapStackMaker::made, this, &LayoutMapView::setStack);
     connect(&m_maker, &MapStackMaker::namesRead, m_layers, qOverload<>(&QWidget::update));
+    connect(m_layers, &MapLayerStrip::rowTextChanged, m_layersOf,
+        [this] { m_layersOf->setText(m_layers->rowText()); });
     connect(m_theme, &Theme::changed, this, &LayoutMapView::applyTheme);
     connect(m_header, &MapHeader::sectionChosen, this, &LayoutMapView::setSection);
     connect(m_header, &MapHeader::stateChosen, this,
@@ -119,6 +128,7 @@ void LayoutMapView::connectChildren()
     connect(m_gutter, &RankGutter::rowClicked, m_link, &MapSelectionLink::selectRow);
     connect(m_gutter, &RankGutter::headerClicked, m_viewport, &MapViewport::toggleFolded);
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
+    connect(m_link, &MapSelectionLink::rankSelected, m_totals, &MapRankTotals::setSelectedRank);
     connect(m_link, &MapSelectionLink::stateWanted, this, [this](const std::string& state) {
         if (m_maker.hasState(state)) {
             setState(std::string_view(state));
@@ -297,7 +307,7 @@ void LayoutMapView::updateRuler()
     const MapSource& source = stack->source(place.section);
     m_layers->setRow(place);
     m_ruler->setSection(source.number(), source.files() ? 1 : itemSize(source.state().dtype),
-        stack->count() > 1 ? MapText::sectionName(source) : QString());
+        stack->count() > 1 ? MapText::axisName(source, m_viewport->layout()) : QString());
 }
 
 void LayoutMapView::updateMargins()
@@ -314,6 +324,7 @@ void LayoutMapView::updateRankParts()
 {
     const bool files = m_canvas->stack() && m_canvas->stack()->files();
     m_layers->setHidden(files || isCompact() || !m_maker.hasLayers());
+    m_layersOf->setHidden(m_layers->isHidden());
     // In narrow windows the cells need the room more.
     constexpr int kLeastForCells = 300;
     const int rest = width() - m_gutter->sizeHint().width() - m_totals->sizeHint().width();

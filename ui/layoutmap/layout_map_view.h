@@ -10,6 +10,8 @@
 
 #include <QWidget>
 
+class QLabel;
+
 namespace shardscope::ui {
 
 class MapHeader;
@@ -127,6 +129,7 @@ private:
     MapHeader* m_header = nullptr;
     MapMinimap* m_minimap = nullptr;
     MapLayerStrip* m_layers = nullptr;
+    QLabel* m_layersOf = nullptr; ///< whose layers
     MapRuler* m_ruler = nullptr;
     MapPinnedRows* m_pinned = nullptr;
     RankGutter* m_gutter = nullptr;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_canvas.h"
 
+#include "ui/layoutmap/map_accessible.h"
 #include "ui/widgets/focus_ring.h"
 
+#include <QAccessible>
 #include <QPaintEvent>
 #include <QPainter>
 
@@ -35,6 +37,7 @@ MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
     , m_headers(viewport)
     , m_palette(std::make_shared<MapPalette>())
 {
+    installMapAccessible();
     setObjectName(QStringLiteral("mapCanvas"));
     setAttribute(Qt::WA_OpaquePaintEvent);
     setMouseTracking(true);
@@ -46,7 +49,13 @@ MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
         ++m_revision;
         m_cache.clear();
     });
-    connect(viewport, &MapViewport::selectedChanged, this, qOverload<>(&QWidget::update));
+    connect(viewport, &MapViewport::selectedChanged, this, [this] {
+        update();
+        if (QAccessible::isActive()) {
+            QAccessibleEvent selected(this, QAccessible::SelectionWithin);
+            QAccessible::updateAccessibility(&selected);
+        }
+    });
     m_overviewTimer.setSingleShot(true);
     connect(&m_overviewTimer, &QTimer::timeout, this, &MapCanvas::makeOverview);
     connect(&m_values, &MapValues::arrived, this, qOverload<>(&QWidget::update));
@@ -106,9 +115,15 @@ void MapCanvas::setMapStyle(MapStyle style)
 
 void MapCanvas::setMarks(const MapMarks& marks)
 {
+    const bool moved = marks.pinned && marks.pinned != m_marks.pinned;
     m_marks = marks;
     m_marks.hasFocus = hasFocus();
     update();
+    if (moved && hasFocus() && QAccessible::isActive()) {
+        QAccessibleEvent focused(this, QAccessible::Focus);
+        focused.setChild(m_stack ? static_cast<int>(m_stack->count()) : 0);
+        QAccessible::updateAccessibility(&focused);
+    }
 }
 
 void MapCanvas::askForOverview()
@@ -200,6 +215,7 @@ void MapCanvas::paintOverlay(QPainter& painter)
     m_labels.setFont(font);
     const MapPainter overlay(*m_stack, *m_viewport, *m_palette, m_style);
     overlay.paintLabels(painter, m_labels);
+    overlay.paintEnds(painter, font);
     overlay.paintValues(painter, font, m_values);
     overlay.paintRankBorders(painter, font);
     m_headers.paintTitles(painter, font, m_viewport->size().width());

@@ -27,6 +27,7 @@ public:
     void setMarks(const MapMarks& marks);
 
     [[nodiscard]] const MapStackPtr& stack() const { return m_stack; }
+    [[nodiscard]] const MapViewport& viewport() const { return *m_viewport; }
     /// The first section; null if there is none.
     [[nodiscard]] MapSourcePtr source() const;
     [[nodiscard]] const MapMarks& marks() const { return m_marks; }

@@ -231,7 +231,8 @@ bool MapInteraction::onWheel(QWheelEvent* event)
         if (shift) {
             m_viewport->zoomRows(steps, device.y());
         } else {
-            m_viewport->zoomColumns(steps, device.x());
+            const auto under = m_viewport->pointUnder(device);
+            m_viewport->zoomColumns(steps, device.x(), under ? std::optional(under->section) : std::nullopt);
         }
     } else {
         const bool sideways = shift || m_viewport->maximumY() == 0;

@@ -13,6 +13,7 @@
 #include <QToolTip>
 
 #include <algorithm>
+#include <iterator>
 
 namespace shardscope::ui {
 
@@ -35,6 +36,31 @@ void paintDots(QPainter& painter, const QRect& box, const QColor& colour, int st
             painter.fillRect(box.left() + x, box.top() + y, 1, 1, colour);
         }
     }
+}
+
+void paintLevels(QPainter& painter, const QRect& box, const QColor& colour)
+{
+    painter.setPen(colour);
+    for (int y = 2; y < kSwatch; y += 4) {
+        painter.drawLine(box.left(), box.top() + y, box.right(), box.top() + y);
+    }
+}
+
+void paintDoubleEdge(QPainter& painter, const QRect& box, const QColor& colour)
+{
+    for (const int x : {0, 2}) {
+        painter.fillRect(box.left() + x, box.top(), 1, kSwatch, colour);
+    }
+}
+
+void paintZigZag(QPainter& painter, const QRect& box, const QColor& colour)
+{
+    QPolygonF line;
+    for (int x = 0, i = 0; x <= kSwatch; x += 3, ++i) {
+        line << QPointF(box.left() + x, box.center().y() + (i % 2 == 0 ? 2 : -2));
+    }
+    painter.setPen(colour);
+    painter.drawPolyline(line);
 }
 
 QString classText(ParamClass paramClass)
@@ -93,8 +119,11 @@ void MapLegend::addFiles()
 {
     const FileRows& files = *m_stack->files();
     for (uint32_t state = 0; state < files.states().size(); ++state) {
-        m_items.push_back(
-            {Pattern::Plain, m_palette->hues[FileRows::hueOf(state)], toText(files.states()[state]), {}});
+        // In the order of MapRowSampler.
+        static constexpr Pattern kPatterns[]
+            = {Pattern::Plain, Pattern::Dots, Pattern::Stripes, Pattern::Lines};
+        m_items.push_back({kPatterns[state % std::size(kPatterns)], m_palette->hues[FileRows::hueOf(state)],
+            toText(files.states()[state]), {}});
     }
     m_items.push_back({Pattern::Hatch, m_palette->padding, MapText::noState(), {}});
     m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});
@@ -199,6 +228,14 @@ void MapLegend::addPadding()
 void MapLegend::addStates()
 {
     addPadding();
+    const MapLayout layout(m_stack->sizes());
+    bool enlarged = false;
+    for (uint32_t section = 0; section < layout.count(); ++section) {
+        enlarged = enlarged || layout.isEnlarged(section);
+    }
+    if (enlarged) {
+        m_items.push_back({Pattern::Break, m_palette->mutedText, tr("enlarged by the factor shown"), {}});
+    }
     const auto& checkpoint = m_stack->checkpoint();
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
     bool frozen = false;
@@ -247,7 +284,8 @@ std::vector<QRect> MapLegend::layoutItems(int width) const
     int x = kMargin;
     int y = 3;
     for (const auto& item : m_items) {
-        const int itemWidth = kSwatch + 6 + fontMetrics().horizontalAdvance(item.text);
+        const int itemWidth = std::min(
+            kSwatch + 6 + fontMetrics().horizontalAdvance(item.text), std::max(width - 2 * kMargin, 60));
         if (x > kMargin && x + itemWidth > width - kMargin) {
             x = kMargin;
             y += line;
@@ -296,10 +334,7 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
         break;
     case Pattern::DoubleEdge:
         painter.fillRect(box, QColor(item.colour));
-        for (const int x : {0, 2}) {
-            painter.fillRect(
-                box.left() + x, box.top(), 1, kSwatch, QColor(blended(item.colour, m_palette->text, 170)));
-        }
+        paintDoubleEdge(painter, box, QColor(blended(item.colour, m_palette->text, 170)));
         break;
     case Pattern::NotYetRead:
         painter.fillRect(box, QColor(blended(m_palette->background, item.colour, 70)));
@@ -319,10 +354,10 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
         break;
     case Pattern::Lines:
         painter.fillRect(box, QColor(item.colour));
-        painter.setPen(QColor(blended(item.colour, m_palette->background, 150)));
-        for (int y = 2; y < kSwatch; y += 4) {
-            painter.drawLine(box.left(), box.top() + y, box.right(), box.top() + y);
-        }
+        paintLevels(painter, box, QColor(blended(item.colour, m_palette->background, 150)));
+        break;
+    case Pattern::Break:
+        paintZigZag(painter, box, QColor(item.colour));
         break;
     case Pattern::Outline:
         painter.setPen(QPen(QColor(item.colour), 2));
@@ -359,7 +394,8 @@ void MapLegend::paintEvent(QPaintEvent* /*event*/)
         painter.setFont(font);
         painter.setPen(QColor(m_palette->text));
         painter.drawText(boxes[i].adjusted(kSwatch + 6, 0, kGap, 0),
-            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), item.text);
+            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
+            fontMetrics().elidedText(item.text, Qt::ElideMiddle, boxes[i].width() - kSwatch - 4));
         if (hasFocus() && static_cast<int>(i) == m_current) {
             painter.setPen(QPen(QColor(m_palette->selection), 2));
             painter.drawRect(boxes[i].adjusted(-3, 0, 3, -1));

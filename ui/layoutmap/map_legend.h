@@ -42,6 +42,7 @@ protected:
 private:
     enum class Pattern {
         Plain,
+        Break, ///< another scale
         Hatch,
         Dotted,
         Cross,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_rank_totals.h"
 
+#include "core/layout/rank_load.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/tiles/map_cell_shapes.h"
 #include "ui/text/rank_list.h"
@@ -40,8 +41,9 @@ int MapRankTotals::paddingWidth() const
 
 QSize MapRankTotals::sizeHint() const
 {
-    return {
-        fontMetrics().horizontalAdvance(QStringLiteral("0,000.0 GiB")) + paddingWidth() + 3 * kMargin, 60};
+    const int bytes = std::max(fontMetrics().horizontalAdvance(QStringLiteral("of 0,000.0 GiB")),
+        fontMetrics().horizontalAdvance(tr("all states")));
+    return {bytes + paddingWidth() + 3 * kMargin, 60};
 }
 
 void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
@@ -61,7 +63,7 @@ void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
     headers().paintStrips(painter, static_cast<int>(std::ceil(width() * ratio)), [&](const QRect& strip) {
         const QRect titles = strip.adjusted(0, 0, -margin, 0);
         painter.drawText(titles, kRight, tr("padding"));
-        painter.drawText(titles.adjusted(0, 0, -padding - margin, 0), kRight, tr("bytes"));
+        painter.drawText(titles.adjusted(0, 0, -padding - margin, 0), kRight, tr("all states"));
     });
 }
 
@@ -84,10 +86,24 @@ void MapRankTotals::paintBar(QPainter& painter, const QRectF& box, const MapQuer
     }
 }
 
+std::optional<uint64_t> MapRankTotals::bytesOfRank(const MapSource& source, uint32_t row) const
+{
+    const FlatUnit& unit = source.unit();
+    if (unit.kind == UnitKind::Whole || source.projection() == MapQuery::Projection::Unrolled) {
+        return std::nullopt;
+    }
+    const auto [at, isNew] = m_ofRanks.try_emplace({unit.part, unit.dpRankOf(row)});
+    if (isNew) {
+        at->second = bytesOnRank(source.checkpoint(), unit.part, unit.dpRankOf(row));
+    }
+    return at->second;
+}
+
 void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) const
 {
     const double line = fontMetrics().height();
     const bool hasBar = bodyHeight() >= line + kBarHeight + 4;
+    const bool hasRank = m_stack->count() > 1 && bodyHeight() >= 2 * line + kBarHeight + 6;
     constexpr int kRight = static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
     forEachLabelledRow(source, [&](uint32_t row, double top, double height) {
         const auto sum = source.amounts(row, 0, source.columns());
@@ -95,9 +111,16 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
         painter.setPen(QColor(m_palette->mutedText));
         painter.drawText(box, kRight, paddingText(sum.padding));
         painter.setPen(QColor(m_palette->text));
-        painter.drawText(box.adjusted(0, 0, -paddingWidth() - kMargin, 0), kRight, bytesText(sum.bytes));
+        const auto ofRank = hasRank ? bytesOfRank(source, row) : std::nullopt;
+        const double up = ofRank ? line / 2 : 0; // two lines, one of them above the middle
+        const QRectF bytes = box.adjusted(0, -up, -paddingWidth() - kMargin, -up);
+        painter.drawText(bytes, kRight, bytesText(source.bytesOfStates(row)));
+        if (ofRank) {
+            painter.setPen(QColor(m_palette->mutedText));
+            painter.drawText(bytes.translated(0, line), kRight, tr("of %1").arg(bytesText(*ofRank)));
+        }
         if (hasBar) {
-            const double middle = box.center().y() + line / 2 + 1;
+            const double middle = box.center().y() + line / 2 + 1 + up;
             paintBar(painter, QRectF(box.left(), middle, box.width(), kBarHeight), sum);
         }
     });
@@ -113,10 +136,16 @@ QString MapRankTotals::tooltipFor(MapSource::Point row) const
         = source.unit().kind == UnitKind::Whole || source.projection() == MapQuery::Projection::Unrolled
         ? MapText::sectionName(source)
         : rankLabel(source.checkpoint(), source.checkpoint().rankOf(source.unit(), row.row));
-    return tr("<b>%1</b><br>%2, %3 elements in %4<br>%5 elements of padding<br>%6 % of the mean of all ranks")
-        .arg(title.toHtmlEscaped(), bytesText(sum.bytes), MapText::count(sum.elements),
-            QString::fromStdString(source.state().name).toHtmlEscaped(), MapText::count(sum.padding),
-            QString::number(balance, 'f', 1));
+    QString text = tr("<b>%1</b><br>all states of this section: %2<br>")
+                       .arg(title.toHtmlEscaped(), bytesText(source.bytesOfStates(row.row)));
+    if (const auto ofRank = bytesOfRank(source, row.row)) {
+        text += tr("all states of all sections on this rank: %1<br>").arg(bytesText(*ofRank));
+    }
+    return text
+        + tr("%1 of it: %2, %3 elements<br>%4 elements of padding<br>%5 % of the mean of all ranks")
+              .arg(QString::fromStdString(source.state().name).toHtmlEscaped(), bytesText(sum.bytes),
+                  MapText::count(sum.elements), MapText::count(sum.padding),
+                  QString::number(balance, 'f', 1));
 }
 
 } // namespace shardscope::ui

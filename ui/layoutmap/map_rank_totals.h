@@ -3,10 +3,14 @@
 
 #include "ui/layoutmap/map_side_column.h"
 
+#include <map>
+#include <utility>
+
 namespace shardscope::ui {
 
-/// The column right of the map: what each rank stores of a section's state, and its padding, with a bar that
-/// is full where a rank's buffer has no padding and nothing of it is missing.
+/// The column right of the map: the bytes of all states that each rank stores of a section, below it of all
+/// sections, and its padding, with a bar that is full where a rank's buffer has no padding and nothing of it
+/// is missing.
 class MapRankTotals : public MapSideColumn
 {
     Q_OBJECT
@@ -21,8 +25,13 @@ protected:
 
 private:
     [[nodiscard]] int paddingWidth() const;
+    void stackChanged() override { m_ofRanks.clear(); }
     void paintSection(QPainter& painter, const MapSource& source) const;
+    /// Bytes of everything that the rank of a row stores; empty if no rank has the row.
+    [[nodiscard]] std::optional<uint64_t> bytesOfRank(const MapSource& source, uint32_t row) const;
     void paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum) const;
+
+    mutable std::map<std::pair<uint32_t, uint32_t>, uint64_t> m_ofRanks; ///< by part and data-parallel rank
 };
 
 } // namespace shardscope::ui

@@ -132,8 +132,8 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
     const auto marks = rulerMarks(visible, scale, apart, unit(), m_itemBytes);
     const int base = height() - 1;
     // The name of the section stands at the right end, over the axis.
-    const int wanted = m_title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(m_title) + 16;
-    const int named = wanted > width() / 2 ? 0 : wanted;
+    const QString title = fontMetrics().elidedText(m_title, Qt::ElideMiddle, width() / 2 - 16);
+    const int named = title.isEmpty() ? 0 : fontMetrics().horizontalAdvance(title) + 16;
     painter.setPen(QColor(m_palette->grid));
     painter.drawLine(0, base, width(), base);
     for (const uint64_t position : marks.positions) {
@@ -153,7 +153,7 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
     if (named > 0) {
         painter.setPen(QColor(m_palette->mutedText));
         painter.drawText(QRect(width() - named, 0, named - 8, height() - 8),
-            static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), m_title);
+            static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), title);
     }
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);

@@ -5,6 +5,7 @@
 
 #include <QFontMetrics>
 #include <QPainter>
+#include <QPolygonF>
 
 #include <cmath>
 
@@ -20,6 +21,7 @@ void MapSectionHeaders::setStack(MapStackPtr stack)
 {
     m_stack = std::move(stack);
     m_facts.assign(m_stack ? m_stack->count() : 0, {});
+    m_names.assign(m_facts.size(), {});
 }
 
 int MapSectionHeaders::heightFor(const QFont& font, double pixelRatio)
@@ -49,6 +51,31 @@ void MapSectionHeaders::fillStrip(QPainter& painter, const QRect& strip) const
     painter.fillRect(QRect(strip.left(), strip.top(), strip.width(), line), QColor(m_palette->grid));
 }
 
+void MapSectionHeaders::paintBreak(QPainter& painter, const QRect& strip) const
+{
+    const int tooth = std::max(2, static_cast<int>(std::lround(3 * m_viewport->pixelRatio())));
+    QPolygonF line;
+    for (int x = strip.left(), i = 0; x <= strip.right() + tooth; x += tooth, ++i)
+        line << QPointF(x, strip.bottom() + 1 - (i % 2 == 0 ? 0 : tooth));
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(QColor(m_palette->mutedText), m_viewport->pixelRatio()));
+    painter.drawPolyline(line);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+int MapSectionHeaders::paintFactor(
+    QPainter& painter, const QFontMetrics& metrics, const QRect& strip, int left, double factor) const
+{
+    const QString text = MapText::factor(factor);
+    const int inset = static_cast<int>(std::lround(5 * m_viewport->pixelRatio()));
+    const int high = std::min(metrics.height(), strip.height() - 2);
+    const QRect plate(left, strip.center().y() - high / 2, metrics.horizontalAdvance(text) + 2 * inset, high);
+    painter.fillRect(plate, QColor(m_palette->mutedText));
+    painter.setPen(QColor(readableOn(m_palette->mutedText)));
+    painter.drawText(plate, static_cast<int>(Qt::AlignCenter), text);
+    return plate.width();
+}
+
 void MapSectionHeaders::paintTitles(QPainter& painter, const QFont& font, int width)
 {
     QFont bold = font;
@@ -60,16 +87,27 @@ void MapSectionHeaders::paintTitles(QPainter& painter, const QFont& font, int wi
         const QRect strip(0, top, width, m_viewport->layout().headerHeight());
         fillStrip(painter, strip);
         const MapSource& source = m_stack->source(section);
-        if (m_facts[section].isEmpty())
-            m_facts[section] = MapText::sectionFacts(source)
-                + MapText::wideningFact(m_viewport->layout().widening(section));
+        if (m_facts[section].isEmpty()) {
+            m_facts[section] = MapText::sectionFacts(source);
+            m_names[section] = MapText::sectionName(source);
+        }
+        const double factor = m_viewport->layout().widening(section);
+        const bool enlarged = m_viewport->layout().isEnlarged(section);
+        // The factor is never cut: without it the picture would be false.
+        const int plate = enlarged ? titleMetrics.horizontalAdvance(MapText::factor(factor)) + 4 * gap : 0;
         const QString title
-            = titleMetrics.elidedText(MapText::sectionName(source), Qt::ElideMiddle, width - 2 * gap);
+            = titleMetrics.elidedText(m_names[section], Qt::ElideMiddle, width - 2 * gap - plate);
         painter.setFont(bold);
         painter.setPen(QColor(m_palette->text));
         painter.drawText(
             strip.adjusted(gap, 0, -gap, 0), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), title);
-        const QRect rest = strip.adjusted(titleMetrics.horizontalAdvance(title) + 3 * gap, 0, -gap, 0);
+        int left = titleMetrics.horizontalAdvance(title) + 2 * gap;
+        if (enlarged) {
+            painter.setFont(font);
+            left += paintFactor(painter, metrics, strip, left, factor) + gap;
+            paintBreak(painter, strip);
+        }
+        const QRect rest = strip.adjusted(left + (enlarged ? 0 : gap), 0, -gap, 0);
         if (rest.width() > 4 * gap) {
             painter.setFont(font);
             painter.setPen(QColor(m_palette->mutedText));

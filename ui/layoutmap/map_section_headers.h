@@ -11,12 +11,14 @@
 #include <functional>
 #include <vector>
 
+class QFontMetrics;
 class QPainter;
 
 namespace shardscope::ui {
 
-/// The strips above the sections of a map: title and facts over the cells, the sign for folding in the column
-/// of the ranks. GUI thread.
+/// The strips above the sections of a map: title, factor of an enlarged section and facts over the cells, the
+/// sign for folding in the column of the ranks. Below the strip of an enlarged section is a broken line: its
+/// scale is not the map's. GUI thread.
 class MapSectionHeaders
 {
 public:
@@ -39,11 +41,16 @@ private:
     template <class Paint>
     void forEachStrip(Paint paint) const;
     void fillStrip(QPainter& painter, const QRect& strip) const;
+    void paintBreak(QPainter& painter, const QRect& strip) const;
+    /// A plate with the factor at `left`; its width.
+    [[nodiscard]] int paintFactor(
+        QPainter& painter, const QFontMetrics& metrics, const QRect& strip, int left, double factor) const;
 
     const MapViewport* m_viewport;
     MapStackPtr m_stack;
     std::shared_ptr<const MapPalette> m_palette;
-    std::vector<QString> m_facts; ///< per section; empty until it is painted
+    std::vector<QString> m_names; ///< per section; empty until it is painted
+    std::vector<QString> m_facts;
 };
 
 } // namespace shardscope::ui

@@ -2,6 +2,7 @@
 #include "ui/layoutmap/map_side_column.h"
 
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
+#include "ui/text/rank_list.h"
 
 #include <QHelpEvent>
 #include <QToolTip>
@@ -9,6 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <set>
 
 namespace shardscope::ui {
 
@@ -27,6 +30,7 @@ MapSideColumn::MapSideColumn(MapViewport* viewport, QWidget* parent)
 void MapSideColumn::setStack(MapStackPtr stack)
 {
     MapPart::setStack(std::move(stack));
+    m_notable.assign(m_stack ? m_stack->count() : 0, std::nullopt);
     stackChanged();
     updateGeometry();
 }
@@ -35,6 +39,50 @@ void MapSideColumn::setMapPalette(std::shared_ptr<const MapPalette> palette)
 {
     MapPart::setMapPalette(std::move(palette));
     m_headers.setMapPalette(m_palette);
+}
+
+void MapSideColumn::setSelectedRank(std::optional<uint32_t> rank)
+{
+    if (rank != m_selectedRank) {
+        m_selectedRank = rank;
+        update();
+    }
+}
+
+std::optional<uint32_t> MapSideColumn::selectedRow(const MapSource& source) const
+{
+    return m_selectedRank && !source.files() && source.projection() == MapQuery::Projection::Partitions
+        ? rowOfRank(source.checkpoint(), source.unit(), *m_selectedRank)
+        : std::nullopt;
+}
+
+MapSideColumn::Urgency MapSideColumn::urgencyOf(const MapSource& source, uint32_t row) const
+{
+    const int8_t worst = source.worstSeverity(row);
+    if (worst >= 2 || source.anyMissing(row, row + 1)) {
+        return Urgency::Problem;
+    }
+    if (worst == 1) {
+        return Urgency::Warning;
+    }
+    return !source.files() && source.hasPadding(row) ? Urgency::Padding : Urgency::None;
+}
+
+const std::vector<std::pair<MapSideColumn::Urgency, uint32_t>>& MapSideColumn::notableRows(
+    const MapSource& source) const
+{
+    auto& found = m_notable[source.number()];
+    if (!found) {
+        found.emplace();
+        for (uint32_t row = 0; row < source.rows(); ++row) {
+            if (const Urgency urgency = urgencyOf(source, row); urgency != Urgency::None) {
+                found->emplace_back(urgency, row);
+            }
+        }
+        std::stable_sort(
+            found->begin(), found->end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    }
+    return *found;
 }
 
 bool MapSideColumn::event(QEvent* event)
@@ -88,8 +136,41 @@ void MapSideColumn::forEachLabelledRow(
     const double line = fontMetrics().height();
     const uint64_t step = rankLabelStep(rowHeight(), line);
     const auto visible = m_viewport->visible(source.number()).rows;
-    for (uint64_t row = visible.begin / step * step; row < visible.end; row += step) {
+    const auto show = [&](uint64_t row) {
         visit(static_cast<uint32_t>(row), topOf(source, row), std::max(bodyHeight(), line - 2));
+    };
+    if (step == 1) {
+        for (uint64_t row = visible.begin; row < visible.end; ++row) {
+            show(row);
+        }
+        return;
+    }
+    // Lines that do not touch, by the pixel at which they begin.
+    std::set<double> taken;
+    // The next section would hide a label that begins at its last thin row.
+    const double lowest = std::max(topOf(source, source.rows()) - line + 2, topOf(source, 0));
+    const auto place = [&](uint64_t row) {
+        const double top = std::min(topOf(source, row), lowest);
+        const auto next = taken.lower_bound(top);
+        const bool free = (next == taken.end() || *next - top >= line - 1)
+            && (next == taken.begin() || top - *std::prev(next) >= line - 1);
+        if (free && visible.contains(row)) {
+            taken.insert(top);
+            visit(static_cast<uint32_t>(row), top, std::max(bodyHeight(), line - 2));
+        }
+    };
+    if (const auto selected = selectedRow(source)) {
+        place(*selected);
+    }
+    const auto most = static_cast<size_t>(height() / std::max(line, 1.0)) + 2;
+    for (const auto& [urgency, row] : notableRows(source)) {
+        if (taken.size() > most) {
+            break;
+        }
+        place(row);
+    }
+    for (uint64_t row = visible.begin / step * step; row < visible.end; row += step) {
+        place(row);
     }
 }
 

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace shardscope::ui {
 
@@ -20,6 +22,8 @@ class MapSideColumn : public MapPart
 public:
     void setStack(MapStackPtr stack) override;
     void setMapPalette(std::shared_ptr<const MapPalette> palette) override;
+    /// Number of the rank whose rows are highlighted (rank_list.h).
+    void setSelectedRank(std::optional<uint32_t> rank);
 
 protected:
     MapSideColumn(MapViewport* viewport, QWidget* parent);
@@ -37,14 +41,25 @@ protected:
     /// The top of a row and the height of rows without the gap between them, in logical pixels.
     [[nodiscard]] double topOf(const MapSource& source, uint64_t row) const;
     [[nodiscard]] double bodyHeight() const;
-    /// The visible rows that have room for a line of text: every 1, 2, 4, … rows, counted from the first.
+    /// The row of the selected rank in a section.
+    [[nodiscard]] std::optional<uint32_t> selectedRow(const MapSource& source) const;
+    /// The visible rows that have room for a line of text: first those with something to say (selected,
+    /// findings, missing, padding), then every 1, 2, 4, … rows, counted from the first.
     void forEachLabelledRow(const MapSource& source,
         const std::function<void(uint32_t row, double top, double height)>& visit) const;
 
 private:
+    /// What a row has to say, the most urgent highest; 0: nothing.
+    enum class Urgency : uint8_t { None, Padding, Warning, Problem, Selected };
+
     [[nodiscard]] double rowHeight() const;
+    [[nodiscard]] Urgency urgencyOf(const MapSource& source, uint32_t row) const;
+    /// Rows of a section by urgency, without the selected one; found when they are first asked for.
+    [[nodiscard]] const std::vector<std::pair<Urgency, uint32_t>>& notableRows(const MapSource& source) const;
 
     MapSectionHeaders m_headers;
+    std::optional<uint32_t> m_selectedRank;
+    mutable std::vector<std::optional<std::vector<std::pair<Urgency, uint32_t>>>> m_notable; ///< by section
 };
 
 } // namespace shardscope::ui

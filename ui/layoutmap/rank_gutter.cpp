@@ -59,14 +59,6 @@ void RankGutter::setHovered(std::optional<MapSource::Point> row)
     }
 }
 
-void RankGutter::setSelectedRank(std::optional<uint32_t> rank)
-{
-    if (rank != m_selectedRank) {
-        m_selectedRank = rank;
-        update();
-    }
-}
-
 QSize RankGutter::sizeHint() const
 {
     int widest = fontMetrics().horizontalAdvance(QStringLiteral("dp 000"));
@@ -129,9 +121,7 @@ void RankGutter::paintEvent(QPaintEvent* /*event*/)
 
 void RankGutter::paintLabels(QPainter& painter, const MapSource& source) const
 {
-    const auto selected = m_selectedRank && source.projection() == MapQuery::Projection::Partitions
-        ? rowOfRank(source.checkpoint(), source.unit(), *m_selectedRank)
-        : std::nullopt;
+    const auto selected = selectedRow(source);
     if (selected && m_viewport->visible(source.number()).rows.contains(*selected)) {
         QColor lit(m_palette->selection);
         lit.setAlpha(70);

@@ -22,8 +22,6 @@ public:
     explicit RankGutter(MapViewport* viewport, QWidget* parent = nullptr);
 
     void setHovered(std::optional<MapSource::Point> row);
-    /// Number of the rank whose rows are highlighted (rank_list.h).
-    void setSelectedRank(std::optional<uint32_t> rank);
     [[nodiscard]] QSize sizeHint() const override;
 
 Q_SIGNALS:
@@ -45,7 +43,6 @@ private:
         QPainter& painter, const MapSource& source, const MapRange& rows, double top, double height) const;
 
     std::optional<MapSource::Point> m_hovered;
-    std::optional<uint32_t> m_selectedRank;
     int8_t m_commonSeverity = -1; ///< of the healthiest rank
 };
 

@@ -69,6 +69,11 @@ MapPalette mapPaletteFrom(const Theme& theme)
     return palette;
 }
 
+QRgb missingText(const MapPalette& palette)
+{
+    return blended(palette.missing, palette.text, 70);
+}
+
 QRgb readableOn(QRgb background)
 {
     // The luminance at which the contrast with black equals that with white.

@@ -46,6 +46,8 @@ constexpr QRgb blended(QRgb from, QRgb to, int amount)
     return 0xFF000000u | channel(16) | channel(8) | channel(0);
 }
 
+/// Words about missing data, on the background: its colour alone has too little contrast for text.
+QRgb missingText(const MapPalette& palette);
 /// Black or white, whichever reads better on `background`.
 QRgb readableOn(QRgb background);
 /// The colour with 60 % less saturation, for frozen parameters.

@@ -6,28 +6,16 @@
 
 namespace shardscope::ui {
 
-namespace {
-
-/// Steps by which a section's scale is finer than that of the widest one. Rounded so that a section is never
-/// wider than the widest one.
-int stepsFiner(uint64_t columns, uint64_t widest)
-{
-    if (columns == 0 || columns >= widest)
-        return 0;
-    const double octaves = std::log2(static_cast<double>(widest) / static_cast<double>(columns));
-    return static_cast<int>(std::floor(octaves * MapScale::kStepsPerOctave));
-}
-
-} // namespace
-
 MapLayout::MapLayout(const std::vector<Size>& sections)
 {
     for (const Size& size : sections)
         m_columns = std::max({m_columns, size.columns, size.fullWidth});
     m_sections.reserve(sections.size());
     for (const Size& size : sections) {
+        const uint64_t width = std::max(size.columns, size.fullWidth);
         m_sections.push_back({.geometry = MapGeometry(size.columns, size.rows, {}, {}),
-            .finer = stepsFiner(std::max(size.columns, size.fullWidth), m_columns)});
+            .width = width,
+            .enlarged = width > 0 && width < m_columns / kNarrow});
     }
     setScale({});
     place();
@@ -35,7 +23,14 @@ MapLayout::MapLayout(const std::vector<Size>& sections)
 
 double MapLayout::widening(uint32_t section) const
 {
-    return std::exp2(static_cast<double>(m_sections[section].finer) / MapScale::kStepsPerOctave);
+    return isEnlarged(section)
+        ? static_cast<double>(m_columns) / static_cast<double>(m_sections[section].width)
+        : 1.0;
+}
+
+MapScale MapLayout::scaleOf(const Section& section, MapScale scale) const
+{
+    return section.enlarged ? scale.stretched(section.width, m_columns) : scale;
 }
 
 uint64_t MapLayout::rows() const
@@ -50,7 +45,7 @@ void MapLayout::setScale(MapScale scale)
 {
     m_scale = scale;
     for (Section& section : m_sections)
-        section.geometry.setScale(section.finer == 0 ? scale : MapScale(scale.step() - section.finer));
+        section.geometry.setScale(scaleOf(section, scale));
 }
 
 void MapLayout::setRowScale(MapRowScale scale)
@@ -125,7 +120,21 @@ MapRange MapLayout::rowsIn(uint32_t section, int64_t begin, int64_t end) const
 
 MapScale MapLayout::scaleFitting(uint32_t section, uint64_t elements, int64_t pixels) const
 {
-    return MapScale(MapScale::fitting(elements, pixels).step() + m_sections[section].finer);
+    MapScale scale = MapScale::fitting(elements, pixels);
+    if (!isEnlarged(section))
+        return scale;
+    // The scale of the map is coarser by the section's factor; rounded to the next rung where it fits.
+    scale = MapScale(scale.step() + finestStep(section) - MapScale::kFinest);
+    while (
+        scaleOf(m_sections[section], scale).leftEdge(elements) > pixels && scale.step() < MapScale::kCoarsest)
+        scale = MapScale(scale.step() + 1);
+    return scale;
+}
+
+int MapLayout::finestStep(uint32_t section) const
+{
+    return MapScale::kFinest
+        + static_cast<int>(std::floor(std::log2(widening(section)) * MapScale::kStepsPerOctave));
 }
 
 ContentRect MapLayout::rectOf(const MapBlock& block) const

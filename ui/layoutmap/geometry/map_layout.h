@@ -11,9 +11,9 @@ namespace shardscope::ui {
 /// The sections of a map one below the other, each with a header and a footer of fixed height. Value type;
 /// exact, like MapGeometry, in device pixels counted from the content's left top corner.
 ///
-/// All sections have rows of the same height. Sideways each has a scale of its own, so that the whole map
-/// shows every section at the full width: the widest section has the layout's scale, the others one that is
-/// finer by a constant number of steps. They therefore zoom and scroll together.
+/// All sections have rows of the same height, and sideways one scale: what is half as wide has half as many
+/// elements. Sections that would be too narrow to see (kNarrow) are enlarged to the full width, by a factor
+/// that stays while the map is zoomed and that views must show. All sections zoom and scroll together.
 class MapLayout
 {
 public:
@@ -29,6 +29,9 @@ public:
         uint32_t section = 0;
         MapRange rows;
     };
+
+    /// Sections with less than this part of the widest one's elements are enlarged: 1 / this.
+    static constexpr uint64_t kNarrow = 8;
 
     MapLayout() = default;
     explicit MapLayout(const std::vector<Size>& sections);
@@ -64,11 +67,17 @@ public:
     [[nodiscard]] std::optional<Band> bandAt(int64_t y) const;
     /// The rows of one section in the pixels [begin, end).
     [[nodiscard]] MapRange rowsIn(uint32_t section, int64_t begin, int64_t end) const;
-    /// How many times as wide as in the scale of the widest section an element of this one is drawn; 1 or
-    /// more.
+    /// Whether a section has a scale of its own, and how many times as wide as in the map's scale its
+    /// elements are drawn; else 1.
+    [[nodiscard]] bool isEnlarged(uint32_t section) const
+    {
+        return section < count() && m_sections[section].enlarged;
+    }
     [[nodiscard]] double widening(uint32_t section) const;
     /// The scale at which a block's section shows `elements` in `pixels`, as the layout's scale.
     [[nodiscard]] MapScale scaleFitting(uint32_t section, uint64_t elements, int64_t pixels) const;
+    /// The finest step of the layout's scale that is of use for a section.
+    [[nodiscard]] int finestStep(uint32_t section) const;
     /// The pixels a block covers; at least one each way. Empty if its section is folded or it is empty.
     [[nodiscard]] ContentRect rectOf(const MapBlock& block) const;
 
@@ -77,12 +86,14 @@ public:
 private:
     struct Section {
         MapGeometry geometry;
-        int finer = 0; ///< steps of the scale ladder
+        uint64_t width = 0; ///< elements that fill the width if it is enlarged
+        bool enlarged = false;
         bool folded = false;
         int64_t top = 0;
         bool operator==(const Section&) const = default;
     };
     void place();
+    [[nodiscard]] MapScale scaleOf(const Section& section, MapScale scale) const;
 
     std::vector<Section> m_sections;
     MapScale m_scale;

@@ -2,8 +2,18 @@
 #include "ui/layoutmap/geometry/map_row_sampler.h"
 
 #include <algorithm>
+#include <array>
 
 namespace shardscope::ui {
+
+namespace {
+
+/// Patterns of states in files, those of differences: states are told apart without their hues, too. The
+/// legend has the same order.
+constexpr std::array kStatePatterns{
+    DifferenceMark::Equal, DifferenceMark::LastBit, DifferenceMark::Values, DifferenceMark::OneSide};
+
+} // namespace
 
 MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometry, const MapPalette& palette,
     MapStyle style, const MapColumns& columns)
@@ -170,7 +180,14 @@ void MapRowSampler::sampleCells(uint32_t row)
         if (!m_source.isOutside(cell)) {
             paintRun(cell, fillOf(cell, m_source.placeOf(row, cell.begin).rank));
         }
-        pixel = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);
+        const int64_t next = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);
+        if (m_source.files() && cell.kind == CellKind::Param) {
+            const uint32_t state = m_source.files()->extentAt(row, cell.begin).state;
+            for (int64_t x = pixel; x < std::min(next, end); ++x) {
+                m_pixels[static_cast<size_t>(x - m_x)].mark = kStatePatterns[state % kStatePatterns.size()];
+            }
+        }
+        pixel = next;
     }
 }
 

@@ -8,8 +8,6 @@ namespace shardscope::ui {
 
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 constexpr uint64_t kUnit = 1024;
 /// round(1024 · 2^(i/32)): the ratios between two octaves.
 constexpr std::array<uint64_t, MapScale::kStepsPerOctave> kMantissas
@@ -21,19 +19,6 @@ constexpr int kStepsPerRowLevel = MapScale::kStepsPerOctave / 8;
 constexpr std::array<int, 54> kRowHeights = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
     32, 36, 40, 44, 48, 52, 56, 60, 64, 70, 76, 82, 88, 96, 104, 112, 120, 128, 140, 152, 164, 176, 192, 208,
     224, 240, 256, 280, 304, 328, 352, 384, 416, 448, 480, 512};
-
-struct Ratio {
-    uint64_t elements;
-    uint64_t pixels;
-};
-
-Ratio ratioOf(int step)
-{
-    const int octave = step >= 0 ? step / MapScale::kStepsPerOctave
-                                 : -((-step + MapScale::kStepsPerOctave - 1) / MapScale::kStepsPerOctave);
-    const auto mantissa = kMantissas[static_cast<size_t>(step - octave * MapScale::kStepsPerOctave)];
-    return octave >= 0 ? Ratio{mantissa << octave, kUnit} : Ratio{mantissa, kUnit << -octave};
-}
 
 /// The scale of rows per pixel at a negative level.
 MapScale sharedRows(int level)
@@ -48,9 +33,21 @@ MapScale::MapScale(int step)
 {
 }
 
+MapScale::Ratio MapScale::ratio() const
+{
+    const int octave
+        = m_step >= 0 ? m_step / kStepsPerOctave : -((-m_step + kStepsPerOctave - 1) / kStepsPerOctave);
+    const Wide mantissa = kMantissas[static_cast<size_t>(m_step - octave * kStepsPerOctave)];
+    // Small numbers where they suffice: products then fit 128 bits with any 64-bit position.
+    const Wide fraction = m_fraction == kWholeRung ? 1 : m_fraction;
+    const Wide unit = m_fraction == kWholeRung ? kUnit : Wide{kUnit} * kWholeRung;
+    return octave >= 0 ? Ratio{mantissa * fraction << octave, unit}
+                       : Ratio{mantissa * fraction, unit << -octave};
+}
+
 double MapScale::elementsPerPixel() const
 {
-    const auto ratio = ratioOf(m_step);
+    const Ratio ratio = this->ratio();
     return static_cast<double>(ratio.elements) / static_cast<double>(ratio.pixels);
 }
 
@@ -59,15 +56,22 @@ uint64_t MapScale::elementAt(int64_t pixel) const
     if (pixel <= 0) {
         return 0;
     }
-    const auto ratio = ratioOf(m_step);
-    const Wide element = static_cast<Wide>(static_cast<uint64_t>(pixel)) * ratio.elements / ratio.pixels;
+    const Ratio ratio = this->ratio();
+    const Wide wide = static_cast<uint64_t>(pixel);
+    if (wide > ~Wide{0} / ratio.elements) {
+        return UINT64_MAX;
+    }
+    const Wide element = wide * ratio.elements / ratio.pixels;
     return element > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(element);
 }
 
 int64_t MapScale::leftEdge(uint64_t element) const
 {
-    const auto ratio = ratioOf(m_step);
-    const Wide pixel = (static_cast<Wide>(element) * ratio.pixels + ratio.elements - 1) / ratio.elements;
+    const Ratio ratio = this->ratio();
+    if (element > (~Wide{0} - ratio.elements) / ratio.pixels) {
+        return INT64_MAX;
+    }
+    const Wide pixel = (element * ratio.pixels + ratio.elements - 1) / ratio.elements;
     return pixel > static_cast<Wide>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(pixel);
 }
 
@@ -90,6 +94,22 @@ MapScale MapScale::fitting(uint64_t elements, int64_t pixels)
         }
     }
     return MapScale(coarse);
+}
+
+MapScale MapScale::stretched(uint64_t part, uint64_t whole) const
+{
+    if (part == 0 || part >= whole) {
+        return *this;
+    }
+    int octaves = 0;
+    while (part <= whole >> (octaves + 1)) {
+        ++octaves;
+    }
+    MapScale scale = *this;
+    scale.m_step -= octaves * kStepsPerOctave;
+    // Rounded up: a little narrower, never wider.
+    scale.m_fraction = static_cast<uint64_t>(((Wide{part} << octaves) * kWholeRung + whole - 1) / whole);
+    return scale;
 }
 
 int MapRowScale::coarsestLevel()

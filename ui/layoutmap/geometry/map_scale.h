@@ -34,11 +34,24 @@ public:
 
     /// The finest rung at which `elements` fit into `pixels`.
     static MapScale fitting(uint64_t elements, int64_t pixels);
+    /// The scale at which `part` elements are as wide as `whole` elements are in this one, not wider; this
+    /// one unless `part` is smaller. It is between two rungs, and may be finer than the ladder.
+    [[nodiscard]] MapScale stretched(uint64_t part, uint64_t whole) const;
 
     bool operator==(const MapScale&) const = default;
 
 private:
+    __extension__ using Wide = unsigned __int128;
+    struct Ratio {
+        Wide elements;
+        Wide pixels;
+    };
+    [[nodiscard]] Ratio ratio() const;
+
+    static constexpr uint64_t kWholeRung = uint64_t{1} << 32;
     int m_step = 0;
+    /// Elements per pixel, as a part of the rung's: m_fraction / kWholeRung; more than a half.
+    uint64_t m_fraction = kWholeRung;
 };
 
 /// One rung of the row axis: rows of a fixed height in pixels (level ≥ 0), or several rows per pixel (level <

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_source.h"
 
+#include "core/layout/rank_load.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ void MapSource::lookAtRows()
                 [row](const MapQuery& part) { return part.anyMissing(row, row + 1); });
         const MapQuery::Sum sum = amounts(row, 0, columns());
         m_rowSums.push_back(sum);
+        m_rowBytes.push_back(countBytes(row));
         add(m_total, sum);
         m_total.ranks += sum.ranks;
         m_total.files += sum.files;
@@ -217,6 +219,33 @@ MapQuery::Sum MapSource::amounts(uint32_t row, uint64_t begin, uint64_t end) con
     return sumOfParts(begin, end, [&](const MapQuery& part, uint64_t from, uint64_t to) {
         return part.amounts(row, row + 1, from, to);
     });
+}
+
+uint64_t MapSource::countBytes(uint32_t row) const
+{
+    const bool all = projection() == MapQuery::Projection::Unrolled;
+    uint64_t bytes = 0;
+    for (const MapQuery& part : m_parts) {
+        const uint32_t ranks = part.flat().partition.ranks();
+        for (uint32_t rank = all ? 0 : row; rank < (all ? ranks : std::min(row + 1, ranks)); ++rank) {
+            bytes += bytesOnRank(part.flat(), rank);
+        }
+    }
+    return bytes;
+}
+
+uint64_t MapSource::bytesOfStates(uint32_t row) const
+{
+    return row < m_rowBytes.size() ? m_rowBytes[row] : countBytes(row);
+}
+
+bool MapSource::hasPadding(uint32_t row) const
+{
+    if (row < m_rowSums.size()) {
+        return m_rowSums[row].padding > 0;
+    }
+    return projection() == MapQuery::Projection::Partitions && row < partition().ranks()
+        && partition().paddingOn(row) > 0;
 }
 
 MapQuery::Sum MapSource::total() const

@@ -97,6 +97,10 @@ public:
     [[nodiscard]] MapQuery::Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
     /// Of a part of one row; parameters are not counted. Whole rows are known.
     [[nodiscard]] MapQuery::Sum amounts(uint32_t row, uint64_t begin, uint64_t end) const;
+    /// Bytes of all states in a row, whichever is shown; not of files.
+    [[nodiscard]] uint64_t bytesOfStates(uint32_t row) const;
+    /// Whether the buffer of a row has padding; not of files.
+    [[nodiscard]] bool hasPadding(uint32_t row) const;
     /// Of everything; known where there is not one part.
     [[nodiscard]] MapQuery::Sum total() const;
 
@@ -138,6 +142,7 @@ public:
 
 private:
     void lookAtRows();
+    [[nodiscard]] uint64_t countBytes(uint32_t row) const;
     template <class SumOf>
     [[nodiscard]] MapQuery::Sum sumOfParts(uint64_t begin, uint64_t end, SumOf sumOf) const;
 
@@ -147,6 +152,7 @@ private:
     // Of files and of several parts, so that no query has to visit all of them:
     std::vector<bool> m_missingRows;
     std::vector<MapQuery::Sum> m_rowSums;
+    std::vector<uint64_t> m_rowBytes; ///< of all states
     MapQuery::Sum m_total;
     bool m_hasFindings = false;
     MapNamesPtr m_names;

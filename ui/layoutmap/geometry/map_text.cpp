@@ -2,18 +2,15 @@
 #include "ui/layoutmap/geometry/map_text.h"
 
 #include "core/base/text.h"
-#include "core/layout/whole_units.h"
 #include "ui/models/difference_list.h"
 #include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
-#include <QLocale>
 #include <QStringList>
 
 #include <algorithm>
-#include <cmath>
 
 namespace shardscope::ui {
 
@@ -93,98 +90,6 @@ QString MapText::modeName(MapColourMode mode)
         return tr("Difference");
     }
     return {};
-}
-
-QString MapText::sectionName(const MapSource& source)
-{
-    return source.files() ? tr("Files") : sectionName(source.checkpoint(), source.unit());
-}
-
-QString MapText::sectionName(const Checkpoint& checkpoint, const MapSectionContent& content)
-{
-    return content.units.empty() ? sectionName(checkpoint, *unitOf(checkpoint, *content.tensors.front()))
-                                 : sectionName(checkpoint, checkpoint.units[index(content.units.front())]);
-}
-
-QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit)
-{
-    if (unit.kind == UnitKind::Whole && unit.group < 0) {
-        switch (checkpoint.params[index(unit.params.front())].role) {
-        case ParamRole::Buffer:
-            return tr("Buffers, stored whole");
-        case ParamRole::Frozen:
-            return isWeights(checkpoint.kind) ? tr("Weights") : tr("Frozen parameters, stored whole");
-        case ParamRole::Trainable:
-            return tr("Weights, stored whole");
-        }
-    }
-    QString name;
-    switch (unit.kind) {
-    case UnitKind::Frozen:
-        name = tr("Frozen parameters");
-        break;
-    case UnitKind::Whole:
-        name = tr("Group %1, whole tensors").arg(unit.group);
-        break;
-    case UnitKind::SubGroup:
-    case UnitKind::Group:
-        name = unit.subgroup ? tr("Group %1, sub-group %2").arg(unit.group).arg(*unit.subgroup)
-                             : tr("Group %1").arg(unit.group);
-        break;
-    }
-    const QString holder = holderText(checkpoint, unit);
-    return holder.isEmpty() ? name : name + QStringLiteral(" · ") + holder;
-}
-
-QString MapText::rowName(const MapSource& source, uint32_t row)
-{
-    if (source.files()) {
-        return toText(source.files()->file(row).name);
-    }
-    if (source.unit().kind == UnitKind::Whole) {
-        return tr("whole");
-    }
-    if (source.projection() == MapQuery::Projection::Unrolled) {
-        return source.ranks() == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(source.ranks()));
-    }
-    return QStringLiteral("dp %1").arg(source.unit().dpRankOf(row));
-}
-
-QString MapText::sectionFacts(const MapSource& source)
-{
-    const MapQuery::Sum all = source.total();
-    if (source.files()) {
-        return sum(source, all);
-    }
-    QStringList facts;
-    const bool oneType = std::all_of(source.parts().begin(), source.parts().end(), [&](const MapQuery& part) {
-        return part.flat().states[part.stateIndex()].dtype == source.state().dtype;
-    });
-    facts << QString::fromStdString(source.state().name) + QLatin1Char(' ')
-            + (oneType ? toText(dtypeName(source.state().dtype)) : tr("of several types"))
-          << parametersText(all.params)
-          << (all.elements == 1 ? tr("1 element") : tr("%1 elements").arg(shortCountText(all.elements)))
-          << bytesText(all.bytes);
-    if (source.unit().kind != UnitKind::Whole) {
-        facts << (all.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(all.ranks)));
-    }
-    if (all.padding > 0) {
-        facts << tr("%1 padding (%2)")
-                     .arg(count(all.padding),
-                         percentText(static_cast<double>(all.padding)
-                             / static_cast<double>(all.padding + all.elements)));
-    }
-    return facts.join(QStringLiteral(" · "));
-}
-
-QString MapText::wideningFact(double widening)
-{
-    if (widening < 1.05)
-        return {};
-    return QStringLiteral(" · ")
-        + tr("drawn %1 × as wide as the largest section")
-              .arg(widening < 10 ? QLocale::c().toString(widening, 'f', 1)
-                                 : countText(static_cast<uint64_t>(std::llround(widening))));
 }
 
 QString MapText::headline(const MapSource& source, const MapCell& cell, uint32_t rank)

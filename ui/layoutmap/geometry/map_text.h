@@ -33,14 +33,22 @@ public:
     static QString sum(const MapQuery::Sum& sum);
     /// The same; of files, "9 files · 1.2 MiB of 1.5 MiB hold states".
     static QString sum(const MapSource& source, const MapQuery::Sum& of);
-    /// "Group 1, sub-group 3", "Frozen parameters": the title of a section.
+    /// "Group 1, norms and biases without decay · sub-group 3", "Frozen parameters": the title of a section.
     static QString sectionName(const Checkpoint& checkpoint, const MapSectionContent& content);
     static QString sectionName(const MapSource& source);
     /// "fp32 float32 · 12 parameters · 1.2 B elements · 4.5 GiB · 64 ranks · 12 padding (0.01 %)". Costs
     /// O(ranks).
     static QString sectionFacts(const MapSource& source);
-    /// " · drawn 2,770 × as wide as the largest section": MapLayout::widening(); empty if it is not wider.
-    static QString wideningFact(double widening);
+    /// "×2,800" of an enlarged section, MapLayout::widening(), in two digits.
+    static QString factor(double widening);
+    /// "Group 1 ×2,800": the section whose axis is shown.
+    static QString axisName(const MapSource& source, const MapLayout& layout);
+    /// "101 elements: the section ends before this place", where the view is beyond the end of a section.
+    static QString endsBefore(const MapSource& source);
+    /// "dp 2 to dp 5, elements 100 to 2,000 of 4,096": a part of a section; what is on screen.
+    static QString shown(const MapSource& source, const MapBlock& block);
+    /// "State fp32 · 5 sections · 2 errors or warnings …": the whole map in one line.
+    static QString whole(const MapStack& stack);
     /// "dp 3", "64 ranks" of all as one line, "whole": the row of a section that says itself which slice it
     /// is.
     static QString rowName(const MapSource& source, uint32_t row);
@@ -51,7 +59,10 @@ public:
     static QString count(uint64_t count);
 
 private:
-    static QString sectionName(const Checkpoint& checkpoint, const FlatUnit& unit);
+    static QString sectionName(const Checkpoint& checkpoint, const FlatUnit& unit, uint8_t classes);
+    /// "embeddings", "weights without decay": what a unit has, from the classes of its parameters, and its
+    /// weight decay where the param groups differ in it.
+    static QString groupWords(const Checkpoint& checkpoint, const FlatUnit& unit, uint8_t classes);
     /// "exp_avg of group 0 on dp 1: bytes 64 to 1,088, 1.0 KiB".
     static QString inFile(const MapSource& source, uint32_t row, const MapCell& cell);
     static QString place(const MapSource& source, MapSource::Point point, const MapCell& cell);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_values.h"
 
-#include "core/layout/fragments.h"
+#include "core/layout/present_elements.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <algorithm>
@@ -10,24 +10,29 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Reads at most one chunk, of elements by their stored numbers; an empty list when it cannot be read.
+/// Reads at most one chunk, of elements by their stored numbers; an empty list when nothing of it can be
+/// read. Elements on lost ranks have no meaning: the map has no cells with values there.
 QList<double> readChunk(
     const Checkpoint& checkpoint, const UnitState& state, ParamId param, uint64_t begin, uint64_t end)
 {
     const uint32_t size = itemSize(state.dtype);
     std::vector<uint8_t> bytes((end - begin) * size);
     const auto order = checkpoint.transposedOrder(param);
-    Status status;
+    bool any = false;
     if (!order) {
-        status = readElements(realFilesAndSkeletons(), checkpoint, {param, state.name, begin, end}, bytes);
+        any = readPresentElements(realFilesAndSkeletons(), checkpoint, {param, state.name, begin, end}, bytes)
+                  .has_value();
     }
-    for (uint64_t stored = begin; order && status && stored < end; ++stored) {
+    for (uint64_t stored = begin; order && stored < end; ++stored) {
         const uint64_t element = order->elementOf(stored);
-        status = readElements(realFilesAndSkeletons(), checkpoint, {param, state.name, element, element + 1},
-            std::span(bytes).subspan((stored - begin) * size, size));
+        const bool read = readPresentElements(realFilesAndSkeletons(), checkpoint,
+            {param, state.name, element, element + 1},
+            std::span(bytes).subspan((stored - begin) * size, size))
+                              .has_value();
+        any = any || read;
     }
     QList<double> values;
-    if (status) {
+    if (any) {
         for (size_t offset = 0; offset < bytes.size(); offset += size) {
             values.push_back(elementAsDouble(state.dtype, bytes.data() + offset));
         }

@@ -190,11 +190,15 @@ void MapViewport::scrollTo(int64_t x, int64_t y)
     }
 }
 
-void MapViewport::zoomColumns(int steps, int anchor)
+void MapViewport::zoomColumns(int steps, int anchor, std::optional<uint32_t> section)
 {
     const auto before = m_layout->scale();
     const auto fitted = MapScale::fitting(m_layout->columns(), m_size.width());
-    const MapScale after(std::min(before.step() - steps, fitted.step()));
+    int wanted = std::min(before.step() - steps, fitted.step());
+    if (section && *section < m_layout->count() && steps > 0) {
+        wanted = std::max(wanted, std::min(before.step(), m_layout->finestStep(*section)));
+    }
+    const MapScale after(wanted);
     if (after == before || m_layout->columns() == 0) {
         return;
     }

@@ -60,7 +60,8 @@ public:
     void scrollTo(int64_t x, int64_t y);
     void scrollBy(int64_t dx, int64_t dy) { scrollTo(m_x + dx, m_y + dy); }
     /// Zooms by ladder steps (positive: in); the point at `anchor` (device pixels) stays where it is.
-    void zoomColumns(int steps, int anchor);
+    /// `section`: not further in than is of use for it.
+    void zoomColumns(int steps, int anchor, std::optional<uint32_t> section = std::nullopt);
     void zoomRows(int levels, int anchor);
 
     void fit();

@@ -151,6 +151,30 @@ void MapPainter::paintRankBorders(QPainter& painter, const MapSource& source) co
     }
 }
 
+void MapPainter::paintEnds(QPainter& painter, const QFont& font) const
+{
+    const QFontMetrics metrics(font);
+    const MapRange sections = m_viewport.visibleSections();
+    for (uint64_t section = sections.begin; section < sections.end; ++section) {
+        const auto number = static_cast<uint32_t>(section);
+        const MapBlock visible = m_viewport.visible(number);
+        if (visible.rows.isEmpty() || !visible.elements.isEmpty()) {
+            continue;
+        }
+        const auto& layout = m_viewport.layout();
+        const int height = static_cast<int>(layout.bodyHeight(number));
+        const QRect body(
+            0, static_cast<int>(layout.bodyTop(number) - m_viewport.y()), m_viewport.size().width(), height);
+        const int gap = static_cast<int>(std::lround(6 * m_unit));
+        painter.setFont(font);
+        painter.setPen(QColor(m_palette.mutedText));
+        const QString text = height < metrics.height() - 4 ? QStringLiteral("‹")
+                                                           : MapText::endsBefore(m_stack.source(number));
+        painter.drawText(
+            body.adjusted(gap, -gap, -gap, gap), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), text);
+    }
+}
+
 int MapPainter::bodyHeight() const
 {
     const int height = m_viewport.layout().rowScale().rowHeight();
@@ -204,7 +228,7 @@ void MapPainter::paintLabels(QPainter& painter, MapLabels& labels) const
             const bool plain = label.role == MapLabel::Role::MergedCount;
             painter.fillRect(
                 under.intersected(label.box), withAlpha(m_palette.background, plain ? 215 : 235));
-            painter.setPen(QColor(label.role == MapLabel::Role::Missing ? m_palette.missing
+            painter.setPen(QColor(label.role == MapLabel::Role::Missing ? missingText(m_palette)
                     : plain                                             ? m_palette.text
                                                                         : m_palette.mutedText));
         }

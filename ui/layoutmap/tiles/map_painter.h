@@ -34,6 +34,8 @@ public:
     void paintRankBorders(QPainter& painter, const QFont& font) const;
     void paintLabels(QPainter& painter, MapLabels& labels) const;
     void paintValues(QPainter& painter, const QFont& font, MapValues& values) const;
+    /// Says so where the view is beyond the end of a section: no section is blank without a reason.
+    void paintEnds(QPainter& painter, const QFont& font) const;
     void paintMarks(QPainter& painter, const MapMarks& marks) const;
 
 private:
