@@ -2,7 +2,7 @@
 #include "core/io/limited_file_system.h"
 
 #include <algorithm>
-#include <thread>
+#include <condition_variable>
 
 namespace shardscope::io {
 
@@ -66,7 +66,9 @@ void RateLimit::pass(uint64_t bytes)
         m_next = start + duration;
         m_heldBack += start - now;
     }
-    std::this_thread::sleep_until(start);
+    std::mutex own;
+    std::unique_lock lock(own);
+    std::condition_variable_any().wait_until(lock, m_stop, start, [] { return false; });
 }
 
 double RateLimit::secondsHeldBack() const
@@ -75,9 +77,9 @@ double RateLimit::secondsHeldBack() const
     return std::chrono::duration<double>(m_heldBack).count();
 }
 
-LimitedFileSystem::LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond)
+LimitedFileSystem::LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond, std::stop_token stop)
     : ForwardingFileSystem(inner)
-    , m_limit(std::make_shared<RateLimit>(bytesPerSecond))
+    , m_limit(std::make_shared<RateLimit>(bytesPerSecond, std::move(stop)))
 {
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 
 namespace shardscope::io {
 
@@ -13,9 +14,10 @@ namespace shardscope::io {
 class RateLimit
 {
 public:
-    /// `bytesPerSecond` is at least 1.
-    explicit RateLimit(uint64_t bytesPerSecond)
+    /// `bytesPerSecond` is at least 1. After a stop was requested nobody waits.
+    explicit RateLimit(uint64_t bytesPerSecond, std::stop_token stop = {})
         : m_bytesPerSecond(bytesPerSecond)
+        , m_stop(std::move(stop))
     {
     }
 
@@ -26,6 +28,7 @@ public:
 
 private:
     uint64_t m_bytesPerSecond;
+    std::stop_token m_stop;
     mutable std::mutex m_mutex;
     std::chrono::steady_clock::time_point m_next; ///< when the next bytes may pass
     std::chrono::steady_clock::duration m_heldBack{};
@@ -36,7 +39,7 @@ private:
 class LimitedFileSystem final : public ForwardingFileSystem
 {
 public:
-    LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond);
+    LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond, std::stop_token stop = {});
 
     Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override;
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;

@@ -39,8 +39,8 @@ QLabel* Page::makeEmpty(const QString& name)
 const QList<PageEntry>& pageList()
 {
     static const QList<PageEntry> kPages{OverviewPage::entry(), MapPage::entry(), ParametersPage::entry(),
-        TensorPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry(), RunsPage::entry(),
-        HealthPage::entry()};
+        TensorPage::entry(), FilesPage::entry(), ComparePage::entry(), FindingsPage::entry(),
+        RunsPage::entry(), HealthPage::entry()};
     return kPages;
 }
 
