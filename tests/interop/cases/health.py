@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`stats --health` on runs of stock DeepSpeed: no alarm where nothing is wrong, the layer, tag and rank where a fault is
+planted, and every figure as numpy computes it from the files."""
+
+import math
+from dataclasses import dataclass
+
+from compare import checks, health_values
+from runs import health_runs
+
+# Sums in double; the order of elements differs.
+TOLERANCE = 1e-9
+NUMBERS = ("read", "rms", "l2", "zeros", "nan", "inf", "min", "max")
+
+
+def health(context, folder, *options):
+    return context.tool.call("stats", folder, "--health", "--history", *options)
+
+
+def spelled(alarm):
+    rank = alarm["rank"]["dp"] if alarm["rank"] else None
+    return f"{alarm['code']} at {alarm['tag']}, layer {alarm['layer']}, rank {rank}: {alarm['text']}"
+
+
+def names(alarm, fault):
+    """It says what is wrong where."""
+    return (alarm["tag"] == fault["tag"] and fault["layer"] in (None, alarm["layer"])
+            and (fault["rank"] is None or (alarm["rank"] is not None and alarm["rank"]["dp"] == fault["rank"])))
+
+
+def misleads(alarm, fault, after):
+    """It names something that is right. The tag after a fault in files differs from it, too."""
+    if alarm["tag"] not in (fault["tag"], after):
+        return True
+    if fault["layer"] is not None:
+        return alarm["layer"] != fault["layer"]
+    return fault["rank"] is not None and alarm["rank"] is not None and alarm["rank"]["dp"] != fault["rank"]
+
+
+def tag_after(noted, tag):
+    tags = [f"global_step{step}" for step in noted["run"]["tags"]]
+    return tags[tags.index(tag) + 1] if tag != tags[-1] else None
+
+
+def judge(answer, noted):
+    """What is wrong with an answer, as sentences."""
+    if not noted["faults"]:
+        return [f"a sound run has an alarm: {spelled(alarm)}" for alarm in answer["alarms"]]
+    wrong = []
+    for fault in noted["faults"]:
+        if not any(names(alarm, fault) for alarm in answer["alarms"]):
+            wrong.append(f"no alarm names {fault}; there are {[spelled(alarm) for alarm in answer['alarms']]}")
+        is_local = fault["layer"] is not None or fault["rank"] is not None
+        wrong += [f"an alarm names what is right: {spelled(alarm)}" for alarm in answer["alarms"]
+                  if is_local and misleads(alarm, fault, tag_after(noted, fault["tag"]))]
+    return wrong
+
+
+def _equal(ours, theirs):
+    if ours is None or theirs is None:
+        return ours is theirs
+    return ours == theirs or math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=1e-300)
+
+
+def _row_differences(where, row, expected):
+    states = {state["state"]: state for state in row["states"]}
+    if row["missing"]:
+        yield f"{where}: {row['missing']} elements are missing"
+    for state, figures in expected["states"].items():
+        if state not in states:
+            yield f"{where}: no {state}, but {sorted(states)}"
+            continue
+        for number in NUMBERS:
+            if not _equal(states[state][number], figures[number]):
+                yield f"{where}: {number} of {state} is {states[state][number]!r}, numpy's {figures[number]!r}"
+    ours, theirs = row["update"], expected["update"]
+    if (ours is None) != (theirs is None):
+        yield f"{where}: update is {ours} ({row['why']}), numpy's {theirs}"
+    elif ours is not None:
+        for number in ("rms", "ratio"):
+            if not _equal(ours[number], theirs[number]):
+                yield f"{where}: {number} of the update is {ours[number]!r}, numpy's {theirs[number]!r}"
+    elif not row["why"]:
+        yield f"{where}: there is no update, and no reason"
+
+
+def value_differences(answer, tags, rule):
+    """`tags`: name -> health_values.Tag of each that is compared. Returns sentences and the number of compared rows."""
+    wrong, compared = [], 0
+    entries = {entry["tag"]: entry["layers"] for entry in answer["history"]} | {answer["tag"]: answer["layers"]}
+    for name, tag in tags.items():
+        expected, ours = health_values.rows(tag, rule), {row["layer"]: row for row in entries[name]}
+        fixed = {health_values.layer_of(parameter) for parameter in tag.weights_without_state()}
+        for layer in expected.keys() ^ ours.keys():
+            if layer not in fixed:
+                wrong.append(f"{name}: the layer {layer} is {'missing' if layer in expected else 'unknown to the files'}")
+        for layer in expected.keys() & ours.keys():
+            wrong += _row_differences(f"{name} {layer}", ours[layer], expected[layer])
+            compared += 1
+        wrong += _frozen_differences(name, tag, ours, expected)
+    return wrong, compared
+
+
+def _frozen_differences(name, tag, ours, expected):
+    """Layers without an optimizer's state have their 16-bit weights."""
+    import torch
+    members = {}
+    for parameter, value in tag.weights_without_state().items():
+        members.setdefault(health_values.layer_of(parameter), []).append(value)
+    for layer, values in members.items():
+        if layer in expected:
+            continue
+        if layer not in ours:
+            yield f"{name}: the frozen layer {layer} is missing"
+            continue
+        state, figures = ours[layer]["states"][0], health_values.figures(torch.cat(values))
+        for number in NUMBERS:
+            if not _equal(state[number], figures[number]):
+                yield f"{name} {layer}, frozen: {number} is {state[number]!r}, numpy's {figures[number]!r}"
+
+
+def parameter_differences(answer, tag, rule):
+    """The rows of --params are those of single parameters."""
+    expected = health_values.rows(tag, rule, key=lambda name: name)
+    ours = {row["name"]: row for row in answer["parameters"]}
+    wrong = [f"the parameter {name} is missing" for name in expected.keys() - ours.keys()]
+    for name in expected.keys() & ours.keys():
+        wrong += _row_differences(name, ours[name], expected[name])
+    return wrong
+
+
+def _refuse(wrong):
+    if wrong:
+        more = f"\n  and {len(wrong) - 8} more" if len(wrong) > 8 else ""
+        raise checks.Failure("\n  ".join(wrong[:8]) + more)
+
+
+def stock_agrees(folder, tag):
+    """Our reading gives the masters that DeepSpeed's own merge gives."""
+    from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint
+    merged = get_fp32_state_dict_from_zero_checkpoint(str(folder), tag=tag.folder.name)
+    for name in tag.spans:
+        if not merged[name].double().view(-1).equal(tag.value(name, "fp32")):
+            raise checks.Failure(f"zero_to_fp32 has other masters of {name} than our own reading")
+
+
+def _made(context):
+    return health_runs.Made(context.work / "health", context.sources.log)
+
+
+@dataclass(frozen=True)
+class Health:
+    """Sampled and exact, on one run."""
+    run_of: object  # Run, Trained or Planted of runs/health_runs.py
+    frameworks = True
+
+    @property
+    def name(self):
+        kind = "sound" if isinstance(self.run_of, health_runs.Run) else "planted"
+        return f"health {kind} {self.run_of.name}"
+
+    def run(self, context):
+        folder, noted = _made(context).get(self.run_of)
+        run, last = noted["run"], noted["run"]["tags"][-1]
+        exact = health(context, folder, "--exact", "--params")
+        wrong = judge(exact, noted)
+        sampled = health(context, folder)
+        wrong += [f"sampled: {sentence}" for sentence in judge(sampled, noted)]
+        if not exact["exact"]:
+            wrong.append("--exact is not exact")
+        rule = health_values.rule_of(run["optimizer"])
+        tags = {f"global_step{step}": health_values.Tag(folder / f"global_step{step}", noted["groups"])
+                for step in run["tags"]}
+        newest = tags[f"global_step{last}"]
+        differences, compared = value_differences(exact, tags, rule)
+        differences += parameter_differences(exact, newest, rule)
+        if newest.optims and not noted["faults"]:
+            stock_agrees(folder, newest)
+        _refuse(wrong + differences)
+        return f"{len(exact['alarms'])} alarms, {compared} rows equal numpy's"
+
+
+def short_run():
+    return [case for case in full_run() if case.run_of.name in health_runs.SHORT]
+
+
+def full_run():
+    return [Health(run) for run in (*health_runs.SOUND, *health_runs.TRAINED, *health_runs.PLANTED)]
