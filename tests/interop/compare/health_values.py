@@ -200,22 +200,29 @@ def rule_of(optimizer):
     return {"lion": "lion", "cpulion": "lion", "sgd": "sgd", "adagrad": "adagrad", "cpuadagrad": "adagrad"}[optimizer]
 
 
-def update(tag, name, rule):
-    """The last change of a parameter by its optimizer's rule, without weight decay; None where that is not known."""
+def _update_of_span(tag, name, span, rule):
     options = tag.options[min(tag.group_of[name], len(tag.options) - 1)]
     lr, states = options["lr"], tag.states(name)
-    if rule == "sgd" and "momentum_buffer" in states:
-        return lr * tag.value(name, "momentum_buffer")
-    if rule == "lion" and "exp_avg" in states:
-        return lr * tag.value(name, "exp_avg").sign()
-    step = tag.step(name)
-    if rule != "adam" or "exp_avg_sq" not in states or not step:
+    part = {state: tag.part(span, state).detach().double() for state in states}
+    if rule == "sgd" and "momentum_buffer" in part:
+        return lr * part["momentum_buffer"]
+    if rule == "lion" and "exp_avg" in part:
+        return lr * part["exp_avg"].sign()
+    step = tag.step(name, span.rank)
+    if rule != "adam" or "exp_avg_sq" not in part or not step:
         return None
     first, second = options["betas"]
     corrected = options.get("bias_correction", True)
-    average = tag.value(name, "exp_avg") / (1 - first ** step if corrected else 1)
-    square = tag.value(name, "exp_avg_sq") / (1 - second ** step if corrected else 1)
+    average = part["exp_avg"] / (1 - first ** step if corrected else 1)
+    square = part["exp_avg_sq"] / (1 - second ** step if corrected else 1)
     return lr * average / (square.sqrt() + options["eps"])
+
+
+def update(tag, name, rule):
+    """The last change of a parameter by its optimizer's rule, without weight decay; None where that is not known. Each rank
+    has its own count of steps."""
+    parts = [_update_of_span(tag, name, span, rule) for span in tag.spans[name]]
+    return None if any(part is None for part in parts) else torch.cat(parts)
 
 
 def figures(value):
@@ -239,8 +246,9 @@ def rows(tag, rule, key=layer_of):
         row = {"states": states, "update": None, "elements": sum(tag.value(name, "fp32").numel() for name in names),
                "step": max((tag.step(name) or 0 for name in names)), "lr": _rate(tag, names)}
         if pairs:
-            changed = figures(torch.cat([found for _, found in pairs]))["rms"]
-            weights = figures(torch.cat([tag.value(name, "fp32") for name, _ in pairs]))["rms"]
+            changed, weights = torch.cat([found for _, found in pairs]), torch.cat([tag.value(name, "fp32") for name, _ in pairs])
+            both = changed.isfinite() & weights.isfinite()
+            changed, weights = figures(changed[both])["rms"], figures(weights[both])["rms"]
             row["update"] = {"rms": changed, "ratio": changed / weights if changed is not None and weights else None}
         out[layer] = row
     return out

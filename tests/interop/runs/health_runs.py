@@ -57,6 +57,10 @@ SOUND = [
         schedule="constant", tags=(10, 30, 100, 200, 300, 400), options=(("betas", (0.9, 0.95)),)),
     Run("gpt2-other-data-zero1-no-clip", stage=1, clip=0.0, data="changes at 30", options=(("betas", (0.9, 0.95)),)),
     Run("llama-rate-raised-zero2", "llama", schedule="raised"),
+    # Large enough to be sampled.
+    Run("mlp-wide-zero2-bf16", "mlp", (("widths", (24, 320, 320, 320, 320, 8)),), groups="decay", decay=0.1),
+    Run("mlp-wide-zero3-fp32", "mlp", (("widths", (24, 320, 320, 320, 320, 8)),), stage=3, precision="fp32",
+        worlds=((0, 3),)),
     Run("lstm-rate-set-zero1-fp32", "lstm", stage=1, precision="fp32", schedule="set"),
     Run("gpt2-subgroups-zero3", stage=3, zero=(("sub_group_size", 20000),), worlds=((0, 3),), groups="decay", decay=0.1),
 ]
@@ -160,6 +164,15 @@ PLANTED = [
     _P("nan-moment-stage0", "mlp12-stage0-fp32-adamw", "nan-moment", -1, "12", "weight"),
     _P("moments-zero-gpt2", "gpt2-zero2-bf16-adamw", "moments-zeroed", -1, "transformer.h.1"),
     _P("moments-zero-llama3", "llama-zero3-bf16-adamw", "moments-zeroed", 3, "model.layers.2"),
+    _P("second-moment-zero-llama3", "llama-zero3-bf16-adamw", "second-moment-zeroed", -1, "model.layers.1"),
+    _P("moments-zero-adagrad", "mlp-adagrad-zero1-fp32", "moments-zeroed", -1, "2"),
+    _P("scaled-10-last-adagrad", "mlp-adagrad-zero1-fp32", "layer-scaled", -1, "4", factor=10),
+    _P("inf-last-t5", "t5-zero1-fp32-adam", "inf", -1, "encoder.block.1", "DenseReluDense.wi"),
+    _P("scaled-3-last-wide", "mlp-wide-zero2-bf16", "layer-scaled", -1, "4", factor=3),
+    _P("scaled-1.5-middle-wide3", "mlp-wide-zero3-fp32", "layer-scaled", 3, "2", factor=1.5),
+    _P("stale-hidden-last-wide", "mlp-wide-zero2-bf16", "stale-rank", -1, rank=0, hidden=True),
+    _P("stale-hidden-middle-wide3", "mlp-wide-zero3-fp32", "stale-rank", 2, rank=2, hidden=True),
+    _P("moments-zero-wide", "mlp-wide-zero2-bf16", "moments-zeroed", -1, "6"),
     _P("moments-zero-lion", "gpt2-cpulion-offload", "moments-zeroed", -1, "transformer.h.0"),
     _P("moments-zero-lora3", "llama-lora-zero3-bf16", "moments-zeroed", 4, "base_model.model.model.layers.1"),
 ]
@@ -193,7 +206,7 @@ def plant(fault, folder, groups):
     for name in names:
         for span in tag.spans[name]:
             _change(fault, tag, name, span)
-        if fault.kind in ("layer-scaled", "nan"):
+        if fault.kind in ("layer-scaled", "nan", "inf"):
             tag.put_weights(name)
     tag.save()
 
@@ -201,12 +214,12 @@ def plant(fault, folder, groups):
 def _change(fault, tag, name, span):
     if fault.kind == "layer-scaled":
         tag.part(span, "fp32").mul_(fault.factor)
-    elif fault.kind == "nan":
-        tag.part(span, "fp32")[:5] = float("nan")
+    elif fault.kind in ("nan", "inf"):
+        tag.part(span, "fp32")[:5] = float(fault.kind)
     elif fault.kind == "nan-moment":
         tag.part(span, "exp_avg_sq")[:1] = float("nan")
     else:
-        for state in tag.states(name)[1:]:
+        for state in tag.states(name)[2 if fault.kind == "second-moment-zeroed" else 1:]:
             tag.part(span, state).zero_()
 
 
