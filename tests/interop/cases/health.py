@@ -3,12 +3,15 @@
 planted, and every figure as numpy computes it from the files."""
 
 import math
+import re
+import shutil
 from dataclasses import dataclass
 from functools import partial
 
 from compare import checks, health_values
 from compare.tool import Tool
-from runs import health_runs
+from runs import health_runs, health_training, ranks
+from runs.parallel_setups import ParallelSetup
 
 # Sums in double; the order of elements differs.
 TOLERANCE = 1e-9
@@ -188,15 +191,60 @@ class Health:
         if not any(fault["kind"] == "stale-rank" for fault in noted["faults"]):  # its updates are of other steps and rates
             differences, compared = value_differences(exact, tags, rule)
             differences += parameter_differences(exact, newest, rule)
-        if newest.optims and not noted["faults"]:
+        if "zero_stage" in (newest.optims or [{}])[0] and not noted["faults"]:  # zero_to_fp32 refuses BF16_Optimizer
             stock_agrees(folder, newest)
         _refuse(wrong + differences)
         return f"{len(exact['alarms'])} alarms, {compared} rows equal numpy's"
 
 
+@dataclass(frozen=True)
+class HealthOfParts:
+    """Ranks that hold different parameters: no alarm, and an optimizer file of an earlier tag is found."""
+    setup: ParallelSetup
+    world: int
+    tags = (6, 12, 20, 30, 45)
+
+    @property
+    def name(self):
+        return f"health of parts {self.setup.name} {self.world}"
+
+    def run(self, context):
+        folder = context.target(self.name)
+        ranks.run_ranks(self.world, health_training.train_parallel, self.setup, str(folder), self.tags,
+                        log_path=context.sources.log)
+        sound = {"faults": [], "run": {"tags": self.tags}}
+        answers = [health(context, folder), health(context, folder, "--exact", "--params")]
+        _refuse([sentence for answer in answers for sentence in judge(answer, sound)])
+        for place in (2, -1):
+            self._plant(context, folder, place)
+        return f"{len(answers[0]['layers'])} layers, no alarm; two stale ranks found"
+
+    def _plant(self, context, folder, place):
+        """The last rank's file of the tag before."""
+        damaged = context.target(f"{self.name} stale {place}")
+        shutil.copytree(folder, damaged)
+        tag, before = (damaged / f"global_step{step}" for step in (self.tags[place], self.tags[place - 1]))
+        path = sorted(path for path in tag.glob("*optim_states.pt"))[-1]
+        shutil.copyfile(before / path.name, path)
+        data, part = (int(number) for number in re.search(r"pp_rank_(\d+)_mp_rank_(\d+)", path.name).groups())
+        fault = {"kind": "stale-rank", "tag": tag.name, "layer": None, "rank": data}
+        answer = health(context, damaged, checked=False)
+        wrong = judge(answer, {"faults": [fault], "run": {"tags": self.tags}})
+        found = [alarm["rank"] for alarm in answer["alarms"] if alarm["rank"]]
+        if not wrong and any(part not in (rank["tp"], rank["pp"]) for rank in found):
+            wrong.append(f"{path.name} is stale, but {found} are named")
+        _refuse(wrong)
+
+
+PARTS = [(ParallelSetup("pipeline", 1, "bf16"), 4), (ParallelSetup("experts", 2, "bf16"), 4),
+         (ParallelSetup("slices", 2, "bf16"), 4), (ParallelSetup("megatron", 1, "bf16"), 4),
+         (ParallelSetup("autoep", 2, "bf16"), 4), (ParallelSetup("pipeline", 1, "fp32"), 2)]
+
+
 def short_run():
-    return [case for case in full_run() if case.run_of.name in health_runs.SHORT]
+    return [case for case in full_run() if isinstance(case, Health) and case.run_of.name in health_runs.SHORT]
 
 
 def full_run():
-    return [Health(run) for run in (*health_runs.SOUND, *health_runs.TRAINED, *health_runs.PLANTED)]
+    return [*(Health(run) for run in (*health_runs.SOUND, *health_runs.TRAINED, *health_runs.PLANTED)),
+            *(HealthOfParts(setup, world) for setup, world in PARTS)]

@@ -234,3 +234,14 @@ def _collect(source, folder):
             shutil.move(path, Path(folder) / path.name)
     (Path(folder) / "latest").write_text((source / "latest").read_text())
     shutil.rmtree(source)
+
+
+def train_parallel(rank, world, setup, folder, tags):
+    """A run whose ranks hold different parameters, with these tags."""
+    from runs.parallel_training import build_engine, client_state, train as train_steps
+    engine, first, losses = build_engine(setup, world), 0, []
+    for last in tags:
+        losses += train_steps(engine, setup, rank, world, first, last - first)
+        engine.save_checkpoint(folder, client_state=client_state(setup))
+        first = last
+    return losses
