@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `stats --health` must say of a tag: a reading of stock DeepSpeed's files that shares no code with shardscope, and the
-values of every layer in double precision."""
+"""What `stats --health` must say of a tag: a reading of stock DeepSpeed's files that shares no code with shardscope, and
+the values of every layer in double precision."""
 
 import re
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ class Span:
 
 
 class Tag:
-    """The files of one tag, and where each parameter is in them. `groups`: names in the order that the optimizer got them;
-    needed without ZeRO, whose files do not record it."""
+    """The files of one tag, and where each parameter is in them. `groups`: names in the order that the optimizer got
+    them; needed without ZeRO, whose files do not record it."""
 
     def __init__(self, folder, groups=None):
         self.folder = Path(folder)
@@ -56,6 +56,11 @@ class Tag:
             self._place_slices()
         else:
             self._place_plain()
+        self.frozen = self._find_frozen()
+
+    @property
+    def names(self):
+        return [*self.spans, *self.frozen]
 
     @property
     def world(self):
@@ -142,7 +147,7 @@ class Tag:
         return None if flat is None else flat[span.start:span.start + span.count]
 
     def step(self, name, rank=None):
-        for span in self.spans[name]:
+        for span in self.spans.get(name, ()):
             if rank in (None, span.rank):
                 found = self._optimizer(span.rank)["state"].get(span.group, {}).get("step")
                 if found is None:
@@ -161,20 +166,28 @@ class Tag:
                 group["step"] = other["step"]
 
     def states(self, name):
+        if name in self.frozen:
+            return ["weight"]
         return ["fp32", *(state for state in KNOWN if self.part(self.spans[name][0], state) is not None)]
 
     def value(self, name, state):
+        if name in self.frozen:
+            return self.frozen[name].double().view(-1)
         return torch.cat([self.part(span, state).detach().double() for span in self.spans[name]])
 
-    def weights_without_state(self):
-        """Parameters that are not trained: their names and values."""
-        shapes = self.model.get("frozen_param_shapes") or {}
+    def _find_frozen(self):
+        """Parameters that are not trained have no masters. Without ZeRO-3 the module has them, among buffers and second names
+        of trained parameters."""
         if self.stage != 3:
-            return {name: self.model["module"][name].double().view(-1) for name in shapes}
-        parts = [_load(path)["frozen_param_fragments"] for path in
+            module = self.model["module"]
+            others = {*self.spans, *(self.model["buffer_names"] or ()), *dict(self.model["shared_params"] or {})}
+            places = {module[name].data_ptr() for name in self.spans}
+            return {name: weight for name, weight in module.items()
+                    if name not in others and weight.data_ptr() not in places}
+        parts = [_load(path)["frozen_param_fragments"] or {} for path in
                  sorted(self.folder.glob("zero_pp_rank_*_model_states.pt"), key=_rank_of)]
-        return {name: torch.cat([part[name].double().view(-1) for part in parts])[:torch.Size(shape).numel()]
-                for name, shape in shapes.items()}
+        return {name: torch.cat([part[name].view(-1) for part in parts])[:torch.Size(shape).numel()]
+                for name, shape in (self.model["frozen_param_shapes"] or {}).items()}
 
     def put_weights(self, name):
         """The 16-bit copy becomes that of the masters, as after a step."""
@@ -219,24 +232,24 @@ def _update_of_span(tag, name, span, rule):
 
 
 def update(tag, name, rule):
-    """The last change of a parameter by its optimizer's rule, without weight decay; None where that is not known. Each rank
-    has its own count of steps."""
-    parts = [_update_of_span(tag, name, span, rule) for span in tag.spans[name]]
-    return None if any(part is None for part in parts) else torch.cat(parts)
+    """The last change of a parameter by its optimizer's rule, without weight decay; None where that is not known. Each
+    rank has its own count of steps."""
+    parts = [_update_of_span(tag, name, span, rule) for span in tag.spans.get(name, ())]
+    return None if not parts or any(part is None for part in parts) else torch.cat(parts)
 
 
 def figures(value):
     finite = value[value.isfinite()]
-    total = float((finite * finite).sum())
-    return {"read": value.numel(), "rms": (total / finite.numel()) ** 0.5 if finite.numel() else None, "l2": total ** 0.5,
-            "mean": float(finite.mean()) if finite.numel() else None, "zeros": int((value == 0).sum()), "nan": int(value.isnan().sum()), "inf": int(value.isinf().sum()),
-            "min": float(finite.min()) if finite.numel() else None, "max": float(finite.max()) if finite.numel() else None}
+    total, count = float((finite * finite).sum()), finite.numel()
+    return {"read": value.numel(), "rms": (total / count) ** 0.5 if count else None, "l2": total ** 0.5,
+            "zeros": int((value == 0).sum()), "nan": int(value.isnan().sum()), "inf": int(value.isinf().sum()),
+            "min": float(finite.min()) if count else None, "max": float(finite.max()) if count else None}
 
 
 def rows(tag, rule, key=layer_of):
     """{layer: {"states": {state: figures}, "update": {"rms", "ratio"} or None, …}}"""
     members = {}
-    for name in tag.spans:
+    for name in tag.names:
         members.setdefault(key(name), []).append(name)
     out = {}
     for layer, names in members.items():
@@ -244,15 +257,12 @@ def rows(tag, rule, key=layer_of):
                   for state in dict.fromkeys(state for name in names for state in tag.states(name))}
         pairs = [(name, found) for name in names if (found := update(tag, name, rule)) is not None]
         row = {"states": states, "update": None, "elements": sum(tag.value(name, "fp32").numel() for name in names),
-               "step": max((tag.step(name) or 0 for name in names)), "lr": _rate(tag, names)}
+               "step": max((step for name in names if (step := tag.step(name)) is not None), default=None)}
         if pairs:
-            changed, weights = torch.cat([found for _, found in pairs]), torch.cat([tag.value(name, "fp32") for name, _ in pairs])
+            changed = torch.cat([found for _, found in pairs])
+            weights = torch.cat([tag.value(name, "fp32") for name, _ in pairs])
             both = changed.isfinite() & weights.isfinite()
             changed, weights = figures(changed[both])["rms"], figures(weights[both])["rms"]
             row["update"] = {"rms": changed, "ratio": changed / weights if changed is not None and weights else None}
         out[layer] = row
     return out
-
-
-def _rate(tag, names):
-    return max(tag.options[min(tag.group_of[name], len(tag.options) - 1)]["lr"] for name in names)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs for `stats --health`: sound ones, as different as people have them, and ones with a planted fault.
 
-    tests/interop/runs/health_runs.py FOLDER [PATTERN]      FOLDER/sound/NAME, FOLDER/planted/NAME, and NAME.json next to each
+    tests/interop/runs/health_runs.py FOLDER [PATTERN]
+
+Makes FOLDER/sound/NAME and FOLDER/planted/NAME, and NAME.json next to each: how it was trained and what was planted.
 """
 
 import fnmatch
@@ -23,13 +25,14 @@ UNEQUAL = (1, 4, 10, 25, 60, 70)
 SOUND = [
     Run("gpt2-zero2-bf16-adamw", tags=(20, 40, 60, 80, 100, 120), groups="decay", decay=0.1),
     Run("llama-zero3-bf16-adamw", "llama", stage=3, groups="decay", decay=0.1, options=(("betas", (0.9, 0.95)),)),
-    Run("llama-tied-zero3-fp32-w3", "llama", (("tied", True),), stage=3, precision="fp32", worlds=((0, 3),), tags=UNEQUAL),
+    Run("llama-tied-zero3-fp32-w3", "llama", (("tied", True),), stage=3, precision="fp32", worlds=((0, 3),),
+        tags=UNEQUAL),
     Run("t5-zero1-fp32-adam", "t5", stage=1, precision="fp32", optimizer="adam", schedule="constant", rate=3e-3),
     Run("bert-unused-pooler-zero2-bf16", "bert", decay=0.01, groups="decay", schedule="linear"),
     Run("vit-layer-rates-zero2-bf16", "vit", (("layers", 12), ("width", 32)), groups="layers", decay=0.05),
     Run("mixtral-experts-zero2-bf16", "mixtral", tags=(10, 20, 30, 40, 50, 60), worlds=((0, 3),)),
-    Run("mlp-zero1-fp16-skipped", "mlp", stage=1, precision="fp16", poisoned=(0, 1, 2, 3, 4, 33, 59), tags=(5, 10, 20, 30, 50, 60),
-        schedule="constant"),
+    Run("mlp-zero1-fp16-skipped", "mlp", stage=1, precision="fp16", poisoned=(0, 1, 2, 3, 4, 33, 59),
+        tags=(5, 10, 20, 30, 50, 60), schedule="constant"),
     Run("gpt2-zero2-fp16-fusedadam", stage=2, precision="fp16", optimizer="fusedadam", poisoned=(7, 8),
         schedule="one-cycle"),
     Run("mlp12-stage0-fp32-adamw", "mlp", (("widths", (24, *[40] * 12, 8)), ("norm", True)), stage=0, precision="fp32",
@@ -37,7 +40,8 @@ SOUND = [
     Run("gpt2-stage0-bf16", stage=0, precision="bf16", worlds=((0, 1),), rate=1e-3, schedule="recursive cosine"),
     Run("llama-cpuadam-offload", "llama", optimizer="cpuadam", zero=(("offload_optimizer", {"device": "cpu"}),),
         schedule="long warm-up", tags=(2, 10, 20, 40, 60, 80)),
-    Run("mlp-lion-zero1-fp32", "mlp", stage=1, precision="fp32", optimizer="lion", rate=2e-2, decay=0.1, schedule="zero"),
+    Run("mlp-lion-zero1-fp32", "mlp", stage=1, precision="fp32", optimizer="lion", rate=2e-2, decay=0.1,
+        schedule="zero"),
     Run("gpt2-cpulion-offload", optimizer="cpulion", zero=(("offload_optimizer", {"device": "cpu"}),), groups="decay",
         decay=0.1),
     Run("conv-sgd-zero2-fp32", "conv", precision="fp32", optimizer="sgd", rate=5e-3, decay=5e-4, schedule="steps"),
@@ -62,7 +66,8 @@ SOUND = [
     Run("mlp-wide-zero3-fp32", "mlp", (("widths", (24, 320, 320, 320, 320, 8)),), stage=3, precision="fp32",
         worlds=((0, 3),)),
     Run("lstm-rate-set-zero1-fp32", "lstm", stage=1, precision="fp32", schedule="set"),
-    Run("gpt2-subgroups-zero3", stage=3, zero=(("sub_group_size", 20000),), worlds=((0, 3),), groups="decay", decay=0.1),
+    Run("gpt2-subgroups-zero3", stage=3, zero=(("sub_group_size", 20000),), worlds=((0, 3),), groups="decay",
+        decay=0.1),
 ]
 _BY_NAME = {run.name: run for run in SOUND}
 
@@ -96,7 +101,8 @@ TRAINED = [
     _T(_of("llama-zero3-bf16-adamw", "rate-between-llama3", spike=(50, 44, 47)), "rate-spike", 50),
     _T(_of("mlp-lion-zero1-fp32", "rate-between-lion", schedule="cosine", spike=(100, 23, 26)), "rate-spike", 30),
     _T(_of("t5-zero1-fp32-adam", "rate-between-t5", schedule="cosine", spike=(300, 23, 24)), "rate-spike", 30),
-    _T(_of("bert-unused-pooler-zero2-bf16", "rate-last-bert", schedule="cosine", spike=(100, 57, 90)), "rate-spike", 60),
+    _T(_of("bert-unused-pooler-zero2-bf16", "rate-last-bert", schedule="cosine", spike=(100, 57, 90)), "rate-spike",
+       60),
     _T(_of("llama-cpuadam-offload", "rate-last-cpuadam", schedule="cosine", tags=SIXTY, spike=(50, 58, 90)), "rate-spike",
        60),
     _T(_of("lstm-rate-set-zero1-fp32", "rate-set-over-save-lstm", spike=(100, 28, 31)), "rate-spike", 30),
@@ -145,7 +151,8 @@ PLANTED = [
     _P("scaled-3-last-vit", "vit-layer-rates-zero2-bf16", "layer-scaled", -1, "vit.layers.7", factor=3),
     _P("scaled-3-last-head-mlp12", "mlp12-stage0-fp32-adamw", "layer-scaled", -1, "18", factor=3),
     _P("scaled-3-one-llama3", "llama-zero3-bf16-adamw", "layer-scaled", -1, "model.layers.1", "self_attn.q_proj", 3),
-    _P("scaled-10-one-bert", "bert-unused-pooler-zero2-bf16", "layer-scaled", 2, "bert.encoder.layer.2", "output.dense", 10),
+    _P("scaled-10-one-bert", "bert-unused-pooler-zero2-bf16", "layer-scaled", 2, "bert.encoder.layer.2", "output.dense",
+       10),
     _P("scaled-3-last-fp16", "gpt2-zero2-fp16-fusedadam", "layer-scaled", -1, "transformer.h.0", factor=3),
     _P("scaled-3-middle-sgd", "conv-sgd-zero2-fp32", "layer-scaled", 2, "blocks.1", factor=3),
     _P("scaled-3-last-lora", "gpt2-lora-zero2-bf16", "layer-scaled", -1, "base_model.model.transformer.h.2", factor=3),
@@ -178,7 +185,8 @@ PLANTED = [
 ]
 # Of the short run.
 SHORT = ("llama-zero3-bf16-adamw", "mlp-zero1-fp16-skipped", "mlp12-stage0-fp32-adamw", "mlp-lion-zero1-fp32",
-         "rate-between-lion", "scaled-3-middle-llama3", "stale-hidden-last-llama3", "reset-middle-stage0", "nan-middle-llama3")
+         "rate-between-lion", "scaled-3-middle-llama3", "stale-hidden-last-llama3", "reset-middle-stage0",
+         "nan-middle-llama3")
 
 
 def _tag(folder, step, groups):
@@ -202,7 +210,7 @@ def plant(fault, folder, groups):
         return
     names = [name for name in tag.spans if layer_of(name) == fault.layer and fault.only in name]
     if not names:
-        raise ValueError(f"{fault.name}: no parameter in {fault.layer}; there are {sorted(set(map(layer_of, tag.spans)))}")
+        raise ValueError(f"{fault.name}: nothing is in {fault.layer}; there are {sorted(set(map(layer_of, tag.spans)))}")
     for name in names:
         for span in tag.spans[name]:
             _change(fault, tag, name, span)
@@ -277,8 +285,8 @@ class Made:
 def ops(runs):
     found = {getattr(run, "run", run).optimizer for run in runs if not isinstance(run, Planted)}
     found |= {_BY_NAME[run.source].optimizer for run in runs if isinstance(run, Planted)}
-    return sorted(builder for optimizer, builder in (
-        ("cpuadam", "CPUAdamBuilder"), ("fusedadam", "FusedAdamBuilder"), ("cpulion", "CPULionBuilder")) if optimizer in found)
+    builders = {"cpuadam": "CPUAdamBuilder", "fusedadam": "FusedAdamBuilder", "cpulion": "CPULionBuilder"}
+    return sorted(builders[optimizer] for optimizer in found & builders.keys())
 
 
 def main():
@@ -295,7 +303,8 @@ def main():
         began = time.monotonic()
         try:
             _, noted = made.get(run)
-            print(f"{time.monotonic() - began:5.1f} s  {run.name}: {noted['losses'][0]} … {noted['losses'][-1]}", flush=True)
+            losses = f"{noted['losses'][0]} … {noted['losses'][-1]}"
+            print(f"{time.monotonic() - began:5.1f} s  {run.name}: {losses}", flush=True)
         except Exception as error:
             failed.append(run.name)
             print(f"FAIL  {run.name}: {type(error).__name__}: {str(error)[-900:]}", flush=True)
