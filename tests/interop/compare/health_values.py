@@ -176,8 +176,8 @@ class Tag:
         return torch.cat([self.part(span, state).detach().double() for span in self.spans[name]])
 
     def _find_frozen(self):
-        """Parameters that are not trained have no masters. Without ZeRO-3 the module has them, among buffers and second names
-        of trained parameters."""
+        """Parameters that are not trained have no masters. Without ZeRO-3 the module has them, among buffers and second
+        names of trained parameters."""
         if self.stage != 3:
             module = self.model["module"]
             others = {*self.spans, *(self.model["buffer_names"] or ()), *dict(self.model["shared_params"] or {})}
