@@ -5,8 +5,8 @@ import itertools
 
 import matrix_parallel
 import matrix_stages
-from cases import (adapter, dcp, elastic, elastic3, examples, export, fsdp, killed, launched, live, live_frameworks, moved,
-                   nvme, old, stage0, wrappers, zenflow)
+from cases import (adapter, dcp, elastic, elastic3, examples, export, fsdp, health, killed, launched, live, live_frameworks,
+                   moved, nvme, old, stage0, wrappers, zenflow)
 from cases.basic import ComparisonItself, Folder, Reshard, RoundTrip, Sample
 from diagnosis import diff, doctor, doctor_parts, fingerprint, graft, loader
 from runs.golden import SAMPLES
@@ -148,6 +148,7 @@ def short_run():
         *fingerprint.short_run(), *loader.short_run(),
         *export.short_run(), *adapter.short_run(), *dcp.short_run(), *examples.short_run(), *launched.short_run(),
         *live.short_run(), *live_frameworks.short_run(), *killed.run(), *moved.short_run(), *fsdp.short_run(),
+        *health.short_run(),
     ]
     return cases
 
@@ -173,7 +174,8 @@ def full_run():
             + doctor.full_run() + doctor_parts.full_run() + graft.full_run()
             + fingerprint.full_run() + loader.full_run() + export.full_run()
             + adapter.full_run() + dcp.full_run() + examples.full_run() + launched.short_run()
-            + live.full_run() + live_frameworks.full_run() + killed.run() + moved.full_run() + fsdp.full_run())
+            + live.full_run() + live_frameworks.full_run() + killed.run() + moved.full_run() + fsdp.full_run()
+            + health.full_run())
 
 
 def _older_run():
