@@ -105,7 +105,7 @@ PageEntry TensorPage::entry()
 {
     return {PageId::Tensor, u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s,
         u"concepts"_s, &makePage<TensorPage>,
-        {{PageAction::Menu::File, u"actionSaveArray"_s, tr("Save Arra&y of the Tensor…"),
+        {{PageAction::Menu::File, u"actionSaveArray"_s, tr("Save Array of the &Tensor…"),
              {Qt::CTRL | Qt::SHIFT | Qt::Key_A}, {}, true,
              [](Page& page) { static_cast<TensorPage&>(page).askWhereToSave(false); }},
             {PageAction::Menu::File, kSliceAction, tr("Save Shown Sl&ice of the Tensor…"), {}, {}, true,

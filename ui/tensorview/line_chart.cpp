@@ -148,7 +148,7 @@ void LineChart::rescale()
 QRect LineChart::plot() const
 {
     const int line = fontMetrics().height();
-    return rect().adjusted(m_axisWidth + 8, line + 4, -6, -(line + 8));
+    return rect().adjusted(m_axisWidth + 8, line + 11, -6, -(line + 11));
 }
 
 int LineChart::xOf(uint64_t element) const

@@ -195,8 +195,7 @@ void LineChart::paintMarks(QPainter& painter) const
             triangle(x, area.top(), -2 * kMarkSize, m_theme.colour(ThemeRole::Error));
     }
     const int line = fontMetrics().height();
-    painter.setPen(
-        m_theme.colour(m_samples.nans + m_samples.infinities > 0 ? ThemeRole::Error : ThemeRole::Text));
+    painter.setPen(m_theme.colour(ThemeRole::Text));
     painter.drawText(QRect(area.left(), 0, area.width(), line),
         static_cast<int>(Qt::AlignRight | Qt::AlignVCenter), marksText());
 }
