@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 
 #include <QAction>
@@ -113,7 +114,7 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
     addRows();
     onFormatChosen();
     connectFields();
-    setFocusProxy(m_format);
+    handFocusTo(this, m_format);
     m_format->setFocus();
 }
 

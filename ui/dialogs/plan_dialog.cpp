@@ -6,6 +6,7 @@
 #include "ui/dialogs/manual_window.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 #include "ui/widgets/window_fit.h"
 
@@ -91,6 +92,7 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     rows->addWidget(scrolled(content, this), 1);
     rows->addWidget(m_messages);
     rows->addWidget(m_foot);
+    orderFocus({this});
     connect(form, &PlanForm::changed, this, &PlanDialog::planSoon);
     planSoon();
 }

@@ -6,6 +6,7 @@
 #include "ui/dialogs/source_choices.h"
 #include "ui/text/text.h"
 #include "ui/widgets/changed_value.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -76,7 +77,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     makeLayout();
     suggest();
     connectWidgets();
-    setFocusProxy(m_ranks);
+    handFocusTo(this, m_ranks);
     m_ranks->setFocus();
     m_ranks->selectAll();
 }

@@ -18,21 +18,31 @@ namespace shardscope::ui {
 
 namespace {
 
-void addLine(QGridLayout* grid, const QString& keys, const QString& meaning)
+using Line = std::pair<QString, QString>;
+
+/// The keys of a view, which are no actions. tst_shortcut_sheet.cpp compares them with what the views take.
+struct KeyList {
+    QString title;
+    QList<Line> lines;
+};
+
+void addLine(QGridLayout* grid, const QString& list, const Line& line)
 {
     const int row = grid->rowCount();
-    auto* key = new QLabel(keys);
+    auto* key = new QLabel(line.first);
+    key->setObjectName(u"shortcutKeys"_s);
+    key->setProperty("list", list);
     key->setTextFormat(Qt::PlainText);
     QFont bold = key->font();
     bold.setBold(true);
     key->setFont(bold);
-    grid->addWidget(key, row, 0);
-    grid->addWidget(new QLabel(meaning), row, 1);
+    grid->addWidget(key, row, 0, Qt::AlignTop);
+    grid->addWidget(new QLabel(line.second), row, 1, Qt::AlignTop);
 }
 
-QGridLayout* addList(QVBoxLayout* column, const QString& title)
+void addList(QVBoxLayout* column, const KeyList& list)
 {
-    auto* heading = new QLabel(title);
+    auto* heading = new QLabel(list.title);
     QFont font = heading->font();
     font.setPointSizeF(font.pointSizeF() * 1.2);
     heading->setFont(font);
@@ -43,48 +53,81 @@ QGridLayout* addList(QVBoxLayout* column, const QString& title)
     grid->setVerticalSpacing(5);
     column->addLayout(grid);
     column->addSpacing(12);
-    return grid;
+    for (const Line& line : list.lines)
+        addLine(grid, list.title, line);
 }
 
-/// The keys of pages, which are no actions.
-void addPageKeys(QVBoxLayout* column)
+QString keysOf(const QAction* action)
 {
-    QGridLayout* map = addList(column, u"Partition map"_s);
-    const std::pair<QString, QString> mapKeys[] = {
-        {u"Wheel"_s, u"Scroll ranks"_s},
-        {u"Ctrl+Wheel,  W   S"_s, u"Zoom elements"_s},
-        {u"Ctrl+Shift+Wheel,  Shift+W  Shift+S"_s, u"Zoom ranks"_s},
-        {u"A   D"_s, u"Scroll left, right"_s},
-        {u"Home  End  PgUp  PgDown"_s, u"Scroll to the ends, by a page of ranks"_s},
-        {u"Arrows,  ,   ."_s, u"Neighbours, other ranks"_s},
-        {u"Drag,  Shift+Arrows"_s, u"Select a range"_s},
-        {u"Space+Drag, middle drag"_s, u"Pan"_s},
-        {u"Double click,  0"_s, u"Fit"_s},
-        {u"F"_s, u"Centre the selection; again: fit it"_s},
-        {u"[   ]"_s, u"Previous, next fragment of the parameter"_s},
-        {u"N   Shift+N"_s, u"Next, previous finding"_s},
-        {u"Z   Shift+Z"_s, u"Next, previous padding"_s},
-        {u"H   Shift+H"_s, u"Fold a section, or all"_s},
-        {u"P"_s, u"Pin the rank's row on top, unpin it"_s},
-        {u"M   Shift+M"_s, u"Set a mark, go to the next one"_s},
-        {u"U"_s, u"Ranks as rows, all as one line, or files as rows"_s},
-        {u"Enter"_s, u"Open the parameter"_s},
-        {u"Esc"_s, u"Step back"_s},
-    };
-    for (const auto& [keys, meaning] : mapKeys)
-        addLine(map, keys, meaning);
-    QGridLayout* tensor = addList(column, u"Tensor"_s);
-    const std::pair<QString, QString> tensorKeys[] = {
-        {u"Arrows,  PgUp  PgDown"_s, u"Neighbours, a page of rows"_s},
-        {u"Home  End"_s, u"First, last column (Ctrl: element)"_s},
-        {u"Drag,  Shift+Arrows"_s, u"Select a block of values"_s},
-        {u"Ctrl+C"_s, u"Copy them with all digits"_s},
-        {u"Histogram: Left  Right"_s, u"Lower end of the range"_s},
-        {u"Histogram: Shift+Left  Right"_s, u"Upper end of the range"_s},
-        {u"Histogram: Drag,  Esc"_s, u"Choose a range, all values"_s},
-    };
-    for (const auto& [keys, meaning] : tensorKeys)
-        addLine(tensor, keys, meaning);
+    QStringList keys;
+    for (const QKeySequence& sequence : action->shortcuts())
+        keys.append(sequence.toString(QKeySequence::NativeText));
+    return keys.join(u",  "_s);
+}
+
+KeyList windowKeys(const QList<QAction*>& actions)
+{
+    KeyList list{u"Window"_s, {}};
+    for (const QAction* action : actions) {
+        if (const QString keys = keysOf(action); !keys.isEmpty())
+            list.lines.append({keys, action->text().remove(u'&').remove(u"…"_s)});
+    }
+    return list;
+}
+
+KeyList fieldKeys()
+{
+    return {u"Lists, fields, own windows"_s,
+        {{u"Ctrl+C"_s, u"Copy the cell"_s}, {u"Ctrl+Shift+C"_s, u"Copy the row"_s},
+            {u"Alt+Down"_s, u"Filter: offer terms"_s}, {u"Esc"_s, u"Filter: remove the last term"_s},
+            {u"P"_s, u"Start page: pin a checkpoint, unpin it"_s},
+            {u"Del"_s, u"Start page: forget a checkpoint"_s},
+            {u"Arrows,  Space,  Enter"_s, u"Legend: choose a class, show or hide it"_s},
+            {u"Ctrl+Shift+K"_s, u"Own window: keep what it shows"_s},
+            {u"Ctrl+W"_s, u"Own window: close it"_s}}};
+}
+
+KeyList mapKeys()
+{
+    return {u"Partition map"_s,
+        {{u"Wheel"_s, u"Scroll ranks"_s}, {u"Ctrl+Wheel,  W   S   +   -"_s, u"Zoom elements"_s},
+            {u"Ctrl+Shift+Wheel,  Shift+W  Shift+S"_s, u"Zoom ranks"_s},
+            {u"A   D"_s, u"Scroll left, right"_s},
+            {u"Home  End  PgUp  PgDown"_s, u"Scroll to the ends, by a page of ranks"_s},
+            {u"Arrows,  ,   ."_s, u"Neighbours, other ranks"_s},
+            {u"Drag,  Shift+Arrows"_s, u"Select a range"_s}, {u"Space+Drag,  Middle drag"_s, u"Pan"_s},
+            {u"Double click,  0"_s, u"Fit"_s}, {u"F"_s, u"Centre the selection; again: fit it"_s},
+            {u"[   ]"_s, u"Previous, next fragment of the parameter"_s},
+            {u"N   Shift+N"_s, u"Next, previous finding"_s}, {u"Z   Shift+Z"_s, u"Next, previous padding"_s},
+            {u"H   Shift+H"_s, u"Fold a section, or all"_s},
+            {u"P"_s, u"Pin the rank's row on top, unpin it"_s},
+            {u"M   Shift+M"_s, u"Set a mark, go to the next one"_s},
+            {u"U"_s, u"Ranks as rows, all as one line, or files as rows"_s},
+            {u"Enter"_s, u"Open the parameter"_s}, {u"Esc"_s, u"Step back"_s}}};
+}
+
+QList<KeyList> tensorKeys()
+{
+    return {{u"Values and bytes"_s,
+                {{u"Arrows,  PgUp  PgDown"_s, u"Neighbours, a page of rows"_s},
+                    {u"Home  End"_s, u"First, last column"_s},
+                    {u"Ctrl+Home  Ctrl+End"_s, u"First, last element"_s},
+                    {u"Drag,  Shift+Arrows"_s, u"Select a block of values"_s},
+                    {u"Ctrl+C"_s, u"Copy them with all digits"_s}}},
+        {u"Heat map"_s,
+            {{u"Arrows,  PgUp  PgDown"_s, u"Neighbours, a tenth of the picture"_s},
+                {u"Home  End"_s, u"First, last column"_s}, {u"Ctrl+Home  Ctrl+End"_s, u"First, last cell"_s},
+                {u"Enter"_s, u"Show the element among the values"_s}}},
+        {u"Line of a vector"_s,
+            {{u"Left  Right,  PgUp  PgDown"_s, u"Neighbours, a tenth of the line"_s},
+                {u"Home  End"_s, u"First, last element"_s}, {u"Ctrl+Wheel,  W   S   +   -"_s, u"Zoom"_s},
+                {u"Wheel,  A   D"_s, u"Scroll left, right"_s}, {u"Drag"_s, u"Zoom to a range"_s},
+                {u"Double click,  0"_s, u"Show all"_s},
+                {u"Enter"_s, u"Show the element among the values"_s}}},
+        {u"Histogram"_s,
+            {{u"Left  Right"_s, u"Lower end of the range"_s},
+                {u"Shift+Left  Shift+Right"_s, u"Upper end of the range"_s}, {u"Drag"_s, u"Choose a range"_s},
+                {u"Double click,  Esc"_s, u"All values"_s}}}};
 }
 
 } // namespace
@@ -103,16 +146,11 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
         one->setSpacing(10);
         columns->addLayout(one);
     }
-    QGridLayout* window = addList(column[0], tr("Window"));
-    for (const QAction* action : actions) {
-        QStringList keys;
-        for (const QKeySequence& sequence : action->shortcuts())
-            keys.append(sequence.toString(QKeySequence::NativeText));
-        if (!keys.isEmpty())
-            addLine(window, keys.join(u",  "_s), action->text().remove(u'&').remove(u"…"_s));
-    }
-    addLine(window, u"Ctrl+C"_s, tr("Copy the cell (Ctrl+Shift+C: the row)"));
-    addPageKeys(column[1]);
+    addList(column[0], windowKeys(actions));
+    addList(column[0], fieldKeys());
+    addList(column[1], mapKeys());
+    for (const KeyList& list : tensorKeys())
+        addList(column[1], list);
     for (QVBoxLayout* one : column)
         one->addStretch();
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);

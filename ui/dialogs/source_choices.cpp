@@ -6,6 +6,7 @@
 #include "ui/dialogs/plan_form.h"
 #include "ui/text/text.h"
 #include "ui/widgets/changed_value.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 
 #include <QComboBox>
@@ -98,7 +99,7 @@ void SourceChoices::fillDegrees()
     for (QSpinBox* degree : {m_slices, m_stages, m_experts})
         row->addWidget(degree);
     row->addStretch();
-    m_degrees->setFocusProxy(m_slices);
+    handFocusTo(m_degrees, m_slices);
 }
 
 void SourceChoices::fillStage0Forms()

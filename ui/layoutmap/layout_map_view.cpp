@@ -14,6 +14,7 @@
 #include "ui/layoutmap/map_selection_link.h"
 #include "ui/layoutmap/rank_gutter.h"
 #include "ui/style/theme.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QEvent>
 #include <QGridLayout>
@@ -63,7 +64,7 @@ void LayoutMapView::makeChildren()
     m_rowBar = new MapScrollBar(Qt::Vertical, m_viewport, this);
     m_columnBar = new MapScrollBar(Qt::Horizontal, m_viewport, this);
     m_legend = new MapLegend(this);
-    setFocusProxy(m_canvas);
+    handFocusTo(this, m_canvas);
 }
 
 void LayoutMapView::arrangeChildren()

@@ -7,6 +7,7 @@
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/flow_layout.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -94,7 +95,7 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     line->addWidget(m_stop);
     line->addWidget(makeChips(theme));
     line->addWidget(m_save);
-    setFocusProxy(m_check);
+    handFocusTo(this, m_check);
     connect(m_check, &QPushButton::clicked, this, &CheckBar::checkRequested);
     connect(m_stop, &QPushButton::clicked, this, &CheckBar::stopRequested);
     connect(m_choose, &QToolButton::clicked, this, &CheckBar::choose);

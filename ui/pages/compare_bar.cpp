@@ -4,6 +4,7 @@
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/flow_layout.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 
 #include <QFileInfo>
@@ -70,7 +71,7 @@ CompareBar::CompareBar(Theme& theme, const Settings& settings, QWidget* parent)
     rows->setSpacing(6);
     rows->addLayout(path);
     rows->addWidget(makeOptions());
-    setFocusProxy(m_other);
+    handFocusTo(this, m_other);
     connect(m_other, &QLineEdit::returnPressed, m_start, &QPushButton::click);
     connect(m_other, &QLineEdit::textChanged, this, &CompareBar::showOptions);
     connect(m_choices, &QMenu::aboutToShow, this, &CompareBar::fillChoices);

@@ -8,6 +8,7 @@
 #include "ui/pages/verdict_panel.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/path_field.h"
 
@@ -88,7 +89,7 @@ ComparePage::ComparePage(const PageContext& context, QWidget* parent)
     rows->addWidget(m_splitter, 1);
     rows->addWidget(m_empty, 1);
     rows->addLayout(foot);
-    setFocusProxy(m_bar);
+    handFocusTo(this, m_bar);
     m_maps->followFindings(context.findings);
     connectParts();
     showRun();

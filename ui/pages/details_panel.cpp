@@ -8,6 +8,7 @@
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -70,7 +71,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
         m_fragments->setColumnWidth(column, widths[column]);
     makeLayout();
     connectWidgets();
-    setFocusProxy(m_scroll);
+    handFocusTo(this, m_scroll);
     applyTheme();
     showEmpty();
 }

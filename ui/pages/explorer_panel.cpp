@@ -5,6 +5,7 @@
 #include "ui/jobs/free_later.h"
 #include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QAction>
 #include <QHeaderView>
@@ -33,7 +34,7 @@ ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(m_tree);
-    setFocusProxy(m_tree);
+    handFocusTo(this, m_tree);
 
     QAction* filter = addViewAction(m_tree, tr("Show in the Parameter Table"));
     connect(filter, &QAction::triggered, this, [this] { activate(m_tree->currentIndex()); });

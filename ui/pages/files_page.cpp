@@ -4,6 +4,7 @@
 #include "ui/controls/table_setup.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QHeaderView>
 #include <QLabel>
@@ -55,7 +56,7 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     m_summary->setContentsMargins(12, 6, 12, 6);
     makeLayout();
     connectWidgets();
-    setFocusProxy(m_fileTable);
+    handFocusTo(this, m_fileTable);
     loadRecords(kNoFile);
 }
 

@@ -4,6 +4,7 @@
 #include "ui/pages/thread_links.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QCheckBox>
 #include <QDesktopServices>
@@ -62,7 +63,7 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     rows->setSpacing(0);
     rows->addWidget(m_text, 1);
     rows->addLayout(foot);
-    setFocusProxy(m_text);
+    handFocusTo(this, m_text);
     connect(m_text, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
         if (url.scheme() == "https"_L1) { // a thread of GitHub
             QDesktopServices::openUrl(url);

@@ -7,6 +7,7 @@
 #include "ui/session/check_run.h"
 #include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 
 #include <QApplication>
@@ -59,7 +60,7 @@ MapPage::MapPage(const PageContext& context, QWidget* parent)
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(m_map, 1);
     rows->addWidget(m_empty, 1);
-    setFocusProxy(m_map);
+    handFocusTo(this, m_map);
     connect(m_map, &LayoutMapView::parameterActivated, this, &MapPage::parameterActivated);
     connect(&context.findings, &FindingStore::changed, this, &MapPage::showFindings);
     showCheckpoint();

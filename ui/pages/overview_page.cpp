@@ -11,6 +11,7 @@
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/card.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QLabel>
@@ -73,7 +74,7 @@ OverviewPage::OverviewPage(const PageContext& context, QWidget* parent)
     m_findingsList = new FindingsList(context.theme, m_findings);
     m_findings->addWidget(m_findingsList);
     m_scroll->setWidget(cards);
-    setFocusProxy(m_scroll);
+    handFocusTo(this, m_scroll);
 
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);

@@ -10,6 +10,7 @@
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/widgets/filter_chips.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 
 #include <QAction>
@@ -153,7 +154,7 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     connect(&context.selection, &Selection::changed, this, &ParametersPage::follow);
     connect(m_chips, &FilterChips::wordsWanted, this,
         [this](const QStringList& words) { Q_EMIT filterWanted(words.join(u' ')); });
-    setFocusProxy(m_table);
+    handFocusTo(this, m_table);
     showEmptyState();
 }
 

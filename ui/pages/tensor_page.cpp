@@ -6,16 +6,21 @@
 #include "core/layout/fragments.h"
 #include "ui/session/check_run.h"
 #include "ui/session/shell_words.h"
+#include "ui/tensorview/array_saver.h"
 #include "ui/tensorview/hex_view.h"
 #include "ui/tensorview/number_format.h"
 #include "ui/tensorview/slice_bar.h"
 #include "ui/tensorview/tensor_grid.h"
+#include "ui/tensorview/tensor_head.h"
 #include "ui/tensorview/tensor_pages.h"
 #include "ui/tensorview/tensor_pictures.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/focus_order.h"
+#include "ui/widgets/path_field.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QLabel>
 #include <QSplitter>
@@ -33,26 +38,6 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
-
-/// "float32 · (256, 64) · 16,384 elements · 64.0 KiB · group 0, in 2 pieces": the tensor and its storage.
-QString tensorFacts(const TensorSource& source)
-{
-    const Checkpoint& checkpoint = *source.checkpoint;
-    const Parameter& param = checkpoint.params[index(source.param)];
-    QStringList facts{toText(dtypeName(source.dtype)), QString::fromStdString(shapeText(source.shape)),
-        source.elements == 1 ? u"1 element"_s : u"%1 elements"_s.arg(countText(source.elements)),
-        bytesText(source.bytes())};
-    const bool isWhole = source.state == "weight" && checkpoint.wholeOf(source.param) != nullptr;
-    if (isWhole)
-        facts.append(u"whole in %1"_s.arg(checkpoint.wholeOf(source.param)->run.isPresent()
-                ? toText(checkpoint.file(checkpoint.wholeOf(source.param)->run.file).name)
-                : u"no file"_s));
-    else if (const FlatUnit* unit = checkpoint.unitOf(source.param))
-        facts.append(u"in %1"_s.arg(heldUnitText(checkpoint, *unit)));
-    if (toText(param.name) != toText(source.name))
-        facts.append(u"shared with %1"_s.arg(toText(param.name)));
-    return facts.join(u" · "_s);
-}
 
 /// "[3, 17] = 0.25  (0x3e800000)": one element, its value with all digits once it is read.
 QString elementWords(TensorPages& pages, uint64_t element)
@@ -111,89 +96,20 @@ void copyText(const QString& text)
     QApplication::clipboard()->setText(text);
 }
 
+const QString kSliceAction = u"actionSaveSlice"_s;
 constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
 
 } // namespace
 
-/// Name, states and facts of a parameter, and what is wrong with its values.
-class TensorHead : public QWidget
-{
-public:
-    explicit TensorHead(QWidget* parent)
-        : QWidget(parent)
-        , m_name(new ElidedLabel(this))
-        , m_states(new QTabBar(this))
-        , m_facts(new QLabel(this))
-        , m_health(new QLabel(this))
-    {
-        m_name->setObjectName(u"tensorName"_s);
-        QFont font = m_name->font();
-        font.setPointSizeF(font.pointSizeF() * 1.15);
-        font.setBold(true);
-        m_name->setFont(font);
-        m_states->setObjectName(u"tensorStates"_s);
-        m_states->setAccessibleName(TensorPage::tr("States"));
-        m_states->setDrawBase(false);
-        m_states->setExpanding(false);
-        m_facts->setObjectName(u"tensorFacts"_s);
-        m_facts->setForegroundRole(QPalette::PlaceholderText);
-        m_health->setObjectName(u"tensorHealth"_s);
-        for (QLabel* label : {m_facts, m_health}) {
-            label->setTextFormat(Qt::PlainText);
-            label->setWordWrap(true);
-        }
-        auto* first = new QHBoxLayout;
-        first->setSpacing(12);
-        first->addWidget(m_name, 1);
-        first->addWidget(m_states, 0, Qt::AlignBottom);
-        auto* rows = new QVBoxLayout(this);
-        rows->setContentsMargins(12, 8, 12, 6);
-        rows->setSpacing(3);
-        rows->addLayout(first);
-        rows->addWidget(m_facts);
-        rows->addWidget(m_health);
-    }
-
-    [[nodiscard]] QTabBar* states() const { return m_states; }
-    [[nodiscard]] std::string state() const
-    {
-        return m_states->tabData(m_states->currentIndex()).toByteArray().toStdString();
-    }
-    /// Without signals. The first one is chosen if `wanted` is none of them.
-    void setStates(const std::vector<std::string>& states, const std::string& wanted)
-    {
-        const QSignalBlocker blocker(m_states);
-        while (m_states->count() > 0)
-            m_states->removeTab(0);
-        for (const std::string& state : states)
-            m_states->setTabData(m_states->addTab(toText(state)), QByteArray::fromStdString(state));
-        const auto at = std::find(states.begin(), states.end(), wanted);
-        m_states->setCurrentIndex(at == states.end() ? 0 : static_cast<int>(at - states.begin()));
-        m_states->setVisible(!states.empty());
-    }
-    void setSource(const TensorSourcePtr& source)
-    {
-        m_name->setText(source ? toText(source->name) : QString());
-        m_facts->setText(source ? tensorFacts(*source) : QString());
-        m_facts->setVisible(source != nullptr);
-    }
-    void setHealth(const QStringList& words)
-    {
-        m_health->setText(words.isEmpty() ? QString() : QString(u"⚠  "_s % words.join(u" · "_s)));
-        m_health->setVisible(!words.isEmpty());
-    }
-
-private:
-    ElidedLabel* m_name;
-    QTabBar* m_states;
-    QLabel* m_facts;
-    QLabel* m_health;
-};
-
 PageEntry TensorPage::entry()
 {
     return {PageId::Tensor, u"tensor"_s, u"actionTensor"_s, tr("Tensor"), tr("&Tensor"), u"tensor"_s,
-        u"concepts"_s, &makePage<TensorPage>};
+        u"concepts"_s, &makePage<TensorPage>,
+        {{PageAction::Menu::File, u"actionSaveArray"_s, tr("Save Array of the &Tensor…"),
+             {Qt::CTRL | Qt::SHIFT | Qt::Key_A}, {}, true,
+             [](Page& page) { static_cast<TensorPage&>(page).askWhereToSave(false); }},
+            {PageAction::Menu::File, kSliceAction, tr("Save Shown Sl&ice of the Tensor…"), {}, {}, true,
+                [](Page& page) { static_cast<TensorPage&>(page).askWhereToSave(true); }}}};
 }
 
 TensorPage::TensorPage(const PageContext& context, QWidget* parent)
@@ -208,7 +124,7 @@ TensorPage::TensorPage(const PageContext& context, QWidget* parent)
     m_splitter->setChildrenCollapsible(true);
     m_splitter->addWidget(makeValues());
     m_pictures = new TensorPictures(context.session.files(), context.theme, m_cursor, m_splitter);
-    m_splitter->addWidget(m_pictures);
+    m_splitter->addWidget(scrolled(m_pictures, m_splitter));
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 1);
     m_splitter->setSizes({1000, 1000});
@@ -216,12 +132,16 @@ TensorPage::TensorPage(const PageContext& context, QWidget* parent)
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
     m_head = new TensorHead(this);
+    m_saver = new ArraySaver(context.session.files(), this);
     rows->addWidget(m_head);
     rows->addWidget(m_splitter, 1);
+    rows->addWidget(m_saver);
     rows->addWidget(m_empty, 1);
     connect(&context.selection, &Selection::changed, this, &TensorPage::follow);
     connect(m_head->states(), &QTabBar::currentChanged, this, &TensorPage::showState);
     connect(m_bar, &SliceBar::sliceChosen, this, &TensorPage::showSlice);
+    connect(m_bar, &SliceBar::saveRequested, this, &TensorPage::askWhereToSave);
+    connect(m_saver, &ArraySaver::told, this, &TensorPage::told);
     connect(m_bar, &SliceBar::formatChosen, m_grid, &TensorGrid::setFormat);
     connect(m_grid, &TensorGrid::selectionChanged, m_selected, &QLabel::setText);
     connect(&m_cursor, &ElementCursor::changed, this, &TensorPage::showCursor);
@@ -293,6 +213,7 @@ void TensorPage::addActions(QWidget* view)
     add(tr("Copy Index"), [this] { copyText(m_source->indexText(m_cursor.element())); });
     add(tr("Copy Address"), [this] { copyText(elementAddress(*m_source, m_cursor.element())); });
     add(tr("Copy Command Line"), [this] { copyText(showCommand(*m_source, m_place, m_cursor.element())); });
+    add(tr("Save Array…"), [this] { askWhereToSave(false); });
     add(tr("Show on the Partition Map"), [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
 }
 
@@ -304,7 +225,8 @@ void TensorPage::showCheckpoint()
 
 bool TensorPage::isBusy() const
 {
-    return isVisible() && (m_stale || m_pictures->isBusy() || m_pages.isReading());
+    return m_saver->isRunning()
+        || (isVisible() && (m_stale || m_head->isBusy() || m_pictures->isBusy() || m_pages.isReading()));
 }
 
 void TensorPage::follow(const SelectedThing& thing)
@@ -369,7 +291,8 @@ void TensorPage::showState()
     const bool known = m_source && m_source->dtype != DType::Unknown;
     m_splitter->setVisible(known);
     m_empty->setVisible(!known);
-    setFocusProxy(known ? static_cast<QWidget*>(m_grid) : m_empty); // a key that brings the page must land
+    handFocusTo(
+        this, known ? static_cast<QWidget*>(m_grid) : m_empty); // a key that brings the page must land
     m_head->setSource(m_source);
     m_empty->setText(!m_checkpoint ? tr("Open a checkpoint to see its values.")
             : m_source             ? tr("Values of this dtype are not known to this build.")
@@ -381,6 +304,35 @@ void TensorPage::showState()
     showSlice(TensorSlice(known ? m_source->shape : Shape{0}));
     m_hex->reset();
     m_pictures->setSource(m_pages.source());
+    Q_EMIT actionsChanged();
+}
+
+bool TensorPage::canRun(const PageAction& action) const
+{
+    return m_pages.source() && (action.name != kSliceAction || m_grid->slice().shape().size() > 2);
+}
+
+void TensorPage::askWhereToSave(bool slice)
+{
+    if (!m_pages.source())
+        return;
+    ArrayWish wish{m_pages.source(), {}};
+    if (slice)
+        wish.slice = m_grid->slice();
+    const QString name = wish.fileName();
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"saveArrayDialog"_s,
+            .title
+            = slice ? tr("Save the Shown Slice as a NumPy Array") : tr("Save the Tensor as a NumPy Array"),
+            .filters = tr("NumPy array (*.npy)"),
+            .suggested = name},
+        [this, wish = std::move(wish)](const QString& path) { saveArray(wish, path); });
+}
+
+void TensorPage::saveArray(const ArrayWish& wish, const QString& path)
+{
+    m_saver->save(wish, {path, readAt(m_place)});
 }
 
 void TensorPage::showSlice(const TensorSlice& slice)
@@ -403,9 +355,11 @@ void TensorPage::showHealth()
 {
     const std::optional<TensorFindings>& found = m_pictures->findings();
     const bool skeleton = m_source && isSkeleton(*m_source->checkpoint);
-    m_head->setHealth(skeleton                   ? QStringList{tr("This is a skeleton: it holds no values")}
-            : m_source && found && !found->error ? healthWords(*m_source, *found)
-                                                 : QStringList());
+    const bool known = m_source && found && !found->error;
+    m_head->setHealth(skeleton ? QStringList{tr("This is a skeleton: it holds no values")}
+            : known            ? healthWords(*m_source, *found)
+                               : QStringList());
+    m_head->setCopies(known && !skeleton ? found->copies : QString());
 }
 
 void TensorPage::showCursor()

@@ -14,12 +14,14 @@ class QTabWidget;
 
 namespace shardscope::ui {
 
+class ArraySaver;
 class ElidedLabel;
 class HexView;
 class SliceBar;
 class TensorGrid;
 class TensorHead;
 class TensorPictures;
+struct ArrayWish;
 
 /// The values of the selected parameter: its states as tabs, a grid of the chosen slice, its bytes, a heat
 /// map, a histogram, statistics and anomalies. Reads only the visible part, or samples.
@@ -34,6 +36,10 @@ public:
     [[nodiscard]] ElementCursor& cursor() { return m_cursor; }
     [[nodiscard]] TensorGrid* grid() const { return m_grid; }
     [[nodiscard]] bool isBusy() const override;
+    [[nodiscard]] bool canRun(const PageAction& action) const override;
+    void askWhereToSave(bool slice);
+    /// Writes a NumPy file on a worker; it can be cancelled.
+    void saveArray(const ArrayWish& wish, const QString& path);
 
 protected:
     void showCheckpoint() override;
@@ -64,6 +70,7 @@ private:
     ElementCursor m_cursor;
 
     TensorHead* m_head = nullptr;
+    ArraySaver* m_saver = nullptr;
     QLabel* m_empty;
     QSplitter* m_splitter = nullptr;
     SliceBar* m_bar = nullptr;

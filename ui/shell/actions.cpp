@@ -136,7 +136,7 @@ QList<QAction*> Actions::all() const
             list.append(each.action);
     list << range(ActionId::NextPane, ActionId::PreviousOpen) << of(PageAction::Menu::Checkpoint)
          << range(ActionId::Reshard, ActionId::Export) << m_pages
-         << range(ActionId::FullScreen, ActionId::Quit);
+         << range(ActionId::FullScreen, ActionId::Quit) << range(ActionId::LargerText, ActionId::NormalText);
     return list;
 }
 

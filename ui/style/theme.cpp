@@ -8,6 +8,10 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -23,6 +27,48 @@ static_assert(kRoleNames.size() == static_cast<size_t>(ThemeRole::Count));
 bool isDarkPalette(const QPalette& palette)
 {
     return palette.color(QPalette::WindowText).lightness() > palette.color(QPalette::Window).lightness();
+}
+
+constexpr double kReadable = 4.5; ///< contrast of text, WCAG 2.1, 1.4.3
+
+double luminance(const QColor& colour)
+{
+    const auto linear
+        = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
+    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF())
+        + 0.0722 * linear(colour.blueF());
+}
+
+double contrast(const QColor& a, const QColor& b)
+{
+    const double first = luminance(a) + 0.05;
+    const double second = luminance(b) + 0.05;
+    return std::max(first, second) / std::min(first, second);
+}
+
+QColor mixed(const QColor& text, const QColor& ground, double share)
+{
+    const auto part = [&](float from, float to) { return static_cast<float>(from + (to - from) * share); };
+    return QColor::fromRgbF(part(ground.redF(), text.redF()), part(ground.greenF(), text.greenF()),
+        part(ground.blueF(), text.blueF()));
+}
+
+/// The faintest colour between a ground and a text that can still be read on all of these grounds.
+QColor faintest(const QColor& text, const std::vector<QColor>& grounds)
+{
+    for (int percent = 40; percent < 100; percent += 2) {
+        const QColor colour = mixed(text, grounds.front(), percent / 100.0);
+        if (std::all_of(grounds.begin(), grounds.end(),
+                [&](const QColor& ground) { return contrast(colour, ground) >= kReadable + 0.05; }))
+            return colour;
+    }
+    return text;
+}
+
+/// Black or white, whichever can be read on a ground.
+QColor legible(const QColor& ground)
+{
+    return contrast(Qt::black, ground) > contrast(Qt::white, ground) ? Qt::black : Qt::white;
 }
 
 template <size_t N>
@@ -113,6 +159,16 @@ void Theme::takeSystemColours(const QPalette& palette)
     set(ThemeRole::Surface, QPalette::Base);
     set(ThemeRole::SurfaceAlternate, QPalette::AlternateBase);
     set(ThemeRole::Text, QPalette::WindowText);
+    // Qt's own hints are text at half strength, which is too faint to read.
+    const QColor hint = faintest(palette.color(QPalette::WindowText),
+        {palette.color(QPalette::Window), palette.color(QPalette::Base),
+            palette.color(QPalette::AlternateBase), palette.color(QPalette::Button)});
+    m_colours[static_cast<size_t>(ThemeRole::MutedText)] = hint;
+    QPalette hints = palette; // of which nothing else is set: its other colours stay the desktop's
+    hints.setColor(QPalette::PlaceholderText, hint);
+    m_applying = true;
+    QApplication::setPalette(hints);
+    m_applying = false;
 }
 
 QPalette Theme::ownPalette() const
@@ -141,13 +197,13 @@ QPalette Theme::ownPalette() const
     palette.setColor(QPalette::Mid, m_dark ? button.darker(130) : button.darker(125));
     palette.setColor(QPalette::Dark, m_dark ? button.darker(160) : button.darker(160));
     palette.setColor(QPalette::Shadow, m_dark ? QColor(Qt::black) : button.darker(250));
-    for (const QPalette::ColorRole role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
-        QColor faint = colour(ThemeRole::MutedText);
-        faint.setAlpha(140);
+    // What cannot be used is fainter than all other text, but can be read.
+    const QColor faint = faintest(colour(ThemeRole::MutedText),
+        {colour(ThemeRole::Window), colour(ThemeRole::Surface), colour(ThemeRole::Hover)});
+    for (const QPalette::ColorRole role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
         palette.setColor(QPalette::Disabled, role, faint);
-    }
     palette.setColor(QPalette::Disabled, QPalette::Highlight, colour(ThemeRole::Border));
-    palette.setColor(QPalette::Disabled, QPalette::HighlightedText, colour(ThemeRole::MutedText));
+    palette.setColor(QPalette::Disabled, QPalette::HighlightedText, legible(colour(ThemeRole::Border)));
     return palette;
 }
 

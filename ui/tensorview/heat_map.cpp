@@ -4,9 +4,11 @@
 #include "ui/tensorview/number_format.h"
 #include "ui/text/text.h"
 
+#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -44,16 +46,24 @@ HeatMap::HeatMap(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWi
     , m_theme(theme)
     , m_cursor(cursor)
 {
+    makeCellsAccessible(); // before its name is set, for which Qt asks for the interface
     setObjectName(u"heatMap"_s);
     setAccessibleName(tr("Heat map"));
     setMinimumSize(160, 110);
     setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+    setLayoutDirection(Qt::LeftToRight); // columns are counted from the left in every language
     connect(&theme, &Theme::changed, this, &HeatMap::rescale);
-    connect(&cursor, &ElementCursor::changed, this, QOverload<>::of(&QWidget::update));
+    connect(&cursor, &ElementCursor::changed, this, [this] {
+        announceCurrentCell(this);
+        update();
+    });
 }
 
 void HeatMap::setSlice(TensorSourcePtr source, const TensorSlice& slice)
 {
+    if (source != m_source)
+        m_places = source ? std::make_shared<const ElementPlaces>(source) : nullptr;
     m_source = std::move(source);
     m_slice = slice;
     m_isCurrent = false;
@@ -65,9 +75,11 @@ void HeatMap::setSlice(TensorSourcePtr source, const TensorSlice& slice)
     report();
     update();
     m_reader.run<HeatSamples>(
-        [&files = m_files, source = m_source, slice](
+        [&files = m_files, source = m_source, places = m_places, slice](
             const std::stop_token& token, const std::function<void(HeatSamples)>& deliver) {
-            deliver(readHeat(files, *source, slice, token));
+            HeatSamples samples = readHeat(files, *source, slice, token);
+            samples.borders = rankBorders(*places, slice, samples.width, samples.height);
+            deliver(std::move(samples));
         },
         [this](HeatSamples samples) {
             m_samples = std::move(samples);
@@ -127,6 +139,7 @@ QRect HeatMap::imageArea() const
 void HeatMap::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // a minus is at the left of its number in every language
     const QRect area = imageArea();
     if (m_image.isNull()) {
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
@@ -146,24 +159,45 @@ void HeatMap::paintEvent(QPaintEvent* /*event*/)
     painter.setPen(
         hasFocus() ? QPen(m_theme.colour(ThemeRole::Accent), 2) : QPen(m_theme.colour(ThemeRole::Border)));
     painter.drawRect(area.adjusted(-1, -1, 0, 0));
-    if (const auto cell = m_slice.cellOf(m_cursor.element())) {
-        const auto at = [](uint64_t position, uint64_t of, int pixels) {
-            return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * pixels);
-        };
-        const int left = at(cell->column, m_slice.columns(), area.width());
-        const int top = at(cell->row, m_slice.rows(), area.height());
-        const int right = at(cell->column + 1, m_slice.columns(), area.width());
-        const int bottom = at(cell->row + 1, m_slice.rows(), area.height());
-        QRect box(area.left() + left, area.top() + top, std::max(right - left, 5), std::max(bottom - top, 5));
-        painter.setPen(QPen(m_theme.colour(ThemeRole::Surface), 3));
-        painter.drawRect(box);
-        painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1));
-        painter.drawRect(box);
-    }
+    paintBorders(painter, area);
+    paintCursor(painter, area);
     const int bar = area.right() + 2 * kGap;
     const QRect column(bar, 2, width() - bar, height() - 4);
     paintBar(painter, column);
     paintKinds(painter, column);
+}
+
+void HeatMap::paintBorders(QPainter& painter, const QRect& area) const
+{
+    const auto at = [&](QPoint cell) {
+        return QPoint(area.left() + cell.x() * area.width() / m_samples.width,
+            area.top() + cell.y() * area.height() / m_samples.height);
+    };
+    for (const QPen& pen : {QPen(m_theme.colour(ThemeRole::Surface), 3),
+             QPen(m_theme.colour(ThemeRole::Text), 1, Qt::DashLine)}) { // seen on every colour
+        painter.setPen(pen);
+        for (const QLine& line : m_samples.borders)
+            painter.drawLine(at(line.p1()), at(line.p2()));
+    }
+}
+
+void HeatMap::paintCursor(QPainter& painter, const QRect& area) const
+{
+    const auto cell = m_slice.cellOf(m_cursor.element());
+    if (!cell)
+        return;
+    const auto at = [](uint64_t position, uint64_t of, int pixels) {
+        return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * pixels);
+    };
+    const int left = at(cell->column, m_slice.columns(), area.width());
+    const int top = at(cell->row, m_slice.rows(), area.height());
+    const int right = at(cell->column + 1, m_slice.columns(), area.width());
+    const int bottom = at(cell->row + 1, m_slice.rows(), area.height());
+    QRect box(area.left() + left, area.top() + top, std::max(right - left, 5), std::max(bottom - top, 5));
+    painter.setPen(QPen(m_theme.colour(ThemeRole::Surface), 3));
+    painter.drawRect(box);
+    painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1));
+    painter.drawRect(box);
 }
 
 void HeatMap::paintBar(QPainter& painter, const QRect& area) const
@@ -241,8 +275,86 @@ void HeatMap::report()
                               .arg(m_slice.columns())
                               .arg(shortNumber(m_samples.low), shortNumber(m_samples.high));
     setAccessibleDescription(m_cursorText.isEmpty() ? whole : QString(text % u". "_s % whole));
-    if (hasFocus())
-        Q_EMIT cellDescribed(text);
+    if (hasFocus()) {
+        const QString rank = m_places ? m_places->runText(m_cursor.element()) : QString();
+        Q_EMIT cellDescribed(rank.isEmpty() ? text : QString(text % u" · "_s % rank));
+    }
+}
+
+QString HeatMap::cellText(int x, int y) const
+{
+    const uint64_t element = elementOf(x, y);
+    if (element == HeatSamples::kNoElement || !m_source)
+        return {};
+    QString text = m_source->indexText(element) % u" = "_s % cellValue(y, x);
+    const uint64_t elements = m_slice.rows() * m_slice.columns();
+    const uint64_t cells = static_cast<uint64_t>(m_samples.width) * static_cast<uint64_t>(m_samples.height);
+    if (elements > cells)
+        text = tr("%1, the largest magnitude of about %2 elements").arg(text, countText(elements / cells));
+    const QString rank = m_places->runText(element);
+    return rank.isEmpty() ? text : QString(text % u" · "_s % rank);
+}
+
+CellTable HeatMap::cellTable() const
+{
+    if (!m_isCurrent)
+        return {};
+    CellTable out{m_samples.height, m_samples.width};
+    if (const auto at = cursorCell())
+        out.current = CellTable::Cell{at->y(), at->x()};
+    return out;
+}
+
+QString HeatMap::cellValue(int row, int column) const
+{
+    const auto at
+        = static_cast<size_t>(row) * static_cast<size_t>(m_samples.width) + static_cast<size_t>(column);
+    switch (m_samples.kinds[at]) {
+    case HeatKind::NotANumber:
+        return tr("NaN");
+    case HeatKind::Infinite:
+        return tr("infinite");
+    case HeatKind::Missing:
+        return tr("missing or unreadable");
+    case HeatKind::Nothing:
+        return {};
+    case HeatKind::Value:
+        break;
+    }
+    return shortNumber(m_samples.values[at]);
+}
+
+QString HeatMap::rowName(int row) const
+{
+    const uint64_t element = elementOf(0, row);
+    const auto cell = element == HeatSamples::kNoElement ? std::nullopt : m_slice.cellOf(element);
+    return tr("row %1").arg(cell ? m_slice.rowLabel(cell->row) : QString::number(row));
+}
+
+QString HeatMap::columnName(int column) const
+{
+    const uint64_t element = elementOf(column, 0);
+    const auto cell = element == HeatSamples::kNoElement ? std::nullopt : m_slice.cellOf(element);
+    return tr("column %1").arg(cell ? m_slice.columnLabel(cell->column) : QString::number(column));
+}
+
+QRect HeatMap::cellRect(int row, int column) const
+{
+    const QRect area = imageArea();
+    const int left = column * area.width() / m_samples.width;
+    const int top = row * area.height() / m_samples.height;
+    return {area.left() + left, area.top() + top,
+        std::max((column + 1) * area.width() / m_samples.width - left, 1),
+        std::max((row + 1) * area.height() / m_samples.height - top, 1)};
+}
+
+std::optional<CellTable::Cell> HeatMap::cellUnder(const QPoint& point) const
+{
+    const QRect area = imageArea();
+    if (!m_isCurrent || m_image.isNull() || !area.contains(point))
+        return {};
+    return CellTable::Cell{(point.y() - area.top()) * m_samples.height / area.height(),
+        (point.x() - area.left()) * m_samples.width / area.width()};
 }
 
 std::optional<QPoint> HeatMap::cursorCell() const
@@ -266,9 +378,7 @@ uint64_t HeatMap::elementOf(int x, int y) const
 void HeatMap::goTo(int x, int y)
 {
     const int row = std::clamp(y, 0, m_samples.height - 1);
-    int column = std::clamp(x, 0, m_samples.width - 1);
-    while (column > 0 && elementOf(column, row) == HeatSamples::kNoElement)
-        --column; // the last line of a wrapped tensor ends before the others
+    const int column = std::clamp(x, 0, m_samples.width - 1);
     if (const uint64_t element = elementOf(column, row); element != HeatSamples::kNoElement)
         m_cursor.set(element);
 }
@@ -343,7 +453,25 @@ void HeatMap::mousePressEvent(QMouseEvent* event)
 void HeatMap::mouseMoveEvent(QMouseEvent* event)
 {
     if ((event->buttons() & Qt::LeftButton) != 0)
-        pick(event->pos());
+        return pick(event->pos());
+    const auto cell = cellUnder(event->pos());
+    Q_EMIT cellDescribed(cell ? cellText(cell->column, cell->row) : QString());
+}
+
+void HeatMap::leaveEvent(QEvent* event)
+{
+    QWidget::leaveEvent(event);
+    Q_EMIT cellDescribed({});
+}
+
+bool HeatMap::event(QEvent* event)
+{
+    if (event->type() != QEvent::ToolTip)
+        return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const auto cell = cellUnder(help->pos());
+    QToolTip::showText(help->globalPos(), cell ? cellText(cell->column, cell->row) : QString(), this);
+    return true;
 }
 
 } // namespace shardscope::ui

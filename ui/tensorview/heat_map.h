@@ -3,6 +3,7 @@
 
 #include "ui/jobs/latest_only.h"
 #include "ui/style/theme.h"
+#include "ui/tensorview/cells_access.h"
 #include "ui/tensorview/element_cursor.h"
 #include "ui/tensorview/heat_samples.h"
 #include "ui/tensorview/value_scale.h"
@@ -16,9 +17,9 @@
 namespace shardscope::ui {
 
 /// A slice as a picture with its colour bar. NaN, infinite and missing elements have colours and patterns of
-/// their own. A click shows the element in the other views; keys go from cell to cell of the picture, each to
-/// the element with the value shown in the cell.
-class HeatMap : public QWidget
+/// their own; dashed lines show where a rank's elements end. A click shows the element in the other views;
+/// keys go from cell to cell of the picture, each to the element with the value shown in the cell.
+class HeatMap : public QWidget, public CellSource
 {
     Q_OBJECT
 public:
@@ -36,12 +37,21 @@ public:
     [[nodiscard]] const ValueScale& scale() const { return m_scale; }
     [[nodiscard]] const HeatSamples& samples() const { return m_samples; }
     [[nodiscard]] bool isBusy() const { return m_reader.isRunning(); }
+    /// A cell in one line: "[3, 17] = 0.25 · dp 1 holds elements 8 to 15".
+    [[nodiscard]] QString cellText(int x, int y) const;
     [[nodiscard]] QSize sizeHint() const override { return {320, 220}; }
+
+    [[nodiscard]] CellTable cellTable() const override;
+    [[nodiscard]] QString cellValue(int row, int column) const override;
+    [[nodiscard]] QString rowName(int row) const override;
+    [[nodiscard]] QString columnName(int column) const override;
+    [[nodiscard]] QRect cellRect(int row, int column) const override;
+    [[nodiscard]] std::optional<CellTable::Cell> cellUnder(const QPoint& point) const override;
 
 Q_SIGNALS:
     /// The slice was read.
     void arrived();
-    /// The cell at the keyboard cursor, in one line; empty when the focus leaves.
+    /// The cell at the pointer or the keyboard cursor, in one line; empty when both are elsewhere.
     void cellDescribed(const QString& text);
     /// Enter: the grid is to show the cursor in its middle.
     void centreRequested();
@@ -53,10 +63,14 @@ protected:
     void focusOutEvent(QFocusEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    bool event(QEvent* event) override;
 
 private:
     void rescale();
     [[nodiscard]] QRect imageArea() const;
+    void paintBorders(QPainter& painter, const QRect& area) const;
+    void paintCursor(QPainter& painter, const QRect& area) const;
     void paintBar(QPainter& painter, const QRect& area) const;
     void paintKinds(QPainter& painter, const QRect& area) const;
     /// The kinds of cells without a value, with their names.
@@ -72,6 +86,7 @@ private:
     Theme& m_theme;
     ElementCursor& m_cursor;
     TensorSourcePtr m_source;
+    ElementPlacesPtr m_places;
     TensorSlice m_slice;
     HeatSamples m_samples;
     bool m_isCurrent = false; ///< the samples are of m_slice

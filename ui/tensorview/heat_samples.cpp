@@ -60,8 +60,7 @@ public:
         if (m_slice.isEmpty())
             return {};
         const uint64_t first = *m_slice.elementAt({0, 0});
-        const uint64_t last
-            = m_slice.isWrapped() ? m_source.elements - 1 : *m_slice.elementAt({rows - 1, columns - 1});
+        const uint64_t last = *m_slice.elementAt({rows - 1, columns - 1});
         const uint64_t item = m_source.itemBytes();
         const bool byRows = m_slice.columnStride() == 1 && columns * item <= kLineBytes;
         const bool byColumns = m_slice.rowStride() == 1 && rows * item <= kLineBytes;
@@ -175,6 +174,41 @@ private:
 };
 
 } // namespace
+
+std::vector<QLine> rankBorders(const ElementPlaces& places, const TensorSlice& slice, int width, int height)
+{
+    std::vector<QLine> out;
+    if (places.runs().empty() || width == 0 || height == 0)
+        return out;
+    const auto first = [](int cell, int cells, uint64_t of) { // the first position that is drawn in the cell
+        return static_cast<uint64_t>(std::ceil(static_cast<double>(cell) * static_cast<double>(of) / cells));
+    };
+    std::vector<size_t> above(static_cast<size_t>(width), ElementPlaces::kNoRun);
+    size_t edges = 0;
+    const auto add = [&](QLine line) { // a line that continues the last one is part of it
+        ++edges;
+        if (!out.empty() && out.back().p2() == line.p1() && out.back().dy() == 0 && line.dy() == 0)
+            out.back().setP2(line.p2());
+        else
+            out.push_back(line);
+    };
+    for (int y = 0; y < height; ++y) {
+        size_t left = ElementPlaces::kNoRun;
+        for (int x = 0; x < width; ++x) {
+            const auto element
+                = slice.elementAt({first(y, height, slice.rows()), first(x, width, slice.columns())});
+            const size_t run = element ? places.runOf(*element) : ElementPlaces::kNoRun;
+            if (y > 0 && run != above[static_cast<size_t>(x)])
+                add({x, y, x + 1, y});
+            if (x > 0 && run != left)
+                add({x, y, x, y + 1});
+            above[static_cast<size_t>(x)] = run;
+            left = run;
+        }
+    }
+    const bool isCrowded = edges * 3 > static_cast<size_t>(width) * static_cast<size_t>(height);
+    return isCrowded ? std::vector<QLine>() : out;
+}
 
 HeatSamples readHeat(
     io::FileSystem& files, const TensorSource& source, const TensorSlice& slice, const std::stop_token& token)

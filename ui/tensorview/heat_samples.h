@@ -2,8 +2,11 @@
 #pragma once
 
 #include "core/io/file_system.h"
+#include "ui/tensorview/element_places.h"
 #include "ui/tensorview/tensor_slice.h"
 #include "ui/tensorview/tensor_source.h"
+
+#include <QLine>
 
 #include <stop_token>
 #include <vector>
@@ -11,7 +14,7 @@
 namespace shardscope::ui {
 
 enum class HeatKind : uint8_t {
-    Nothing, ///< no element: the last line of a wrapped vector ends before the others
+    Nothing, ///< not read
     Value,
     NotANumber,
     Infinite,
@@ -29,6 +32,7 @@ struct HeatSamples {
     std::vector<double> values; ///< row by row
     std::vector<HeatKind> kinds;
     std::vector<uint64_t> elements; ///< the element of the value; kNoElement where the kind is Nothing
+    std::vector<QLine> borders; ///< between cells of different ranks, in cells from the top left corner
     bool sampled = false; ///< not every element of the slice was read
     double low = 0; ///< of the finite values
     double high = 0;
@@ -39,5 +43,9 @@ struct HeatSamples {
 /// single elements where lines are long or scattered. Empty when stopped. For a worker.
 HeatSamples readHeat(io::FileSystem& files, const TensorSource& source, const TensorSlice& slice,
     const std::stop_token& token);
+
+/// Where a rank's elements end in a picture of a slice. Empty if ranks are closer to each other than a few
+/// cells: then lines would hide the values.
+std::vector<QLine> rankBorders(const ElementPlaces& places, const TensorSlice& slice, int width, int height);
 
 } // namespace shardscope::ui

@@ -26,9 +26,11 @@ HistogramView::HistogramView(Theme& theme, QWidget* parent)
     : QWidget(parent)
     , m_theme(theme)
 {
+    makeCellsAccessible(); // before its name is set, for which Qt asks for the interface
     setObjectName(u"histogram"_s);
     setAccessibleName(tr("Histogram"));
     setFocusPolicy(Qt::StrongFocus);
+    setLayoutDirection(Qt::LeftToRight); // small values are at the left in every language
     setMinimumSize(160, 80);
     connect(&theme, &Theme::changed, this, QOverload<>::of(&QWidget::update));
 }
@@ -75,11 +77,7 @@ void HistogramView::rebuild()
     }
     for (const Bar& bar : m_bars)
         m_most = std::max(m_most, bar.count);
-    setAccessibleDescription(m_bars.empty()
-            ? tr("No finite values")
-            : tr("%1 bars, from %2 to %3")
-                  .arg(m_bars.size())
-                  .arg(shortNumber(m_bars.front().low), shortNumber(m_bars.back().high)));
+    report();
     update();
 }
 
@@ -99,6 +97,8 @@ void HistogramView::setBrushed(std::optional<std::pair<double, double>> range)
         if (bar.high > range->first && bar.low < range->second)
             m_brush = m_brush ? std::pair(m_brush->first, i) : std::pair(i, i);
     }
+    report();
+    announceCurrentCell(this);
     update();
     Q_EMIT brushChanged();
 }
@@ -125,19 +125,79 @@ double HistogramView::heightOf(const Bar& bar) const
     return std::log10(1.0 + static_cast<double>(bar.count)) / std::log10(1.0 + static_cast<double>(m_most));
 }
 
-QString HistogramView::barText(const Bar& bar) const
+QString HistogramView::rangeText(const Bar& bar) const
 {
-    const bool sample = !m_statistics->exact;
-    const QString count = (sample ? u"≈ "_s : QString()) % countText(bar.count);
     if (!m_byExponent)
-        return tr("%1 to %2: %3").arg(shortNumber(bar.low), shortNumber(bar.high), count);
-    return bar.low <= -127 ? tr("zero and smaller than 2^-126: %1").arg(count)
-                           : tr("magnitudes from 2^%1: %2").arg(bar.low).arg(count);
+        return tr("%1 to %2").arg(shortNumber(bar.low), shortNumber(bar.high));
+    return bar.low <= -127 ? tr("zero and smaller than 2^-126") : tr("magnitudes from 2^%1").arg(bar.low);
+}
+
+QString HistogramView::barCount(const Bar& bar) const
+{
+    return (m_statistics->exact ? QString() : u"≈ "_s) % countText(bar.count);
+}
+
+CellTable HistogramView::cellTable() const
+{
+    CellTable out{cellCount(m_bars.size()), 1};
+    if (m_brush)
+        out.current = CellTable::Cell{m_brush->first, 0};
+    return out;
+}
+
+QString HistogramView::cellValue(int row, int /*column*/) const
+{
+    return barCount(m_bars[static_cast<size_t>(row)]);
+}
+
+QString HistogramView::rowName(int row) const
+{
+    return rangeText(m_bars[static_cast<size_t>(row)]);
+}
+
+QString HistogramView::columnName(int /*column*/) const
+{
+    return tr("number of values");
+}
+
+QRect HistogramView::cellRect(int row, int /*column*/) const
+{
+    const QRect area = plot();
+    const auto count = static_cast<int>(m_bars.size());
+    const int left = row * area.width() / count;
+    return {
+        area.left() + left, area.top(), std::max((row + 1) * area.width() / count - left, 1), area.height()};
+}
+
+std::optional<CellTable::Cell> HistogramView::cellUnder(const QPoint& point) const
+{
+    if (m_bars.empty() || !plot().contains(point))
+        return {};
+    return CellTable::Cell{barAt(point.x()), 0};
+}
+
+bool HistogramView::isCellSelected(int row, int /*column*/) const
+{
+    return m_brush && row >= m_brush->first && row <= m_brush->second;
+}
+
+void HistogramView::report()
+{
+    if (m_bars.empty())
+        return setAccessibleDescription(tr("No finite values"));
+    const QString whole = tr("%1 bars, from %2 to %3")
+                              .arg(m_bars.size())
+                              .arg(shortNumber(m_bars.front().low), shortNumber(m_bars.back().high));
+    const auto range = brushed();
+    setAccessibleDescription(range
+            ? tr("%1; chosen: %2 to %3").arg(whole, shortNumber(range->first), shortNumber(range->second))
+            : whole);
 }
 
 void HistogramView::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // a minus is at the left of its number in every language
     const QRect area = plot();
     painter.fillRect(area, m_theme.colour(ThemeRole::Surface));
     if (m_bars.empty()) {
@@ -188,6 +248,8 @@ void HistogramView::brush(int first, int last)
     if (m_brush == std::pair(first, last))
         return;
     m_brush = std::pair(first, last);
+    report();
+    announceCurrentCell(this);
     update();
     Q_EMIT brushChanged();
 }
@@ -233,7 +295,8 @@ bool HistogramView::event(QEvent* event)
     if (event->type() != QEvent::ToolTip || m_bars.empty())
         return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    QToolTip::showText(help->globalPos(), barText(m_bars[static_cast<size_t>(barAt(help->pos().x()))]), this);
+    const Bar& bar = m_bars[static_cast<size_t>(barAt(help->pos().x()))];
+    QToolTip::showText(help->globalPos(), rangeText(bar) % u": "_s % barCount(bar), this);
     return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/compare/digest/tensor_statistics.h"
 #include "ui/style/theme.h"
+#include "ui/tensorview/cells_access.h"
 
 #include <QWidget>
 
@@ -14,7 +15,7 @@ namespace shardscope::ui {
 
 /// How a tensor's values are spread: by value or by power of two, counts evenly or by their logarithm. A
 /// range can be brushed, by mouse or keys (arrows: its lower end, with Shift the upper one; Esc: none).
-class HistogramView : public QWidget
+class HistogramView : public QWidget, public CellSource
 {
     Q_OBJECT
 public:
@@ -27,7 +28,16 @@ public:
     [[nodiscard]] std::optional<std::pair<double, double>> brushed() const;
     void setBrushed(std::optional<std::pair<double, double>> range);
     [[nodiscard]] size_t bars() const { return m_bars.size(); }
+    [[nodiscard]] uint64_t countOf(size_t bar) const { return m_bars[bar].count; }
     [[nodiscard]] QSize sizeHint() const override { return {320, 130}; }
+
+    [[nodiscard]] CellTable cellTable() const override;
+    [[nodiscard]] QString cellValue(int row, int column) const override;
+    [[nodiscard]] QString rowName(int row) const override;
+    [[nodiscard]] QString columnName(int column) const override;
+    [[nodiscard]] QRect cellRect(int row, int column) const override;
+    [[nodiscard]] std::optional<CellTable::Cell> cellUnder(const QPoint& point) const override;
+    [[nodiscard]] bool isCellSelected(int row, int column) const override;
 
 Q_SIGNALS:
     void brushChanged();
@@ -51,7 +61,9 @@ private:
     void rebuild();
     [[nodiscard]] QRect plot() const;
     [[nodiscard]] int barAt(int x) const;
-    [[nodiscard]] QString barText(const Bar& bar) const;
+    [[nodiscard]] QString rangeText(const Bar& bar) const;
+    [[nodiscard]] QString barCount(const Bar& bar) const;
+    void report();
     void brush(int first, int last);
     [[nodiscard]] double heightOf(const Bar& bar) const;
 

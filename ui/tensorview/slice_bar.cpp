@@ -2,14 +2,18 @@
 #include "ui/tensorview/slice_bar.h"
 
 #include "ui/widgets/flow_layout.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
 #include <QSpinBox>
+#include <QToolButton>
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -42,20 +46,17 @@ QString axisText(const Shape& shape, size_t axis)
 
 SliceBar::SliceBar(QWidget* parent)
     : QWidget(parent)
-    , m_axes(new QWidget(this))
-    , m_rows(new QComboBox(m_axes))
-    , m_columns(new QComboBox(m_axes))
-    , m_fixed(new QWidget(this))
-    , m_form(new QComboBox(this))
+    , m_flow(new FlowLayout(this))
+    , m_rows(makeBox(u"sliceRows"_s, tr("Dimension shown as rows")))
+    , m_columns(makeBox(u"sliceColumns"_s, tr("Dimension shown as columns")))
+    , m_rowsPair(paired(tr("&Rows"), m_rows, this))
+    , m_columnsPair(paired(tr("Co&lumns"), m_columns, this))
+    , m_form(makeBox(u"numberForm"_s, tr("Number format")))
     , m_digits(new QSpinBox(this))
+    , m_numbers(paired(tr("&Numbers"), m_form, this))
+    , m_save(new QToolButton(this))
 {
     setObjectName(u"sliceBar"_s);
-    m_rows->setObjectName(u"sliceRows"_s);
-    m_rows->setAccessibleName(tr("Dimension shown as rows"));
-    m_columns->setObjectName(u"sliceColumns"_s);
-    m_columns->setAccessibleName(tr("Dimension shown as columns"));
-    m_form->setObjectName(u"numberForm"_s);
-    m_form->setAccessibleName(tr("Number format"));
     m_form->addItem(tr("digits"), static_cast<int>(NumberForm::Digits));
     m_form->addItem(tr("decimals"), static_cast<int>(NumberForm::Decimals));
     m_form->addItem(tr("scientific"), static_cast<int>(NumberForm::Scientific));
@@ -65,29 +66,60 @@ SliceBar::SliceBar(QWidget* parent)
     m_digits->setAccessibleName(tr("Number of digits"));
     m_digits->setRange(1, kMaxDigits);
     m_digits->setValue(m_format.digits);
-    auto* axes = new QHBoxLayout(m_axes);
-    axes->setContentsMargins(0, 0, 0, 0);
-    axes->setSpacing(8);
-    axes->addWidget(paired(tr("&Rows"), m_rows, m_axes));
-    axes->addWidget(paired(tr("Co&lumns"), m_columns, m_axes));
-    auto* fixed = new QHBoxLayout(m_fixed);
-    fixed->setContentsMargins(0, 0, 0, 0);
-    fixed->setSpacing(8);
-    auto* numbers = new QWidget(this);
-    auto* numberRow = new QHBoxLayout(numbers);
-    numberRow->setContentsMargins(0, 0, 0, 0);
-    numberRow->setSpacing(5);
-    numberRow->addWidget(paired(tr("&Numbers"), m_form, numbers));
-    numberRow->addWidget(m_digits);
-    auto* flow = new FlowLayout(this);
-    flow->setContentsMargins(12, 6, 8, 6);
-    flow->addWidget(m_axes);
-    flow->addWidget(m_fixed);
-    flow->addWidget(numbers);
+    m_numbers->layout()->addWidget(m_digits);
+    m_save->setObjectName(u"saveArray"_s);
+    m_save->setText(tr("Save Array…"));
+    m_save->setToolTip(tr("Save the values with all digits as a NumPy file"));
+    m_save->setFocusPolicy(Qt::StrongFocus);
+    auto* menu = new QMenu(m_save);
+    connect(menu->addAction(tr("&Whole Tensor…")), &QAction::triggered, this,
+        [this] { Q_EMIT saveRequested(false); });
+    connect(menu->addAction(tr("Shown &Slice…")), &QAction::triggered, this,
+        [this] { Q_EMIT saveRequested(true); });
+    m_sliceMenu = menu;
+    m_flow->setContentsMargins(12, 6, 8, 6);
+    arrange();
     connect(m_rows, &QComboBox::currentIndexChanged, this, [this] { chooseAxes(true); });
     connect(m_columns, &QComboBox::currentIndexChanged, this, [this] { chooseAxes(false); });
     connect(m_form, &QComboBox::currentIndexChanged, this, &SliceBar::readFormat);
     connect(m_digits, &QSpinBox::valueChanged, this, &SliceBar::readFormat);
+    connect(m_save, &QToolButton::clicked, this, [this] {
+        if (m_save->menu() == nullptr)
+            Q_EMIT saveRequested(false);
+    });
+}
+
+QComboBox* SliceBar::makeBox(const QString& name, const QString& accessible)
+{
+    auto* box = new QComboBox(this);
+    box->setObjectName(name);
+    box->setAccessibleName(accessible);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToContents); // entries change with the tensor
+    return box;
+}
+
+/// Every field can begin a line of its own, so that none is cut off.
+void SliceBar::arrange()
+{
+    while (QLayoutItem* item = m_flow->takeAt(0))
+        delete item;
+    const bool many = m_slice.shape().size() > 2;
+    m_rowsPair->setVisible(many);
+    m_columnsPair->setVisible(many);
+    QList<QWidget*> order{m_rowsPair, m_columnsPair};
+    order << m_fixed << m_numbers << m_save;
+    for (QWidget* field : std::as_const(order))
+        m_flow->addWidget(field);
+    m_save->setMenu(many ? m_sliceMenu : nullptr);
+    m_save->setPopupMode(many ? QToolButton::InstantPopup : QToolButton::DelayedPopup);
+    orderFocus(order);
+    setMinimumHeight(m_flow->heightForWidth(width()));
+}
+
+void SliceBar::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    setMinimumHeight(m_flow->heightForWidth(width())); // no view takes a line of it away
 }
 
 void SliceBar::setSlice(const TensorSlice& slice)
@@ -99,8 +131,10 @@ void SliceBar::setSlice(const TensorSlice& slice)
     if (!same) {
         fillAxes();
     } else {
-        for (QSpinBox* field : m_fixed->findChildren<QSpinBox*>())
+        for (const QWidget* pair : std::as_const(m_fixed)) {
+            auto* field = pair->findChild<QSpinBox*>();
             field->setValue(static_cast<int>(slice.fixed(field->property("axis").toULongLong())));
+        }
     }
     m_filling = false;
 }
@@ -108,13 +142,15 @@ void SliceBar::setSlice(const TensorSlice& slice)
 void SliceBar::fillAxes()
 {
     const Shape& shape = m_slice.shape();
-    m_axes->setVisible(shape.size() > 2);
-    m_fixed->setVisible(shape.size() > 2);
     m_rows->clear();
     m_columns->clear();
-    qDeleteAll(m_fixed->findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly));
+    for (QWidget* pair : std::exchange(m_fixed, {})) {
+        m_flow->removeWidget(pair);
+        pair->hide();
+        pair->deleteLater(); // it may be what reports the change
+    }
     if (shape.size() < 2)
-        return;
+        return arrange();
     for (size_t axis = 0; axis < shape.size(); ++axis) {
         m_rows->addItem(axisText(shape, axis));
         m_columns->addItem(axisText(shape, axis));
@@ -124,7 +160,7 @@ void SliceBar::fillAxes()
     for (size_t axis = 0; axis < shape.size(); ++axis) {
         if (axis == m_slice.rowAxis() || axis == m_slice.columnAxis())
             continue;
-        auto* field = new QSpinBox(m_fixed);
+        auto* field = new QSpinBox(this);
         field->setObjectName(u"sliceFixed%1"_s.arg(axis));
         field->setAccessibleName(tr("Position in dimension %1").arg(axis));
         field->setProperty("axis", static_cast<qulonglong>(axis));
@@ -138,10 +174,10 @@ void SliceBar::fillAxes()
             m_slice.setFixed(axis, static_cast<uint64_t>(position));
             Q_EMIT sliceChosen(m_slice);
         });
-        QWidget* pair = paired(axisText(shape, axis), field, m_fixed);
-        m_fixed->layout()->addWidget(pair);
-        pair->show();
+        m_fixed.append(paired(axisText(shape, axis), field, this));
+        m_fixed.last()->show();
     }
+    arrange();
 }
 
 void SliceBar::chooseAxes(bool rowsChanged)

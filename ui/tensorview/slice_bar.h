@@ -7,14 +7,16 @@
 #include <QWidget>
 
 class QComboBox;
+class QMenu;
 class QSpinBox;
+class QToolButton;
 
 namespace shardscope::ui {
 
 class FlowLayout;
 
 /// Which two dimensions of a tensor are rows and columns, where the others are held, and how values are
-/// spelled.
+/// spelled; with a button that saves the values.
 class SliceBar : public QWidget
 {
     Q_OBJECT
@@ -28,20 +30,32 @@ public:
 Q_SIGNALS:
     void sliceChosen(const shardscope::ui::TensorSlice& slice);
     void formatChosen(const shardscope::ui::NumberFormat& format);
+    /// As a NumPy file: the shown slice, or all of the tensor.
+    void saveRequested(bool slice);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
+    [[nodiscard]] QComboBox* makeBox(const QString& name, const QString& accessible);
+    void arrange();
     void fillAxes();
     void chooseAxes(bool rowsChanged);
     void readFormat();
 
     TensorSlice m_slice;
     NumberFormat m_format;
-    QWidget* m_axes;
+    FlowLayout* m_flow;
     QComboBox* m_rows;
     QComboBox* m_columns;
-    QWidget* m_fixed; ///< a field per dimension that is neither
+    QWidget* m_rowsPair; ///< with its label
+    QWidget* m_columnsPair;
     QComboBox* m_form;
     QSpinBox* m_digits;
+    QWidget* m_numbers;
+    QToolButton* m_save;
+    QMenu* m_sliceMenu = nullptr;
+    QList<QWidget*> m_fixed; ///< a field with its label for each dimension that is neither
     bool m_filling = false;
 };
 

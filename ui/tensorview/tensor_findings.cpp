@@ -31,7 +31,106 @@ QString oddWords(const QString& what, uint64_t count, bool exact, const std::opt
     return first ? u"%1, first at %2"_s.arg(words, source.indexText(*first)) : words;
 }
 
+/// "tp0.pp1" → "tp 0 · pp 1"
+QString placeWords(const std::string& suffix)
+{
+    QString out;
+    for (const char letter : suffix) {
+        const QChar next = QLatin1Char(letter);
+        if (next == u'.')
+            out += u" · "_s;
+        else if (next.isDigit() && !out.isEmpty() && out.back().isLetter())
+            out += u' ' % QString(next);
+        else
+            out += next;
+    }
+    return out;
+}
+
+/// How many elements were compared, if all of them that both have are equal; those that one of them lacks are
+/// left out. Nothing if some differ.
+std::optional<uint64_t> equalElements(
+    io::FileSystem& files, const TensorSource& a, const TensorSource& b, const std::stop_token& token)
+{
+    const uint64_t item = a.itemBytes();
+    const uint64_t step = std::max<uint64_t>(kStepBytes / item, 1);
+    uint64_t compared = 0;
+    std::vector<uint8_t> first;
+    std::vector<uint8_t> second;
+    for (uint64_t begin = 0; begin < a.elements && !token.stop_requested(); begin += step) {
+        const uint64_t end = std::min(begin + step, a.elements);
+        first.assign((end - begin) * item, 0);
+        second.assign((end - begin) * item, 0);
+        const auto lostHere
+            = readPresentElements(files, *a.checkpoint, {a.param, a.state, begin, end}, first);
+        const auto lostThere
+            = readPresentElements(files, *b.checkpoint, {b.param, b.state, begin, end}, second);
+        if (!lostHere || !lostThere)
+            continue;
+        std::vector<bool> lost(end - begin, false);
+        for (const auto* ranges : {&*lostHere, &*lostThere})
+            for (const auto& [from, to] : *ranges)
+                std::fill(lost.begin() + static_cast<ptrdiff_t>(from - begin),
+                    lost.begin() + static_cast<ptrdiff_t>(to - begin), true);
+        for (uint64_t i = 0; i < end - begin; ++i) {
+            if (lost[i])
+                continue;
+            const auto at = static_cast<ptrdiff_t>(i * item);
+            if (!std::equal(first.begin() + at, first.begin() + at + static_cast<ptrdiff_t>(item),
+                    second.begin() + at))
+                return std::nullopt;
+            ++compared;
+        }
+    }
+    return compared;
+}
+
 } // namespace
+
+std::vector<TensorSourcePtr> copiesOf(const TensorSource& source)
+{
+    const Checkpoint& checkpoint = *source.checkpoint;
+    const std::string& name = checkpoint.params[index(source.param)].name;
+    const size_t colon = name.rfind(':');
+    std::vector<TensorSourcePtr> out;
+    if (checkpoint.parts.empty() || colon == std::string::npos)
+        return out;
+    const std::string base = name.substr(0, colon + 1);
+    for (const auto& part : checkpoint.parts) {
+        const std::string tp = "tp" + std::to_string(part->place.tp);
+        const std::string pp = "pp" + std::to_string(part->place.pp);
+        for (const std::string& suffix : {tp, tp + "." + pp, pp}) {
+            const auto param = checkpoint.findParam(base + suffix);
+            const bool isNew = param && *param != source.param
+                && std::none_of(
+                    out.begin(), out.end(), [&](const auto& each) { return each->param == *param; });
+            if (auto copy = isNew ? TensorSource::make(source.checkpoint, *param, source.state) : nullptr)
+                out.push_back(std::move(copy));
+        }
+    }
+    return out;
+}
+
+QString compareCopies(io::FileSystem& files, const TensorSource& source, const std::stop_token& token)
+{
+    QStringList same;
+    uint64_t compared = source.elements;
+    for (const TensorSourcePtr& copy : copiesOf(source)) {
+        if (copy->dtype != source.dtype || copy->shape != source.shape || token.stop_requested())
+            continue;
+        const auto equal = equalElements(files, source, *copy, token);
+        if (!equal || *equal == 0)
+            continue;
+        compared = std::min(compared, *equal);
+        same.append(placeWords(copy->name.substr(copy->name.rfind(':') + 1)));
+    }
+    if (same.isEmpty() || token.stop_requested())
+        return {};
+    return compared == source.elements
+        ? u"Identical to %1: all %2 elements were compared."_s.arg(same.join(u", "_s), countText(compared))
+        : u"Identical to %1 as far as both can be read: %2 of %3 elements were compared."_s.arg(
+            same.join(u", "_s), countText(compared), countText(source.elements));
+}
 
 FirstOdd findFirstOdd(
     io::FileSystem& files, const TensorSource& source, bool nan, bool infinite, const std::stop_token& token)

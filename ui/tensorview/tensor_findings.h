@@ -26,12 +26,20 @@ struct TensorFindings {
     TensorStatistics statistics;
     ComputeReport compute; ///< how they were computed
     FirstOdd first;
+    QString copies; ///< compareCopies()
     std::optional<Error> error; ///< why there are no statistics
 };
 
 /// Reads from the first element on, a MiB at a time, until the first match. For a worker.
 FirstOdd findFirstOdd(
     io::FileSystem& files, const TensorSource& source, bool nan, bool infinite, const std::stop_token& token);
+
+/// The same parameter on other tensor slices and pipeline stages. Empty if the checkpoint has only one of it.
+std::vector<TensorSourcePtr> copiesOf(const TensorSource& source);
+
+/// Compares with those of the same shape and type, byte by byte. "Identical to tp 1: all 12 elements were
+/// compared." Empty if there is none, or if all differ, as slices of a matrix do. For a worker.
+QString compareCopies(io::FileSystem& files, const TensorSource& source, const std::stop_token& token);
 
 /// Name and value of every statistic, with "≈" before values of a sample.
 std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& statistics);

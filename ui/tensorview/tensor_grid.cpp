@@ -5,9 +5,11 @@
 #include "ui/text/text.h"
 
 #include <QFontDatabase>
+#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
+#include <QToolTip>
 
 #include <algorithm>
 
@@ -31,10 +33,12 @@ TensorGrid::TensorGrid(Theme& theme, TensorPages& pages, ElementCursor& cursor, 
     , m_rows(verticalScrollBar())
     , m_columns(horizontalScrollBar())
 {
+    makeCellsAccessible(); // before its name is set, for which Qt asks for the interface
     setObjectName(u"tensorGrid"_s);
     setAccessibleName(tr("Values"));
     setFrameShape(NoFrame);
     setFocusPolicy(Qt::StrongFocus);
+    setLayoutDirection(Qt::LeftToRight); // indices and numbers are, in every language
     setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     viewport()->setFont(font());
     connect(&pages, &TensorPages::arrived, viewport(), QOverload<>::of(&QWidget::update));
@@ -125,7 +129,7 @@ bool TensorGrid::isSelected(TensorSlice::Cell cell) const
     return cell.row >= top && cell.row <= bottom && cell.column >= left && cell.column <= right;
 }
 
-QString TensorGrid::cellText(TensorSlice::Cell cell)
+QString TensorGrid::cellText(TensorSlice::Cell cell) const
 {
     const auto element = m_slice.elementAt(cell);
     const uint8_t* bytes = nullptr;
@@ -160,6 +164,7 @@ bool TensorGrid::isComplete()
 void TensorGrid::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(viewport());
+    painter.setLayoutDirection(Qt::LeftToRight); // a minus is at the left of its number in every language
     painter.fillRect(viewport()->rect(), m_theme.colour(ThemeRole::Surface));
     if (m_slice.isEmpty() || !m_pages.source()) {
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
@@ -175,7 +180,106 @@ void TensorGrid::paintEvent(QPaintEvent* /*event*/)
         for (uint64_t column = m_columns.first(); column < end.column; ++column)
             paintCell(painter, {row, column});
     }
+    paintBorders(painter);
     paintHeaders(painter);
+}
+
+bool TensorGrid::areApart(TensorSlice::Cell a, TensorSlice::Cell b) const
+{
+    const auto first = m_slice.elementAt(a);
+    const auto second = m_slice.elementAt(b);
+    return first && second && m_pages.places()->runOf(*first) != m_pages.places()->runOf(*second);
+}
+
+bool TensorGrid::hasBorderLeft(TensorSlice::Cell cell) const
+{
+    return cell.column > 0 && areApart(cell, {cell.row, cell.column - 1});
+}
+
+bool TensorGrid::hasBorderAbove(TensorSlice::Cell cell) const
+{
+    return cell.row > 0 && areApart(cell, {cell.row - 1, cell.column});
+}
+
+void TensorGrid::paintBorders(QPainter& painter) const
+{
+    if (!m_pages.places() || m_pages.places()->runs().empty())
+        return;
+    const TensorSlice::Cell end = visibleEnd();
+    painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1, Qt::DashLine));
+    for (uint64_t row = m_rows.first(); row < end.row; ++row) {
+        for (uint64_t column = m_columns.first(); column < end.column; ++column) {
+            const QRect box = rectOf({row, column});
+            if (hasBorderLeft({row, column}))
+                painter.drawLine(box.topLeft(), box.bottomLeft());
+            if (hasBorderAbove({row, column}))
+                painter.drawLine(box.topLeft(), box.topRight());
+        }
+    }
+}
+
+QString TensorGrid::placeText(TensorSlice::Cell cell) const
+{
+    const auto element = m_slice.elementAt(cell);
+    if (!element || !m_pages.source())
+        return {};
+    const QString rank = m_pages.places()->runText(*element);
+    const QString index = m_pages.source()->indexText(*element);
+    return rank.isEmpty() ? index : QString(index % u" · "_s % rank);
+}
+
+bool TensorGrid::viewportEvent(QEvent* event)
+{
+    if (event->type() != QEvent::ToolTip)
+        return QAbstractScrollArea::viewportEvent(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const auto cell = cellAt(help->pos());
+    QToolTip::showText(help->globalPos(), cell ? placeText(*cell) : QString(), this);
+    return true;
+}
+
+CellTable TensorGrid::cellTable() const
+{
+    if (!m_pages.source() || m_slice.isEmpty())
+        return {};
+    return {cellCount(m_slice.rows()), cellCount(m_slice.columns()),
+        CellTable::Cell{cellCount(m_at.row), cellCount(m_at.column)}};
+}
+
+QString TensorGrid::cellValue(int row, int column) const
+{
+    return cellText({static_cast<uint64_t>(row), static_cast<uint64_t>(column)});
+}
+
+QString TensorGrid::rowName(int row) const
+{
+    return tr("row %1").arg(m_slice.rowLabel(static_cast<uint64_t>(row)));
+}
+
+QString TensorGrid::columnName(int column) const
+{
+    return tr("column %1").arg(m_slice.columnLabel(static_cast<uint64_t>(column)));
+}
+
+QRect TensorGrid::cellRect(int row, int column) const
+{
+    const TensorSlice::Cell cell{static_cast<uint64_t>(row), static_cast<uint64_t>(column)};
+    const TensorSlice::Cell end = visibleEnd();
+    const bool seen = cell.row >= m_rows.first() && cell.row < end.row && cell.column >= m_columns.first()
+        && cell.column < end.column;
+    return seen ? rectOf(cell).translated(viewport()->pos()) : QRect();
+}
+
+std::optional<CellTable::Cell> TensorGrid::cellUnder(const QPoint& point) const
+{
+    const auto cell = cellAt(point - viewport()->pos());
+    return cell ? std::optional(CellTable::Cell{cellCount(cell->row), cellCount(cell->column)})
+                : std::nullopt;
+}
+
+bool TensorGrid::isCellSelected(int row, int column) const
+{
+    return isSelected({static_cast<uint64_t>(row), static_cast<uint64_t>(column)});
 }
 
 void TensorGrid::paintCell(QPainter& painter, TensorSlice::Cell cell)
@@ -240,6 +344,7 @@ void TensorGrid::followCursor(uint64_t element)
     m_rows.reveal(m_at.row);
     m_columns.reveal(m_at.column);
     viewport()->update();
+    announceCurrentCell(this);
     reportSelection();
 }
 
@@ -265,6 +370,7 @@ void TensorGrid::moveTo(TensorSlice::Cell cell, bool extend)
     setAccessibleDescription(
         tr("%1 in row %2, column %3")
             .arg(cellText(cell), m_slice.rowLabel(cell.row), m_slice.columnLabel(cell.column)));
+    announceCurrentCell(this);
     reportSelection();
 }
 

@@ -28,6 +28,7 @@ void TensorPages::setSource(TensorSourcePtr source)
     m_pending.clear();
     ++m_generation;
     m_source = std::move(source);
+    m_places = m_source ? std::make_shared<const ElementPlaces>(m_source) : nullptr;
     m_pageElements = m_source ? std::max<uint64_t>(kPageBytes / m_source->itemBytes(), 1) : 1;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/io/file_system.h"
-#include "ui/tensorview/tensor_source.h"
+#include "ui/tensorview/element_places.h"
 
 #include <QHash>
 #include <QObject>
@@ -30,6 +30,8 @@ public:
     /// Clears everything; running reads are dropped. Null: nothing to read.
     void setSource(TensorSourcePtr source);
     [[nodiscard]] const TensorSourcePtr& source() const { return m_source; }
+    /// Of the same tensor; null if there is none.
+    [[nodiscard]] const ElementPlacesPtr& places() const { return m_places; }
 
     enum class Known { NotYet, Missing, Here };
     /// One element's little-endian bytes, valid until the next call. NotYet starts its read.
@@ -51,6 +53,7 @@ private:
 
     io::FileSystem& m_files;
     TensorSourcePtr m_source;
+    ElementPlacesPtr m_places;
     QHash<quint64, std::shared_ptr<Page>> m_pages;
     QSet<quint64> m_pending;
     uint64_t m_pageElements = 1;

@@ -4,6 +4,7 @@
 #include "core/compute/compute_choice.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/histogram_view.h"
+#include "ui/tensorview/line_chart.h"
 #include "ui/tensorview/statistics_panel.h"
 #include "ui/text/progress_text.h"
 
@@ -40,7 +41,7 @@ Result<TensorFindings> statisticsOf(
         }));
     if (!out)
         return fail(ErrorCode::Internal, "no statistics were made");
-    return TensorFindings{std::move(*out), reportOf(compute), {}, {}};
+    return TensorFindings{std::move(*out), reportOf(compute), {}, {}, {}};
 }
 
 } // namespace
@@ -49,12 +50,12 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     : QWidget(parent)
     , m_files(files)
     , m_heat(new HeatMap(files, theme, cursor, this))
+    , m_line(new LineChart(files, theme, cursor, this))
     , m_histogram(new HistogramView(theme, this))
     , m_statistics(new StatisticsPanel(theme, this))
-    , m_symmetric(
-          addSwitch(u"heatSymmetric"_s, tr("S&ymmetric"), tr("The colour range is symmetric around zero")))
-    , m_logColours(
-          addSwitch(u"heatLog"_s, tr("&Log colours"), tr("Colours follow the magnitude, over six decades")))
+    , m_symmetric(addSwitch(u"heatSymmetric"_s, tr("S&ymmetric"), tr("The range is symmetric around zero")))
+    , m_logScale(addSwitch(
+          u"heatLog"_s, tr("&Log scale"), tr("Colours and heights follow the magnitude, over six decades")))
     , m_logCounts(
           addSwitch(u"histogramLog"_s, tr("Log c&ounts"), tr("Heights follow the logarithm of counts")))
     , m_byExponent(
@@ -76,19 +77,28 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(10, 6, 10, 6);
     rows->setSpacing(5);
-    rows->addLayout(line({m_symmetric, m_logColours, m_sampled}));
+    rows->addLayout(line({m_symmetric, m_logScale, m_sampled}));
     rows->addWidget(m_heat, 5);
+    rows->addWidget(m_line, 5);
+    m_line->hide();
     rows->addSpacing(4);
     rows->addLayout(line({m_logCounts, m_byExponent}));
     rows->addWidget(m_histogram, 3);
     rows->addWidget(m_statistics);
     connect(m_symmetric, &QCheckBox::toggled, m_heat, &HeatMap::setSymmetric);
+    connect(m_symmetric, &QCheckBox::toggled, m_line, &LineChart::setSymmetric);
     connect(m_symmetric, &QCheckBox::clicked, this, [this] { m_symmetryIsOurs = false; });
-    connect(m_logColours, &QCheckBox::toggled, m_heat, &HeatMap::setLogarithmic);
+    connect(m_logScale, &QCheckBox::toggled, m_heat, &HeatMap::setLogarithmic);
+    connect(m_logScale, &QCheckBox::toggled, m_line, &LineChart::setLogarithmic);
     connect(m_logCounts, &QCheckBox::toggled, m_histogram, &HistogramView::setLogarithmic);
     connect(m_byExponent, &QCheckBox::toggled, m_histogram, &HistogramView::setByExponent);
-    connect(m_histogram, &HistogramView::brushChanged, this,
-        [this] { m_heat->setRange(m_histogram->brushed()); });
+    connect(m_histogram, &HistogramView::brushChanged, this, [this] {
+        m_heat->setRange(m_histogram->brushed());
+        m_line->setRange(m_histogram->brushed());
+    });
+    connect(m_line, &LineChart::arrived, this, &TensorPictures::showRange);
+    connect(m_line, &LineChart::cellDescribed, this, &TensorPictures::cellDescribed);
+    connect(m_line, &LineChart::centreRequested, this, &TensorPictures::centreRequested);
     connect(m_heat, &HeatMap::arrived, this, &TensorPictures::showRange);
     connect(m_heat, &HeatMap::cellDescribed, this, &TensorPictures::cellDescribed);
     connect(m_heat, &HeatMap::centreRequested, this, &TensorPictures::centreRequested);
@@ -110,13 +120,20 @@ QCheckBox* TensorPictures::addSwitch(const QString& name, const QString& text, c
 
 void TensorPictures::setSlice(const TensorSourcePtr& source, const TensorSlice& slice)
 {
-    m_heat->setSlice(source, slice);
+    const bool isLine = slice.isWrapped();
+    m_heat->setSlice(isLine ? nullptr : source, slice);
+    if (!isLine || source != m_drawn)
+        m_line->setSource(isLine ? source : nullptr);
+    m_drawn = source;
+    m_heat->setVisible(!isLine);
+    m_line->setVisible(isLine);
     showRange();
 }
 
 void TensorPictures::setCursorText(const QString& text)
 {
     m_heat->setCursorText(text);
+    m_line->setCursorText(text);
 }
 
 void TensorPictures::setSource(const TensorSourcePtr& source)
@@ -150,7 +167,7 @@ void TensorPictures::findOut(bool exact)
                 if (token.stop_requested())
                     return;
                 if (!found)
-                    return deliver({TensorFindings{{}, {}, {}, std::move(found).error()}, {}});
+                    return deliver({TensorFindings{{}, {}, {}, {}, std::move(found).error()}, {}});
                 last = std::move(*found);
                 const bool goesOn = exact && !last->statistics.exact;
                 deliver({*last, goesOn ? tr("Reading…") : QString()});
@@ -158,6 +175,11 @@ void TensorPictures::findOut(bool exact)
             if (!last)
                 return;
             const Statistics& numbers = last->statistics.found;
+            if (last->statistics.exact && source->elements > 0) { // else most of it was not read
+                last->copies = compareCopies(files, *source, token);
+                if (!last->copies.isEmpty() && !token.stop_requested())
+                    deliver({*last, {}});
+            }
             if (numbers.nans + numbers.infinities == 0)
                 return;
             last->first = findFirstOdd(files, *source, numbers.nans > 0, numbers.infinities > 0, token);
@@ -182,15 +204,19 @@ void TensorPictures::showFindings()
 
 void TensorPictures::showRange()
 {
-    const HeatSamples& samples = m_heat->samples();
-    if (m_symmetryIsOurs && samples.anyFinite)
-        m_symmetric->setChecked(samples.low < 0);
-    m_sampled->setText(samples.sampled ? tr("≈ every few elements") : QString());
+    const HeatSamples& heat = m_heat->samples();
+    const LineSamples& line = m_line->samples();
+    const bool isLine = m_line->isVisibleTo(this);
+    if (m_symmetryIsOurs && isLine)
+        m_symmetric->setChecked(false);
+    else if (m_symmetryIsOurs && heat.anyFinite)
+        m_symmetric->setChecked(heat.low < 0);
+    m_sampled->setText((isLine ? line.sampled : heat.sampled) ? tr("≈ every few elements") : QString());
 }
 
 bool TensorPictures::isBusy() const
 {
-    return m_heat->isBusy() || m_reader.isRunning();
+    return m_heat->isBusy() || m_line->isBusy() || m_reader.isRunning();
 }
 
 } // namespace shardscope::ui

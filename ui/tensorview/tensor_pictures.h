@@ -16,10 +16,11 @@ namespace shardscope::ui {
 
 class HeatMap;
 class HistogramView;
+class LineChart;
 class StatisticsPanel;
 
-/// Heat map, histogram and statistics of a tensor with their switches; the histogram's brush is the range of
-/// the heat map's colours.
+/// Heat map, or line of a vector, histogram and statistics of a tensor with their switches; the histogram's
+/// brush is the range of the heat map's colours and of the line's axis.
 class TensorPictures : public QWidget
 {
     Q_OBJECT
@@ -36,7 +37,7 @@ public:
 
 Q_SIGNALS:
     void findingsChanged();
-    /// As the heat map's.
+    /// As those of heat map and line.
     void cellDescribed(const QString& text);
     void centreRequested();
 
@@ -52,13 +53,15 @@ private:
 
     io::FileSystem& m_files;
     TensorSourcePtr m_source;
+    TensorSourcePtr m_drawn;
     std::optional<TensorFindings> m_findings;
     QString m_progress;
     HeatMap* m_heat;
+    LineChart* m_line; ///< in its place for tensors of less than two dimensions
     HistogramView* m_histogram;
     StatisticsPanel* m_statistics;
     QCheckBox* m_symmetric;
-    QCheckBox* m_logColours;
+    QCheckBox* m_logScale;
     QCheckBox* m_logCounts;
     QCheckBox* m_byExponent;
     QLabel* m_sampled;

@@ -2,6 +2,7 @@
 #include "ui/widgets/command_line.h"
 
 #include "ui/style/icons.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -31,7 +32,7 @@ CommandLine::CommandLine(
     row->setSpacing(6);
     row->addWidget(m_line, 1);
     row->addWidget(copy);
-    setFocusProxy(m_line);
+    handFocusTo(this, m_line);
     connect(copy, &QToolButton::clicked, this, [this] { QApplication::clipboard()->setText(command()); });
 }
 

@@ -4,6 +4,7 @@
 #include "ui/widgets/elided_text.h"
 
 #include <QPainter>
+#include <QStyle>
 
 namespace shardscope::ui {
 
@@ -48,7 +49,10 @@ void ElidedLabel::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, foregroundRole()));
     const QRect area = contentsRect();
-    painter.drawText(area, static_cast<int>(m_alignment) | Qt::TextSingleLine,
+    // The side follows the window, the order of the letters the text: else a minus changes its side.
+    painter.setLayoutDirection(m_text.isRightToLeft() ? Qt::RightToLeft : Qt::LeftToRight);
+    const Qt::Alignment side = QStyle::visualAlignment(layoutDirection(), m_alignment) | Qt::AlignAbsolute;
+    painter.drawText(area, static_cast<int>(side) | Qt::TextSingleLine,
         m_isSentence ? fontMetrics().elidedText(m_text, Qt::ElideRight, area.width())
                      : elidedText(m_text, fontMetrics(), area.width()));
 }

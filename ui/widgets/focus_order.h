@@ -12,4 +12,8 @@ namespace shardscope::ui {
 /// window. Parts of other windows, such as docks that float, are left out.
 void orderFocus(const QList<QWidget*>& parts);
 
+/// When `container` gets the focus, `content`, one of its widgets, gets it. Unlike with Qt's focus proxies,
+/// Tab does not stop at the container, which would lead back to that content, or past what is before it.
+void handFocusTo(QWidget* container, QWidget* content);
+
 } // namespace shardscope::ui

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/path_field.h"
 
+#include "ui/widgets/focus_order.h"
+
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QLineEdit>
@@ -43,7 +45,7 @@ PathField::PathField(PathQuestion question, QWidget* parent)
     row->setSpacing(6);
     row->addWidget(m_line, 1);
     row->addWidget(m_button);
-    setFocusProxy(m_line);
+    handFocusTo(this, m_line);
     connect(m_line, &QLineEdit::textEdited, this, &PathField::edited);
     connect(m_button, &QPushButton::clicked, this, [this] {
         askForPath(this, m_question, [this](const QString& path) {

@@ -4,7 +4,28 @@
 #include "core/base/job_context.h"
 #include "core/report/answers/show_report.h"
 
+#include <functional>
+#include <optional>
+#include <utility>
+
 namespace shardscope {
+
+/// Elements of a tensor in the order of a file.
+struct NpyElements {
+    ParamId param = kNoParam;
+    std::string_view state;
+    DType dtype = DType::Unknown;
+    Shape shape; ///< in the file
+    uint64_t first = 0; ///< of the tensor's elements; the others follow it
+    /// Of a slice: elements of the tensor from one row, and from one column, to the next. `shape` then has
+    /// two dimensions.
+    std::optional<std::pair<uint64_t, uint64_t>> strides = {};
+};
+
+/// Hands a NumPy file (format 1.0, C order) to `sink`, in pieces of a few MiB. Conversions and errors are
+/// those of writeNpyFile(), which decides about a place; `path` of the report is empty.
+Result<NpyReport> writeNpy(io::FileSystem& files, const Checkpoint& checkpoint, const NpyElements& elements,
+    const std::function<Status(std::span<const uint8_t>)>& sink, JobContext& job);
 
 /// Writes one whole tensor as a NumPy file (format 1.0, C order), streaming in pieces of a few MiB.
 ///

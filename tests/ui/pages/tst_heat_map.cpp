@@ -71,22 +71,11 @@ private Q_SLOTS:
         QVERIFY(ui.find<ElidedLabel>("statusHover")->text().isEmpty());
     }
 
-    void nothingAfterTheEndIsMissing()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("autoep-w4")));
-        QVERIFY(showTensor(ui, "layers.0.norm.weight", "fp32")); // 12 elements, in lines of 8
-        const std::vector<HeatKind>& kinds = ui.find<HeatMap>("heatMap")->samples().kinds;
-        QVERIFY(std::count(kinds.begin(), kinds.end(), HeatKind::Nothing) > 0);
-        QCOMPARE(std::count(kinds.begin(), kinds.end(), HeatKind::Missing), 0);
-        QCOMPARE(std::count(kinds.begin(), kinds.end(), HeatKind::Value), 12);
-    }
-
     void theHeatMapsCursorStaysOnElements()
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero2-w2")));
-        QVERIFY(showTensor(ui, "norm.weight", "fp32")); // one dimension, wrapped
+        QVERIFY(showTensor(ui, "layers.0.attention.wq.weight", "fp32"));
         auto* page = ui.find<TensorPage>("tensorPage");
         auto* heat = ui.find<HeatMap>("heatMap");
         heat->setFocus(Qt::TabFocusReason);

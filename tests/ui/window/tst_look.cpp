@@ -104,13 +104,88 @@ private Q_SLOTS:
                 {ThemeRole::Window, ThemeRole::Surface, ThemeRole::SurfaceAlternate, ThemeRole::Hover})
                 readable(text, ground);
         for (const ThemeRole text :
-            {ThemeRole::Success, ThemeRole::Warning, ThemeRole::Error, ThemeRole::Info})
-            readable(text, ThemeRole::Surface);
+            {ThemeRole::Accent, ThemeRole::Success, ThemeRole::Warning, ThemeRole::Error, ThemeRole::Info})
+            for (const ThemeRole ground :
+                {ThemeRole::Window, ThemeRole::Surface, ThemeRole::SurfaceAlternate})
+                readable(text, ground);
+        for (const ThemeRole text : {ThemeRole::Text, ThemeRole::MutedText})
+            readable(text, ThemeRole::MapBackground);
+        readable(ThemeRole::Success, ThemeRole::SuccessTint);
+        readable(ThemeRole::Warning, ThemeRole::WarningTint);
+        readable(ThemeRole::Error, ThemeRole::ErrorTint);
+        readable(ThemeRole::Info, ThemeRole::InfoTint);
         for (const ThemeRole ground : {ThemeRole::SuccessTint, ThemeRole::WarningTint, ThemeRole::ErrorTint,
                  ThemeRole::InfoTint, ThemeRole::ShareBar})
             readable(ThemeRole::Text, ground);
         readable(ThemeRole::AccentText, ThemeRole::Accent);
         theme.setMode(ThemeMode::System);
+    }
+
+    void textOfThePaletteCanBeRead_data()
+    {
+        QTest::addColumn<ThemeMode>("mode");
+        QTest::newRow("system") << ThemeMode::System;
+        QTest::newRow("light") << ThemeMode::Light;
+        QTest::newRow("dark") << ThemeMode::Dark;
+        QTest::newRow("high contrast") << ThemeMode::HighContrast;
+    }
+
+    /// What every label, field and button is drawn with; in System mode that which is not the desktop's own.
+    void textOfThePaletteCanBeRead()
+    {
+        QFETCH(ThemeMode, mode);
+        Theme theme;
+        theme.setMode(mode);
+        const QPalette palette = QApplication::palette();
+        using Role = QPalette::ColorRole;
+        QList<std::pair<Role, Role>> pairs;
+        for (const Role ground :
+            {QPalette::Window, QPalette::Base, QPalette::AlternateBase, QPalette::Button})
+            pairs.append(std::pair(QPalette::PlaceholderText, ground));
+        if (mode != ThemeMode::System)
+            pairs << QList<std::pair<Role, Role>>{{QPalette::WindowText, QPalette::Window},
+                {QPalette::Text, QPalette::Base}, {QPalette::Text, QPalette::AlternateBase},
+                {QPalette::ButtonText, QPalette::Button}, {QPalette::ToolTipText, QPalette::ToolTipBase},
+                {QPalette::BrightText, QPalette::Window}, {QPalette::HighlightedText, QPalette::Highlight},
+                {QPalette::Link, QPalette::Window}, {QPalette::Link, QPalette::Base},
+                {QPalette::LinkVisited, QPalette::Base}};
+        for (const auto group : {QPalette::Active, QPalette::Inactive, QPalette::Disabled}) {
+            for (const auto& [text, ground] : pairs) {
+                const QColor above = palette.color(group, text);
+                const QColor below = palette.color(group, ground);
+                QVERIFY2(below.alpha() == 255, "a ground that is seen through");
+                const double share = above.alphaF();
+                const auto part = [share](float from, float to) {
+                    return static_cast<float>(from + (to - from) * share);
+                };
+                const QColor seen = QColor::fromRgbF(part(below.redF(), above.redF()),
+                    part(below.greenF(), above.greenF()), part(below.blueF(), above.blueF()));
+                const double value = contrast(seen, below);
+                QVERIFY2(value >= 4.5,
+                    qPrintable(u"group %1, role %2 on %3: %4"_s.arg(group).arg(text).arg(ground).arg(value)));
+            }
+        }
+        // Hints are the same whether they are of the palette or of the theme.
+        QCOMPARE(palette.color(QPalette::PlaceholderText), theme.colour(ThemeRole::MutedText));
+        theme.setMode(ThemeMode::System);
+    }
+
+    void hintsOfADarkDesktopCanBeRead()
+    {
+        Theme theme; // in System mode
+        QPalette dark;
+        dark.setColor(QPalette::Window, QColor(0x2A2E32));
+        dark.setColor(QPalette::WindowText, QColor(0xFCFCFC));
+        dark.setColor(QPalette::Base, QColor(0x1B1E20));
+        dark.setColor(QPalette::AlternateBase, QColor(0x232629));
+        dark.setColor(QPalette::Button, QColor(0x31363B));
+        QApplication::setPalette(dark);
+        QVERIFY(theme.isDark());
+        const QColor hint = QApplication::palette().color(QPalette::PlaceholderText);
+        for (const QPalette::ColorRole ground :
+            {QPalette::Window, QPalette::Base, QPalette::AlternateBase, QPalette::Button})
+            QVERIFY(contrast(hint, QApplication::palette().color(ground)) >= 4.5);
+        QApplication::setPalette(QPalette());
     }
 
     void pages_data()
