@@ -10,6 +10,7 @@
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QActionGroup>
 #include <QMenuBar>
@@ -40,7 +41,8 @@ void MainWindow::makePages()
     rows->setSpacing(0);
     rows->addWidget(m_open);
     rows->addWidget(m_messages);
-    rows->addWidget(m_tabs, 1);
+    constexpr QSize kMost(480, 260); // so that no page sets the minimum size of the window
+    rows->addWidget(scrolled(m_tabs, centre, kMost), 1);
     m_stack->addWidget(m_start);
     m_stack->addWidget(centre);
     setCentralWidget(m_stack);
