@@ -244,4 +244,9 @@ std::optional<ReshardWish> ReshardForm::wish() const
     return wish;
 }
 
+void ReshardForm::setUniversal()
+{
+    m_form->setCurrentIndex(m_form->findData(kUniversal));
+}
+
 } // namespace shardscope::ui

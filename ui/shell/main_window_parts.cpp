@@ -111,11 +111,12 @@ void MainWindow::makeMenus()
     go->addActions({m_actions[ActionId::NextOpen], m_actions[ActionId::PreviousOpen]});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions(m_actions.of(PageAction::Menu::Checkpoint));
-    checkpoint->addActions({m_actions[ActionId::Reshard], m_actions[ActionId::Export]});
+    checkpoint->addActions(
+        {m_actions[ActionId::Reshard], m_actions[ActionId::Convert], m_actions[ActionId::Export]});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));
     m_docks->addToggles(view);
     view->addSeparator();
-    view->addAction(m_actions[ActionId::PageWindow]);
+    view->addActions({m_actions[ActionId::PageWindow], m_actions[ActionId::CopyCommand]});
     view->addSeparator();
     QMenu* themes = view->addMenu(tr("&Theme"));
     themes->setObjectName(u"themeMenu"_s);
