@@ -4,6 +4,7 @@
 #include "ui/widgets/elided_text.h"
 
 #include <QPainter>
+#include <QStyle>
 
 namespace shardscope::ui {
 
@@ -48,7 +49,9 @@ void ElidedLabel::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, foregroundRole()));
     const QRect area = contentsRect();
-    painter.drawText(area, static_cast<int>(m_alignment) | Qt::TextSingleLine,
+    const int direction = m_text.isRightToLeft() ? Qt::TextForceRightToLeft : Qt::TextForceLeftToRight;
+    const Qt::Alignment alignment = QStyle::visualAlignment(layoutDirection(), m_alignment);
+    painter.drawText(area, static_cast<int>(alignment) | direction | Qt::TextSingleLine,
         m_isSentence ? fontMetrics().elidedText(m_text, Qt::ElideRight, area.width())
                      : elidedText(m_text, fontMetrics(), area.width()));
 }

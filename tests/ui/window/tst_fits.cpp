@@ -4,6 +4,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/style/app_style.h"
 #include "ui/style/text_size.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QAbstractButton>
@@ -11,10 +12,13 @@
 #include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QTableView>
+#include <QTreeView>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -152,6 +156,30 @@ private Q_SLOTS:
         }
         QVERIFY2(problems.isEmpty(), qPrintable(problems.join(u'\n')));
         QCOMPARE(window.size(), size);
+    }
+
+    /// Nothing is shortened where there is room, at two sizes of text.
+    void namesAndNumbersAreWhole()
+    {
+        for (const int steps : {0, 3}) {
+            applyTextSize(textSize(steps));
+            WindowFixture ui;
+            ui.window().resize(kSmall);
+            QVERIFY(ui.open(samplePath("zero3-w4")));
+            QCoreApplication::processEvents();
+            const auto* title = ui.find<ElidedLabel>("statusTitle");
+            QVERIFY2(title->width() >= title->fontMetrics().horizontalAdvance(title->text()),
+                qPrintable(title->text()));
+            const auto* tree = ui.find<QTreeView>("explorerTree");
+            if (!tree->isColumnHidden(1))
+                QVERIFY(tree->columnWidth(1) > tree->fontMetrics().horizontalAdvance(u"1,023.9 MiB"_s));
+            QVERIFY(tree->columnWidth(0) > tree->fontMetrics().averageCharWidth() * 12);
+            const auto* files = ui.find<QTableView>("fileTable");
+            for (const CheckpointFile& file : ui.checkpoint()->files)
+                QVERIFY(files->columnWidth(0)
+                    > files->fontMetrics().horizontalAdvance(QString::fromStdString(file.name)));
+            QVERIFY(files->horizontalHeader()->height() >= files->fontMetrics().height());
+        }
     }
 
     /// Text of any size, with jobs and a message: pages are scrolled then.
