@@ -52,7 +52,8 @@ public:
     void showPageWhenOpen(const QString& name);
     /// Selects the place of an address or a parameter's name. False if the checkpoint does not have it.
     bool goToAddress(const QString& address);
-    /// The command that opens what is shown now: checkpoint, page, filter, selection, partner of a comparison.
+    /// The command that opens what is shown now: checkpoint, page, filter, selection, partner of a
+    /// comparison.
     [[nodiscard]] QString viewCommand();
     /// The same as soon as the checkpoint that is being opened is shown.
     void selectWhenOpen(const QString& address);

@@ -98,7 +98,8 @@ private Q_SLOTS:
         WindowFixture ui;
         const QString run = brokenSample(ui);
         QVERIFY(ui.open(run));
-        QCOMPARE(ui.find<QAbstractButton>("fileCount")->text(), u"%1 files"_s.arg(countFiles(*ui.checkpoint()).count));
+        QCOMPARE(ui.find<QAbstractButton>("fileCount")->text(),
+            u"%1 files"_s.arg(countFiles(*ui.checkpoint()).count));
         QCOMPARE(ui.find<QAbstractButton>("fileCount")->text(),
             u"%1 files"_s.arg(QDir(run + u"/global_step6"_s).entryList(QDir::Files).size()));
     }
