@@ -57,6 +57,7 @@ void declareOptions(QCommandLineParser& parser)
     parser.addOption(
         {u"page"_s, u"Begin with this page: %1."_s.arg(screenshotPages().join(u", "_s)), u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
+    parser.addOption({u"filter"_s, u"Filter the page in front."_s, u"TEXT"_s});
     parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
     parser.addOption({u"theme"_s, u"system, light, dark or high-contrast."_s, u"THEME"_s});
     parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
@@ -116,6 +117,7 @@ void openFirst(MainWindow& window, const QCommandLineParser& parser)
         window.openPath(paths.first(), parser.value(u"tag"_s));
     if (parser.isSet(u"select"_s))
         window.selectWhenOpen(parser.value(u"select"_s));
+    window.filterWhenOpen(parser.value(u"filter"_s));
     if (parser.isSet(u"against"_s))
         window.compareWith(parser.value(u"against"_s), true);
 }

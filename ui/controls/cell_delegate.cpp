@@ -51,7 +51,10 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     painter->setFont(item.font);
     painter->setPen(item.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
     const QString shown = elidedText(text, item.fontMetrics, textRect.width());
-    painter->drawText(textRect, static_cast<int>(item.displayAlignment) | Qt::TextSingleLine, shown);
+    // A number keeps its minus in front where the window is right to left.
+    const int direction = text.isRightToLeft() ? Qt::TextForceRightToLeft : Qt::TextForceLeftToRight;
+    const Qt::Alignment alignment = QStyle::visualAlignment(item.direction, item.displayAlignment);
+    painter->drawText(textRect, static_cast<int>(alignment) | direction | Qt::TextSingleLine, shown);
     painter->restore();
 }
 

@@ -7,6 +7,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QEvent>
 #include <QHeaderView>
 #include <QTableView>
 #include <QTreeView>
@@ -18,6 +19,59 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
+
+const QString kTableText = u"tableText"_s;
+
+/// Keeps the heights of a table's rows and header as its text needs them.
+class TableText final : public QObject
+{
+public:
+    explicit TableText(QTableView* table)
+        : QObject(table)
+        , m_table(table)
+    {
+        fit();
+    }
+
+    void setWidest(const QStringList& texts)
+    {
+        m_widest = texts;
+        fitColumns();
+    }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override
+    {
+        if (event->type() == QEvent::FontChange)
+            fit();
+        return QObject::eventFilter(watched, event);
+    }
+
+private:
+    void fit()
+    {
+        const int text = m_table->fontMetrics().height();
+        m_table->verticalHeader()->setDefaultSectionSize(text + 9);
+        m_table->horizontalHeader()->setFont(m_table->font());
+        m_table->horizontalHeader()->setFixedHeight(text + 11);
+        fitColumns();
+    }
+
+    void fitColumns()
+    {
+        constexpr int kMargins = 28; // of cells, and for the sort indicator
+        const QFontMetrics metrics = m_table->fontMetrics();
+        for (int column = 0; column < m_widest.size(); ++column) {
+            const QString title = m_table->model()->headerData(column, Qt::Horizontal).toString();
+            m_table->setColumnWidth(column,
+                std::max(metrics.horizontalAdvance(m_widest[column]), metrics.horizontalAdvance(title))
+                    + kMargins);
+        }
+    }
+
+    QTableView* m_table;
+    QStringList m_widest; ///< by column
+};
 
 QString copyText(const QModelIndex& at)
 {
@@ -94,13 +148,20 @@ void prepareTable(QTableView* table, const Theme& theme, const QString& objectNa
     table->setCornerButtonEnabled(false);
     table->verticalHeader()->hide();
     table->verticalHeader()->setMinimumSectionSize(16);
-    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 9);
     table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
-    table->horizontalHeader()->setFixedHeight(table->fontMetrics().height() + 11);
     table->horizontalHeader()->setHighlightSections(false);
     table->horizontalHeader()->setStretchLastSection(true);
     table->horizontalHeader()->setMinimumSectionSize(48);
     table->horizontalHeader()->setObjectName(objectName % u"Header"_s);
+    auto* text = new TableText(table);
+    text->setObjectName(kTableText);
+    table->installEventFilter(text);
+}
+
+void fitColumns(QTableView* table, const QStringList& widest)
+{
+    static_cast<TableText*>(table->findChild<QObject*>(kTableText, Qt::FindDirectChildrenOnly))
+        ->setWidest(widest);
 }
 
 void fitColumns(QTableView* table, int most)

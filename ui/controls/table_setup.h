@@ -17,6 +17,9 @@ namespace shardscope::ui {
 /// copies the cell (with full precision, CopyRole) or the row.
 void prepareTable(
     QTableView* table, const Theme& theme, const QString& objectName, const QString& spokenName);
+/// Makes the first columns as wide as these texts and their titles, now and when the size of the text
+/// changes. Of a table that prepareTable() has set up, with a model.
+void fitColumns(QTableView* table, const QStringList& widest);
 void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName);
 /// Makes each column as wide as its rows and title need, and at most `most`; the last one takes the rest.
 /// Does nothing once the user has chosen a width.

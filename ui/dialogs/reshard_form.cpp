@@ -245,4 +245,9 @@ std::optional<ReshardWish> ReshardForm::wish() const
     return wish;
 }
 
+void ReshardForm::setUniversal()
+{
+    m_form->setCurrentIndex(m_form->findData(kUniversal));
+}
+
 } // namespace shardscope::ui

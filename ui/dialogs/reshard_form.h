@@ -26,6 +26,7 @@ public:
     /// A distributed checkpoint is chosen, which an export writes.
     [[nodiscard]] bool wantsDistributed() const;
     void setWorldSize(uint32_t ranks);
+    void setUniversal();
 
 private:
     void makeLayout();

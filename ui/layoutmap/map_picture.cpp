@@ -99,6 +99,31 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
     return picture;
 }
 
+QImage mapThumbnail(const CheckpointPtr& checkpoint, const MapLooksPtr& looks,
+    const std::vector<Finding>& findings, const MapPalette& palette, QSize pixels)
+{
+    if (!looks || looks->sections.empty() || looks->sectionStates.empty() || pixels.isEmpty())
+        return {};
+    MapSubject subject;
+    subject.state = looks->sectionStates.front();
+    const MapSource::Shared shared{.looks = looks, .names = std::make_shared<const MapNames>(checkpoint)};
+    const auto stack = std::make_shared<const MapStack>(checkpoint, subject, shared, findings);
+    MapLayout layout(stack->sizes());
+    const auto rows = static_cast<uint32_t>(std::min<uint64_t>(layout.rows(), UINT32_MAX));
+    layout.setScale(MapScale::fitting(layout.columns(), pixels.width()));
+    layout.setRowScale(MapRowScale::fitting(rows, pixels.height(), pixels.height()));
+    MapStackRequest request{.stack = stack,
+        .layout = std::make_shared<const MapLayout>(layout),
+        .style = {.mode = looks->hasClasses ? MapColourMode::Kind : MapColourMode::Parameter},
+        .palette = std::make_shared<const MapPalette>(palette)};
+    constexpr int64_t kTallest = 4096; // a section is at least a pixel high
+    request.width = static_cast<int>(layout.contentWidth());
+    request.height = static_cast<int>(std::min<int64_t>(layout.contentHeight(), kTallest));
+    if (request.width <= 0 || request.height <= 0)
+        return {};
+    return renderMap(request).scaled(pixels, Qt::IgnoreAspectRatio, Qt::SmoothTransformation);
+}
+
 QImage imageOf(const MapPicture& picture)
 {
     QImage image((QSizeF(picture.size) * picture.ratio).toSize(), QImage::Format_RGB32);

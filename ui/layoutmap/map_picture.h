@@ -32,6 +32,11 @@ struct MapPicture {
 /// GUI thread; cheap. The view must show a map.
 MapPicture takeMapPicture(LayoutMapView& view, const QString& caption);
 
+/// The whole map, small and without words, as large as `pixels`; null if there is no map. Slow: for a worker.
+/// `findings`: of the check, besides those from opening the checkpoint.
+QImage mapThumbnail(const CheckpointPtr& checkpoint, const MapLooksPtr& looks,
+    const std::vector<Finding>& findings, const MapPalette& palette, QSize pixels);
+
 /// In device pixels, for the clipboard. Slow: for a worker.
 QImage imageOf(const MapPicture& picture);
 

@@ -191,4 +191,23 @@ std::optional<SelectedThing> selectionOf(const Checkpoint& checkpoint, const Pla
     return thing.file == kNoFile ? std::nullopt : std::optional(thing);
 }
 
+QString addressOf(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    if (thing.param != kNoParam) {
+        const Parameter& param = checkpoint.params[index(thing.param)];
+        const std::vector<std::string> states = statesOf(checkpoint, thing.param);
+        if (states.empty() || param.elements == 0)
+            return QString::fromStdString(param.name); // it has no address
+        ParamAddress address{param.name, thing.state.empty() ? states.front() : thing.state, {}};
+        if (thing.element)
+            address.range = {*thing.element, *thing.element + 1};
+        return QString::fromStdString(formatAddress(address));
+    }
+    if (thing.file != kNoFile) {
+        const std::string& name = checkpoint.file(thing.file).name;
+        return QString::fromStdString(thing.byte ? formatAddress(FileAddress{name, {}, *thing.byte}) : name);
+    }
+    return thing.rank ? u"rank %1"_s.arg(*thing.rank) : QString();
+}
+
 } // namespace shardscope::ui

@@ -13,6 +13,8 @@ namespace shardscope::ui {
 /// and an element by its indices, as in `name#exp_avg[5, 7]`. Errors as parseAddress() and locate() give
 /// them.
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address);
+/// The address that selects it again; empty if there is none.
+QString addressOf(const Checkpoint& checkpoint, const SelectedThing& thing);
 /// What a finding is about. Nothing if the checkpoint does not have it, and for findings about all of it.
 std::optional<SelectedThing> selectionOf(const Checkpoint& checkpoint, const Place& place);
 

@@ -97,13 +97,21 @@ void FileTableModel::sort(int column, Qt::SortOrder order)
     rebuild();
 }
 
+bool FileTableModel::keeps(const CheckpointFile& each) const
+{
+    constexpr std::string_view kRole = "role:";
+    if (m_filter.starts_with(kRole))
+        return lowered(roleText(each.role).toStdString()).starts_with(m_filter.substr(kRole.size()));
+    return m_filter.empty() || lowered(each.name).find(m_filter) != std::string::npos;
+}
+
 void FileTableModel::rebuild()
 {
     std::vector<FileId> rows;
     m_maxBytes = 0;
     for (uint32_t i = 0; m_checkpoint && i < m_checkpoint->files.size(); ++i) {
         m_maxBytes = std::max(m_maxBytes, file(FileId{i}).identity.bytes);
-        if (m_filter.empty() || lowered(file(FileId{i}).name).find(m_filter) != std::string::npos)
+        if (keeps(file(FileId{i})))
             rows.push_back(FileId{i});
     }
     setRows(m_sortColumn < 0 ? std::move(rows) : sortedBy(m_sortColumn, m_sortOrder, std::move(rows)));

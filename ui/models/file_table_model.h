@@ -6,7 +6,8 @@
 
 namespace shardscope::ui {
 
-/// Files of the checkpoint, those that are missing included; filtered by a part of the name, sortable.
+/// Files of the checkpoint, those that are missing included; filtered by a part of the name or as
+/// role:optimizer, sortable.
 class FileTableModel : public ColumnTable<FileId>
 {
     Q_OBJECT
@@ -22,6 +23,7 @@ public:
     [[nodiscard]] FileCounts shown() const; ///< of the rows
 
 private:
+    [[nodiscard]] bool keeps(const CheckpointFile& each) const;
     void rebuild();
     [[nodiscard]] const CheckpointFile& file(FileId id) const { return m_checkpoint->file(id); }
     [[nodiscard]] int severity(FileId id) const;

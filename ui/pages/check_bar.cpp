@@ -77,6 +77,7 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
             menu->addAction(text), &QAction::triggered, this, [this, form] { Q_EMIT saveRequested(form); });
     };
     addForm(tr("As a &Page (HTML)…"), CheckReport::Html);
+    addForm(tr("As &Markdown…"), CheckReport::Markdown);
     addForm(tr("As S&ARIF…"), CheckReport::Sarif);
     addForm(tr("As &JSON…"), CheckReport::Json);
     m_save->setMenu(menu);

@@ -106,9 +106,9 @@ QWidget* ComparePage::makeTablePart()
     header->setSortIndicatorShown(true);
     header->setSortIndicatorClearable(true); // a third click: most important first
     header->setSortIndicator(-1, Qt::AscendingOrder);
-    const int widths[] = {78, 160, 92, 150, 72, 68, 66, 74};
-    for (int column = 0; column < kDifferenceColumns; ++column)
-        m_table->setColumnWidth(column, widths[column]);
+    fitColumns(m_table,
+        {u"different"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"000,000 of 000,000"_s, u"0.0e-00"_s,
+            u"0.0e-00"_s, u"0.0000"_s, u"0.0e-00"_s});
     header->setStretchLastSection(false);
     header->setSectionResizeMode(static_cast<int>(DifferenceColumn::Name), QHeaderView::Stretch);
     m_count = new QLabel(part);

@@ -2,6 +2,7 @@
 #include "ui/pages/details_panel.h"
 
 #include "ui/controls/table_setup.h"
+#include "ui/models/address_selection.h"
 #include "ui/models/fragment_table_model.h"
 #include "ui/session/findings/finding_store.h"
 #include "ui/style/icons.h"
@@ -9,6 +10,7 @@
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/focus_order.h"
+#include "ui/widgets/link_button.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -66,9 +68,8 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     m_states->setAccessibleName(tr("State whose fragments are listed"));
     prepareTable(m_fragments, theme, u"fragmentTable"_s, tr("Fragments per rank"));
     m_fragments->setModel(m_fragmentModel);
-    const int widths[] = {48, 106, 84, 84, 160};
-    for (int column = 0; column < m_fragmentModel->columnCount(); ++column)
-        m_fragments->setColumnWidth(column, widths[column]);
+    fitColumns(m_fragments,
+        {u"dp 00"_s, u"00,000 – 00,000"_s, u"0,000,000"_s, u"0,000,000"_s, u"mp_rank_00_model_states.pt"_s});
     makeLayout();
     connectWidgets();
     handFocusTo(this, m_scroll);
@@ -231,11 +232,12 @@ void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)
     line->setSpacing(8);
     auto* name = new QLabel(fact.name);
     name->setObjectName(u"detailsFactName"_s);
-    name->setFixedWidth(kNameWidth);
+    if (!fact.isAddress)
+        name->setFixedWidth(std::max(kNameWidth, fontMetrics().horizontalAdvance(u"exp_avg_sq"_s) + 4));
     name->setWordWrap(true);
     name->setTextFormat(Qt::PlainText);
     name->setForegroundRole(QPalette::PlaceholderText);
-    line->addWidget(name, 0, fact.isAddress ? Qt::AlignVCenter : Qt::AlignTop);
+    line->addWidget(name, fact.isAddress ? 1 : 0, fact.isAddress ? Qt::AlignVCenter : Qt::AlignTop);
     if (!fact.isAddress) {
         auto* value = new QLabel(fact.value);
         value->setObjectName(u"detailsFact"_s);
@@ -248,10 +250,15 @@ void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)
         into->addLayout(line);
         return;
     }
-    auto* value = new ElidedLabel;
+    auto* value = new LinkButton(fact.value); // whole: an address is as good as its last letter
     value->setObjectName(u"detailsAddress"_s);
-    value->setText(fact.value);
-    line->addWidget(value, 1);
+    value->setAccessibleName(fact.name % u": "_s % fact.value);
+    connect(value, &QAbstractButton::clicked, this, [this, address = fact.value] {
+        auto thing
+            = m_checkpoint ? selectionOf(*m_checkpoint, address) : Result<SelectedThing>(SelectedThing());
+        if (thing && !thing->isEmpty())
+            m_selection.select(std::move(*thing));
+    });
     auto* copy = new QToolButton;
     copy->setObjectName(u"copyAddress"_s);
     copy->setAutoRaise(true);
@@ -263,6 +270,7 @@ void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)
         copy, &QToolButton::clicked, this, [text = fact.value] { QApplication::clipboard()->setText(text); });
     line->addWidget(copy);
     into->addLayout(line);
+    into->addWidget(value); // on lines of its own, over the whole width
 }
 
 void DetailsPanel::chooseFragment(int row)

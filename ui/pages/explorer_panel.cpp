@@ -30,7 +30,7 @@ ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent
     m_tree->setHeaderHidden(true);
     m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
     m_tree->header()->setSectionResizeMode(1, QHeaderView::Fixed);
-    m_tree->header()->resizeSection(1, 84);
+    fitSizes();
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(m_tree);
@@ -45,6 +45,30 @@ ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent
         });
     connect(m_tree, &QTreeView::activated, this, &ExplorerPanel::activate);
     connect(&selection, &Selection::changed, this, &ExplorerPanel::follow);
+}
+
+/// Sizes are whole, or not shown where names would not have room.
+void ExplorerPanel::fitSizes()
+{
+    const QFontMetrics metrics = m_tree->fontMetrics();
+    constexpr int kMargins = 18;
+    constexpr int kNameLetters = 14;
+    const int sizes = metrics.horizontalAdvance(u"1,023.9 MiB"_s) + kMargins;
+    m_tree->header()->resizeSection(1, sizes);
+    m_tree->setColumnHidden(1, width() < sizes + kNameLetters * metrics.averageCharWidth());
+}
+
+void ExplorerPanel::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    fitSizes();
+}
+
+void ExplorerPanel::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::FontChange)
+        fitSizes();
 }
 
 void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)

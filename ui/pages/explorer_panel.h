@@ -38,7 +38,12 @@ Q_SIGNALS:
     void filterRequested(const QString& filter);
     void ready();
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
 private:
+    void fitSizes();
     void showFindings();
     void choose(const QModelIndex& at);
     void activate(const QModelIndex& at);

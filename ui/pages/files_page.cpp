@@ -12,6 +12,8 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -43,12 +45,10 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     m_recordTable->setModel(m_recordModel);
     m_fileTable->setSortingEnabled(true);
     m_fileTable->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
-    const int fileWidths[] = {310, 125, 100, 95, 80, 90};
-    for (int column = 0; column < m_fileModel->columnCount(); ++column)
-        m_fileTable->setColumnWidth(column, fileWidths[column]);
-    const int recordWidths[] = {150, 110, 110, 96, 90, 220};
-    for (int column = 0; column < m_recordModel->columnCount(); ++column)
-        m_recordTable->setColumnWidth(column, recordWidths[column]);
+    fitFileColumns();
+    fitColumns(m_recordTable,
+        {u"archive/data/00000"_s, u"000,000,000,000"_s, u"000,000,000,000"_s, u"1,023.9 MiB"_s, u"00000000"_s,
+            u"layers.00.attention.wq.weight"_s});
     m_recordTitle->setObjectName(u"recordTitle"_s);
     m_recordTitle->setTextFormat(Qt::PlainText);
     m_recordTitle->setContentsMargins(12, 8, 12, 8);
@@ -58,6 +58,14 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     connectWidgets();
     handFocusTo(this, m_fileTable);
     loadRecords(kNoFile);
+}
+
+/// Names are whole; a table that is wider than its page scrolls.
+void FilesPage::fitFileColumns()
+{
+    fitColumns(m_fileTable,
+        {m_longest.isEmpty() ? u"zero_pp_rank_00_mp_rank_00_optim_states.pt"_s : m_longest,
+            u"Optimizer states"_s, u"dp 000 · pp 00"_s, u"1,023.9 MiB"_s, u"000,000"_s, u"not yet read"_s});
 }
 
 void FilesPage::makeLayout()
@@ -105,6 +113,12 @@ void FilesPage::showCheckpoint()
 {
     m_following = true;
     m_fileModel->setCheckpoint(m_checkpoint);
+    m_longest.clear();
+    if (m_checkpoint && !m_checkpoint->files.empty())
+        m_longest = toText(std::ranges::max(m_checkpoint->files, {}, [](const CheckpointFile& file) {
+            return file.name.size();
+        }).name);
+    fitFileColumns();
     m_following = false;
     m_shownFile = kNoFile;
     loadRecords(kNoFile);

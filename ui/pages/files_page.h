@@ -32,6 +32,7 @@ protected:
 
 private:
     void makeLayout();
+    void fitFileColumns();
     void connectWidgets();
     void follow(const SelectedThing& thing);
     void loadRecords(FileId file);
@@ -46,6 +47,7 @@ private:
     QTableView* m_recordTable;
     QLabel* m_recordTitle;
     QLabel* m_summary;
+    QString m_longest; ///< name of a file
     FileId m_shownFile = kNoFile;
     bool m_following = false;
     LatestOnly m_loader{WorkLength::Long};

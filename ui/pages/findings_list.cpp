@@ -4,11 +4,13 @@
 #include "ui/session/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/link_button.h"
 
 #include <QGridLayout>
 #include <QLabel>
 #include <QStringList>
 #include <QToolButton>
+#include <QVBoxLayout>
 
 using namespace Qt::StringLiterals;
 
@@ -30,6 +32,11 @@ void FindingsList::clear()
 {
     while (m_grid->count() > 0) {
         QLayoutItem* item = m_grid->takeAt(0);
+        while (item->layout() != nullptr && item->layout()->count() > 0) {
+            QLayoutItem* line = item->layout()->takeAt(0);
+            delete line->widget();
+            delete line;
+        }
         delete item->widget();
         delete item;
     }
@@ -40,7 +47,7 @@ void FindingsList::setFindings(const std::vector<Finding>& findings, const QStri
 {
     clear();
     const std::vector<FindingGroup> groups = groupFindings(findings);
-    m_grid->addWidget(addLabel(u"findingsCount"_s, findingCountText(findings)), m_row++, 0, 1, 2);
+    m_grid->addWidget(addLink(u"findingsCount"_s, findingCountText(findings), {}), m_row++, 0, 1, 2);
     if (!state.isEmpty()) {
         QLabel* label = addLabel(u"findingsState"_s, state);
         label->setForegroundRole(QPalette::PlaceholderText);
@@ -49,8 +56,8 @@ void FindingsList::setFindings(const std::vector<Finding>& findings, const QStri
     for (size_t i = 0; i < groups.size() && i < kMaxRows; ++i)
         addRow(groups[i]);
     if (groups.size() > kMaxRows)
-        m_grid->addWidget(addLabel(u"findingsMore"_s,
-                              tr("and %1 more, on the Findings page").arg(groups.size() - kMaxRows)),
+        m_grid->addWidget(addLink(u"findingsMore"_s,
+                              tr("and %1 more, on the Findings page").arg(groups.size() - kMaxRows), {}),
             m_row++, 1);
 }
 
@@ -62,6 +69,19 @@ QLabel* FindingsList::addLabel(const QString& name, const QString& text)
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     return label;
+}
+
+LinkButton* FindingsList::addLink(const QString& name, const QString& text, const Place& where)
+{
+    auto* link = new LinkButton(text, this);
+    link->setObjectName(name);
+    connect(link, &QAbstractButton::clicked, this, [this, where] {
+        if (where.isEmpty())
+            Q_EMIT allRequested();
+        else
+            Q_EMIT placeRequested(where);
+    });
+    return link;
 }
 
 void FindingsList::addRow(const FindingGroup& group)
@@ -85,28 +105,37 @@ void FindingsList::addRow(const FindingGroup& group)
     mark->setToolTip(finding.where.isEmpty() ? severityText(finding.severity)
                                              : tr("Go to %1").arg(toText(finding.where.text())));
     mark->setAccessibleName(severityText(finding.severity) % u": "_s % group.message);
-    connect(mark, &QToolButton::clicked, this, [this, where = finding.where] {
-        if (!where.isEmpty())
-            Q_EMIT placeRequested(where);
-    });
+    mark->setFocusPolicy(Qt::NoFocus); // the message leads to the same place
 
+    QVBoxLayout* lines = new QVBoxLayout;
+    lines->setSpacing(0);
     QStringList places;
-    for (size_t i = 0; i < alike.size() && i < kMaxPlaces; ++i)
-        if (!alike[i]->where.isEmpty())
-            places.append(toText(alike[i]->where.text()));
+    for (size_t i = 0; i < alike.size() && i < kMaxPlaces; ++i) {
+        if (alike[i]->where.isEmpty())
+            continue;
+        places.append(toText(alike[i]->where.text()));
+        lines->addWidget(addLink(u"findingPlace"_s, places.back(), alike[i]->where));
+    }
     if (alike.size() > kMaxPlaces)
-        places.append(tr("and %1 more places").arg(alike.size() - kMaxPlaces));
+        lines->addWidget(
+            addLink(u"findingPlace"_s, tr("and %1 more places").arg(alike.size() - kMaxPlaces), {}));
+    QStringList facts;
     if (alike.size() == 1)
         for (size_t i = 0; i < finding.evidence.size() && i < kMaxPlaces; ++i)
             if (const QString fact = factText(finding.evidence[i]); !places.contains(fact))
-                places.append(fact);
-    places.append(toText(finding.code));
-    QLabel* text = addLabel(u"finding"_s, group.message);
-    QLabel* place = addLabel(u"findingPlace"_s, places.join(u'\n'));
-    place->setForegroundRole(QPalette::PlaceholderText);
+                facts.append(fact);
+    facts.append(toText(finding.code));
+    LinkButton* text = addLink(u"finding"_s, group.message, finding.where);
+    text->setAccessibleName(mark->accessibleName());
+    text->setToolTip(mark->toolTip());
+    connect(mark, &QToolButton::clicked, text, &QAbstractButton::click);
+    QLabel* known = addLabel(u"findingFacts"_s, facts.join(u'\n'));
+    known->setForegroundRole(QPalette::PlaceholderText);
+    known->setMinimumWidth(1); // a name without a space does not set the width of the card
+    lines->addWidget(known);
     m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
-    m_grid->addWidget(text, m_row, 1, Qt::AlignTop);
-    m_grid->addWidget(place, m_row + 1, 1);
+    m_grid->addWidget(text, m_row, 1);
+    m_grid->addLayout(lines, m_row + 1, 1);
     m_grid->setRowMinimumHeight(m_row + 2, 6);
     m_row += 3;
 }

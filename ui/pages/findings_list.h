@@ -11,6 +11,8 @@ class QLabel;
 
 namespace shardscope::ui {
 
+class LinkButton;
+
 /// Findings, worst first: a mark, the message, the place, the evidence; each links to its place.
 class FindingsList : public QWidget
 {
@@ -25,10 +27,13 @@ public:
 Q_SIGNALS:
     /// `where` of a finding: an address or a path.
     void placeRequested(const shardscope::Place& where);
+    /// A finding without a place, or their number, was clicked.
+    void allRequested();
 
 private:
     void addRow(const FindingGroup& group);
     QLabel* addLabel(const QString& name, const QString& text);
+    LinkButton* addLink(const QString& name, const QString& text, const Place& where);
 
     static constexpr size_t kMaxRows = 60;
     static constexpr size_t kMaxPlaces = 4;

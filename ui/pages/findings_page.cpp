@@ -342,6 +342,7 @@ void FindingsPage::keyPressEvent(QKeyEvent* event)
 void FindingsPage::askWhere(CheckReport form)
 {
     const QString ending = form == CheckReport::Html ? u"html"_s
+        : form == CheckReport::Markdown              ? u"md"_s
         : form == CheckReport::Sarif                 ? u"sarif"_s
                                                      : u"json"_s;
     askForPath(this,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/overview_page.h"
 
+#include "ui/controls/map_thumbnail.h"
+#include "ui/controls/next_steps_list.h"
 #include "ui/pages/findings_list.h"
 #include "ui/pages/overview_cards.h"
 #include "ui/session/check_run.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/session/findings/finding_groups.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/session/shell_words.h"
 #include "ui/session/tag_list.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
@@ -14,6 +17,8 @@
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QLabel>
 #include <QListWidget>
 #include <QScrollArea>
@@ -44,25 +49,50 @@ OverviewPage::OverviewPage(const PageContext& context, QWidget* parent)
     m_scroll->setWidgetResizable(true);
     m_scroll->setFrameShape(QFrame::NoFrame);
     m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    makeCards();
+    handFocusTo(this, m_scroll);
+
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_scroll, 1);
+    rows->addWidget(m_empty, 1);
+    connectParts();
+    showCheckpoint();
+}
+
+Card* OverviewPage::addCard(const QString& name, const QString& title)
+{
+    auto* card = new Card(m_context.theme, title, m_scroll->widget());
+    card->setObjectName(name);
+    m_scroll->widget()->layout()->addWidget(card);
+    return card;
+}
+
+void OverviewPage::makeCards()
+{
     auto* cards = new QWidget(m_scroll);
     cards->setObjectName(u"overviewCards"_s);
-    auto* grid = new CardGrid(cards);
-    const auto add = [&](const QString& name, const QString& title) {
-        auto* card = new Card(context.theme, title, cards);
-        card->setObjectName(name);
-        grid->addWidget(card);
-        return card;
-    };
-    m_identity = add(u"identityCard"_s, tr("Checkpoint"));
-    m_sizes = add(u"sizesCard"_s, tr("Size on disk"));
-    m_parameters = add(u"parametersCard"_s, tr("Parameters"));
-    m_states = add(u"statesCard"_s, tr("Size by state"));
-    m_steps = add(u"stepsCard"_s, tr("Training"));
-    m_findings = add(u"findingsCard"_s, tr("Findings"));
-    m_groups = add(u"groupsCard"_s, tr("Param groups"));
-    m_tags = add(u"tagsCard"_s, tr("Tags of this run"));
-    m_evidence = add(u"evidenceCard"_s, tr("How it was recognised"));
-    m_tagList = new QListWidget(m_tags);
+    new CardGrid(cards);
+    m_scroll->setWidget(cards);
+    m_cards.identity = addCard(u"identityCard"_s, tr("Checkpoint"));
+    m_cards.map = addCard(u"mapCard"_s, tr("Partition map"));
+    m_cards.findings = addCard(u"findingsCard"_s, tr("Findings"));
+    m_cards.next = addCard(u"nextCard"_s, tr("What can be done next"));
+    m_cards.parameters = addCard(u"parametersCard"_s, tr("Parameters"));
+    m_cards.sizes = addCard(u"sizesCard"_s, tr("Size on disk"));
+    m_cards.steps = addCard(u"stepsCard"_s, tr("Training"));
+    m_cards.states = addCard(u"statesCard"_s, tr("Size by state"));
+    m_cards.groups = addCard(u"groupsCard"_s, tr("Param groups"));
+    m_cards.tags = addCard(u"tagsCard"_s, tr("Tags of this run"));
+    m_cards.provenance = addCard(u"provenanceCard"_s, tr("Who wrote it"));
+    m_cards.evidence = addCard(u"evidenceCard"_s, tr("How it was recognised"));
+    m_thumbnail = new MapThumbnail(m_context.theme, m_cards.map);
+    m_cards.map->addWidget(m_thumbnail);
+    m_steps = new NextStepsList(m_context.session.files(), m_context.theme, m_cards.next);
+    m_cards.next->addWidget(m_steps);
+    m_tagList = new QListWidget(m_cards.tags);
     m_tagList->setObjectName(u"tagList"_s);
     m_tagList->setAccessibleName(tr("Tags of this run"));
     m_tagList->setFrameShape(QFrame::NoFrame);
@@ -70,25 +100,78 @@ OverviewPage::OverviewPage(const PageContext& context, QWidget* parent)
     m_tagList->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
     m_tagList->viewport()->setAutoFillBackground(false);
     m_tagList->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_tags->addWidget(m_tagList);
-    m_findingsList = new FindingsList(context.theme, m_findings);
-    m_findings->addWidget(m_findingsList);
-    m_scroll->setWidget(cards);
-    handFocusTo(this, m_scroll);
+    m_cards.tags->addWidget(m_tagList);
+    m_findingsList = new FindingsList(m_context.theme, m_cards.findings);
+    m_cards.findings->addWidget(m_findingsList);
+}
 
-    auto* rows = new QVBoxLayout(this);
-    rows->setContentsMargins(0, 0, 0, 0);
-    rows->setSpacing(0);
-    rows->addWidget(m_messages);
+void OverviewPage::connectParts()
+{
     connect(m_messages, &MessageBar::actionTriggered, this, &OverviewPage::repairWanted);
-    rows->addWidget(m_scroll, 1);
-    rows->addWidget(m_empty, 1);
     connect(m_tagList, &QListWidget::itemActivated, this,
         [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toByteArray()); });
     connect(m_findingsList, &FindingsList::placeRequested, this, &OverviewPage::placeRequested);
+    connect(m_findingsList, &FindingsList::allRequested, this,
+        [this] { Q_EMIT m_context.selection.pageRequested(PageId::Findings); });
+    connect(m_thumbnail, &QAbstractButton::clicked, this,
+        [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
+    connect(m_steps, &NextStepsList::chosen, this, &OverviewPage::goOn);
     connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
-    connect(&context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
-    showCheckpoint();
+    connect(&m_context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
+}
+
+bool OverviewPage::isBusy() const
+{
+    return m_filling.isActive() || m_tagReader.isRunning() || m_provenanceReader.isRunning()
+        || m_steps->isBusy() || m_thumbnail->isBusy();
+}
+
+OverviewLinks OverviewPage::links()
+{
+    OverviewLinks out;
+    out.page = [this](PageId page, const QString& filter) {
+        if (page == PageId::Parameters || page == PageId::Files)
+            Q_EMIT filteredPageRequested(page, filter);
+        else
+            Q_EMIT m_context.selection.pageRequested(page);
+    };
+    out.file = [this](FileId file) {
+        if (file != kNoFile)
+            m_context.selection.selectFile(file);
+        Q_EMIT m_context.selection.pageRequested(PageId::Files);
+    };
+    out.tags = [this] {
+        m_scroll->ensureWidgetVisible(m_cards.tags);
+        m_tagList->setFocus(Qt::ShortcutFocusReason);
+    };
+    return out;
+}
+
+void OverviewPage::goOn(NextStepId step)
+{
+    switch (step) {
+    case NextStepId::Repair:
+        Q_EMIT repairWanted();
+        break;
+    case NextStepId::Resume:
+        Q_EMIT actionRequested(u"actionReshard"_s);
+        break;
+    case NextStepId::Convert:
+        Q_EMIT actionRequested(u"actionConvert"_s);
+        break;
+    case NextStepId::Export:
+        Q_EMIT actionRequested(u"actionExport"_s);
+        break;
+    case NextStepId::Compare:
+        Q_EMIT m_context.selection.pageRequested(PageId::Compare);
+        break;
+    case NextStepId::Verify: {
+        const QString command = ShellCommand(u"verify"_s, sourceWords(*m_checkpoint, m_place)).text();
+        QApplication::clipboard()->setText(command);
+        Q_EMIT told(Severity::Info, tr("Copied the command that verifies it: %1").arg(command));
+        break;
+    }
+    }
 }
 
 void OverviewPage::showCheckpoint()
@@ -99,33 +182,54 @@ void OverviewPage::showCheckpoint()
     m_filling.stop();
     m_left.clear();
     m_tagReader.cancel();
+    m_provenanceReader.cancel();
     m_scroll->setVisible(checkpoint != nullptr);
     m_empty->setVisible(checkpoint == nullptr);
     m_messages->hide();
     if (!isSame) { // a deeper reading of what is shown replaces it card by card
-        for (Card* card : {m_identity, m_sizes, m_states, m_parameters, m_steps, m_groups, m_evidence})
+        for (Card* card : {m_cards.identity, m_cards.sizes, m_cards.states, m_cards.parameters, m_cards.steps,
+                 m_cards.groups, m_cards.provenance, m_cards.evidence})
             card->clear();
         m_tagList->clear(); // and what could be clicked
         m_findingsList->clear();
+        m_thumbnail->clear();
+        m_steps->showText({});
     }
-    if (!checkpoint)
-        return;
+    if (checkpoint)
+        fillAll();
+}
+
+void OverviewPage::fillAll()
+{
+    const CheckpointPtr& checkpoint = m_checkpoint;
     const bool hasModel = !checkpoint->params.empty();
-    for (Card* card : {m_states, m_parameters, m_steps, m_groups})
+    const MapLooksPtr& looks = m_context.session.looks();
+    for (Card* card : {m_cards.states, m_cards.parameters, m_cards.steps, m_cards.groups})
         card->setVisible(hasModel);
-    fillLater(m_identity, [checkpoint](Card& card) { fillIdentity(card, *checkpoint); });
-    fillLater(m_sizes, [this, checkpoint](Card& card) { fillSizes(card, *checkpoint, m_context.theme); });
+    m_cards.map->setVisible(looks && !looks->sections.empty());
+    const OverviewLinks links = this->links();
+    Theme& theme = m_context.theme;
+    const auto add = [&](Card* card, auto fill) {
+        fillLater(card, [checkpoint, links, fill](Card& filled) { fill(filled, *checkpoint, links); });
+    };
+    add(m_cards.identity, fillIdentity);
+    if (hasModel)
+        add(m_cards.parameters, fillParameters);
+    add(m_cards.sizes, [&theme](Card& card, const Checkpoint& read, const OverviewLinks& to) {
+        fillSizes(card, read, theme, to);
+    });
     if (hasModel) {
-        fillLater(
-            m_states, [this, checkpoint](Card& card) { fillStateSizes(card, *checkpoint, m_context.theme); });
-        fillLater(m_parameters, [checkpoint](Card& card) { fillParameters(card, *checkpoint); });
-        fillLater(m_steps, [checkpoint](Card& card) { fillSteps(card, *checkpoint); });
-        fillLater(m_groups, [checkpoint](Card& card) { fillGroups(card, *checkpoint); });
+        add(m_cards.steps, fillSteps);
+        add(m_cards.states, [&theme](Card& card, const Checkpoint& read, const OverviewLinks& to) {
+            fillStateSizes(card, read, theme, to);
+        });
+        add(m_cards.groups, fillGroups);
     }
-    fillLater(m_evidence, [checkpoint](Card& card) { fillEvidence(card, *checkpoint); });
+    fillLater(m_cards.evidence, [checkpoint](Card& card) { fillEvidence(card, *checkpoint); });
     m_left.push_back([this] {
         fillTags(*m_checkpoint);
         readTags();
+        readProvenance();
     });
     m_left.push_back([this] { showFindings(); });
     m_filling.start();
@@ -162,12 +266,17 @@ void OverviewPage::showFindings()
     const FindingStore::Findings found = store.of(m_checkpoint);
     m_findingsList->setFindings(*found, state);
     summarise(*found);
+    m_thumbnail->show(m_checkpoint, m_context.session.looks(), found);
+    if (store.run().isRunning() || !m_checkpoint->fullyRead)
+        m_steps->showText(tr("It is being read and checked."));
+    else
+        m_steps->show(m_checkpoint, found);
 }
 
 void OverviewPage::fillTags(const Checkpoint& checkpoint)
 {
     m_tagList->clear();
-    m_tags->setVisible(!checkpoint.tags.empty());
+    m_cards.tags->setVisible(!checkpoint.tags.empty());
     for (auto tag = checkpoint.tags.rbegin(); tag != checkpoint.tags.rend(); ++tag) {
         const bool latest = checkpoint.latest && *checkpoint.latest == *tag;
         const bool shown = *tag == checkpoint.tag;
@@ -205,6 +314,17 @@ void OverviewPage::readTags()
         [&files = m_context.session.files(), place = m_place](const std::stop_token& token,
             const std::function<void(TagFacts)>& deliver) { readTagFacts(files, place, token, deliver); },
         [this](const TagFacts& facts) { describeTag(facts); });
+}
+
+void OverviewPage::readProvenance()
+{
+    m_provenanceReader.run<Provenance>(
+        [&files = m_context.session.files(), checkpoint = m_checkpoint](const std::stop_token&,
+            const std::function<void(Provenance)>& deliver) { deliver(provenanceOf(files, *checkpoint)); },
+        [this](const Provenance& provenance) {
+            m_cards.provenance->clear();
+            fillProvenance(*m_cards.provenance, *m_checkpoint, provenance, links());
+        });
 }
 
 void OverviewPage::describeTag(const TagFacts& facts)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/report/summary/next_steps.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/pages/page.h"
 #include "ui/session/check_run.h"
@@ -19,10 +20,14 @@ namespace shardscope::ui {
 
 class Card;
 class FindingsList;
+class MapThumbnail;
+class NextStepsList;
+struct OverviewLinks;
 struct TagFacts;
 class MessageBar;
 
-/// A summary of the checkpoint: identity, sizes, parameters, steps, groups, tags, findings.
+/// A summary of the checkpoint, where every number and every finding leads to what it is about: identity,
+/// map, findings, what can be done next, sizes, parameters, steps, groups, tags, provenance.
 class OverviewPage : public Page
 {
     Q_OBJECT
@@ -30,40 +35,58 @@ public:
     [[nodiscard]] static PageEntry entry();
     OverviewPage(const PageContext& context, QWidget* parent);
 
-    [[nodiscard]] bool isBusy() const override { return m_filling.isActive() || m_tagReader.isRunning(); }
+    [[nodiscard]] bool isBusy() const override;
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 
 protected:
     void showCheckpoint() override;
 
 private:
+    Card* addCard(const QString& name, const QString& title);
+    void makeCards();
+    void connectParts();
+    [[nodiscard]] OverviewLinks links();
+    void fillAll();
     void fillTags(const Checkpoint& checkpoint);
     void readTags();
+    void readProvenance();
     void fillLater(Card* card, std::function<void(Card&)> fill);
     void fillNext();
     void describeTag(const TagFacts& facts);
     void fitTags();
     void summarise(const std::vector<Finding>& found);
     void showFindings();
+    void goOn(NextStepId step);
+
+    /// In the order in which they are shown.
+    struct Cards {
+        Card* identity = nullptr;
+        Card* map = nullptr;
+        Card* findings = nullptr;
+        Card* next = nullptr;
+        Card* parameters = nullptr;
+        Card* sizes = nullptr;
+        Card* steps = nullptr;
+        Card* states = nullptr;
+        Card* groups = nullptr;
+        Card* tags = nullptr;
+        Card* provenance = nullptr;
+        Card* evidence = nullptr;
+    };
 
     io::Path m_folder; ///< of what is shown
     MessageBar* m_messages;
     QScrollArea* m_scroll;
-    Card* m_identity;
-    Card* m_sizes;
-    Card* m_states;
-    Card* m_parameters;
-    Card* m_steps;
-    Card* m_groups;
-    Card* m_tags;
-    Card* m_findings;
-    Card* m_evidence;
-    QListWidget* m_tagList;
-    FindingsList* m_findingsList;
+    Cards m_cards;
+    MapThumbnail* m_thumbnail = nullptr;
+    NextStepsList* m_steps = nullptr;
+    QListWidget* m_tagList = nullptr;
+    FindingsList* m_findingsList = nullptr;
     QLabel* m_empty;
     QTimer m_filling; ///< runs while m_left has something
     std::deque<std::function<void()>> m_left; ///< what is filled in the following events
     LatestOnly m_tagReader{WorkLength::Long};
+    LatestOnly m_provenanceReader{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

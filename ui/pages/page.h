@@ -95,6 +95,8 @@ Q_SIGNALS:
     void undoRequested(const QString& folder);
     /// Show the findings, with the fixes of all errors ticked.
     void repairWanted();
+    /// Do what the window's action of this object name does.
+    void actionRequested(const QString& name);
     /// A message for the window.
     void told(shardscope::Severity severity, const QString& text);
     /// The parameter filter was applied: rows shown of all, or why it cannot be.
@@ -103,6 +105,8 @@ Q_SIGNALS:
     void matchesChanged(const shardscope::ui::ParamMarks& matches);
     /// A part of the filter was removed; this is what remains.
     void filterWanted(const QString& text);
+    /// Show this page, filtered so.
+    void filteredPageRequested(shardscope::ui::PageId page, const QString& filter);
     /// canRun() may say something else.
     void actionsChanged();
     /// tab() may say something else.

@@ -264,7 +264,12 @@ void ParametersPage::fitName()
     for (int i = 1; i < kParamColumns; ++i)
         others += m_table->isColumnHidden(i) ? 0 : m_table->columnWidth(i);
     m_fitting = true;
-    m_table->setColumnWidth(0, std::max(kLeast, m_table->viewport()->width() - others));
+    // Whole names where the table is wide enough for the widest; else the table scrolls.
+    const int widest = m_table->fontMetrics().horizontalAdvance(
+                           m_model->textOf(m_index->widest(ParamColumn::Name), ParamColumn::Name))
+        + 24;
+    const int whole = std::clamp(widest, kLeast, std::max(kLeast, m_table->viewport()->width() * 4 / 5));
+    m_table->setColumnWidth(0, std::max(whole, m_table->viewport()->width() - others));
     m_fitting = false;
 }
 

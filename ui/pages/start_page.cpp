@@ -52,13 +52,15 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
 {
     setObjectName(u"startPage"_s);
     m_dropArea->setObjectName(u"dropArea"_s);
-    m_dropArea->setFixedHeight(200);
+    m_dropArea->setMinimumHeight(200);
+    m_dropArea->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     m_hint->setObjectName(u"dropHint"_s);
     m_hint->setAlignment(Qt::AlignCenter);
     m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
     auto* note = new QLabel(tr("Files are only read. Code in a checkpoint is never run."), this);
     note->setObjectName(u"dropNote"_s);
     note->setAlignment(Qt::AlignCenter);
+    note->setWordWrap(true);
     note->setForegroundRole(QPalette::PlaceholderText);
     m_open->setObjectName(u"openButton"_s);
     m_open->setDefault(true);

@@ -3,8 +3,11 @@
 
 #include "core/report/answers/check_report.h"
 #include "core/report/documents/html_report.h"
+#include "core/report/documents/markdown_report.h"
 #include "core/report/documents/sarif_report.h"
 #include "ui/jobs/free_later.h"
+
+#include <QDateTime>
 
 #include <chrono>
 
@@ -129,6 +132,9 @@ QString writeCheckReport(
         switch (form) {
         case CheckReport::Html:
             return write(htmlReport({result}, depth));
+        case CheckReport::Markdown:
+            return write(markdownReport(
+                {result}, depth, QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString()));
         case CheckReport::Sarif:
             return write(sarifReport({result}));
         case CheckReport::Json:

@@ -36,7 +36,7 @@ struct CheckChoice {
 };
 
 /// Forms in which a check can be saved.
-enum class CheckReport : uint8_t { Html, Sarif, Json };
+enum class CheckReport : uint8_t { Html, Sarif, Json, Markdown };
 
 /// Checks a checkpoint on a worker thread; one check at a time, the latest wins.
 /// Findings can be read while it still looks. Lives on the GUI thread.

@@ -42,7 +42,10 @@ const std::vector<Row>& ownActions()
         {u"actionNextOpen"_s, u"Next Open Chec&kpoint"_s, {Qt::CTRL | Qt::Key_PageDown}},
         {u"actionPreviousOpen"_s, u"Previo&us Open Checkpoint"_s, {Qt::CTRL | Qt::Key_PageUp}},
         {u"actionReshard"_s, u"&Reshard…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s},
+        {u"actionConvert"_s, u"Con&vert to a Universal Folder…"_s, {}, u"reshard"_s},
         {u"actionExport"_s, u"&Export…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s},
+        {u"actionCopyCommand"_s, u"Cop&y Command for This View"_s, {Qt::CTRL | Qt::ALT | Qt::Key_C},
+            u"copy"_s},
         {u"actionFullScreen"_s, u"F&ull Screen"_s, {Qt::Key_F11}},
         {u"actionManual"_s, u"&Manual"_s, {Qt::Key_F1}, u"info"_s},
         {u"actionShortcuts"_s, u"&Keyboard Shortcuts"_s, {Qt::CTRL | Qt::Key_F1, Qt::Key_Question},
@@ -135,7 +138,7 @@ QList<QAction*> Actions::all() const
         if (each.what->menu != PageAction::Menu::Checkpoint)
             list.append(each.action);
     list << range(ActionId::NextPane, ActionId::PreviousOpen) << of(PageAction::Menu::Checkpoint)
-         << range(ActionId::Reshard, ActionId::Export) << m_pages
+         << range(ActionId::Reshard, ActionId::CopyCommand) << m_pages
          << range(ActionId::FullScreen, ActionId::Quit) << range(ActionId::LargerText, ActionId::NormalText);
     return list;
 }
@@ -158,11 +161,12 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
             ? u"Take names, shapes, steps and options from an earlier checkpoint of the run"_s
             : u"Read other ranks of this checkpoint, or its run's swap folder, from another folder"_s);
     using enum ActionId;
-    for (const ActionId id : {AddFolder, Reload, Close, Find, GoTo, QuickOpen, PageWindow})
+    for (const ActionId id : {AddFolder, Reload, Close, Find, GoTo, QuickOpen, PageWindow, CopyCommand})
         (*this)[id]->setEnabled(isOpen);
     for (QAction* page : m_pages)
         page->setEnabled(isOpen);
     (*this)[Reshard]->setEnabled(canReshard);
+    (*this)[Convert]->setEnabled(canReshard);
     (*this)[Export]->setEnabled(canExport);
 }
 

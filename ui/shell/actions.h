@@ -32,7 +32,9 @@ enum class ActionId : uint8_t {
     NextOpen, ///< checkpoint
     PreviousOpen,
     Reshard,
+    Convert,
     Export,
+    CopyCommand,
     FullScreen,
     Manual,
     Shortcuts,

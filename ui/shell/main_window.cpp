@@ -209,6 +209,8 @@ void MainWindow::resetView()
     }
     if (m_wanted.page)
         showPage(*std::exchange(m_wanted.page, {}));
+    if (!m_wanted.filter.isEmpty())
+        m_filter->field()->setText(std::exchange(m_wanted.filter, {}));
     updateSwitcher();
 }
 
@@ -218,6 +220,7 @@ void MainWindow::showOpenError(const Error& error)
     m_wanted.page.reset(); // they were meant for what could not be opened
     m_wanted.address.clear();
     m_wanted.reshard = false;
+    m_wanted.filter.clear();
     if (m_session.checkpoint())
         m_messages->showError(error);
     else

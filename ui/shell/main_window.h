@@ -52,14 +52,21 @@ public:
     void showPageWhenOpen(const QString& name);
     /// Selects the place of an address or a parameter's name. False if the checkpoint does not have it.
     bool goToAddress(const QString& address);
+    /// The command that opens what is shown now: checkpoint, page, filter, selection, partner of a
+    /// comparison.
+    [[nodiscard]] QString viewCommand();
     /// The same as soon as the checkpoint that is being opened is shown.
     void selectWhenOpen(const QString& address);
+    /// Filters the page that then comes to the front.
+    void filterWhenOpen(const QString& text);
     /// Sets the other checkpoint for comparing the open one, or the one being opened; `start`: and compares.
     void compareWith(const QString& path, bool start);
     /// Opens a second view of the page in front in its own window; null if no checkpoint is open.
     PageWindow* openPageWindow();
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
+    /// The same, with a universal folder chosen.
+    ReshardDialog* showConvertDialog();
     /// Shows a card for each job that an earlier process left unfinished.
     void offerUnfinishedJobs() { m_jobs.offerUnfinished(); }
     /// The program that continues jobs in the background, with --headless; else this one.
@@ -138,6 +145,7 @@ private:
     /// For the checkpoint that is being opened.
     struct Wanted {
         QString address; ///< is gone to when it is shown
+        QString filter; ///< of its page
         std::optional<PageId> page; ///< comes to the front when it is shown
         bool replaces = false; ///< it takes the tab of what is shown
         bool reshard = false; ///< the reshard dialog comes when it was read

@@ -26,6 +26,7 @@
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QClipboard>
 #include <QDockWidget>
 #include <QDropEvent>
 #include <QKeyEvent>
@@ -53,7 +54,13 @@ void MainWindow::connectActions()
             what->run(*m_tabs->page(page));
         });
     connect(m_actions[ActionId::Reshard], &QAction::triggered, this, &MainWindow::showReshardDialog);
+    connect(m_actions[ActionId::Convert], &QAction::triggered, this, &MainWindow::showConvertDialog);
     connect(m_actions[ActionId::Export], &QAction::triggered, this, &MainWindow::showExportDialog);
+    connect(m_actions[ActionId::CopyCommand], &QAction::triggered, this, [this] {
+        const QString command = viewCommand();
+        QApplication::clipboard()->setText(command);
+        m_messages->showMessage(Severity::Info, tr("Copied: %1").arg(command));
+    });
     connect(m_actions[ActionId::Manual], &QAction::triggered, this, [this] {
         const QString topic = manualTopicOf(QApplication::focusWidget());
         ManualWindow::open(this, topic.isEmpty() ? manualTopicOf(m_tabs->current()) : topic);
@@ -175,6 +182,14 @@ ReshardDialog* MainWindow::showReshardDialog()
     return m_actions[ActionId::Reshard]->isEnabled() ? m_jobs.showReshard() : nullptr;
 }
 
+ReshardDialog* MainWindow::showConvertDialog()
+{
+    ReshardDialog* dialog = showReshardDialog();
+    if (dialog != nullptr)
+        dialog->form()->setUniversal();
+    return dialog;
+}
+
 ExportDialog* MainWindow::showExportDialog()
 {
     return m_actions[ActionId::Export]->isEnabled() ? m_jobs.showExport() : nullptr;
@@ -198,6 +213,14 @@ void MainWindow::connectPage(Page* page)
     connect(page, &Page::repairRequested, &m_jobs, &WindowJobs::startRepair);
     connect(page, &Page::undoRequested, &m_jobs, &WindowJobs::startUndo);
     connect(page, &Page::repairWanted, this, &MainWindow::showRepair);
+    connect(page, &Page::actionRequested, this, [this](const QString& name) {
+        if (auto* action = findChild<QAction*>(name))
+            action->trigger();
+    });
+    connect(page, &Page::filteredPageRequested, this, [this](PageId id, const QString& filter) {
+        showPage(id);
+        m_filter->field()->setText(filter);
+    });
     connect(page, &Page::parameterActivated, this, [this](ParamId param) {
         if (m_session.selection().current().param != param)
             m_session.selection().selectParam(param);

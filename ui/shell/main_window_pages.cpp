@@ -4,8 +4,10 @@
 
 #include "ui/dialogs/manual_window.h"
 #include "ui/models/address_selection.h"
+#include "ui/session/shell_words.h"
 #include "ui/shell/page_filter.h"
 #include "ui/shell/page_window.h"
+#include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 
 using namespace Qt::StringLiterals;
@@ -68,6 +70,30 @@ void MainWindow::showPageWhenOpen(const QString& name)
 void MainWindow::selectWhenOpen(const QString& address)
 {
     m_wanted.address = address;
+}
+
+void MainWindow::filterWhenOpen(const QString& text)
+{
+    m_wanted.filter = text;
+}
+
+QString MainWindow::viewCommand()
+{
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    if (!checkpoint)
+        return {};
+    QStringList words{u"shardscope-gui"_s, u"--page"_s, pageEntry(m_tabs->currentId()).name};
+    const auto add = [&](const QString& option, const QString& value) {
+        if (!value.isEmpty())
+            words << option << quotedWord(value);
+    };
+    add(u"--filter"_s, m_filter->field()->text());
+    add(u"--select"_s, addressOf(*checkpoint, m_session.selection().current()));
+    if (const auto& wish = m_compareRun.wish())
+        add(u"--against"_s, pathText(wish->other));
+    const SourceWords source = sourceWords(*checkpoint, m_session.place());
+    words << source.options << quotedWord(source.path);
+    return words.join(u' ');
 }
 
 void MainWindow::compareWith(const QString& path, bool start)

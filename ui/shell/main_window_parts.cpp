@@ -10,6 +10,7 @@
 #include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/window_fit.h"
 
 #include <QActionGroup>
 #include <QMenuBar>
@@ -40,7 +41,8 @@ void MainWindow::makePages()
     rows->setSpacing(0);
     rows->addWidget(m_open);
     rows->addWidget(m_messages);
-    rows->addWidget(m_tabs, 1);
+    constexpr QSize kMost(480, 260); // so that no page sets the minimum size of the window
+    rows->addWidget(scrolled(m_tabs, centre, kMost), 1);
     m_stack->addWidget(m_start);
     m_stack->addWidget(centre);
     setCentralWidget(m_stack);
@@ -109,11 +111,12 @@ void MainWindow::makeMenus()
     go->addActions({m_actions[ActionId::NextOpen], m_actions[ActionId::PreviousOpen]});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions(m_actions.of(PageAction::Menu::Checkpoint));
-    checkpoint->addActions({m_actions[ActionId::Reshard], m_actions[ActionId::Export]});
+    checkpoint->addActions(
+        {m_actions[ActionId::Reshard], m_actions[ActionId::Convert], m_actions[ActionId::Export]});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));
     m_docks->addToggles(view);
     view->addSeparator();
-    view->addAction(m_actions[ActionId::PageWindow]);
+    view->addActions({m_actions[ActionId::PageWindow], m_actions[ActionId::CopyCommand]});
     view->addSeparator();
     QMenu* themes = view->addMenu(tr("&Theme"));
     themes->setObjectName(u"themeMenu"_s);

@@ -26,7 +26,7 @@ ElidedLabel* makeLabel(QStatusBar* bar, const QString& name, int stretch)
 StatusLine::StatusLine(Session& session, QStatusBar* bar)
     : QObject(bar)
     , m_session(session)
-    , m_title(makeLabel(bar, u"statusTitle"_s, 3))
+    , m_title(makeLabel(bar, u"statusTitle"_s, 0)) // whole, while there is room
     , m_hover(makeLabel(bar, u"statusHover"_s, 4))
     , m_sum(makeLabel(bar, u"statusSum"_s, 3))
     , m_jobs(makeLabel(bar, u"statusJobs"_s, 0))

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/card.h"
 
+#include "ui/widgets/flow_layout.h"
+#include "ui/widgets/link_button.h"
+
 #include <QGridLayout>
 #include <QLabel>
 #include <QPainter>
+#include <QStyle>
 #include <QVBoxLayout>
 
 using namespace Qt::StringLiterals;
@@ -49,7 +53,19 @@ QLabel* Card::addHeadline(const QString& text)
     return label;
 }
 
-QLabel* Card::addFact(const QString& name, const QString& value, const QString& toolTip)
+LinkButton* Card::addHeadlineLink(const QString& text)
+{
+    m_facts = nullptr;
+    auto* link = new LinkButton(text, this);
+    link->setObjectName(u"cardHeadline"_s);
+    QFont font = link->font();
+    font.setPointSizeF(font.pointSizeF() * 1.65);
+    link->setFont(font);
+    m_body->addWidget(link);
+    return link;
+}
+
+int Card::beginFact(const QString& name)
 {
     if (m_facts == nullptr) {
         m_facts = new QGridLayout;
@@ -62,17 +78,53 @@ QLabel* Card::addFact(const QString& name, const QString& value, const QString& 
     auto* nameLabel = new QLabel(name, this);
     nameLabel->setObjectName(u"cardFactName"_s);
     mute(nameLabel);
-    auto* valueLabel = new QLabel(value, this);
-    valueLabel->setObjectName(u"cardFact"_s);
-    valueLabel->setTextFormat(Qt::PlainText);
-    valueLabel->setWordWrap(true);
-    valueLabel->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    valueLabel->setToolTip(toolTip);
-    valueLabel->setAccessibleName(name % u": "_s % value);
     const int row = m_facts->rowCount();
     m_facts->addWidget(nameLabel, row, 0, Qt::AlignTop);
-    m_facts->addWidget(valueLabel, row, 1);
-    return valueLabel;
+    return row;
+}
+
+QLabel* Card::addFact(const QString& name, const QString& value, const QString& toolTip)
+{
+    const int row = beginFact(name);
+    auto* label = new QLabel(value, this);
+    label->setObjectName(u"cardFact"_s);
+    label->setTextFormat(Qt::PlainText);
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    label->setToolTip(toolTip);
+    label->setAccessibleName(name % u": "_s % value);
+    m_facts->addWidget(label, row, 1);
+    return label;
+}
+
+LinkButton* Card::addFactLink(const QString& name, const QString& value, const QString& exact)
+{
+    const int row = beginFact(name);
+    auto* link = new LinkButton(value, this);
+    link->setObjectName(u"cardFact"_s);
+    link->setToolTip(exact);
+    link->setExactText(exact);
+    link->setAccessibleName(name % u": "_s % value);
+    m_facts->addWidget(link, row, 1);
+    return link;
+}
+
+QList<LinkButton*> Card::addFactLinks(const QString& name, const QStringList& values)
+{
+    const int number = beginFact(name);
+    auto* row = new QWidget(this);
+    auto* flow = new FlowLayout(row);
+    flow->setContentsMargins(0, 0, 0, 0);
+    QList<LinkButton*> links;
+    for (const QString& value : values) {
+        auto* link = new LinkButton(value, row);
+        link->setObjectName(u"cardFact"_s);
+        link->setAccessibleName(name % u": "_s % value);
+        flow->addWidget(link);
+        links.append(link);
+    }
+    m_facts->addWidget(row, number, 1);
+    return links;
 }
 
 QLabel* Card::addText(const QString& text, bool muted)
@@ -87,6 +139,15 @@ QLabel* Card::addText(const QString& text, bool muted)
         mute(label);
     m_body->addWidget(label);
     return label;
+}
+
+LinkButton* Card::addTextLink(const QString& text)
+{
+    m_facts = nullptr;
+    auto* link = new LinkButton(text, this);
+    link->setObjectName(u"cardText"_s);
+    m_body->addWidget(link);
+    return link;
 }
 
 void Card::addWidget(QWidget* widget)
@@ -180,18 +241,20 @@ int CardGrid::arrange(const QRect& rect, bool apply) const
     const QRect area = rect.marginsRemoved(margins);
     const int columns = std::clamp((area.width() + kGap) / (kColumnWidth + kGap), 1, kMaxColumns);
     const int width = (area.width() - (columns - 1) * kGap) / columns;
+    const Qt::LayoutDirection direction
+        = parentWidget() != nullptr ? parentWidget()->layoutDirection() : Qt::LeftToRight;
     QList<int> heights(columns, 0);
+    int shown = 0;
     for (QLayoutItem* item : m_items) {
         if (item->isEmpty())
             continue;
-        const auto shortest = std::min_element(heights.begin(), heights.end());
-        const int column = static_cast<int>(shortest - heights.begin());
+        const int column = shown++ % columns;
         const int height
             = item->hasHeightForWidth() ? item->heightForWidth(width) : item->sizeHint().height();
         if (apply)
-            item->setGeometry(
-                QRect(area.left() + column * (width + kGap), area.top() + *shortest, width, height));
-        *shortest += height + kGap;
+            item->setGeometry(QStyle::visualRect(direction, area,
+                QRect(area.left() + column * (width + kGap), area.top() + heights[column], width, height)));
+        heights[column] += height + kGap;
     }
     const int tallest = *std::max_element(heights.begin(), heights.end());
     return margins.top() + margins.bottom() + std::max(0, tallest - kGap);

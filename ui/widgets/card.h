@@ -12,6 +12,8 @@ class QVBoxLayout;
 
 namespace shardscope::ui {
 
+class LinkButton;
+
 /// A titled panel of the Overview page.
 class Card : public QFrame
 {
@@ -22,10 +24,17 @@ public:
     void setTitle(const QString& title);
     /// One large line, the card's main number.
     QLabel* addHeadline(const QString& text);
+    /// The same that leads somewhere.
+    LinkButton* addHeadlineLink(const QString& text);
     /// A muted label with a selectable value next to it.
     QLabel* addFact(const QString& name, const QString& value, const QString& toolTip = {});
+    /// A value that leads somewhere; `exact`: its tool tip, and what is copied.
+    LinkButton* addFactLink(const QString& name, const QString& value, const QString& exact = {});
+    /// Several of them in a row, which wraps.
+    QList<LinkButton*> addFactLinks(const QString& name, const QStringList& values);
     /// A paragraph over the whole width; muted where it only explains.
     QLabel* addText(const QString& text, bool muted = false);
+    LinkButton* addTextLink(const QString& text);
     void addWidget(QWidget* widget);
     /// Removes everything except the title.
     void clear();
@@ -36,6 +45,7 @@ protected:
 private:
     void applyTheme();
     void mute(QLabel* label);
+    int beginFact(const QString& name);
 
     Theme& m_theme;
     QLabel* m_title;
@@ -44,7 +54,8 @@ private:
     QList<QLabel*> m_muted;
 };
 
-/// Lays cards out in as many equal columns as fit, each card under the shortest column so far.
+/// Lays cards out in as many equal columns as fit, in a fixed order: the first cards on top of the columns,
+/// the next below them, whatever their heights are.
 class CardGrid : public QLayout
 {
     Q_OBJECT

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/flow_layout.h"
 
+#include <QStyle>
+#include <QWidget>
+
 #include <algorithm>
 
 namespace shardscope::ui {
@@ -56,20 +59,25 @@ int FlowLayout::arrange(const QRect& rect, bool apply) const
 {
     const QMargins margins = contentsMargins();
     const QRect area = rect.marginsRemoved(margins);
+    const Qt::LayoutDirection direction
+        = parentWidget() != nullptr ? parentWidget()->layoutDirection() : Qt::LeftToRight;
     int x = area.left();
     int y = area.top();
     int line = 0;
     for (QLayoutItem* item : m_items) {
         if (item->isEmpty()) // hidden
             continue;
-        const QSize size = item->sizeHint();
+        QSize size = item->sizeHint();
+        if (size.width() > area.width()) // narrower, if it can be
+            size = {std::max(item->minimumSize().width(), area.width()),
+                item->hasHeightForWidth() ? item->heightForWidth(area.width()) : size.height()};
         if (x > area.left() && x + size.width() > area.left() + area.width()) {
             x = area.left();
             y += line + kGap;
             line = 0;
         }
         if (apply)
-            item->setGeometry(QRect(QPoint(x, y), size));
+            item->setGeometry(QStyle::visualRect(direction, area, QRect(QPoint(x, y), size)));
         x += size.width() + kGap;
         line = std::max(line, size.height());
     }

@@ -38,7 +38,9 @@ protected:
     void paintEvent(QPaintEvent* /*event*/) override
     {
         QPainter painter(this);
-        painter.setPen(QPen(m_theme.colour(ThemeRole::Accent), 2));
+        // The default join leaves a corner open.
+        painter.setPen(
+            QPen(m_theme.colour(ThemeRole::Accent), 2, Qt::SolidLine, Qt::SquareCap, Qt::MiterJoin));
         painter.drawRect(rect().adjusted(1, 1, -1, -1));
     }
 

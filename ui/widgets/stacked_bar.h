@@ -5,9 +5,11 @@
 
 #include <QWidget>
 
+class QVBoxLayout;
+
 namespace shardscope::ui {
 
-/// Shares of a whole as one bar with a legend below: colour, name, size, share.
+/// Shares of a whole as one bar with a legend below: colour, name, size, share. Each line leads somewhere.
 class StackedBar : public QWidget
 {
     Q_OBJECT
@@ -21,18 +23,22 @@ public:
     explicit StackedBar(Theme& theme, QWidget* parent = nullptr);
 
     void setParts(QList<Part> parts);
-    [[nodiscard]] QSize sizeHint() const override;
-    [[nodiscard]] QSize minimumSizeHint() const override { return {160, sizeHint().height()}; }
+
+Q_SIGNALS:
+    /// The line of a part was clicked, or entered by key.
+    void activated(int part);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void changeEvent(QEvent* event) override;
 
 private:
-    [[nodiscard]] int lineHeight() const;
+    class Line;
 
     static constexpr int kBarHeight = 14;
     static constexpr int kGap = 10;
     Theme& m_theme;
+    QVBoxLayout* m_lines;
     QList<Part> m_parts;
     uint64_t m_total = 0;
 };

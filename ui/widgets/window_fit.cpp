@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/window_fit.h"
 
+#include <QEvent>
 #include <QScreen>
 #include <QScrollArea>
 
@@ -10,11 +11,40 @@ namespace {
 
 constexpr QSize kFrame(16, 48); // title bar and borders, which are not known before a window is shown
 
+/// Asks for the room that its content needs, up to a limit.
+class FittingArea final : public QScrollArea
+{
+public:
+    FittingArea(QSize most, QWidget* parent)
+        : QScrollArea(parent)
+        , m_most(most)
+    {
+    }
+
+    [[nodiscard]] QSize minimumSizeHint() const override
+    {
+        return m_most.isEmpty() ? QScrollArea::minimumSizeHint()
+                                : widget()->minimumSizeHint().boundedTo(m_most);
+    }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override
+    {
+        if (event->type() == QEvent::LayoutRequest && watched == widget())
+            updateGeometry();
+        return QScrollArea::eventFilter(watched, event);
+    }
+
+private:
+    QSize m_most;
+};
+
 } // namespace
 
-QWidget* scrolled(QWidget* content, QWidget* parent)
+QWidget* scrolled(QWidget* content, QWidget* parent, QSize most)
 {
-    auto* area = new QScrollArea(parent);
+    auto* area = new FittingArea(most, parent);
+    area->setObjectName(content->objectName() + QStringLiteral("Scroll"));
     area->setWidget(content);
     area->setWidgetResizable(true);
     area->setFrameShape(QFrame::NoFrame);

@@ -8,7 +8,8 @@ class QWidget;
 namespace shardscope::ui {
 
 /// `content` in a scroll area without a frame, so that its smallest size does not limit the window.
-QWidget* scrolled(QWidget* content, QWidget* parent);
+/// `most`: it asks for as much room as the content needs, up to this.
+QWidget* scrolled(QWidget* content, QWidget* parent, QSize most = {});
 
 /// Resizes a window to `wanted`, or to what its screen has room for beside panels and the window's frame.
 void resizeWithinScreen(QWidget* window, QSize wanted);

@@ -9,9 +9,13 @@
 #include "core/engine/verify/run_tags.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/documents/html_report.h"
+#include "core/report/documents/markdown_report.h"
 #include "core/report/documents/sarif_report.h"
 
+#include <fmt/chrono.h>
+
 #include <climits>
+#include <ctime>
 
 namespace shardscope::cli {
 
@@ -121,6 +125,11 @@ Result<std::vector<CheckResult>> checkPaths(
     return results;
 }
 
+std::string utcNow()
+{
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
 Status writeReports(
     Session& session, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
@@ -130,6 +139,8 @@ Status writeReports(
         SHARDSCOPE_CHECK(writeTextFile(session, path, sarifReport(results), force));
     if (const std::string path = arguments.text("--html"); !path.empty())
         SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, depth), force));
+    if (const std::string path = arguments.text("--markdown"); !path.empty())
+        SHARDSCOPE_CHECK(writeTextFile(session, path, markdownReport(results, depth, utcNow()), force));
     return {};
 }
 
@@ -159,7 +170,7 @@ Result<int> runCheck(Session& session)
         return fail(
             ErrorCode::Usage, "no checkpoint is given", {}, Hint("shardscope check PATH…", {{Retry::Shown}}));
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
-    SHARDSCOPE_CHECK(checkStandardOutput(session, {"--sarif", "--html"}));
+    SHARDSCOPE_CHECK(checkStandardOutput(session, {"--sarif", "--html", "--markdown"}));
     const std::optional<CheckDepth> depth = depthAsked(arguments);
     SHARDSCOPE_TRY(const std::vector<CheckResult> results, checkPaths(session, paths, options));
     SHARDSCOPE_CHECK(writeReports(session, results, depth));
@@ -213,6 +224,12 @@ std::vector<Option> checkOptions()
             .kind = ValueKind::NewFile,
             .valueName = "FILE",
             .help = "Also write the findings to this file as an HTML page. `-` as for --sarif."},
+        {.name = "--markdown",
+            .kind = ValueKind::NewFile,
+            .valueName = "FILE",
+            .help
+            = "Also write the findings to this file as Markdown, with the time and what the checkpoint is. "
+              "`-` as for --sarif."},
         {.name = "--force", .help = "Replace these files if they exist."},
         {.name = "--all-tags",
             .help = "Check every tag of each run, oldest first, not only the one that `latest` names."},

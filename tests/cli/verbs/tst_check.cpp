@@ -304,6 +304,30 @@ TEST_CASE("a large checkpoint is not read whole unless every byte is asked for")
     CHECK(result.at("not_read").at("what") == "values");
 }
 
+TEST_CASE("check: the findings as Markdown, with time, identity and options")
+{
+    const TemporaryFolder folder;
+    const std::string run = folder / "run|`x`";
+    fs::copy(samplePath("zero2-w2"), run, fs::copy_options::recursive);
+    fs::remove(run + "/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const std::string file = folder / "findings.md";
+    CHECK(runShardscope({"check", run, "--depth", "metadata", "--markdown", file}).exitCode == 1);
+    const std::string text = slurp(file);
+    const auto contains
+        = [](const std::string& all, const std::string& part) { return all.find(part) != std::string::npos; };
+    CHECK(text.starts_with("# Checkpoint findings\n\n- Written by: Shardscope "));
+    CHECK(contains(text, "\n- Time: 20"));
+    CHECK(contains(text, "\n- Depth asked for: metadata\n"));
+    CHECK(contains(text, "/run\\|\\`x\\`")); // nothing of a name is markup
+    CHECK(contains(text, "\n- Tag: `global_step6`\n"));
+    CHECK(contains(text, "\n- Kind: ZeRO-2, 2 ranks, bf16\n"));
+    CHECK(contains(text, " bytes\n"));
+    CHECK(contains(text, "\n### error: "));
+    CHECK(contains(text, "`bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt`"));
+    CHECK(runShardscope({"check", run, "--markdown", "-"}).out.starts_with("# Checkpoint findings\n"));
+    errorOf({"check", run, "--markdown", file}, 5, "target-exists");
+}
+
 TEST_CASE("all possible findings are listed")
 {
     const Json answer = answerOf({"check", "--list"});

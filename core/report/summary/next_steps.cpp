@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/summary/next_steps.h"
+
+#include "core/base/text.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/require.h"
+#include "core/doctor/diagnosis.h"
+#include "core/plan/export/export.h"
+#include "core/plan/reshard/reshard.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// The error of a planner as one sentence. What is missing or damaged is not listed again: findings have it.
+std::string reasonOf(const Error& error, const Checkpoint& checkpoint)
+{
+    std::string first;
+    size_t problems = 0;
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.severity == Severity::Error && ++problems == 1)
+            first = finding.message;
+    }
+    if (error.code != ErrorCode::Refused || problems == 0)
+        return error.message;
+    return problems == 1
+        ? first
+        : formatCount(problems) + " problems would make the result wrong, the first: " + first;
+}
+
+/// Whether a job can be planned. Usage: an option has to be chosen first.
+template <class Plan>
+std::string whyNotPlanned(const Result<Plan>& plan, const Checkpoint& checkpoint)
+{
+    return plan || plan.error().code == ErrorCode::Usage ? std::string() : reasonOf(plan.error(), checkpoint);
+}
+
+std::string whyNotRepair(std::span<const Finding> found)
+{
+    const Finding* worst = nullptr;
+    for (const Finding& finding : found) {
+        if (repairs(diagnosisOf(finding.code), finding))
+            return {};
+        const bool isProblem = finding.severity != Severity::Info;
+        if (isProblem && (worst == nullptr || finding.severity > worst->severity))
+            worst = &finding;
+    }
+    if (worst == nullptr)
+        return "nothing to repair was found";
+    const std::string_view why = diagnosisOf(worst->code).noRemedy;
+    return why.empty() ? "no finding has a fix" : std::string(why);
+}
+
+/// Twice the ranks: a number that their slices, stages and experts divide.
+uint32_t otherRanks(const Checkpoint& checkpoint)
+{
+    return std::max<uint32_t>(checkpoint.parallel.ranks(), 1) * 2;
+}
+
+std::string whyNotResume(io::FileSystem& files, const CheckpointPtr& checkpoint, JobContext& job)
+{
+    ReshardOptions options;
+    options.worldSize = otherRanks(*checkpoint);
+    return whyNotPlanned(planReshard(files, checkpoint, options, job), *checkpoint);
+}
+
+std::string whyNotConvert(io::FileSystem& files, const CheckpointPtr& checkpoint, JobContext& job)
+{
+    if (isUniversal(checkpoint->kind))
+        return "it is universal already, and any number of ranks loads it";
+    ReshardOptions options;
+    options.form = TargetForm::Universal;
+    return whyNotPlanned(planReshard(files, checkpoint, options, job), *checkpoint);
+}
+
+std::string whyNotExport(io::FileSystem& files, const CheckpointPtr& checkpoint, JobContext& job)
+{
+    if (isWeights(checkpoint->kind))
+        return {}; // into another format
+    ExportOptions options;
+    options.folderName = "export";
+    return whyNotPlanned(planExport(files, checkpoint, options, job), *checkpoint);
+}
+
+std::string whyNotCompare(const Checkpoint& checkpoint)
+{
+    const Status known = requireModel(checkpoint);
+    return known ? std::string() : reasonOf(known.error(), checkpoint);
+}
+
+std::string whyNotVerify(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    const auto manifest = files.stat(checkpoint.tagFolder / kManifestName);
+    return manifest
+        ? std::string()
+        : "it was not written by Shardscope: there is no " + std::string(kManifestName) + " to compare with";
+}
+
+} // namespace
+
+std::vector<NextStep> nextSteps(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, std::span<const Finding> found, JobContext& job)
+{
+    std::vector<NextStep> out{{NextStepId::Repair, whyNotRepair(found)},
+        {NextStepId::Resume, whyNotResume(files, checkpoint, job)},
+        {NextStepId::Convert, whyNotConvert(files, checkpoint, job)},
+        {NextStepId::Export, whyNotExport(files, checkpoint, job)},
+        {NextStepId::Compare, whyNotCompare(*checkpoint)},
+        {NextStepId::Verify, whyNotVerify(files, *checkpoint)}};
+    if (job.cancelled())
+        out.clear();
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Folder core/report/summary: what is said of a checkpoint as a whole: what can be done next with it, and who
+// wrote it. Start with nextSteps().
+
+#include "core/base/finding.h"
+#include "core/base/job_context.h"
+#include "core/checkpoint/model/checkpoint.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+enum class NextStepId : uint8_t {
+    Repair, ///< on a copy
+    Resume, ///< at another number of GPUs, in another stage
+    Convert, ///< into the universal form
+    Export, ///< of the weights
+    Compare, ///< with another checkpoint
+    Verify, ///< against what was recorded when it was written
+};
+
+struct NextStep {
+    NextStepId id = NextStepId::Repair;
+    std::string whyNot; ///< one sentence; empty if it can be done
+
+    [[nodiscard]] bool isPossible() const { return whyNot.empty(); }
+};
+
+/// What can be done next with a checkpoint that was fully read, in a fixed order. The planners of the jobs
+/// decide: nothing is written, and no payload is read. `found`: the findings of the check.
+///
+/// A job that first asks for an option, such as the stage of the new run, counts as possible. Empty after a
+/// stop.
+std::vector<NextStep> nextSteps(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, std::span<const Finding> found, JobContext& job);
+
+} // namespace shardscope

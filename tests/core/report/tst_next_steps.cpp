@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/summary/next_steps.h"
+
+#include "core/checkpoint/open/open.h"
+#include "core/report/summary/provenance.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
+#include "tests/support/places.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+using namespace shardscope;
+using namespace shardscope::test;
+
+namespace {
+
+io::Path sample(const std::string& name)
+{
+    return io::Path(sourceFolder() + "/tests/data/samples/" + name);
+}
+
+CheckpointPtr opened(const io::Path& path)
+{
+    JobContext job;
+    auto checkpoint = openCheckpoint(realFilesAndSkeletons(), path, {}, job);
+    REQUIRE(checkpoint);
+    return checkpoint->checkpoint;
+}
+
+std::string whyNot(const CheckpointPtr& checkpoint, NextStepId id)
+{
+    JobContext job;
+    for (const NextStep& step : nextSteps(realFilesAndSkeletons(), checkpoint, checkpoint->findings, job)) {
+        if (step.id == id)
+            return step.whyNot;
+    }
+    FAIL("the step is not listed");
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("a sound checkpoint can be resharded, converted, exported and compared")
+{
+    for (const char* name : {"zero1-w2", "zero2-w2", "zero3-w4", "bf16opt-w2", "pipeline-w4", "slices-w4"}) {
+        CAPTURE(name);
+        const CheckpointPtr checkpoint = opened(sample(name));
+        for (const NextStepId id :
+            {NextStepId::Resume, NextStepId::Convert, NextStepId::Export, NextStepId::Compare})
+            CHECK(whyNot(checkpoint, id) == "");
+        CHECK(whyNot(checkpoint, NextStepId::Repair) == "nothing to repair was found");
+        CHECK(whyNot(checkpoint, NextStepId::Verify).find("not written by Shardscope") != std::string::npos);
+    }
+}
+
+TEST_CASE("what cannot be done has one reason")
+{
+    CHECK(whyNot(opened(sample("zero2-universal-w2/global_step5_universal")), NextStepId::Convert)
+        == "it is universal already, and any number of ranks loads it");
+    // Stock DeepSpeed has no universal form of native experts: the planner says so.
+    CHECK(whyNot(opened(sample("experts-w4")), NextStepId::Convert).find("universal") != std::string::npos);
+    CHECK(whyNot(opened(sample("experts-w4")), NextStepId::Resume) == "");
+}
+
+TEST_CASE("a checkpoint with a lost file can be repaired or says why not, and nothing else is promised")
+{
+    const TemporaryFolder temporary;
+    const io::Path folder = temporary.path() / "run";
+    std::filesystem::copy(sample("zero2-w2"), folder, std::filesystem::copy_options::recursive);
+    const CheckpointPtr sound = opened(folder);
+    std::filesystem::remove(sound->file(sound->optimFiles.back()).path);
+    const CheckpointPtr broken = opened(folder);
+    const std::string why = whyNot(broken, NextStepId::Resume);
+    CHECK(why != "");
+    CHECK(why.find("make the result wrong: ") == std::string::npos); // not the whole list again
+    CHECK(whyNot(broken, NextStepId::Export) != "");
+}
+
+TEST_CASE("the files say who wrote them")
+{
+    const Provenance written = provenanceOf(realFilesAndSkeletons(), *opened(sample("zero3-w4")));
+    REQUIRE(!written.facts.empty());
+    CHECK(written.facts.front().name == "DeepSpeed");
+    CHECK(written.facts.front().value == "0.19.8");
+    CHECK(written.facts.front().file != kNoFile);
+    CHECK(written.firstWritten > 0);
+    CHECK(written.lastWritten >= written.firstWritten);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window on small screens and with large text: everything that can be used is in reach.
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/style/app_style.h"
+#include "ui/style/text_size.h"
+#include "ui/widgets/elided_label.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QAbstractButton>
+#include <QAbstractScrollArea>
+#include <QComboBox>
+#include <QDir>
+#include <QDockWidget>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QTableView>
+#include <QTreeView>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+constexpr QSize kSmall(900, 600);
+constexpr QSize kScaled(1366 * 2 / 3, 768 * 2 / 3 - 48); ///< 1366 × 768 at 150 %, without a title bar
+const QString kPages = u"pageTabsScroll"_s; ///< scrolls pages that are larger than the window
+constexpr int kThreeSteps = 3; ///< of larger text
+
+/// Whether a person can bring it into view by scrolling.
+bool isScrolled(const QWidget* widget)
+{
+    for (const QWidget* at = widget->parentWidget(); at != nullptr; at = at->parentWidget())
+        if (qobject_cast<const QAbstractScrollArea*>(at) != nullptr && at->objectName() != kPages)
+            return true;
+    return false;
+}
+
+QString nameOf(const QWidget* widget)
+{
+    QStringList names;
+    for (const QWidget* at = widget; at != nullptr && !at->isWindow(); at = at->parentWidget())
+        names.prepend(at->objectName().isEmpty() ? QString::fromLatin1(at->metaObject()->className())
+                                                 : at->objectName());
+    return names.join(u'/');
+}
+
+/// Buttons, labels and fields of the window that are cut off by it or by a parent.
+QStringList cutOff(const QWidget& window)
+{
+    QStringList out;
+    for (const QWidget* widget : window.findChildren<QWidget*>()) {
+        const bool counts = qobject_cast<const QAbstractButton*>(widget) != nullptr
+            || qobject_cast<const QLabel*>(widget) != nullptr
+            || qobject_cast<const QLineEdit*>(widget) != nullptr
+            || qobject_cast<const QComboBox*>(widget) != nullptr;
+        if (!counts || !widget->isVisible() || widget->window() != &window || isScrolled(widget))
+            continue;
+        QRect place(widget->mapTo(&window, QPoint()), widget->size());
+        for (const QWidget* at = widget->parentWidget(); at != nullptr; at = at->parentWidget()) {
+            const QRect room(at->isWindow() ? QPoint() : at->mapTo(&window, QPoint()), at->size());
+            if (at->objectName() == "qt_scrollarea_viewport"_L1)
+                continue; // reported for all of the page
+            if (!room.contains(place)) {
+                out.append(u"%1 at %2,%3 %4x%5"_s.arg(nameOf(widget))
+                               .arg(place.x())
+                               .arg(place.y())
+                               .arg(place.width())
+                               .arg(place.height()));
+                break;
+            }
+            if (at->isWindow())
+                break;
+        }
+    }
+    return out;
+}
+
+/// For people to look at.
+void keepPicture(MainWindow& window, const QString& page)
+{
+    const QString folder = QCoreApplication::applicationDirPath() + u"/screenshots"_s;
+    QDir().mkpath(folder);
+    const QString name = QString::fromLatin1(QTest::currentDataTag()).replace(u", "_s, u"-"_s);
+    window.grab().save(folder % u"/fits-"_s % name % u'-' % page % u".png"_s);
+}
+
+int textSize(int steps)
+{
+    int percent = 100;
+    for (int i = 0; i < steps; ++i)
+        percent = nextTextSize(percent, 1);
+    return percent;
+}
+
+} // namespace
+
+class TestFits : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() { QApplication::setStyle(new AppStyle); }
+    void cleanup()
+    {
+        applyTextSize(100);
+        QApplication::setLayoutDirection(Qt::LeftToRight);
+    }
+
+    void everyPageFits_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<int>("steps");
+        QTest::addColumn<bool>("isMirrored");
+        for (const char* sample :
+            {"zero3-w4", "pipeline-w4", "slices-w4", "experts-w4", "zero2-universal-w2", "stage0-bf16"}) {
+            QTest::addRow("%s", sample) << samplePath(sample) << kSmall << 0 << false;
+            QTest::addRow("%s, larger text", sample) << samplePath(sample) << kSmall << 3 << false;
+            QTest::addRow("%s, at 150 %%", sample) << samplePath(sample) << kScaled << 0 << false;
+            QTest::addRow("%s, right to left", sample) << samplePath(sample) << kSmall << 3 << true;
+        }
+    }
+
+    void everyPageFits()
+    {
+        QFETCH(QString, sample);
+        QFETCH(QSize, size);
+        QFETCH(int, steps);
+        QFETCH(bool, isMirrored);
+        QApplication::setLayoutDirection(isMirrored ? Qt::RightToLeft : Qt::LeftToRight);
+        WindowFixture ui;
+        MainWindow& window = ui.window();
+        applyTextSize(textSize(steps));
+        window.resize(size);
+        QVERIFY(ui.open(sample));
+        window.selection().selectParam(ParamId{0}); // so that Details and the tensor page show something
+        QStringList problems;
+        for (const PageEntry& page : pageList()) {
+            window.showPage(page.id);
+            QVERIFY(ui.settle());
+            const QSize least = window.minimumSizeHint();
+            if (least.width() > size.width() || least.height() > size.height())
+                problems.append(u"%1: needs %2x%3"_s.arg(page.name).arg(least.width()).arg(least.height()));
+            const auto* scroll = ui.find<QScrollArea>(qPrintable(kPages));
+            if (scroll->horizontalScrollBar()->maximum() > 0 || scroll->verticalScrollBar()->maximum() > 0)
+                problems.append(u"%1: is scrolled by %2, %3"_s.arg(page.name)
+                                    .arg(scroll->horizontalScrollBar()->maximum())
+                                    .arg(scroll->verticalScrollBar()->maximum()));
+            for (const QString& each : cutOff(window))
+                problems.append(page.name % u": "_s % each);
+            keepPicture(window, page.name);
+        }
+        QVERIFY2(problems.isEmpty(), qPrintable(problems.join(u'\n')));
+        QCOMPARE(window.size(), size);
+    }
+
+    /// Nothing is shortened where there is room, at two sizes of text.
+    void namesAndNumbersAreWhole()
+    {
+        for (const int steps : {0, 3}) {
+            applyTextSize(textSize(steps));
+            WindowFixture ui;
+            ui.window().resize(kSmall);
+            QVERIFY(ui.open(samplePath("zero3-w4")));
+            QCoreApplication::processEvents();
+            const auto* title = ui.find<ElidedLabel>("statusTitle");
+            QVERIFY2(title->width() >= title->fontMetrics().horizontalAdvance(title->text()),
+                qPrintable(title->text()));
+            const auto* tree = ui.find<QTreeView>("explorerTree");
+            if (!tree->isColumnHidden(1))
+                QVERIFY(tree->columnWidth(1) > tree->fontMetrics().horizontalAdvance(u"1,023.9 MiB"_s));
+            QVERIFY(tree->columnWidth(0) > tree->fontMetrics().averageCharWidth() * 12);
+            const auto* files = ui.find<QTableView>("fileTable");
+            for (const CheckpointFile& file : ui.checkpoint()->files)
+                QVERIFY(files->columnWidth(0)
+                    > files->fontMetrics().horizontalAdvance(QString::fromStdString(file.name)));
+            QVERIFY(files->horizontalHeader()->height() >= files->fontMetrics().height());
+        }
+    }
+
+    /// Text of any size, with jobs and a message: pages are scrolled then.
+    void theWindowIsAsSmallAsAsked()
+    {
+        WindowFixture ui;
+        MainWindow& window = ui.window();
+        window.resize(kSmall);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.find<QDockWidget>("jobsDock")->show();
+        ui.find<MessageBar>("windowMessages")
+            ->showMessage(
+                Severity::Info, u"On disk, since this checkpoint was read: 1 file changed."_s, {u"Reload"_s});
+        for (int percent = 0; percent != nextTextSize(percent, 1);) {
+            percent = nextTextSize(percent, 1);
+            applyTextSize(percent);
+            QCoreApplication::processEvents();
+            const QSize least = window.minimumSizeHint();
+            QVERIFY2(least.width() <= kSmall.width() && least.height() <= kSmall.height(),
+                qPrintable(u"%1 %: %2x%3"_s.arg(percent).arg(least.width()).arg(least.height())));
+        }
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestFits, WithDisplay)
+#include "tst_fits.moc"

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/next_steps_list.h"
+
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+#include "ui/widgets/link_button.h"
+
+#include <QGridLayout>
+#include <QLabel>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+QString nameOf(NextStepId step)
+{
+    switch (step) {
+    case NextStepId::Repair:
+        return NextStepsList::tr("Repair on a copy");
+    case NextStepId::Resume:
+        return NextStepsList::tr("Resume at another number of GPUs or in another stage");
+    case NextStepId::Convert:
+        return NextStepsList::tr("Convert to a universal folder");
+    case NextStepId::Export:
+        return NextStepsList::tr("Export weights");
+    case NextStepId::Compare:
+        return NextStepsList::tr("Compare with another checkpoint");
+    case NextStepId::Verify:
+        return NextStepsList::tr("Verify what Shardscope wrote");
+    }
+    return {};
+}
+
+QString iconOf(NextStepId step)
+{
+    switch (step) {
+    case NextStepId::Resume:
+    case NextStepId::Convert:
+        return u"reshard"_s;
+    case NextStepId::Export:
+        return u"export"_s;
+    case NextStepId::Compare:
+        return u"compare"_s;
+    default:
+        return u"check"_s;
+    }
+}
+
+} // namespace
+
+NextStepsList::NextStepsList(io::FileSystem& files, const Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_files(files)
+    , m_theme(theme)
+    , m_grid(new QGridLayout(this))
+{
+    setObjectName(u"nextSteps"_s);
+    m_grid->setContentsMargins(0, 0, 0, 0);
+    m_grid->setHorizontalSpacing(8);
+    m_grid->setVerticalSpacing(3);
+    m_grid->setColumnStretch(1, 1);
+}
+
+void NextStepsList::clear()
+{
+    m_asker.cancel();
+    m_steps.clear();
+    while (QLayoutItem* item = m_grid->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+}
+
+void NextStepsList::showText(const QString& text)
+{
+    clear();
+    auto* label = new QLabel(text, this);
+    label->setObjectName(u"nextStepsText"_s);
+    label->setWordWrap(true);
+    label->setForegroundRole(QPalette::PlaceholderText);
+    m_grid->addWidget(label, 0, 0, 1, 2);
+}
+
+void NextStepsList::show(
+    const CheckpointPtr& checkpoint, const std::shared_ptr<const std::vector<Finding>>& found)
+{
+    showText(tr("Asking what can be planned…"));
+    m_asker.run<std::vector<NextStep>>(
+        [&files = m_files, checkpoint, found](
+            const std::stop_token& token, const std::function<void(std::vector<NextStep>)>& deliver) {
+            JobContext job(token);
+            deliver(nextSteps(files, checkpoint, *found, job));
+        },
+        [this](std::vector<NextStep> steps) { fill(std::move(steps)); });
+}
+
+void NextStepsList::fill(std::vector<NextStep> steps)
+{
+    clear();
+    m_steps = std::move(steps);
+    int row = 0;
+    for (const NextStep& step : m_steps) {
+        auto* icon = new QLabel(this);
+        icon->setPixmap(
+            themedIcon(m_theme, iconOf(step.id), step.isPossible() ? ThemeRole::Accent : ThemeRole::MutedText)
+                .pixmap(QSize(16, 16), devicePixelRatioF()));
+        m_grid->addWidget(icon, row, 0, Qt::AlignTop);
+        if (step.isPossible()) {
+            auto* link = new LinkButton(nameOf(step.id), this);
+            link->setObjectName(u"nextStep"_s);
+            connect(link, &QAbstractButton::clicked, this, [this, id = step.id] { Q_EMIT chosen(id); });
+            m_grid->addWidget(link, row, 1);
+        } else {
+            auto* reason = new QLabel(tr("%1: no. %2").arg(nameOf(step.id), sentenceText(step.whyNot)), this);
+            reason->setObjectName(u"nextStepReason"_s);
+            reason->setTextFormat(Qt::PlainText);
+            reason->setWordWrap(true);
+            reason->setTextInteractionFlags(Qt::TextSelectableByMouse);
+            reason->setForegroundRole(QPalette::PlaceholderText);
+            m_grid->addWidget(reason, row, 1);
+        }
+        ++row;
+    }
+}
+
+} // namespace shardscope::ui
