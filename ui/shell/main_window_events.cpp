@@ -154,10 +154,6 @@ void MainWindow::connectJobs()
     connect(&m_jobs, &WindowJobs::closingFailed, this, &MainWindow::showOpenError);
     connect(&m_jobs, &WindowJobs::repairWanted, this, &MainWindow::showRepair);
     connect(&m_jobs, &WindowJobs::furtherFolderWanted, this, &MainWindow::askForFurtherFolder);
-    connect(&m_jobs, &WindowJobs::exportWanted, this, [this] {
-        if (ExportDialog* dialog = showExportDialog())
-            dialog->form()->setFormat(ExportFormat::Dcp);
-    });
     connect(&m_jobs.list(), &JobList::activeCountChanged, m_status, &StatusLine::setJobs);
 }
 
