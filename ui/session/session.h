@@ -14,6 +14,8 @@
 #include <QTimer>
 
 #include <optional>
+#include <set>
+#include <string>
 
 namespace shardscope::ui {
 
@@ -36,7 +38,13 @@ struct ReadCheckpoint {
 struct DiskChanges {
     uint64_t deleted = 0;
     uint64_t changed = 0;
-    uint64_t appeared = 0; ///< they were missing
+    uint64_t appeared = 0; ///< they were missing, or are new in the tag's folder
+    std::string firstDeleted{}; ///< names, raw bytes
+    std::string firstChanged{};
+    std::string firstAppeared{};
+
+    [[nodiscard]] bool isEmpty() const { return deleted + changed + appeared == 0; }
+    bool operator==(const DiskChanges&) const = default;
 };
 
 /// The open checkpoint: one at a time, read in two stages on a worker thread.
@@ -75,8 +83,9 @@ public:
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
 
-    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so. This
-    /// is also done, once, some seconds after the checkpoint's folders have changed.
+    /// Checks on a worker which files have changed since they were read; emits changedOnDisk() if that is not
+    /// what it said last. This is also done every few seconds if there are few files, and some seconds after
+    /// the checkpoint's folders have changed if there are many.
     void checkOnDisk();
 
 Q_SIGNALS:
@@ -87,6 +96,7 @@ Q_SIGNALS:
     void checkpointChanged(const shardscope::CheckpointPtr& checkpoint, bool refined);
     void openFailed(const shardscope::Error& error);
     void progressChanged(const QString& text);
+    /// Empty: the files are again as they were read.
     void changedOnDisk(const shardscope::ui::DiskChanges& changes);
 
 private:
@@ -101,6 +111,14 @@ private:
     void show(OpenedCheckpoint opened, bool refined);
     void stopReading();
     void lookAtFolders();
+    void beginWatching();
+    /// What became of the files, and the names in the tag's folder.
+    struct DiskLook {
+        DiskChanges changes;
+        std::optional<std::set<std::string>> names; ///< nothing: it could not be listed
+    };
+    static std::optional<DiskLook> lookAtFiles(io::FileSystem& files, const Checkpoint& checkpoint,
+        const std::optional<std::set<std::string>>& before, const std::stop_token& token);
 
     io::FileSystem& m_files;
     Selection m_selection;
@@ -112,7 +130,9 @@ private:
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
     LatestOnly m_opener{WorkLength::Long};
     LatestOnly m_watcher{WorkLength::Long};
-    QTimer m_poll; ///< runs until changes were seen
+    QTimer m_poll;
+    DiskChanges m_toldChanges; ///< by the last changedOnDisk() of this checkpoint
+    std::optional<std::set<std::string>> m_names; ///< in the tag's folder when it was first looked at
     LatestOnly m_folderLook{WorkLength::Long};
     std::vector<int64_t> m_folderTimes; ///< of the last look; empty: none yet
 };

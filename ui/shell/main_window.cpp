@@ -99,13 +99,16 @@ void MainWindow::connectSession()
 
 void MainWindow::showChanges(const DiskChanges& changes)
 {
+    if (changes.isEmpty()) // they are again as they were
+        return m_messages->hide();
     QStringList what;
-    if (changes.deleted > 0)
-        what.append(tr("%1 deleted").arg(filesText(changes.deleted)));
-    if (changes.changed > 0)
-        what.append(tr("%1 changed").arg(filesText(changes.changed)));
-    if (changes.appeared > 0)
-        what.append(tr("%1 new").arg(filesText(changes.appeared)));
+    const auto add = [&](const QString& text, uint64_t count, const std::string& first) {
+        if (count > 0)
+            what.append(text.arg(filesText(count), toText(first) % (count > 1 ? u", …"_s : QString())));
+    };
+    add(tr("%1 deleted (%2)"), changes.deleted, changes.firstDeleted);
+    add(tr("%1 changed (%2)"), changes.changed, changes.firstChanged);
+    add(tr("%1 new (%2)"), changes.appeared, changes.firstAppeared);
     m_messages->showMessage(changes.deleted > 0 ? Severity::Warning : Severity::Info,
         tr("On disk, since this checkpoint was read: %1.").arg(what.join(u", "_s)), {tr("Reload")});
 }
