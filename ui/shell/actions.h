@@ -36,6 +36,7 @@ enum class ActionId : uint8_t {
     FullScreen,
     Manual,
     Shortcuts,
+    Settings,
     Quit,
     ThemeSystem, ///< the themes as in ThemeMode
     ThemeLight,

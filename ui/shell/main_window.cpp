@@ -202,6 +202,8 @@ void MainWindow::resetView()
         showPage(seen->page);
         m_filter->setText(seen->filter);
     }
+    if (const QString filter = std::exchange(m_wanted.filter, {}); !filter.isEmpty())
+        m_filter->filterParameters(filter);
     if (m_wanted.page)
         showPage(*std::exchange(m_wanted.page, {}));
     updateSwitcher();
@@ -212,6 +214,7 @@ void MainWindow::showOpenError(const Error& error)
     m_wanted.replaces = false;
     m_wanted.page.reset(); // they were meant for what could not be opened
     m_wanted.address.clear();
+    m_wanted.filter.clear();
     if (m_session.checkpoint())
         m_messages->showError(error);
     else
@@ -256,16 +259,22 @@ void MainWindow::revisit(const HistoryPlace& former)
     m_session.selection().select(former.thing);
 }
 
+std::pair<QString, QString> MainWindow::placeToOpen(const ReadCheckpoint& read)
+{
+    const Checkpoint& checkpoint = *read.checkpoint;
+    const io::Path& run = checkpoint.runFolder.empty() ? read.place.path : checkpoint.runFolder;
+    const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
+    return {
+        QString::fromStdString(run.native()), isLatest ? QString() : QString::fromStdString(checkpoint.tag)};
+}
+
 void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& when)
 {
     const CheckpointPtr& checkpoint = read.checkpoint;
     if (!checkpoint || read.place.path.empty())
         return;
     RecentEntry entry;
-    const io::Path& run = checkpoint->runFolder.empty() ? read.place.path : checkpoint->runFolder;
-    entry.path = QString::fromStdString(run.native());
-    if (!checkpoint->latest || *checkpoint->latest != checkpoint->tag)
-        entry.tag = QString::fromStdString(checkpoint->tag);
+    std::tie(entry.path, entry.tag) = placeToOpen(read);
     entry.title = titleText(*checkpoint);
     entry.bytes = countFiles(*checkpoint).bytes;
     entry.tags = static_cast<int>(checkpoint->tags.size());
