@@ -168,6 +168,8 @@ int main(int argc, char** argv)
     window.offerUnfinishedJobs();
     openFirst(window, parser);
     const QStringList paths = parser.positionalArguments();
+    if (argc == 1 && settings.restoresOpened())
+        window.openAgain(settings.opened());
     std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own
     for (const QString& path : paths.mid(1)) {
         others.push_back(std::make_unique<MainWindow>(shardscope::realFilesAndSkeletons(), theme, settings));

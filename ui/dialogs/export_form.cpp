@@ -172,11 +172,6 @@ void ExportForm::connectFields()
         connect(field, &QLineEdit::textChanged, this, &ExportForm::changed);
 }
 
-void ExportForm::setFormat(ExportFormat format)
-{
-    m_format->setCurrentIndex(m_format->findData(static_cast<int>(format)));
-}
-
 ExportFormat ExportForm::format() const
 {
     return static_cast<ExportFormat>(m_format->currentData().toInt());

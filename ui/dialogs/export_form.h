@@ -21,7 +21,6 @@ public:
     /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ExportWish> wish() const;
     [[nodiscard]] QString problem() const override;
-    void setFormat(ExportFormat format);
     /// The last plan copies an adapter's configuration, so its entries cannot be set.
     void setAdapterIsConfigured(bool configured);
 

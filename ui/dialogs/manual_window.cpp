@@ -6,7 +6,9 @@
 #include "ui/widgets/window_fit.h"
 
 #include <QDesktopServices>
+#include <QLineEdit>
 #include <QListWidget>
+#include <QRegularExpression>
 #include <QShortcut>
 #include <QSplitter>
 #include <QTextBlock>
@@ -14,6 +16,8 @@
 #include <QTextTable>
 #include <QUrl>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -23,6 +27,55 @@ namespace {
 
 constexpr const char* kTopicProperty = "manualTopic";
 constexpr auto kTopicRole = Qt::UserRole;
+constexpr auto kLineRole = Qt::UserRole + 1; ///< of a place that was found
+constexpr int kMostPlaces = 200;
+constexpr int kPlaceWidth = 90; ///< letters of it in the list
+
+QString textOf(const ManualPage& page)
+{
+    return QString::fromUtf8(page.text.data(), static_cast<qsizetype>(page.text.size()));
+}
+
+/// Finds the pictures of the pages in the program.
+class ManualText final : public QTextBrowser
+{
+public:
+    using QTextBrowser::QTextBrowser;
+
+    QVariant loadResource(int type, const QUrl& name) override
+    {
+        if (type != QTextDocument::ImageResource)
+            return QTextBrowser::loadResource(type, name);
+        const QImage image(u":/images/"_s % name.fileName());
+        const int room = viewport()->width() - 2 * static_cast<int>(document()->documentMargin());
+        return image.width() <= room ? image : image.scaledToWidth(room, Qt::SmoothTransformation);
+    }
+};
+
+/// A line of Markdown without its marks: as it is read on the page.
+QString plainLine(QString line)
+{
+    static const QRegularExpression kLink(u"!?\\[([^\\]]*)\\]\\([^)]*\\)"_s);
+    line.replace(kLink, u"\\1"_s);
+    static const QRegularExpression kMarks(u"[*`]+|^[#\\s]+|^\\s*-\\s"_s);
+    return line.remove(kMarks).replace(u'|', u' ').simplified();
+}
+
+bool hasAll(const QString& text, const QStringList& words)
+{
+    return std::all_of(words.begin(), words.end(),
+        [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+}
+
+/// The part of a line around a word.
+QString partAround(const QString& line, const QString& word)
+{
+    const qsizetype at = line.indexOf(word, 0, Qt::CaseInsensitive);
+    if (line.size() <= kPlaceWidth)
+        return line;
+    const qsizetype begin = std::max<qsizetype>(0, at - kPlaceWidth / 3);
+    return (begin > 0 ? u"…"_s : QString()) % line.mid(begin, kPlaceWidth).trimmed() % u'…';
+}
 
 /// Qt's headings are twice and one and a half times as large as the text.
 void improveHeadings(QTextDocument& document)
@@ -101,18 +154,26 @@ void ManualWindow::open(QWidget* window, const QString& topic)
 
 ManualWindow::ManualWindow(QWidget* parent)
     : QDialog(parent)
+    , m_search(new QLineEdit(this))
     , m_topics(new QListWidget(this))
-    , m_text(new QTextBrowser(this))
+    , m_text(new ManualText(this))
 {
     setObjectName(u"manualWindow"_s);
     setWindowTitle(tr("Manual"));
     resizeWithinScreen(this, {940, 720});
     m_topics->setObjectName(u"manualTopics"_s);
     m_topics->setAccessibleName(tr("Pages of the manual"));
-    for (const ManualPage& page : manualPages()) {
-        auto* item = new QListWidgetItem(toText(page.title), m_topics);
-        item->setData(kTopicRole, toText(page.topic));
-    }
+    m_search->setObjectName(u"manualSearch"_s);
+    m_search->setAccessibleName(tr("Search in the manual"));
+    m_search->setPlaceholderText(tr("Search"));
+    m_search->setClearButtonEnabled(true);
+    connect(m_search, &QLineEdit::textChanged, this, &ManualWindow::fillList);
+    connect(m_search, &QLineEdit::returnPressed, this, [this] { m_topics->setFocus(Qt::OtherFocusReason); });
+    connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, this, [this] {
+        m_search->setFocus(Qt::ShortcutFocusReason);
+        m_search->selectAll();
+    });
+    m_topics->setWordWrap(true);
     m_topics->setSpacing(2);
     m_topics->setFrameShape(QFrame::NoFrame);
     m_text->setFrameShape(QFrame::NoFrame);
@@ -121,7 +182,12 @@ ManualWindow::ManualWindow(QWidget* parent)
     m_text->setOpenLinks(false);
     m_text->document()->setDocumentMargin(16);
     auto* split = new QSplitter(this);
-    split->addWidget(m_topics);
+    auto* left = new QWidget(split);
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(8, 8, 8, 0);
+    column->addWidget(m_search);
+    column->addWidget(m_topics, 1);
+    split->addWidget(left);
     split->addWidget(m_text);
     split->setStretchFactor(1, 1);
     split->setSizes({250, 690});
@@ -130,21 +196,84 @@ ManualWindow::ManualWindow(QWidget* parent)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(split);
     connect(m_text, &QTextBrowser::anchorClicked, this, &ManualWindow::followLink);
-    connect(m_topics, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
-        if (item == nullptr)
-            return;
-        const ManualPage* page = findManualPage(item->data(kTopicRole).toString().toStdString());
-        if (page == nullptr)
-            return;
-        m_text->setMarkdown(QString::fromUtf8(page->text.data(), static_cast<qsizetype>(page->text.size())));
-        improveHeadings(*m_text->document());
-        improveTables(*m_text->document(), palette().color(QPalette::Mid));
-        m_text->moveCursor(QTextCursor::Start);
-    });
+    connect(m_topics, &QListWidget::currentItemChanged, this, &ManualWindow::showItem);
+    fillList();
+}
+
+void ManualWindow::fillList()
+{
+    const QSignalBlocker blocker(m_topics);
+    const QStringList words = m_search->text().split(u' ', Qt::SkipEmptyParts);
+    m_topics->clear();
+    for (const ManualPage& page : manualPages()) {
+        const auto add = [&](const QString& text, const QString& line) {
+            auto* item = new QListWidgetItem(text, m_topics);
+            item->setData(kTopicRole, toText(page.topic));
+            item->setData(kLineRole, line);
+        };
+        if (words.isEmpty()) {
+            add(toText(page.title), {});
+            continue;
+        }
+        for (const QString& raw : textOf(page).split(u'\n')) {
+            const QString line = plainLine(raw);
+            if (m_topics->count() < kMostPlaces && hasAll(line, words))
+                add(toText(page.title) % u'\n' % partAround(line, words.first()), line);
+        }
+    }
+    if (m_topics->count() == 0) {
+        auto* none = new QListWidgetItem(tr("No page has these words."), m_topics);
+        none->setFlags(Qt::NoItemFlags);
+    } else if (!words.isEmpty()) {
+        m_topics->setCurrentRow(0);
+        showItem(m_topics->currentItem());
+    }
+}
+
+void ManualWindow::showItem(const QListWidgetItem* item)
+{
+    const ManualPage* page
+        = item == nullptr ? nullptr : findManualPage(item->data(kTopicRole).toString().toStdString());
+    if (page == nullptr)
+        return;
+    m_text->setMarkdown(textOf(*page));
+    improveHeadings(*m_text->document());
+    improveTables(*m_text->document(), palette().color(QPalette::Mid));
+    m_text->moveCursor(QTextCursor::Start);
+    showPlace(item->data(kLineRole).toString());
+}
+
+/// Scrolls to the place of the search, and lights its words on the page.
+void ManualWindow::showPlace(const QString& line)
+{
+    const QStringList words = m_search->text().split(u' ', Qt::SkipEmptyParts);
+    QList<QTextEdit::ExtraSelection> lit;
+    for (const QString& word : words) {
+        QTextCursor at(m_text->document());
+        while (lit.size() < kMostPlaces && !(at = m_text->document()->find(word, at)).isNull()) {
+            QTextEdit::ExtraSelection one;
+            one.cursor = at;
+            one.format.setBackground(palette().brush(QPalette::Highlight));
+            one.format.setForeground(palette().brush(QPalette::HighlightedText));
+            lit.append(one);
+        }
+    }
+    m_text->setExtraSelections(lit);
+    for (QTextBlock block = m_text->document()->begin(); !line.isEmpty() && block.isValid();
+         block = block.next()) {
+        const QString text = block.text().simplified();
+        if (text.isEmpty() || !hasAll(text, words.mid(0, 1))
+            || (text != line && !text.contains(line) && !line.contains(text)))
+            continue;
+        m_text->setTextCursor(QTextCursor(block));
+        m_text->ensureCursorVisible();
+        return;
+    }
 }
 
 void ManualWindow::showTopic(const QString& topic)
 {
+    m_search->clear(); // the list has all pages then
     for (int row = 0; row < m_topics->count(); ++row) {
         if (m_topics->item(row)->data(kTopicRole).toString() == topic)
             m_topics->setCurrentRow(row);

@@ -3,7 +3,9 @@
 
 #include <QDialog>
 
+class QLineEdit;
 class QListWidget;
+class QListWidgetItem;
 class QTextBrowser;
 
 namespace shardscope::ui {
@@ -16,7 +18,8 @@ QString manualTopicOf(const QWidget* widget);
 /// the manual.
 void addManualKey(QWidget* window, const QString& topic);
 
-/// The pages of the manual, with a list of them. Not modal. Links lead from page to page.
+/// The pages of the manual, with a list of them, in which a search shows the places that have all its words.
+/// Not modal. Links lead from page to page.
 class ManualWindow : public QDialog
 {
     Q_OBJECT
@@ -30,7 +33,12 @@ public:
 
 private:
     void followLink(const QUrl& link);
+    /// All pages, or the places that have the words of the search.
+    void fillList();
+    void showItem(const QListWidgetItem* item);
+    void showPlace(const QString& line);
 
+    QLineEdit* m_search;
     QListWidget* m_topics;
     QTextBrowser* m_text;
 };

@@ -13,6 +13,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
+#include <QSplitter>
 #include <QTabWidget>
 
 #include <chrono>
@@ -36,6 +37,8 @@ PlanDialog::PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidg
     setObjectName(m_setup.name % u"Dialog"_s);
     setWindowTitle(m_setup.title.arg(toText(m_source.checkpoint->tag)));
     addManualKey(this, m_setup.topic);
+    setWindowFlag(Qt::WindowMaximizeButtonHint);
+    setSizeGripEnabled(true);
     resizeWithinScreen(this, m_setup.size);
     m_pause.setSingleShot(true);
     m_pause.setInterval(kTypingPause);
@@ -67,9 +70,6 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     connect(m_foot, &PlanFoot::saveRequested, this, &PlanDialog::savePlan);
     connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
     auto* content = new QWidget(this);
-    auto* parts = new QVBoxLayout(content);
-    parts->setContentsMargins(0, 0, 0, 0);
-    parts->setSpacing(12);
     auto* title = new QLabel(titleText(*m_source.checkpoint), content);
     QFont font = title->font();
     font.setPointSizeF(font.pointSizeF() * 1.3);
@@ -79,17 +79,28 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     left->addWidget(title);
     left->addWidget(form);
     left->addStretch();
-    auto* upper = new QHBoxLayout;
+    auto* upper = new QHBoxLayout(content);
+    upper->setContentsMargins(0, 0, 0, 0);
     upper->setSpacing(22);
     upper->addLayout(left, 1);
     upper->addWidget(m_facts, 1);
-    parts->addLayout(upper, below == nullptr ? 1 : 0);
-    if (below != nullptr)
-        parts->addWidget(below, 1);
+    m_upper = scrolled(content, this);
+    QWidget* middle = m_upper;
+    if (below != nullptr) {
+        auto* split = new QSplitter(Qt::Vertical, this);
+        split->setObjectName(m_setup.name % u"Parts"_s);
+        split->addWidget(m_upper);
+        split->addWidget(below);
+        split->setStretchFactor(1, 1);
+        split->setChildrenCollapsible(false);
+        const int upperHeight = content->sizeHint().height();
+        split->setSizes({upperHeight, std::max(m_setup.size.height() - upperHeight, 1)});
+        middle = split;
+    }
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addWidget(scrolled(content, this), 1);
+    rows->addWidget(middle, 1);
     rows->addWidget(m_messages);
     rows->addWidget(m_foot);
     orderFocus({this});

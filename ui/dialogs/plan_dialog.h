@@ -58,7 +58,7 @@ protected:
     /// Tab goes through the parts in the order in which they are made: form, facts, foot.
     void makeFacts();
     QPlainTextEdit* addText(const QString& name, const QString& title);
-    /// Puts the form next to the facts, and `below` under them at full width.
+    /// Puts the form next to the facts, and `below` under them at full width, with a handle between.
     void makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below = nullptr);
     void setCommand(const QString& command);
     /// Plans the choices of the form, or shows why that is not possible.
@@ -73,6 +73,7 @@ protected:
 
     PlacedCheckpoint m_source;
     Theme& m_theme;
+    QWidget* m_upper = nullptr; ///< form and facts
     QTabWidget* m_facts = nullptr;
     MessageBar* m_messages = nullptr;
     LatestOnly m_planner{WorkLength::Long};

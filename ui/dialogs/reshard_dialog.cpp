@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_dialog.h"
 
+#include "core/plan/reshard/planned_checkpoint.h"
 #include "core/plan/reshard/reshard_advice.h"
 #include "ui/dialogs/batch_choices.h"
+#include "ui/dialogs/load_curves.h"
 #include "ui/dialogs/reshard_maps.h"
 #include "ui/jobs/free_later.h"
 #include "ui/models/whole_groups.h"
@@ -13,6 +15,7 @@
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QTabWidget>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 using namespace Qt::StringLiterals;
@@ -62,7 +65,7 @@ QString loadLine(const io::Path& folder, const std::string& tag)
 ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& source, const WriteHistory& known,
     Theme& theme, QWidget* parent)
     : PlanDialogOf(
-        files, source, known, theme, {u"reshard"_s, tr("Reshard %1"), u"resharding"_s, {1120, 820}}, parent)
+        files, source, known, theme, {u"reshard"_s, tr("Reshard %1"), u"resharding"_s, {1180, 960}}, parent)
     , m_batch(new BatchChoices(m_facts))
 {
     m_facts->addTab(m_batch, tr("Keep the batch size"));
@@ -75,7 +78,20 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& sour
     rows->addLayout(makeLiveRow());
     makeFoot(form(), known.writeRate, below);
     connect(m_messages, &MessageBar::actionTriggered, this, &ReshardDialog::help);
+    addHeightButton();
     showSource();
+}
+
+/// With many ranks the picture needs the room of the form, too.
+void ReshardDialog::addHeightButton()
+{
+    auto* button = new QToolButton(this);
+    button->setObjectName(u"reshardFullHeight"_s);
+    button->setText(tr("F&ull Height"));
+    button->setToolTip(tr("Hides the choices, so that the maps have all of the dialog"));
+    button->setCheckable(true);
+    connect(button, &QToolButton::toggled, this, [this](bool isFull) { m_upper->setHidden(isFull); });
+    m_maps->addButton(button);
 }
 
 QLayout* ReshardDialog::makeLiveRow()
@@ -95,16 +111,36 @@ QLayout* ReshardDialog::makeLiveRow()
 
 void ReshardDialog::plan()
 {
-    if (!form()->wantsDistributed())
-        return PlanDialogOf::plan();
-    m_wish.reset();
-    setCommand({});
-    take({});
-    m_help = {&ReshardDialog::exportWanted};
-    m_messages->showMessage(Severity::Info,
-        tr("A distributed checkpoint has no ranks of its own: any number of GPUs loads it. The export "
-           "writes it."),
-        {tr("&Export…")});
+    if (form()->wantsDistributed())
+        planExportOf(form()->exportWish());
+    else
+        PlanDialogOf::plan();
+}
+
+/// A distributed checkpoint is an export, which has the same target, files and way to run.
+void ReshardDialog::planExportOf(const ExportWish& wish)
+{
+    m_wish.emplace();
+    static_cast<PlanWish&>(*m_wish) = wish;
+    setCommand(commandOf(sourceWords(*m_source.checkpoint, m_source.place), wish));
+    m_planner.run<ReshardPreview>(
+        [&files = m_files, source = m_source.checkpoint, wish](
+            const std::stop_token& token, const std::function<void(ReshardPreview)>& deliver) {
+            ReshardPreview preview;
+            static_cast<PlanPreview&>(preview) = previewOf(files, source, wish, token);
+            deliver(std::move(preview));
+        },
+        [this](ReshardPreview preview) { take(std::move(preview)); });
+}
+
+bool ReshardDialog::isDrawing() const
+{
+    return m_merger.isRunning() || m_curves.isRunning() || m_maps->isBusy();
+}
+
+void ReshardDialog::follow(ParamId param, std::optional<uint32_t> rank)
+{
+    m_maps->follow(param, rank);
 }
 
 QStringList ReshardDialog::helpFor(const Error& problem)
@@ -149,20 +185,51 @@ void ReshardDialog::showTarget()
 {
     const WritePlan* plan = m_preview.plan.get();
     QString title = tr("No plan");
-    if (plan != nullptr)
+    if (plan != nullptr && !plan->reshard)
+        title = tr("Then: distributed checkpoint, which has no ranks: any number of GPUs loads it");
+    else if (plan != nullptr)
         title = isUniversal(plan->reshard->kind)
             ? tr("Then: universal folder")
             : withSubGroups(gpusText(tr("Then: %1"), plan->reshard->worldSize), m_preview.subGroups);
     m_maps->setAfter({m_preview.target, m_preview.looks, title, m_preview.load});
 }
 
+/// For another number of GPUs alone they stay as they are.
+void ReshardDialog::showCurves()
+{
+    const WritePlanPtr& plan = m_preview.plan;
+    if (!plan || !plan->reshard)
+        return;
+    const ReshardFacts& facts = *plan->reshard;
+    const ParallelDegrees& degrees = facts.laidOut->parallel;
+    const CurveFacts now{
+        facts.kind, facts.subGroupSize.value_or(0), degrees.tp, degrees.pp, facts.options.ep.value_or(0)};
+    if (m_curvesFor == now)
+        return;
+    m_curvesFor = now;
+    form()->curves()->setPoints({});
+    m_curves.run<std::vector<LoadCurves::Point>>(
+        [plan, steps = form()->rankSteps()](const std::stop_token& token,
+            const std::function<void(std::vector<LoadCurves::Point>)>& deliver) {
+            JobContext job(token);
+            const auto loads = plannedLoads(*plan, std::vector<uint32_t>(steps.begin(), steps.end()), job);
+            std::vector<LoadCurves::Point> points;
+            for (size_t i = 0; i < steps.size(); ++i)
+                points.push_back({steps[i], loads[i]});
+            deliver(std::move(points));
+        },
+        [this](std::vector<LoadCurves::Point> points) { form()->curves()->setPoints(std::move(points)); });
+}
+
 void ReshardDialog::showMore()
 {
     showTarget();
-    m_batch->setPlan(
-        m_preview.plan.get(), m_preview.target ? m_preview.target->parallel.dp : 1, globalBatch(source()));
+    showCurves();
+    const bool isNative = m_preview.plan && m_preview.plan->reshard;
+    m_batch->setPlan(isNative ? m_preview.plan.get() : nullptr,
+        m_preview.target ? m_preview.target->parallel.dp : 1, globalBatch(source()));
     QStringList equal;
-    if (m_preview.plan)
+    if (isNative)
         for (const auto& [key, value] : m_preview.plan->reshard->mustStayEqual)
             equal.append(toText(key) % u" = "_s % toText(value));
     m_equal->setPlainText(m_preview.plan && equal.isEmpty()

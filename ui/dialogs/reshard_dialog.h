@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/dialogs/load_curves.h"
 #include "ui/dialogs/plan_dialog.h"
 #include "ui/dialogs/reshard_form.h"
 
@@ -18,12 +19,15 @@ public:
         Theme& theme, QWidget* parent = nullptr);
 
     [[nodiscard]] const ReshardMaps& maps() const { return *m_maps; }
+    /// Curves or bands are still being computed.
+    [[nodiscard]] bool isDrawing() const;
+    /// What the bands of the maps follow first: a parameter of the source, or a rank (rank_list.h).
+    void follow(ParamId param, std::optional<uint32_t> rank);
 
 Q_SIGNALS:
     /// The button of a refusal was pressed; the dialog has closed.
     void repairWanted();
     void furtherFolderWanted();
-    void exportWanted();
 
 protected:
     void plan() override;
@@ -33,7 +37,20 @@ protected:
 private:
     using Help = void (ReshardDialog::*)(); ///< a signal
 
+    /// What the curves depend on, besides the source.
+    struct CurveFacts {
+        CheckpointKind kind = CheckpointKind::Unknown;
+        uint64_t subGroupSize = 0;
+        uint32_t tp = 0;
+        uint32_t pp = 0;
+        uint32_t ep = 0;
+        bool operator==(const CurveFacts&) const = default;
+    };
+
     QLayout* makeLiveRow();
+    void addHeightButton();
+    void planExportOf(const ExportWish& wish);
+    void showCurves();
     void showSource();
     void showTarget();
     void help(int action);
@@ -43,6 +60,8 @@ private:
     ReshardMaps* m_maps;
     std::vector<Help> m_help; ///< what the buttons of the message do
     LatestOnly m_merger{WorkLength::Long};
+    std::optional<CurveFacts> m_curvesFor; ///< what is shown or being computed
+    LatestOnly m_curves{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/target/reshard_options.h"
+#include "ui/dialogs/load_curves.h"
 #include "ui/dialogs/source_choices.h"
 #include "ui/text/text.h"
 #include "ui/widgets/changed_value.h"
@@ -11,7 +12,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QFormLayout>
-#include <QHBoxLayout>
+#include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSlider>
@@ -31,7 +32,7 @@ constexpr int kUniversal = -1;
 constexpr int kDistributed = -2;
 
 /// The GPU counts of the slider: all up to 16, then four in each doubling, up to twice the present count.
-std::vector<int> rankSteps(uint32_t now)
+std::vector<int> sliderSteps(uint32_t now)
 {
     const int last = static_cast<int>(std::clamp<uint64_t>(uint64_t{now} * 2, 16, kMaxRanks));
     std::vector<int> steps;
@@ -52,7 +53,8 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     , m_form(new QComboBox(this))
     , m_ranks(new QSpinBox(this))
     , m_rankSlider(new QSlider(Qt::Horizontal, this))
-    , m_rankSteps(rankSteps(source->parallel.ranks()))
+    , m_curves(new LoadCurves(m_rankSlider, this))
+    , m_rankSteps(sliderSteps(source->parallel.ranks()))
     , m_subGroup(new QLineEdit(this))
 {
     const uint32_t now = source->parallel.ranks();
@@ -84,19 +86,20 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
 
 void ReshardForm::makeLayout()
 {
-    auto* ranks = new QHBoxLayout;
+    auto* ranks = new QGridLayout;
     m_ranks->setMinimumWidth(96);
-    ranks->setSpacing(10);
-    ranks->addWidget(m_ranks);
-    ranks->addWidget(m_rankSlider, 1);
+    ranks->setHorizontalSpacing(10);
+    ranks->setColumnStretch(1, 1);
+    ranks->addWidget(m_ranks, 0, 0);
+    ranks->addWidget(m_rankSlider, 0, 1);
+    ranks->addWidget(m_curves, 1, 1);
     if (!isConverted(m_source->kind))
-        ranks->addWidget(new QLabel(tr("now %1").arg(countText(m_source->parallel.ranks())), this));
+        ranks->addWidget(new QLabel(tr("now %1").arg(countText(m_source->parallel.ranks())), this), 0, 2);
     m_rows->addRow(tr("&Result"), m_form);
     m_rows->addRow(tr("&GPUs"), ranks);
     static_cast<QLabel*>(m_rows->labelForField(ranks))->setBuddy(m_ranks);
     m_choices->addRows(m_rows);
     m_rows->addRow(tr("&Sub-group size"), m_subGroup);
-    showRows();
     addTarget(tr("Target &folder"));
     m_tag = new QLineEdit(this);
     m_tag->setObjectName(u"reshardTag"_s);
@@ -104,6 +107,7 @@ void ReshardForm::makeLayout()
     addVerify();
     m_latest = addSwitch(u"Latest"_s, tr("Write “latest” next to it"), true);
     addForce();
+    showRows();
 }
 
 void ReshardForm::connectWidgets()
@@ -142,6 +146,9 @@ void ReshardForm::showRows()
 {
     m_rows->setRowVisible(m_subGroup, stage() == 3);
     m_choices->showFor(stage());
+    m_curves->setVisible(stage().has_value());
+    m_rows->setRowVisible(m_tag, !wantsDistributed());
+    m_rows->setRowVisible(m_latest, !wantsDistributed());
 }
 
 /// Moves the slider to the nearest of its counts, without a change of the count itself.
@@ -181,6 +188,8 @@ void ReshardForm::onFormChosen()
 /// A tag and a target that say what is chosen.
 void ReshardForm::suggest()
 {
+    if (wantsDistributed())
+        return suggestTarget(u"-dcp"_s);
     ReshardOptions options;
     options.form = !stage() ? TargetForm::Universal : TargetForm::Native;
     m_tag->setPlaceholderText(toText(targetTag(*m_source, options)));
@@ -198,6 +207,17 @@ void ReshardForm::suggest()
     const bool allData = m_choices->slices() == 1 && m_choices->stages() == 1;
     const QString ranks = allData ? u"-dp"_s : u"-gpus"_s;
     suggestTarget(change % degrees % ranks % QString::number(m_ranks->value()));
+}
+
+ExportWish ReshardForm::exportWish() const
+{
+    ReshardWish choices;
+    m_choices->apply({}, choices); // slices are merged, as in a universal folder
+    ExportWish wish;
+    wish.options.format = ExportFormat::Dcp;
+    wish.patternsFile = choices.patternsFile;
+    readInto(wish);
+    return wish;
 }
 
 void ReshardForm::setWorldSize(uint32_t ranks)

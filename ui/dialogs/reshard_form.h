@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/dialogs/plan_form.h"
+#include "ui/session/plans/export_preview.h"
 #include "ui/session/plans/reshard_preview.h"
 
 class QComboBox;
@@ -10,6 +11,7 @@ class QSpinBox;
 
 namespace shardscope::ui {
 
+class LoadCurves;
 class SourceChoices;
 
 /// The choices of a reshard: stage or form, GPU count, extra choices for the source, target folder,
@@ -23,10 +25,15 @@ public:
     /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ReshardWish> wish() const;
     [[nodiscard]] QString problem() const override;
-    /// A distributed checkpoint is chosen, which an export writes.
+    /// A distributed checkpoint is chosen, which has no number of GPUs: exportWish() instead of wish().
     [[nodiscard]] bool wantsDistributed() const;
+    [[nodiscard]] ExportWish exportWish() const;
     void setWorldSize(uint32_t ranks);
     void setUniversal();
+    /// The GPU counts of the slider, by its value.
+    [[nodiscard]] const std::vector<int>& rankSteps() const { return m_rankSteps; }
+    /// Curves over them, under the slider.
+    [[nodiscard]] LoadCurves* curves() const { return m_curves; }
 
 private:
     void makeLayout();
@@ -45,6 +52,7 @@ private:
     QComboBox* m_form;
     QSpinBox* m_ranks;
     QSlider* m_rankSlider;
+    LoadCurves* m_curves;
     std::vector<int> m_rankSteps; ///< the GPU counts of the slider
     QLineEdit* m_subGroup;
     QLineEdit* m_tag = nullptr;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_maps.h"
 
+#include "ui/dialogs/reshard_bands.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/difference_marks.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 
+#include <QComboBox>
 #include <QLabel>
-#include <QPainter>
+#include <QSplitter>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -22,29 +25,9 @@ namespace {
 /// A map with many more ranks than the other does not push it aside: at most this many times its height.
 constexpr int kMostStretch = 3;
 constexpr int kMaxNamedRanks = 8;
-
-/// The place that a map is asked about: the one under the pointer, else the focused one.
-std::optional<MapSource::Point> placeOf(const LayoutMapView& map)
-{
-    const MapMarks& marks = map.canvas()->marks();
-    const auto place = marks.hovered ? marks.hovered : marks.pinned;
-    const MapStackPtr& stack = map.canvas()->stack();
-    return place && stack && place->section < stack->count() ? place : std::nullopt;
-}
-
-/// A block of a map in the coordinates of `target`, which contains it, cut to what is on screen; empty
-/// outside.
-QRectF rectIn(const QWidget& target, const LayoutMapView& map, const MapBlock& block)
-{
-    const MapViewport& view = *map.viewport();
-    const ContentRect content = view.layout().rectOf(block);
-    const double ratio = view.pixelRatio();
-    const QRectF rect(static_cast<double>(content.x - view.x()) / ratio,
-        static_cast<double>(content.y - view.y()) / ratio, static_cast<double>(content.width) / ratio,
-        static_cast<double>(content.height) / ratio);
-    const QRectF seen = rect.intersected(QRectF(map.canvas()->rect()));
-    return seen.translated(map.canvas()->mapTo(&target, QPointF(0, 0)));
-}
+constexpr int kLeastRow = 8; ///< pixels
+constexpr uint32_t kLabelledRanks = 16; ///< whose rows are so high that each has its label
+constexpr uint32_t kMostListed = 1024; ///< ranks of a map in the list
 
 QString rangeText(const RankLoad& load)
 {
@@ -70,58 +53,13 @@ QString loadText(const RankLoad& load)
             padding % u", "_s % ReshardMaps::tr("at most %1 on a GPU").arg(countText(load.mostPadding)));
 }
 
-} // namespace
-
-/// Paints the bands over both maps. It takes no input.
-class ReshardBands : public QWidget
+/// The name of a rank in the list of ranks and in sentences.
+QString rankText(const Checkpoint& checkpoint, uint32_t rank)
 {
-public:
-    explicit ReshardBands(ReshardMaps* maps)
-        : QWidget(maps)
-        , m_maps(maps)
-    {
-        setObjectName(u"reshardBands"_s);
-        setAttribute(Qt::WA_TransparentForMouseEvents);
-        setAttribute(Qt::WA_NoSystemBackground);
-    }
+    return rankLabel(checkpoint, rankAt(checkpoint, rank));
+}
 
-protected:
-    void paintEvent(QPaintEvent* /*event*/) override
-    {
-        const auto& flow = m_maps->flow();
-        if (!flow || m_maps->m_from == nullptr)
-            return;
-        const LayoutMapView& from = *m_maps->m_from;
-        const LayoutMapView& to = *m_maps->otherThan(&from);
-        const bool isDown = &from == m_maps->m_before;
-        QPainter painter(this);
-        painter.setRenderHint(QPainter::Antialiasing);
-        const QColor line(from.canvas()->mapPalette().selection);
-        QColor fill = line;
-        fill.setAlpha(56);
-        for (const MapFlow::Part& part : flow->parts) {
-            const QRectF source = rectIn(*m_maps, from, part.from);
-            const QRectF target = rectIn(*m_maps, to, part.to);
-            if (source.isEmpty() || target.isEmpty())
-                continue;
-            const double begin = isDown ? source.bottom() : source.top();
-            const double end = isDown ? target.top() : target.bottom();
-            painter.setPen(Qt::NoPen);
-            painter.setBrush(fill);
-            painter.drawPolygon(QPolygonF({{source.left(), begin}, {source.right(), begin},
-                {target.right(), end}, {target.left(), end}}));
-            painter.setPen(QPen(line, 1));
-            painter.drawLine(QPointF(source.left(), begin), QPointF(target.left(), end));
-            painter.drawLine(QPointF(source.right(), begin), QPointF(target.right(), end));
-            painter.setPen(QPen(line, 2));
-            painter.setBrush(Qt::NoBrush);
-            painter.drawRect(target.adjusted(1, 1, -1, -1));
-        }
-    }
-
-private:
-    ReshardMaps* m_maps;
-};
+} // namespace
 
 ReshardMaps::ReshardMaps(const Theme& theme, QWidget* parent)
     : QWidget(parent)
@@ -129,34 +67,73 @@ ReshardMaps::ReshardMaps(const Theme& theme, QWidget* parent)
     , m_after(new LayoutMapView(&theme, this))
     , m_beforeTitle(new QLabel(this))
     , m_afterTitle(new QLabel(this))
+    , m_what(new QComboBox(this))
     , m_words(new ElidedLabel(this))
+    , m_wordsRow(new QHBoxLayout)
     , m_bands(nullptr)
+    , m_split(new QSplitter(Qt::Vertical, this))
 {
     setObjectName(u"reshardMaps"_s);
     m_before->setObjectName(u"reshardMapBefore"_s);
     m_after->setObjectName(u"reshardMapAfter"_s);
     m_beforeTitle->setObjectName(u"reshardTitleBefore"_s);
     m_afterTitle->setObjectName(u"reshardTitleAfter"_s);
-    m_words->setObjectName(u"reshardFlow"_s);
-    m_rows = new QVBoxLayout(this);
-    m_rows->setContentsMargins(0, 0, 0, 0);
-    m_rows->setSpacing(4);
-    m_rows->addWidget(m_beforeTitle);
-    m_rows->addWidget(m_before);
-    m_rows->addSpacing(6);
-    m_rows->addWidget(m_afterTitle);
-    m_rows->addWidget(m_after);
-    m_rows->addWidget(m_words);
+    m_split->setObjectName(u"reshardSplit"_s);
+    m_split->setChildrenCollapsible(false);
+    m_split->addWidget(makePane(m_before, m_beforeTitle));
+    m_split->addWidget(makePane(m_after, m_afterTitle));
+    connect(m_split, &QSplitter::splitterMoved, this, [this] { m_isSplitByUser = true; });
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(4);
+    rows->addWidget(m_split, 1);
+    makeWordsRow();
+    rows->addLayout(m_wordsRow);
     for (LayoutMapView* map : {m_before, m_after}) {
         map->setCompact(true, true);
-        map->setMinimumSize(190, 110);
-        m_rows->setStretchFactor(map, 1);
+        map->setMinimumSize(190, 96);
         connect(map, &LayoutMapView::placeChanged, this, [this, map] { onPlace(map); });
+        connect(map, &LayoutMapView::rowClicked, this,
+            [this, map](MapSource::Point row) { followRow(map, row.section, row.row); });
     }
     m_before->canvas()->setAccessibleName(tr("Map of the layout now"));
     m_after->canvas()->setAccessibleName(tr("Map of the new layout"));
     m_bands = new ReshardBands(this);
-    updateFlow();
+    computeFlow();
+}
+
+ReshardMaps::~ReshardMaps() = default;
+
+QWidget* ReshardMaps::makePane(LayoutMapView* map, QLabel* title)
+{
+    auto* pane = new QWidget(m_split);
+    auto* rows = new QVBoxLayout(pane);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(4);
+    title->setWordWrap(true);
+    rows->addWidget(title);
+    rows->addWidget(map, 1);
+    return pane;
+}
+
+void ReshardMaps::makeWordsRow()
+{
+    m_words->setObjectName(u"reshardFlow"_s);
+    m_words->setIsSentence(true);
+    m_what->setObjectName(u"reshardFollowed"_s);
+    m_what->setAccessibleName(tr("Whose elements the bands follow"));
+    m_what->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_what->setMinimumContentsLength(14);
+    connect(m_what, &QComboBox::activated, this, [this](int item) {
+        const QPoint chosen = m_what->itemData(item).toPoint(); // map and rank
+        if (!m_what->itemData(item).isNull())
+            setFollowed({chosen.x() == 0 ? m_before : m_after, kNoParam, static_cast<uint32_t>(chosen.y())});
+    });
+    auto* says = new QLabel(tr("F&ollow"), this);
+    says->setBuddy(m_what);
+    m_wordsRow->addWidget(says);
+    m_wordsRow->addWidget(m_what);
+    m_wordsRow->addWidget(m_words, 1);
 }
 
 void ReshardMaps::resizeEvent(QResizeEvent* event)
@@ -183,8 +160,26 @@ void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
     title->setText(hasRanks ? side.title % u" · "_s % loadText(side.load) : side.title);
     map->setCheckpoint(side.checkpoint, side.looks);
     m_after->setColourMode(m_before->colourMode()); // which may have changed with its checkpoint
+    takeNewMaps();
+}
+
+bool ReshardMaps::hasNewMaps() const
+{
+    return m_before->canvas()->stack() != m_shownBefore || m_after->canvas()->stack() != m_shownAfter;
+}
+
+void ReshardMaps::takeNewMaps()
+{
+    if (!hasNewMaps())
+        return;
+    m_shownBefore = m_before->canvas()->stack();
+    m_shownAfter = m_after->canvas()->stack();
+    if (m_followed.map == m_after) // ids of the former plan
+        m_followed = {m_before, kNoParam, 0};
     useOneScale();
-    updateFlow();
+    fillRanks();
+    computeFlow();
+    updateFlow(m_before); // the pointer is over a map already
 }
 
 void ReshardMaps::useOneScale()
@@ -216,10 +211,24 @@ void ReshardMaps::useOneScale()
     };
     m_before->setFullWidths(widthsOf(*before, *after));
     m_after->setFullWidths(widthsOf(*after, *before));
+    // Every rank has a label if there are few of them; else its padding must still be seen.
+    const auto leastRow = [this](const MapStack& stack) {
+        uint32_t rows = 0;
+        for (const MapLayout::Size& size : stack.sizes())
+            rows = std::max(rows, size.rows);
+        return rows <= kLabelledRanks ? std::max(fontMetrics().height(), kLeastRow) : kLeastRow;
+    };
+    m_before->setLeastRowHeight(leastRow(*before));
+    m_after->setLeastRowHeight(leastRow(*after));
+    if (m_isSplitByUser)
+        return;
     const int now = heightOf(*before);
     const int then = heightOf(*after);
-    m_rows->setStretchFactor(m_before, std::max(now, then / kMostStretch));
-    m_rows->setStretchFactor(m_after, std::max(then, now / kMostStretch));
+    const int total = std::max(m_split->height(), 2);
+    const int upper = std::max(now, then / kMostStretch);
+    const int lower = std::max(then, now / kMostStretch);
+    m_split->setSizes({static_cast<int>(int64_t{total} * upper / (upper + lower)),
+        static_cast<int>(int64_t{total} * lower / (upper + lower))});
 }
 
 LayoutMapView* ReshardMaps::otherThan(const LayoutMapView* map) const
@@ -229,55 +238,161 @@ LayoutMapView* ReshardMaps::otherThan(const LayoutMapView* map) const
 
 void ReshardMaps::onPlace(LayoutMapView* map)
 {
-    const auto place = placeOf(*map);
-    // A map that the pointer has left leaves the bands to one that has a focused cell.
-    LayoutMapView* other = otherThan(map);
-    const bool isOther = !map->canvas()->marks().hovered
-        && (other->canvas()->marks().hovered || (!place && placeOf(*other)));
-    m_from = isOther ? other : map;
-    updateFlow();
+    const bool isNew = hasNewMaps();
+    if (isNew) // the map is still taking it up
+        QTimer::singleShot(0, this, &ReshardMaps::takeNewMaps);
+    const MapMarks& marks = map->canvas()->marks();
+    if (!isNew && !marks.hovered && marks.pinned && map->canvas()->stack()) {
+        const MapCell cell = map->canvas()->stack()->cellAt(*marks.pinned);
+        if (cell.kind == CellKind::Param && (m_followed.map != map || m_followed.param != cell.param))
+            return setFollowed({map, cell.param, std::nullopt});
+    }
+    updateFlow(map);
 }
 
-void ReshardMaps::updateFlow()
+void ReshardMaps::followRow(LayoutMapView* map, uint32_t section, uint32_t row)
 {
-    const auto place = m_from != nullptr ? placeOf(*m_from) : std::nullopt;
-    m_flow.reset();
-    if (place && otherThan(m_from)->canvas()->stack())
-        m_flow = flowOf(*m_from->canvas()->stack(), *place, *otherThan(m_from)->canvas()->stack());
-    m_words->setText(
-        m_flow ? describeFlow(*m_from) : tr("Point at a fragment to see where its elements go."));
-    m_bands->update();
+    const MapSource& source = map->canvas()->stack()->source(section);
+    setFollowed({map, kNoParam, rankOfRow(source.checkpoint(), source.unit(), row)});
 }
 
-QString ReshardMaps::describeFlow(const LayoutMapView& map) const
+void ReshardMaps::follow(ParamId param, std::optional<uint32_t> rank)
+{
+    setFollowed({m_before, param, param == kNoParam ? std::optional(rank.value_or(0)) : std::nullopt});
+}
+
+void ReshardMaps::setFollowed(const Followed& followed)
+{
+    m_followed = followed;
+    showChosen();
+    computeFlow();
+}
+
+/// The ranks of both maps, so that they can be chosen with the keyboard, too.
+void ReshardMaps::fillRanks()
+{
+    m_what->clear();
+    int side = 0;
+    for (const LayoutMapView* map : {m_before, m_after}) {
+        const MapStackPtr& stack = map->canvas()->stack();
+        const bool hasRanks = stack && stack->count() > 0 && !isConverted(stack->checkpoint().kind);
+        const uint32_t ranks = hasRanks ? std::min(rankCount(stack->checkpoint()), kMostListed) : 0;
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+            m_what->addItem(
+                (side == 0 ? tr("%1 now") : tr("%1 then")).arg(rankText(stack->checkpoint(), rank)),
+                QPoint(side, static_cast<int>(rank)));
+        ++side;
+    }
+    m_what->setEnabled(m_what->count() > 0);
+    showChosen();
+}
+
+/// Shows in the list what is followed; a parameter is its first entry as long as it is.
+void ReshardMaps::showChosen()
+{
+    if (m_what->count() > 0 && m_what->itemData(0).isNull())
+        m_what->removeItem(0);
+    const MapStackPtr stack = m_followed.map == nullptr ? nullptr : m_followed.map->canvas()->stack();
+    if (stack && m_followed.param != kNoParam) {
+        m_what->insertItem(0, toText(stack->checkpoint().params[index(m_followed.param)].name));
+        m_what->setCurrentIndex(0);
+    } else if (m_followed.rank) {
+        const int side = m_followed.map == m_before ? 0 : 1;
+        m_what->setCurrentIndex(m_what->findData(QPoint(side, static_cast<int>(*m_followed.rank))));
+    }
+    m_what->setToolTip(m_what->currentText());
+}
+
+void ReshardMaps::updateFlow(LayoutMapView* first)
+{
+    for (LayoutMapView* map : {first, otherThan(first)}) {
+        const MapMarks& marks = map->canvas()->marks();
+        const MapStackPtr& stack = map->canvas()->stack();
+        const MapStackPtr& there = otherThan(map)->canvas()->stack();
+        if (!marks.hovered || !stack || !there || marks.hovered->section >= stack->count())
+            continue;
+        if (const auto flow = flowOf(*stack, *marks.hovered, *there)) {
+            m_flower.cancel();
+            return showFlow(flow, map, false);
+        }
+    }
+    const std::optional<MapFlow>& shown = m_bands->flow();
+    if (shown && shown->of == MapFlow::Of::Fragment)
+        return computeFlow();
+    m_bands->update(); // a map was scrolled
+}
+
+void ReshardMaps::computeFlow()
+{
+    LayoutMapView* from = m_followed.map;
+    const MapStackPtr stack = from == nullptr ? nullptr : from->canvas()->stack();
+    const MapStackPtr there = from == nullptr ? nullptr : otherThan(from)->canvas()->stack();
+    if (!stack || !there) {
+        m_flower.cancel();
+        return showFlow({}, nullptr, true);
+    }
+    m_flower.run<std::optional<MapFlow>>(
+        [stack, there, followed = m_followed](
+            const std::stop_token& token, const std::function<void(std::optional<MapFlow>)>& deliver) {
+            deliver(followed.rank ? flowOfRank(*stack, *followed.rank, *there, token)
+                                  : flowOfParameter(*stack, followed.param, *there));
+        },
+        [this, from](const std::optional<MapFlow>& flow) { showFlow(flow, from, true); });
+}
+
+void ReshardMaps::showFlow(const std::optional<MapFlow>& flow, LayoutMapView* from, bool isFaint)
+{
+    m_bands->setFlow(flow, from, from == nullptr ? nullptr : otherThan(from), isFaint);
+    m_words->setText(flow
+            ? describe(*flow, *from)
+            : tr("Point at a fragment to see where its elements go; click it, or a rank, to keep "
+                 "that in sight."));
+}
+
+QString ReshardMaps::describe(const MapFlow& flow, const LayoutMapView& map) const
 {
     const MapStack& from = *map.canvas()->stack();
     const MapStack& to = *otherThan(&map)->canvas()->stack();
-    const MapSource& source = from.source(m_flow->from.section);
-    const auto rankText = [](const MapStack& stack, const MapBlock& block) {
+    const auto holder = [](const MapStack& stack, const MapBlock& block) {
         const MapSource& section = stack.source(block.section);
         const auto row = static_cast<uint32_t>(block.rows.begin);
         const uint32_t rank = section.placeOf(row, block.elements.begin).rank;
         return rankLabel(section.checkpoint(), section.checkpoint().rankOf(section.unit(), rank));
     };
-    const QString what = tr("%1, %2 elements on %3")
-                             .arg(source.nameOf(m_flow->param), countText(m_flow->from.elements.size()),
-                                 rankText(from, m_flow->from));
-    if (m_flow->parts.empty())
+    const QString elements = countText(flow.elements);
+    const QString what = flow.of == MapFlow::Of::Rank
+        ? tr("%1, %2 elements").arg(rankText(from.checkpoint(), flow.rank), elements)
+        : flow.of == MapFlow::Of::Parameter
+        ? tr("%1, %2 elements").arg(from.source(flow.from.section).nameOf(flow.param), elements)
+        : tr("%1, %2 elements on %3")
+              .arg(from.source(flow.from.section).nameOf(flow.param), elements, holder(from, flow.from));
+    if (flow.parts.empty())
         return tr("%1: not on the other map").arg(what);
-    QStringList ranks;
-    for (const MapFlow::Part& part : m_flow->parts) {
-        const QString rank = rankText(to, part.to);
-        ranks.append(m_flow->isExact
-                ? tr("%1: %2", "rank: elements").arg(rank, countText(part.to.elements.size()))
-                : rank);
-        if (ranks.size() == kMaxNamedRanks && m_flow->parts.size() > kMaxNamedRanks) {
-            ranks.append(tr("and %1 more").arg(m_flow->parts.size() - kMaxNamedRanks));
+    std::vector<std::pair<QString, uint64_t>> ranks; // in the order of the parts
+    for (const MapFlow::Part& part : flow.parts) {
+        const QString rank = holder(to, part.to);
+        const auto known
+            = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) { return each.first == rank; });
+        if (known == ranks.end())
+            ranks.emplace_back(rank, part.elements);
+        else
+            known->second += part.elements;
+    }
+    QStringList named;
+    for (const auto& [rank, count] : ranks) {
+        named.append(flow.isExact ? tr("%1: %2", "rank: elements").arg(rank, countText(count)) : rank);
+        if (named.size() == kMaxNamedRanks && ranks.size() > kMaxNamedRanks) {
+            named.append(tr("and %1 more").arg(ranks.size() - kMaxNamedRanks));
             break;
         }
     }
     const QString direction = &map == m_before ? tr("%1 → %2") : tr("%1 ← %2");
-    return direction.arg(what, ranks.join(u", "_s));
+    return direction.arg(what, named.join(u", "_s)) % (flow.isCut ? tr(" (and more)") : QString());
+}
+
+const std::optional<MapFlow>& ReshardMaps::flow() const
+{
+    return m_bands->flow();
 }
 
 QString ReshardMaps::flowText() const

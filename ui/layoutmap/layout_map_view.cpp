@@ -127,6 +127,7 @@ void LayoutMapView::connectChildren()
     connect(m_interaction, &MapInteraction::nextMarkWanted, this, &LayoutMapView::goToNextMark);
     connect(m_interaction, &MapInteraction::projectionSwitchWanted, this, &LayoutMapView::switchProjection);
     connect(m_gutter, &RankGutter::rowClicked, m_link, &MapSelectionLink::selectRow);
+    connect(m_gutter, &RankGutter::rowClicked, this, &LayoutMapView::rowClicked);
     connect(m_gutter, &RankGutter::headerClicked, m_viewport, &MapViewport::toggleFolded);
     connect(m_link, &MapSelectionLink::rankSelected, m_gutter, &RankGutter::setSelectedRank);
     connect(m_link, &MapSelectionLink::rankSelected, m_totals, &MapRankTotals::setSelectedRank);
@@ -250,6 +251,10 @@ void LayoutMapView::setSelection(Selection* selection)
 void LayoutMapView::setCompact(bool compact, bool withTotals)
 {
     m_frame = !compact ? Frame::Whole : withTotals ? Frame::RanksAndTotals : Frame::Ranks;
+    // Maps next to one another have one width, whichever of them has rows to scroll to.
+    QSizePolicy bar = m_rowBar->sizePolicy();
+    bar.setRetainSizeWhenHidden(compact);
+    m_rowBar->setSizePolicy(bar);
     m_header->setHidden(compact);
     updateRankParts();
     m_minimap->setHidden(compact);

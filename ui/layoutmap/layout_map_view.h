@@ -72,6 +72,8 @@ public:
     /// Elements that fill the width, for each section shown; those beyond the list fill it by themselves. Two
     /// maps with the same list have one scale.
     void setFullWidths(std::vector<uint64_t> elements);
+    /// Of the rows when the map is fitted, in pixels; those that do not fit are scrolled to.
+    void setLeastRowHeight(int height) { m_viewport->setLeastRowHeight(height); }
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
     [[nodiscard]] std::optional<uint32_t> section() const { return m_maker.subject().section; }
@@ -87,6 +89,8 @@ Q_SIGNALS:
     void parameterActivated(shardscope::ParamId param);
     /// The hovered place, the focused cell, the zoom or the scroll position changed.
     void placeChanged();
+    /// A rank was clicked in the column of ranks.
+    void rowClicked(shardscope::ui::MapSource::Point row);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;

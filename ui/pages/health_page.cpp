@@ -6,6 +6,7 @@
 #include "ui/text/progress_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/flow_layout.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/series_chart.h"
 
@@ -64,7 +65,7 @@ HealthPage::HealthPage(const PageContext& context, QWidget* parent)
     m_table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
     makeLayout();
     connectParts();
-    setFocusProxy(m_table);
+    handFocusTo(this, m_table);
     showFacts();
 }
 

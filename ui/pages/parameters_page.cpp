@@ -129,6 +129,7 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     rows->addWidget(m_empty, 1);
     rows->addWidget(m_summary);
 
+    keepColumns();
     QAction* show = addViewAction(m_table, tr("Show on the Partition Map"));
     connect(
         show, &QAction::triggered, this, [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
@@ -141,8 +142,10 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     });
     connect(header, &QHeaderView::customContextMenuRequested, this, &ParametersPage::showColumnMenu);
     connect(header, &QHeaderView::sectionResized, this, [this] {
-        if (!m_fitting)
-            m_widthsChosen = true;
+        if (m_fitting)
+            return;
+        m_widthsChosen = true;
+        m_storeColumns.start();
     });
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         [this](const QModelIndex& now) {
@@ -291,11 +294,40 @@ void ParametersPage::showColumnMenu(const QPoint& position)
         action->setChecked(!m_table->isColumnHidden(i));
         connect(action, &QAction::toggled, this, [this, i](bool shown) {
             m_columnsChosen[i] = shown;
+            m_storeColumns.start();
             if (m_index)
                 fitColumns();
         });
     }
     menu->popup(m_table->horizontalHeader()->mapToGlobal(position));
+}
+
+/// Takes up the columns of an earlier window, and stores those of this one a while after a change.
+void ParametersPage::keepColumns()
+{
+    for (const auto& [column, width] : m_context.settings.columns(u"parameters"_s).asKeyValueRange()) {
+        if (column < 0 || column >= kParamColumns)
+            continue;
+        if (width <= 0 && column > 0)
+            m_columnsChosen[column] = width != 0;
+        if (width > 0) {
+            m_fitting = true;
+            m_table->setColumnWidth(column, width);
+            m_fitting = false;
+            m_widthsChosen = true;
+        }
+    }
+    m_storeColumns.setSingleShot(true);
+    m_storeColumns.setInterval(500);
+    connect(&m_storeColumns, &QTimer::timeout, this, [this] {
+        QMap<int, int> widths;
+        for (const auto& [column, isShown] : m_columnsChosen)
+            widths[column] = isShown ? -1 : 0;
+        for (int i = 0; m_widthsChosen && i < kParamColumns; ++i)
+            if (!m_table->isColumnHidden(i))
+                widths[i] = m_table->columnWidth(i);
+        m_context.settings.setColumns(u"parameters"_s, widths);
+    });
 }
 
 QString ParametersPage::constantsText() const

@@ -8,6 +8,8 @@
 #include "ui/models/selection.h"
 #include "ui/pages/page.h"
 
+#include <QTimer>
+
 #include <map>
 
 class QLabel;
@@ -44,6 +46,7 @@ private:
     void query();
     /// Hides columns that say the same in every row, and gives numbers and shapes their full width.
     void fitColumns();
+    void keepColumns();
     void fitName();
     void showColumnMenu(const QPoint& position);
     [[nodiscard]] QString constantsText() const;
@@ -61,6 +64,7 @@ private:
     ParameterIndexPtr m_index;
     QString m_filter;
     std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user
+    QTimer m_storeColumns; ///< a while after the user has changed one
     bool m_widthsChosen = false; ///< the user has changed a width
     bool m_fitting = false;
     ParamColumn m_column = ParamColumn::Name;

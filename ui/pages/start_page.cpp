@@ -56,7 +56,8 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     m_dropArea->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     m_hint->setObjectName(u"dropHint"_s);
     m_hint->setAlignment(Qt::AlignCenter);
-    m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
+    m_hint->setText(
+        tr("Drop a run folder, a tag folder or a single .pt file here, or two folders to compare"));
     auto* note = new QLabel(tr("Files are only read. Code in a checkpoint is never run."), this);
     note->setObjectName(u"dropNote"_s);
     note->setAlignment(Qt::AlignCenter);
@@ -101,8 +102,18 @@ void StartPage::makeLayout(QLabel* note)
     auto* parts = new QVBoxLayout(column);
     parts->setContentsMargins(0, 0, 0, 0);
     parts->setSpacing(10);
+    auto* what
+        = new QLabel(tr("Shardscope shows what is inside checkpoints of DeepSpeed, finds what is wrong with "
+                        "them, and writes repaired or resharded copies."),
+            column);
+    what->setObjectName(u"startSentence"_s);
+    what->setWordWrap(true);
+    what->setAlignment(Qt::AlignCenter);
+    parts->addWidget(what);
+    parts->addSpacing(4);
     parts->addWidget(m_messages);
     parts->addWidget(m_dropArea);
+    parts->addWidget(makeFirstSteps());
     parts->addSpacing(8);
     parts->addWidget(m_recentTitle);
     parts->addWidget(m_recent, 1);
@@ -112,6 +123,29 @@ void StartPage::makeLayout(QLabel* note)
     middle->addStretch(1);
     middle->addWidget(column, 10);
     middle->addStretch(1);
+}
+
+QWidget* StartPage::makeFirstSteps()
+{
+    auto* links = new QWidget(this);
+    auto* row = new QHBoxLayout(links);
+    row->setContentsMargins(0, 0, 0, 0);
+    const auto add = [&](const QString& name, const QString& icon, const QString& text, const QString& tip) {
+        auto* button = new QPushButton(themedIcon(m_theme, icon), text, links);
+        button->setObjectName(name);
+        button->setToolTip(tip);
+        button->setFlat(true);
+        row->addWidget(button);
+        return button;
+    };
+    row->addStretch();
+    connect(add(u"sampleButton"_s, u"tag"_s, tr("Open the &Sample"),
+                tr("A small checkpoint of ZeRO-3 on four ranks, which is part of the program")),
+        &QPushButton::clicked, this, &StartPage::sampleRequested);
+    connect(add(u"manualButton"_s, u"info"_s, tr("Read the &Manual"), tr("F1 opens it everywhere")),
+        &QPushButton::clicked, this, &StartPage::manualRequested);
+    row->addStretch();
+    return links;
 }
 
 void StartPage::fillRecent()
@@ -196,7 +230,8 @@ void StartPage::makeRecentActions()
 
 void StartPage::showError(const Error& error)
 {
-    m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
+    m_hint->setText(
+        tr("Drop a run folder, a tag folder or a single .pt file here, or two folders to compare"));
     m_messages->showError(error);
 }
 
@@ -209,7 +244,8 @@ void StartPage::showOpening(const QString& path)
 void StartPage::clearMessages()
 {
     m_messages->hide();
-    m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
+    m_hint->setText(
+        tr("Drop a run folder, a tag folder or a single .pt file here, or two folders to compare"));
 }
 
 void StartPage::setDropTarget(bool lit)

@@ -36,6 +36,8 @@ public:
 
 Q_SIGNALS:
     void openRequested();
+    void sampleRequested();
+    void manualRequested();
     void recentRequested(const QString& path, const QString& tag);
 
 protected:
@@ -43,6 +45,7 @@ protected:
 
 private:
     void makeLayout(QLabel* note);
+    QWidget* makeFirstSteps();
     void fillRecent();
     void markMissing(const QList<bool>& exists);
     void makeRecentActions();

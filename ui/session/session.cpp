@@ -181,8 +181,7 @@ void Session::show(OpenedCheckpoint opened, bool refined)
         Q_EMIT leaving();
     const CheckpointPtr former = std::exchange(m_checkpoint, freedOnWorker(std::move(opened.checkpoint)));
     m_tags->setRun(*m_checkpoint);
-    m_folderTimes.clear();
-    m_poll.start();
+    beginWatching();
     SelectedThing thing;
     if (refined && former)
         thing = translated(m_selection.current(), *former, *m_checkpoint);
@@ -242,8 +241,7 @@ void Session::showAgain(const ReadCheckpoint& read, const SelectedThing& thing)
     m_looks = read.looks;
     m_checkpoint = read.checkpoint;
     m_tags->setRun(*m_checkpoint);
-    m_folderTimes.clear();
-    m_poll.start();
+    beginWatching();
     m_selection.clear();
     Q_EMIT checkpointChanged(m_checkpoint, false);
     m_selection.select(thing);
@@ -270,31 +268,69 @@ CheckPlace Session::place() const
     return place;
 }
 
+void Session::beginWatching()
+{
+    m_folderTimes.clear();
+    m_names.reset();
+    m_toldChanges = {};
+    m_poll.start();
+}
+
+std::optional<Session::DiskLook> Session::lookAtFiles(io::FileSystem& files, const Checkpoint& checkpoint,
+    const std::optional<std::set<std::string>>& before, const std::stop_token& token)
+{
+    DiskLook look;
+    DiskChanges& changes = look.changes;
+    std::set<std::string> known;
+    const auto count = [](uint64_t& number, std::string& first, const std::string& name) {
+        if (number++ == 0)
+            first = name;
+    };
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (token.stop_requested())
+            return std::nullopt;
+        if (file.path.parent_path() == checkpoint.tagFolder)
+            known.insert(file.path.filename().native());
+        const auto info = files.stat(file.path);
+        const bool wasThere = file.status != FileStatus::Missing;
+        if (!info && info.error().code != ErrorCode::NotFound)
+            continue; // not known
+        if (!info && wasThere)
+            count(changes.deleted, changes.firstDeleted, file.name);
+        else if (info && !wasThere)
+            count(changes.appeared, changes.firstAppeared, file.name);
+        else if (info && info->identity != file.identity)
+            count(changes.changed, changes.firstChanged, file.name);
+    }
+    const auto entries = checkpoint.tagFolder.empty() ? Result<std::vector<io::DirectoryEntry>>()
+                                                      : files.list(checkpoint.tagFolder);
+    if (!entries)
+        return look;
+    look.names.emplace();
+    for (const io::DirectoryEntry& entry : *entries) {
+        look.names->insert(entry.name);
+        const bool isHidden = entry.name.starts_with('.'); // of a job that is writing
+        if (before && !isHidden && !before->contains(entry.name) && !known.contains(entry.name))
+            count(changes.appeared, changes.firstAppeared, entry.name);
+    }
+    return look;
+}
+
 void Session::checkOnDisk()
 {
     if (!m_checkpoint || m_opening)
         return;
-    m_watcher.run<DiskChanges>(
-        [&files = m_files, checkpoint = m_checkpoint](
-            const std::stop_token& token, const std::function<void(DiskChanges)>& deliver) {
-            DiskChanges changes;
-            for (const CheckpointFile& file : checkpoint->files) {
-                if (token.stop_requested())
-                    return;
-                const auto info = files.stat(file.path);
-                const bool wasThere = file.status != FileStatus::Missing;
-                if (!info && info.error().code != ErrorCode::NotFound)
-                    continue; // not known
-                changes.deleted += !info && wasThere ? 1 : 0;
-                changes.appeared += info && !wasThere ? 1 : 0;
-                changes.changed += info && wasThere && info->identity != file.identity ? 1 : 0;
-            }
-            if (changes.deleted + changes.changed + changes.appeared > 0)
-                deliver(changes);
+    m_watcher.run<DiskLook>(
+        [&files = m_files, checkpoint = m_checkpoint, before = m_names](
+            const std::stop_token& token, const std::function<void(DiskLook)>& deliver) {
+            if (auto look = lookAtFiles(files, *checkpoint, before, token))
+                deliver(std::move(*look));
         },
-        [this](const DiskChanges& changes) {
-            m_poll.stop();
-            Q_EMIT changedOnDisk(changes);
+        [this](DiskLook look) {
+            if (!m_names)
+                m_names = std::move(look.names);
+            if (std::exchange(m_toldChanges, look.changes) != look.changes)
+                Q_EMIT changedOnDisk(look.changes);
         });
 }
 
@@ -303,6 +339,10 @@ void Session::lookAtFolders()
 {
     if (!m_checkpoint || m_opening || m_folderLook.isRunning() || m_watcher.isRunning())
         return;
+    // A file that is written in place does not change its folder.
+    constexpr size_t kFewFiles = 256;
+    if (m_checkpoint->files.size() <= kFewFiles)
+        return checkOnDisk();
     m_folderLook.run<std::vector<int64_t>>(
         [&files = m_files, checkpoint = m_checkpoint](
             const std::stop_token&, const std::function<void(std::vector<int64_t>)>& deliver) {

@@ -16,6 +16,8 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 
 namespace shardscope::ui {
 
@@ -42,7 +44,13 @@ using RunsFolderPtr = std::shared_ptr<const RunsFolder>;
 struct DiskChanges {
     uint64_t deleted = 0;
     uint64_t changed = 0;
-    uint64_t appeared = 0; ///< they were missing
+    uint64_t appeared = 0; ///< they were missing, or are new in the tag's folder
+    std::string firstDeleted{}; ///< names, raw bytes
+    std::string firstChanged{};
+    std::string firstAppeared{};
+
+    [[nodiscard]] bool isEmpty() const { return deleted + changed + appeared == 0; }
+    bool operator==(const DiskChanges&) const = default;
 };
 
 /// The open checkpoint: one at a time, read in two stages on a worker thread.
@@ -86,8 +94,9 @@ public:
     /// The tags of the run that is open.
     [[nodiscard]] TagStore& tags() const { return *m_tags; }
 
-    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so. This
-    /// is also done, once, some seconds after the checkpoint's folders have changed.
+    /// Checks on a worker which files have changed since they were read; emits changedOnDisk() if that is not
+    /// what it said last. This is also done every few seconds if there are few files, and some seconds after
+    /// the checkpoint's folders have changed if there are many.
     void checkOnDisk();
 
 Q_SIGNALS:
@@ -100,6 +109,7 @@ Q_SIGNALS:
     /// What was to be opened is a folder of runs. A checkpoint that is open stays open.
     void runsFound();
     void progressChanged(const QString& text);
+    /// Empty: the files are again as they were read.
     void changedOnDisk(const shardscope::ui::DiskChanges& changes);
 
 private:
@@ -115,6 +125,14 @@ private:
     void show(OpenedCheckpoint opened, bool refined);
     void stopReading();
     void lookAtFolders();
+    void beginWatching();
+    /// What became of the files, and the names in the tag's folder.
+    struct DiskLook {
+        DiskChanges changes;
+        std::optional<std::set<std::string>> names; ///< nothing: it could not be listed
+    };
+    static std::optional<DiskLook> lookAtFiles(io::FileSystem& files, const Checkpoint& checkpoint,
+        const std::optional<std::set<std::string>>& before, const std::stop_token& token);
 
     io::FileSystem& m_files;
     Selection m_selection;
@@ -126,7 +144,9 @@ private:
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
     LatestOnly m_opener{WorkLength::Long};
     LatestOnly m_watcher{WorkLength::Long};
-    QTimer m_poll; ///< runs until changes were seen
+    QTimer m_poll;
+    DiskChanges m_toldChanges; ///< by the last changedOnDisk() of this checkpoint
+    std::optional<std::set<std::string>> m_names; ///< in the tag's folder when it was first looked at
     LatestOnly m_folderLook{WorkLength::Long};
     RunsFolderPtr m_runs;
     std::unique_ptr<TagStore> m_tags;

@@ -38,6 +38,7 @@ enum class ActionId : uint8_t {
     FullScreen,
     Manual,
     Shortcuts,
+    Settings,
     Quit,
     ThemeSystem, ///< the themes as in ThemeMode
     ThemeLight,

@@ -100,13 +100,16 @@ void MainWindow::connectSession()
 
 void MainWindow::showChanges(const DiskChanges& changes)
 {
+    if (changes.isEmpty()) // they are again as they were
+        return m_messages->hide();
     QStringList what;
-    if (changes.deleted > 0)
-        what.append(tr("%1 deleted").arg(filesText(changes.deleted)));
-    if (changes.changed > 0)
-        what.append(tr("%1 changed").arg(filesText(changes.changed)));
-    if (changes.appeared > 0)
-        what.append(tr("%1 new").arg(filesText(changes.appeared)));
+    const auto add = [&](const QString& text, uint64_t count, const std::string& first) {
+        if (count > 0)
+            what.append(text.arg(filesText(count), toText(first) % (count > 1 ? u", …"_s : QString())));
+    };
+    add(tr("%1 deleted (%2)"), changes.deleted, changes.firstDeleted);
+    add(tr("%1 changed (%2)"), changes.changed, changes.firstChanged);
+    add(tr("%1 new (%2)"), changes.appeared, changes.firstAppeared);
     m_messages->showMessage(changes.deleted > 0 ? Severity::Warning : Severity::Info,
         tr("On disk, since this checkpoint was read: %1.").arg(what.join(u", "_s)), {tr("Reload")});
 }
@@ -207,6 +210,8 @@ void MainWindow::resetView()
         showPage(seen->page);
         m_filter->setText(seen->filter);
     }
+    if (const QString filter = std::exchange(m_wanted.paramFilter, {}); !filter.isEmpty())
+        m_filter->filterParameters(filter);
     if (m_wanted.page)
         showPage(*std::exchange(m_wanted.page, {}));
     if (!m_wanted.filter.isEmpty())
@@ -221,6 +226,7 @@ void MainWindow::showOpenError(const Error& error)
     m_wanted.address.clear();
     m_wanted.reshard = false;
     m_wanted.filter.clear();
+    m_wanted.paramFilter.clear();
     if (m_session.checkpoint())
         m_messages->showError(error);
     else
@@ -288,16 +294,22 @@ void MainWindow::revisit(const HistoryPlace& former)
     m_session.selection().select(former.thing);
 }
 
+std::pair<QString, QString> MainWindow::placeToOpen(const ReadCheckpoint& read)
+{
+    const Checkpoint& checkpoint = *read.checkpoint;
+    const io::Path& run = checkpoint.runFolder.empty() ? read.place.path : checkpoint.runFolder;
+    const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
+    return {
+        QString::fromStdString(run.native()), isLatest ? QString() : QString::fromStdString(checkpoint.tag)};
+}
+
 void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& when)
 {
     const CheckpointPtr& checkpoint = read.checkpoint;
     if (!checkpoint || read.place.path.empty())
         return;
     RecentEntry entry;
-    const io::Path& run = checkpoint->runFolder.empty() ? read.place.path : checkpoint->runFolder;
-    entry.path = QString::fromStdString(run.native());
-    if (!checkpoint->latest || *checkpoint->latest != checkpoint->tag)
-        entry.tag = QString::fromStdString(checkpoint->tag);
+    std::tie(entry.path, entry.tag) = placeToOpen(read);
     entry.title = titleText(*checkpoint);
     entry.bytes = countFiles(*checkpoint).bytes;
     entry.tags = static_cast<int>(checkpoint->tags.size());

@@ -50,6 +50,22 @@ public:
     bool showPage(const QString& name);
     /// As soon as the checkpoint that is being opened is shown, which begins with the first page else.
     void showPageWhenOpen(const QString& name);
+    /// Opens what was open in an earlier window, a tab each; the last one is shown.
+    void openAgain(const QList<OpenedEntry>& entries);
+    /// One of them, as it was seen.
+    void openAgain(const OpenedEntry& entry);
+    /// The other checkpoint of the comparison page, which is not shown for it.
+    void setPartner(const QString& path);
+    /// Unpacks and opens the bundled sample.
+    void openSample();
+    /// The findings, with the fixes of all errors ticked.
+    void showRepair();
+    /// Says over the window what a drop of these paths would do; empty: nothing.
+    void showDrop(const QStringList& paths);
+    /// The panel of jobs, which is hidden until there are some.
+    void showJobs();
+    /// The path and tag that open it again: of a tag that is the latest one the run's.
+    [[nodiscard]] static std::pair<QString, QString> placeToOpen(const ReadCheckpoint& read);
     /// Selects the place of an address or a parameter's name. False if the checkpoint does not have it.
     bool goToAddress(const QString& address);
     /// The command that opens what is shown now: checkpoint, page, filter, selection, partner of a
@@ -134,9 +150,11 @@ private:
     void askForFolder();
     void askForFile();
     void askForFurtherFolder();
-    /// The findings, with the fixes of all errors ticked.
-    void showRepair();
     void showAbout();
+    void showSettings();
+    void storeOpened();
+    void fillLayoutMenu(QMenu* menu);
+    void askForLayoutName();
     void showCommandPalette();
     void showQuickOpen();
     void focusPane(int step);
@@ -145,7 +163,8 @@ private:
     /// For the checkpoint that is being opened.
     struct Wanted {
         QString address; ///< is gone to when it is shown
-        QString filter; ///< of its page
+        QString filter{}; ///< of its page
+        QString paramFilter{}; ///< of the parameters
         std::optional<PageId> page; ///< comes to the front when it is shown
         bool replaces = false; ///< it takes the tab of what is shown
         bool reshard = false; ///< the reshard dialog comes when it was read

@@ -28,10 +28,8 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QDockWidget>
-#include <QDropEvent>
 #include <QKeyEvent>
 #include <QMessageBox>
-#include <QMimeData>
 
 using namespace Qt::StringLiterals;
 
@@ -70,6 +68,7 @@ void MainWindow::connectActions()
         sheet->setAttribute(Qt::WA_DeleteOnClose);
         sheet->open();
     });
+    connect(m_actions[ActionId::Settings], &QAction::triggered, this, &MainWindow::showSettings);
     connect(m_actions[ActionId::About], &QAction::triggered, this, &MainWindow::showAbout);
     connectNavigation();
     connectView();
@@ -133,6 +132,8 @@ void MainWindow::connectPages()
 {
     connect(m_start, &StartPage::openRequested, this, &MainWindow::askForFolder);
     connect(m_start, &StartPage::recentRequested, this, &MainWindow::openRecent);
+    connect(m_start, &StartPage::sampleRequested, this, &MainWindow::openSample);
+    connect(m_start, &StartPage::manualRequested, this, [this] { ManualWindow::open(this, {}); });
     connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::rememberPlace);
     for (Page* page : m_tabs->pages()) {
         connectPage(page);
@@ -161,10 +162,6 @@ void MainWindow::connectJobs()
     connect(&m_jobs, &WindowJobs::closingFailed, this, &MainWindow::showOpenError);
     connect(&m_jobs, &WindowJobs::repairWanted, this, &MainWindow::showRepair);
     connect(&m_jobs, &WindowJobs::furtherFolderWanted, this, &MainWindow::askForFurtherFolder);
-    connect(&m_jobs, &WindowJobs::exportWanted, this, [this] {
-        if (ExportDialog* dialog = showExportDialog())
-            dialog->form()->setFormat(ExportFormat::Dcp);
-    });
     connect(&m_jobs.list(), &JobList::activeCountChanged, m_status, &StatusLine::setJobs);
 }
 
@@ -296,32 +293,6 @@ void MainWindow::askForFile()
         [this](const QString& path) { openPath(path); });
 }
 
-void MainWindow::dragEnterEvent(QDragEnterEvent* event)
-{
-    const QList<QUrl> urls = event->mimeData()->urls();
-    if (urls.isEmpty() || urls.size() > 2 || !urls.first().isLocalFile() || !urls.last().isLocalFile())
-        return;
-    event->setDropAction(Qt::LinkAction);
-    event->accept();
-    m_start->setDropTarget(true);
-}
-
-void MainWindow::dragLeaveEvent(QDragLeaveEvent* /*event*/)
-{
-    m_start->setDropTarget(false);
-}
-
-void MainWindow::dropEvent(QDropEvent* event)
-{
-    m_start->setDropTarget(false);
-    const QList<QUrl> urls = event->mimeData()->urls();
-    if (urls.isEmpty() || !urls.first().isLocalFile())
-        return;
-    openPath(urls.first().toLocalFile());
-    if (urls.size() == 2) // two paths prepare a comparison; the user starts it
-        compareWith(urls.last().toLocalFile(), false);
-}
-
 void MainWindow::keyPressEvent(QKeyEvent* event)
 {
     if (event->key() != Qt::Key_Escape) {
@@ -371,6 +342,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
         return;
     }
     rememberRecent(m_session.shown(), {});
+    storeOpened();
     if (!m_actions[ActionId::FullScreen]->isChecked())
         m_settings.setWindow(saveGeometry(), m_docks->state());
     QMainWindow::closeEvent(event);

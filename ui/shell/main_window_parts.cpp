@@ -96,7 +96,7 @@ void MainWindow::makeMenus()
         {m_actions[ActionId::AddFolder], m_actions[ActionId::Reload], m_actions[ActionId::Close]});
     file->addActions(m_actions.of(PageAction::Menu::File));
     file->addSeparator();
-    file->addAction(m_actions[ActionId::Quit]);
+    file->addActions({m_actions[ActionId::Settings], m_actions[ActionId::Quit]});
     QMenu* go = add(u"goMenu"_s, tr("&Go"));
     go->addActions({m_actions[ActionId::Back], m_actions[ActionId::Forward], m_actions[ActionId::GoTo],
         m_actions[ActionId::QuickOpen], m_actions[ActionId::Find]});
@@ -124,6 +124,9 @@ void MainWindow::makeMenus()
     view->addActions(
         {m_actions[ActionId::LargerText], m_actions[ActionId::SmallerText], m_actions[ActionId::NormalText]});
     view->addAction(m_actions[ActionId::FullScreen]);
+    QMenu* layouts = view->addMenu(tr("L&ayouts"));
+    layouts->setObjectName(u"layoutMenu"_s);
+    connect(layouts, &QMenu::aboutToShow, this, [this, layouts] { fillLayoutMenu(layouts); });
     view->addAction(m_actions[ActionId::ResetLayout]);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));
     help->addActions({m_actions[ActionId::Manual], m_actions[ActionId::Palette],

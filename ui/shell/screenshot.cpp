@@ -11,6 +11,8 @@
 
 #include <QDeadlineTimer>
 #include <QEventLoop>
+#include <QPainter>
+#include <QPixmap>
 #include <QTimer>
 
 #include <cstdio>
@@ -46,6 +48,75 @@ bool complain(const QString& text)
     return false;
 }
 
+/// Dialogs and panels that an action opens over the window.
+struct Opened {
+    const char16_t* name;
+    ActionId action;
+};
+constexpr Opened kOpened[] = {{u"goto", ActionId::GoTo}, {u"find", ActionId::Find},
+    {u"quick-open", ActionId::QuickOpen}, {u"palette", ActionId::Palette},
+    {u"shortcuts", ActionId::Shortcuts}, {u"settings", ActionId::Settings}, {u"about", ActionId::About}};
+
+/// The window with the dialog over it, as a person sees them.
+QPixmap pictureOf(QWidget& window)
+{
+    QPixmap picture = window.grab();
+    for (QDialog* dialog : window.findChildren<QDialog*>(QString(), Qt::FindDirectChildrenOnly)) {
+        if (!dialog->isVisible())
+            continue;
+        dialog->resize(dialog->size().boundedTo(window.size() - QSize(40, 40)));
+        const QPixmap over = dialog->grab();
+        const QSize size = over.size() / over.devicePixelRatio();
+        const QPoint at((window.width() - size.width()) / 2, (window.height() - size.height()) / 3);
+        QPainter painter(&picture);
+        painter.drawPixmap(at, over);
+        painter.setPen(window.palette().color(QPalette::Mid));
+        painter.drawRect(QRect(at, size).adjusted(-1, -1, 0, 0));
+    }
+    return picture;
+}
+
+/// The window or dialog that shows what is wanted; null if that is not possible, with the reason in `why`.
+QWidget* show(MainWindow& window, const QString& name, QString& why)
+{
+    const auto planned = [&](PlanDialog* dialog, const QString& what) -> QWidget* {
+        if (dialog == nullptr)
+            why = u"this checkpoint cannot be %1"_s.arg(what);
+        else
+            waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
+        return dialog;
+    };
+    if (name == "reshard"_L1) {
+        auto* dialog = static_cast<ReshardDialog*>(planned(window.showReshardDialog(), u"resharded"_s));
+        if (dialog != nullptr)
+            waitUntil([&] { return !dialog->isDrawing(); });
+        return dialog;
+    }
+    if (name == "export"_L1)
+        return planned(window.showExportDialog(), u"exported"_s);
+    if (name == "manual"_L1) {
+        ManualWindow::open(&window, u"concepts"_s);
+        return window.findChild<ManualWindow*>();
+    }
+    if (name == "repair"_L1)
+        window.showRepair();
+    if (name == "jobs"_L1)
+        window.showJobs();
+    for (const Opened& each : kOpened) {
+        if (name != each.name)
+            continue;
+        if (!window.actionSet()[each.action]->isEnabled())
+            why = u"“%1” needs a checkpoint"_s.arg(name);
+        window.actionSet()[each.action]->trigger();
+    }
+    if (name == "drop"_L1)
+        window.showDrop({u"/runs/llama/global_step100"_s, u"/runs/llama/global_step200"_s});
+    const bool isKnown = name.isEmpty() || screenshotPages().contains(name);
+    if (!isKnown || (pageNamed(name) && !window.showPage(name)))
+        why = u"there is no page named “%1”; use %2"_s.arg(name, screenshotPages().join(u", "_s));
+    return why.isEmpty() ? &window : nullptr;
+}
+
 bool drawn(const QWidget& window)
 {
     for (const LayoutMapView* map : window.findChildren<LayoutMapView*>())
@@ -61,7 +132,10 @@ QStringList screenshotPages()
     QStringList out;
     for (const PageEntry& page : pageList())
         out.append(page.name);
-    return out << u"reshard"_s << u"export"_s << u"manual"_s;
+    out << u"start"_s << u"jobs"_s << u"repair"_s << u"reshard"_s << u"export"_s << u"manual"_s << u"drop"_s;
+    for (const Opened& each : kOpened)
+        out.append(QString::fromUtf16(each.name));
+    return out;
 }
 
 bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
@@ -72,7 +146,7 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
     std::optional<Error> error;
     QObject::connect(
         &window.session(), &Session::openFailed, &window, [&](const Error& why) { error = why; });
-    if (!wish.path.isEmpty()) {
+    if (!wish.path.isEmpty() && wish.page != "start"_L1) {
         window.openPath(wish.path);
         waitUntil([&] { return window.isSettled(); });
         if (error)
@@ -87,33 +161,17 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
         window.compareWith(wish.against, true);
         waitUntil([&] { return window.isSettled(); });
     }
-    QWidget* shown = &window;
-    if (wish.page == "reshard"_L1) {
-        ReshardDialog* dialog = window.showReshardDialog();
-        if (dialog == nullptr)
-            return complain(u"this checkpoint cannot be resharded"_s);
-        waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
-        shown = dialog;
-    } else if (wish.page == "export"_L1) {
-        ExportDialog* dialog = window.showExportDialog();
-        if (dialog == nullptr)
-            return complain(u"this checkpoint cannot be exported"_s);
-        waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
-        shown = dialog;
-    } else if (wish.page == "manual"_L1) {
-        ManualWindow::open(&window, u"concepts"_s);
-        shown = window.findChild<ManualWindow*>();
-    } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
-        return complain(
-            u"there is no page named “%1”; use %2"_s.arg(wish.page, screenshotPages().join(u", "_s)));
-    }
+    QString why;
+    QWidget* shown = show(window, wish.page, why);
+    if (shown == nullptr)
+        return complain(why);
     shown->resize(wish.size);
     (void)shown->grab(); // the first picture makes the map request its tiles
     if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))
         return complain(u"the picture was not ready in time"_s);
     if (shown->size() != wish.size)
         return complain(u"this page needs at least %1x%2"_s.arg(shown->width()).arg(shown->height()));
-    if (!shown->grab().save(wish.file, "PNG"))
+    if (!pictureOf(*shown).save(wish.file, "PNG"))
         return complain(u"cannot write %1"_s.arg(wish.file));
     return true;
 }

@@ -89,11 +89,16 @@ void WindowDocks::show(bool isOpen)
 
 void WindowDocks::reset()
 {
+    apply(m_default);
+}
+
+void WindowDocks::apply(const QByteArray& state)
+{
     if (!m_open.isEmpty()) {
-        m_open = m_default;
+        m_open = state;
         return;
     }
-    m_window->restoreState(m_default, Settings::kFormat);
+    m_window->restoreState(state, Settings::kFormat);
     m_jobsDock->setVisible(!m_list.jobs().isEmpty());
 }
 

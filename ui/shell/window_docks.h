@@ -38,6 +38,8 @@ public:
     /// Beside an open checkpoint, or beside the start page.
     void show(bool isOpen);
     void reset();
+    /// Arranges them as in a stored state().
+    void apply(const QByteArray& state);
 
 private:
     QDockWidget* make(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);

@@ -136,7 +136,8 @@ ReshardDialog* WindowJobs::showReshard()
         m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, m_window);
     connect(dialog, &ReshardDialog::repairWanted, this, &WindowJobs::repairWanted);
     connect(dialog, &ReshardDialog::furtherFolderWanted, this, &WindowJobs::furtherFolderWanted);
-    connect(dialog, &ReshardDialog::exportWanted, this, &WindowJobs::exportWanted);
+    const SelectedThing& selected = m_session.selection().current();
+    dialog->follow(selected.param, selected.rank);
     open(dialog);
     return dialog;
 }

@@ -50,7 +50,6 @@ Q_SIGNALS:
     void closingFailed(const shardscope::Error& error);
     void repairWanted();
     void furtherFolderWanted();
-    void exportWanted();
 
 private:
     /// The choice when the window was closed while jobs were running.

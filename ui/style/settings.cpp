@@ -89,6 +89,101 @@ void Settings::setTextSize(int percent)
     m_store.setValue(u"textSize"_s, percent);
 }
 
+bool Settings::restoresOpened() const
+{
+    return m_store.value(u"restore/opened"_s, true).toBool();
+}
+
+void Settings::setRestoresOpened(bool restores)
+{
+    m_store.setValue(u"restore/opened"_s, restores);
+}
+
+QList<OpenedEntry> Settings::opened() const
+{
+    QList<OpenedEntry> entries;
+    const int count = std::min(m_store.beginReadArray(u"opened"_s), kMaxRecent);
+    for (int i = 0; i < count; ++i) {
+        m_store.setArrayIndex(i);
+        const auto text = [this](const QString& key) { return m_store.value(key).toString(); };
+        OpenedEntry entry{text(u"path"_s), text(u"tag"_s), text(u"page"_s), text(u"selected"_s),
+            text(u"filter"_s), text(u"against"_s)};
+        if (!entry.path.isEmpty())
+            entries.append(entry);
+    }
+    m_store.endArray();
+    return entries;
+}
+
+void Settings::setOpened(const QList<OpenedEntry>& entries)
+{
+    m_store.remove(u"opened"_s);
+    m_store.beginWriteArray(u"opened"_s, static_cast<int>(entries.size()));
+    for (int i = 0; i < entries.size(); ++i) {
+        m_store.setArrayIndex(i);
+        m_store.setValue(u"path"_s, entries[i].path);
+        m_store.setValue(u"tag"_s, entries[i].tag);
+        m_store.setValue(u"page"_s, entries[i].page);
+        m_store.setValue(u"selected"_s, entries[i].selected);
+        m_store.setValue(u"filter"_s, entries[i].filter);
+        m_store.setValue(u"against"_s, entries[i].against);
+    }
+    m_store.endArray();
+}
+
+QMap<int, int> Settings::columns(const QString& table) const
+{
+    QMap<int, int> widths;
+    for (const QString& word : m_store.value(u"columns/"_s % table).toStringList()) {
+        const QStringList parts = word.split(u'=');
+        if (parts.size() == 2)
+            widths.insert(parts[0].toInt(), std::clamp(parts[1].toInt(), -1, 10'000));
+    }
+    return widths;
+}
+
+void Settings::setColumns(const QString& table, const QMap<int, int>& widths)
+{
+    QStringList words;
+    for (auto it = widths.begin(); it != widths.end(); ++it)
+        words.append(u"%1=%2"_s.arg(it.key()).arg(it.value()));
+    m_store.setValue(u"columns/"_s % table, words);
+}
+
+QStringList Settings::layouts() const
+{
+    m_store.beginGroup(u"layouts"_s);
+    QStringList names;
+    for (const QString& key : m_store.childKeys())
+        names.append(QString::fromUtf8(QByteArray::fromHex(key.toLatin1())));
+    m_store.endGroup();
+    names.sort(Qt::CaseInsensitive);
+    return names;
+}
+
+namespace {
+
+/// A name as a key: QSettings divides keys at slashes.
+QString layoutKey(const QString& name)
+{
+    return u"layouts/"_s % QString::fromLatin1(name.toUtf8().toHex());
+}
+
+} // namespace
+
+QByteArray Settings::layout(const QString& name) const
+{
+    return m_store.value(layoutKey(name)).toByteArray();
+}
+
+void Settings::setLayout(const QString& name, const QByteArray& docks)
+{
+    if (docks.isEmpty())
+        m_store.remove(layoutKey(name));
+    else
+        m_store.setValue(layoutKey(name), docks);
+}
+
 QByteArray Settings::geometry() const
 {
     return m_store.value(u"window/geometry"_s).toByteArray();

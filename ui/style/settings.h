@@ -6,6 +6,7 @@
 
 #include <QByteArray>
 #include <QDateTime>
+#include <QMap>
 #include <QObject>
 #include <QSettings>
 
@@ -22,6 +23,17 @@ struct RecentEntry {
     bool pinned = false;
     QString page{}; ///< that was in front when it was left, as --page names it; empty: not left yet
     QString selected{}; ///< the name of the parameter that was selected then
+};
+
+/// A checkpoint that was open when the window was closed, and how it was seen.
+struct OpenedEntry {
+    QString path;
+    QString tag; ///< empty: as the path or `latest` says
+    QString page; ///< in front, as --page names it
+    QString selected; ///< the name of the parameter that was selected
+    QString filter; ///< of the parameters
+    QString against; ///< what it was compared with
+    bool operator==(const OpenedEntry&) const = default;
 };
 
 /// What was learnt from earlier jobs that wrote files.
@@ -50,6 +62,20 @@ public:
     /// In percent of the desktop's (text_size.h).
     [[nodiscard]] int textSize() const;
     void setTextSize(int percent);
+    /// Whether the checkpoints that were open come back when the program is started without any.
+    [[nodiscard]] bool restoresOpened() const;
+    void setRestoresOpened(bool restores);
+    /// The one that was shown is the last.
+    [[nodiscard]] QList<OpenedEntry> opened() const;
+    void setOpened(const QList<OpenedEntry>& entries);
+    /// Widths of a table's columns that the user has set, by column: 0 is hidden, -1 shown as wide as needed.
+    [[nodiscard]] QMap<int, int> columns(const QString& table) const;
+    void setColumns(const QString& table, const QMap<int, int>& widths);
+    /// Names of stored arrangements of the panels, in alphabetical order.
+    [[nodiscard]] QStringList layouts() const;
+    [[nodiscard]] QByteArray layout(const QString& name) const;
+    /// An empty one is removed.
+    void setLayout(const QString& name, const QByteArray& docks);
     [[nodiscard]] QByteArray geometry() const;
     [[nodiscard]] QByteArray docks() const;
     void setWindow(const QByteArray& geometry, const QByteArray& docks);

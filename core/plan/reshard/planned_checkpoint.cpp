@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/file_names.h"
 #include "core/plan/emit/zenflow_form.h"
+#include "core/plan/target/reshard_target.h"
 
 #include <memory>
 #include <utility>
@@ -59,6 +60,11 @@ FileId optimFileOf(const Checkpoint& target, const FlatUnit& unit, uint32_t rank
     return holder < files.size() ? files[holder] : kNoFile;
 }
 
+uint64_t elementsOn(const FlatUnit& unit, const UnitState& state, uint32_t rank)
+{
+    return state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements();
+}
+
 /// The plan's units say what each rank holds; the map also needs a file for it.
 void addPlannedUnits(Checkpoint& target, const WritePlan& plan)
 {
@@ -84,13 +90,56 @@ void addPlannedUnits(Checkpoint& target, const WritePlan& plan)
             state.perRank.assign(unit.partition.ranks(), {});
             for (uint32_t rank = 0; rank < unit.partition.ranks(); ++rank)
                 state.perRank[rank] = {rank < models.size() ? models[rank] : optimFileOf(target, unit, rank),
-                    StoredRun::kNoRecord, 0,
-                    state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements()};
+                    StoredRun::kNoRecord, 0, elementsOn(unit, state, rank)};
         }
     }
 }
 
+/// The units of the plan's target on so many ranks, as far as rankLoad() needs them.
+std::optional<Checkpoint> layOutLike(const ReshardFacts& facts, uint32_t worldSize)
+{
+    const Checkpoint& source = *facts.laidOut;
+    const uint32_t modelRanks = source.parallel.tp * source.parallel.pp;
+    const bool changesExperts = facts.options.ep && *facts.options.ep != source.parallel.ep;
+    if (worldSize == 0 || worldSize % modelRanks != 0)
+        return std::nullopt;
+    Checkpoint target;
+    const std::vector<CheckpointPtr> whole{facts.laidOut};
+    const std::vector<CheckpointPtr>& parts = source.parts.empty() ? whole : source.parts;
+    for (uint32_t part = 0; part < parts.size(); ++part) {
+        const uint32_t ranks = worldSize / modelRanks;
+        const auto layout = changesExperts
+            ? layOutExperts(*parts[part], facts.kind, ranks, *facts.options.ep)
+            : layOutTarget(*parts[part], facts.kind, ranks, facts.subGroupSize.value_or(0));
+        if (!layout)
+            return std::nullopt;
+        for (const auto& unit : layout->units) {
+            FlatUnit& added = target.units.emplace_back(*unit);
+            added.part = part;
+            for (UnitState& state : added.states) {
+                state.perRank.clear();
+                for (uint32_t rank = 0; rank < added.partition.ranks(); ++rank)
+                    state.perRank.push_back(
+                        {FileId{0}, StoredRun::kNoRecord, 0, elementsOn(added, state, rank)});
+            }
+        }
+    }
+    return target;
+}
+
 } // namespace
+
+std::vector<std::optional<RankLoad>> plannedLoads(
+    const WritePlan& plan, std::span<const uint32_t> worldSizes, JobContext& job)
+{
+    std::vector<std::optional<RankLoad>> out(worldSizes.size());
+    if (isUniversal(plan.reshard->kind))
+        return out;
+    for (size_t i = 0; i < worldSizes.size() && !job.cancelled(); ++i)
+        if (const auto target = layOutLike(*plan.reshard, worldSizes[i]))
+            out[i] = rankLoad(*target);
+    return out;
+}
 
 CheckpointPtr plannedCheckpoint(const WritePlan& plan)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/saved/saved_plan.h"
 #include "tests/ui/ui_tests.h"
-#include "tests/ui/window_fixture.h"
-#include "ui/dialogs/export_dialog.h"
+#include "tests/ui/window/reshard_fixture.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/dialogs/reshard_maps.h"
@@ -35,57 +34,6 @@ using namespace shardscope::ui;
 namespace {
 
 constexpr int kDistributed = -2; ///< data of its entry in the list of results
-
-/// The reshard dialog of a sample, with a plan for so many GPUs on screen.
-class Reshard
-{
-public:
-    Reshard(WindowFixture& ui, uint32_t ranks)
-        : m_dialog(ui.window().showReshardDialog())
-    {
-        m_dialog->resize(1200, 900); // so that all of it is seen
-        m_dialog->form()->setTarget(ui.folder(u"out"_s));
-        m_dialog->form()->setWorldSize(ranks);
-    }
-    [[nodiscard]] ReshardDialog* operator->() const { return m_dialog; }
-    /// Waits for the plan of the choices, and for both maps.
-    [[nodiscard]] bool settle() const
-    {
-        QSignalSpy shown(m_dialog, &ReshardDialog::previewShown);
-        return shown.wait(30'000) && QTest::qWaitFor([this] {
-            return map("Before")->canvas()->stack() != nullptr && !map("Before")->isBusy()
-                && !map("After")->isBusy();
-        });
-    }
-    [[nodiscard]] LayoutMapView* map(const char* side) const
-    {
-        return m_dialog->findChild<LayoutMapView*>(u"reshardMap"_s + QString::fromLatin1(side));
-    }
-    template <class Widget>
-    [[nodiscard]] Widget* find(const char* name) const
-    {
-        return m_dialog->findChild<Widget*>(QString::fromLatin1(name));
-    }
-    /// Moves the pointer over the middle of the cell at a place.
-    void hover(LayoutMapView* on, MapSource::Point place) const
-    {
-        const MapStack& stack = *on->canvas()->stack();
-        const MapCell cell = stack.cellAt(place);
-        const MapBlock block{{place.row, place.row + uint64_t{1}}, {cell.begin, cell.end}, place.section};
-        const ContentRect rect = on->viewport()->layout().rectOf(block);
-        const double ratio = on->viewport()->pixelRatio();
-        const QPointF at(
-            static_cast<double>(rect.x - on->viewport()->x()) + static_cast<double>(rect.width) / 2,
-            static_cast<double>(rect.y - on->viewport()->y()) + static_cast<double>(rect.height) / 2);
-        // Not QTest::mouseMove(): without a screen the cursor is over the main window, below the dialog.
-        QMouseEvent move(QEvent::MouseMove, at / ratio, on->canvas()->mapToGlobal(at / ratio), Qt::NoButton,
-            Qt::NoButton, Qt::NoModifier);
-        QCoreApplication::sendEvent(on->canvas(), &move);
-    }
-
-private:
-    ReshardDialog* m_dialog;
-};
 
 } // namespace
 
@@ -156,10 +104,12 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero2-w2")));
         const Reshard dialog(ui, 4);
         QVERIFY(dialog.settle());
-        QVERIFY(!dialog->maps().flow());
+        QVERIFY(dialog->maps().flow().has_value());
+        QVERIFY(dialog->maps().flow()->of == MapFlow::Of::Rank);
         const QImage before = dialog->grab().toImage();
         dialog.hover(dialog.map("Before"), {0, 600, 0});
         QVERIFY(dialog->maps().flow().has_value());
+        QVERIFY(dialog->maps().flow()->of == MapFlow::Of::Fragment);
         QCOMPARE(dialog->maps().flow()->parts.size(), size_t{2});
         QVERIFY2(dialog->maps().flowText().contains(u"256 elements on dp 0 → dp 0: 128, dp 1: 128"_s),
             qPrintable(dialog->maps().flowText()));
@@ -345,20 +295,16 @@ private Q_SLOTS:
         const Reshard dialog(ui, 4);
         auto* kind = dialog.find<QComboBox>("reshardKind");
         kind->setCurrentIndex(kind->findData(kDistributed));
+        dialog->form()->setTarget(ui.folder(u"dcp"_s));
         QVERIFY(dialog.settle());
-        QVERIFY(!dialog->startButton()->isEnabled());
-        dialog.find<QPushButton>("messageAction")->click();
-        auto* exports = ui.window().findChild<ExportDialog*>();
-        QVERIFY(exports != nullptr && exports->isVisible());
-        exports->findChild<QLineEdit*>(u"exportTarget"_s)->setText(ui.folder(u"dcp"_s));
-        QSignalSpy shown(exports, &ExportDialog::previewShown);
-        QTRY_VERIFY(exports->preview().plan != nullptr);
-        QTRY_VERIFY(exports->startButton()->isEnabled());
-        QVERIFY(!exports->findChild<QComboBox*>(u"exportDtype"_s)->isVisibleTo(exports));
-        const QString command = exports->findChild<QLineEdit*>(u"exportCommand"_s)->text();
+        QVERIFY(dialog->preview().plan != nullptr && dialog->preview().plan->exported != nullptr);
+        QVERIFY(dialog->startButton()->isEnabled());
+        QVERIFY(!dialog.find<QLineEdit>("reshardTag")->isVisibleTo(dialog.operator->()));
+        QVERIFY(dialog.find<QLabel>("reshardTitleAfter")->text().contains(u"any number of GPUs loads it"_s));
+        const QString command = dialog.find<QLineEdit>("reshardCommand")->text();
         QVERIFY2(command.startsWith(u"shardscope convert "_s) && command.contains(u"--to dcp"_s),
             qPrintable(command));
-        exports->startButton()->click();
+        dialog->startButton()->click();
         Job* job = ui.window().jobs().jobs().first();
         QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
         QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());

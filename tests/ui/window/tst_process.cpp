@@ -3,6 +3,7 @@
 #include "tests/support/process.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/shell/screenshot.h"
 
 #include <QFile>
 #include <QImage>
@@ -84,9 +85,8 @@ private Q_SLOTS:
                 {"--screenshot", file.toStdString(), "--page", page, "--size", size, sample("zero3-w4")});
             return result.exitCode == 0 ? QImage(file).size() : QSize();
         };
-        for (const char* page : {"overview", "map", "parameters", "tensor", "files", "compare", "findings",
-                 "runs", "reshard", "export", "manual"})
-            QCOMPARE(take(page, "900x600"), QSize(900, 600));
+        for (const QString& page : screenshotPages())
+            QCOMPARE(take(page.toStdString(), "900x600"), QSize(900, 600));
         for (const char* page : {"map", "reshard"})
             QCOMPARE(take(page, "1440x900"), QSize(1440, 900));
     }
@@ -148,6 +148,8 @@ private Q_SLOTS:
         QTest::newRow("no page") << QStringList{picture, u"a.png"_s, u"--page"_s, u"nonsense"_s,
             samplePath("zero2-w2")}
                                  << 3 << u"there is no page named"_s;
+        QTest::newRow("no page, and which there are") << QStringList{picture, u"a.png"_s, u"--page"_s,
+            u"Map"_s, samplePath("zero2-w2")} << 3 << u"use overview, map, "_s;
         QTest::newRow("cannot write")
             << QStringList{picture, u"/no such folder/a.png"_s, samplePath("zero2-w2")} << 3
             << u"cannot write"_s;

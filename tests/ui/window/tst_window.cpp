@@ -372,6 +372,39 @@ private Q_SLOTS:
         QVERIFY(!ui.checkpoint()->complete);
     }
 
+    /// While the window is active: in place, added, deleted, and as it was again.
+    void whatHappenedOnDiskIsNamed()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"changing"_s));
+        const QString tag = copy + u"/global_step6/"_s;
+        const QString state = u"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"_s;
+        QVERIFY(ui.open(copy));
+        QSignalSpy told(&ui.window().session(), &Session::changedOnDisk);
+        const auto* message = ui.find<MessageBar>("windowMessages");
+        ui.window().session().checkOnDisk(); // remembers what is there
+        QTest::qWait(300);
+        QVERIFY(told.isEmpty());
+        QFile added(tag + u"added.pt"_s);
+        QVERIFY(added.open(QIODevice::WriteOnly));
+        added.close();
+        QVERIFY(told.wait(20'000));
+        QVERIFY2(message->text().contains(u"1 file new (added.pt)"_s), qPrintable(message->text()));
+        QVERIFY(added.remove());
+        QVERIFY(told.wait(20'000));
+        QVERIFY(message->isHidden()); // it is as it was
+        QFile written(tag + state);
+        QVERIFY(written.open(QIODevice::ReadWrite | QIODevice::Append));
+        written.write("x");
+        written.close();
+        QVERIFY(told.wait(20'000));
+        QVERIFY2(message->text().contains(u"1 file changed ("_s % state), qPrintable(message->text()));
+        QVERIFY(QFile::remove(tag + state));
+        QVERIFY(told.wait(20'000));
+        QVERIFY2(message->text().contains(u"1 file deleted ("_s % state), qPrintable(message->text()));
+        QVERIFY(!message->text().contains(u"changed"_s));
+    }
+
     void recentListAndPins()
     {
         WindowFixture ui;

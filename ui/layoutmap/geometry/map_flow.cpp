@@ -3,8 +3,11 @@
 
 #include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/models/difference_marks.h"
+#include "ui/text/rank_list.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace shardscope::ui {
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxParts = 512;
 constexpr size_t kMaxFragments = 8192;
+constexpr uint64_t kMaxVisits = 2'000'000; ///< fragments of the other map, for all of a rank
 
 /// Whether stored element n of a parameter is the same one in both layouts.
 bool haveSameOrder(const Checkpoint& from, ParamId fromParam, const Checkpoint& to, ParamId toParam)
@@ -24,6 +28,86 @@ bool haveSameOrder(const Checkpoint& from, ParamId fromParam, const Checkpoint& 
         && orderOf(from, fromParam) == orderOf(to, toParam);
 }
 
+/// A fragment and the place of its first element in the parameter.
+struct Fragment {
+    MapBlock block;
+    uint64_t first = 0;
+
+    [[nodiscard]] uint64_t end() const { return first + block.elements.size(); }
+};
+
+/// The fragments of a parameter in its own order.
+std::vector<Fragment> fragmentsOf(const MapSource& source, ParamId param)
+{
+    std::vector<Fragment> out;
+    for (const MapBlock& block : fragmentBlocks(source, param, {0, source.rows()}, kMaxFragments)) {
+        const auto row = static_cast<uint32_t>(block.rows.begin);
+        out.push_back({block, source.cellAt(row, block.elements.begin).paramOffset});
+    }
+    std::stable_sort(
+        out.begin(), out.end(), [](const Fragment& a, const Fragment& b) { return a.first < b.first; });
+    return out;
+}
+
+/// The same parameter in the other map.
+struct Counterpart {
+    std::vector<Fragment> fragments; ///< empty if it is not there
+    bool isExact = true;
+};
+
+Counterpart counterpartOf(const MapStack& from, ParamId param, const MapStack& to)
+{
+    const ParamId there = sameParameter(from.checkpoint(), param, to.checkpoint());
+    const auto section = there == kNoParam ? std::nullopt : to.sectionOf(there);
+    if (!section)
+        return {};
+    return {fragmentsOf(to.source(*section), there),
+        haveSameOrder(from.checkpoint(), param, to.checkpoint(), there)};
+}
+
+/// Calls `visit(part)` for what a fragment and those of the other map have in common; all of those where the
+/// order is another one. Ends when it returns false.
+template <class Visit>
+bool visitParts(const Fragment& fragment, const Counterpart& other, Visit visit)
+{
+    const auto begins = other.isExact ? std::partition_point(other.fragments.begin(), other.fragments.end(),
+                            [&](const Fragment& there) { return there.end() <= fragment.first; })
+                                      : other.fragments.begin();
+    for (auto there = begins; there != other.fragments.end(); ++there) {
+        MapFlow::Part part{fragment.block, there->block, there->block.elements.size()};
+        if (other.isExact) {
+            const uint64_t low = std::max(fragment.first, there->first);
+            const uint64_t high = std::min(fragment.end(), there->end());
+            if (low >= high)
+                break;
+            const uint64_t here = fragment.block.elements.begin;
+            const uint64_t then = there->block.elements.begin;
+            part.from.elements = {here + (low - fragment.first), here + (high - fragment.first)};
+            part.to.elements = {then + (low - there->first), then + (high - there->first)};
+            part.elements = high - low;
+        }
+        if (!visit(part))
+            return false;
+    }
+    return true;
+}
+
+/// Adds the parts of a fragment to a flow, as many as a picture can show.
+void addParts(MapFlow& flow, const Fragment& fragment, const Counterpart& other)
+{
+    flow.isCut = flow.isCut || !visitParts(fragment, other, [&](const MapFlow::Part& part) {
+        if (flow.parts.size() == kMaxParts)
+            return false;
+        flow.parts.push_back(part);
+        return true;
+    });
+}
+
+MapRange hull(const MapRange& a, const MapRange& b)
+{
+    return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
 } // namespace
 
 std::optional<MapFlow> flowOf(const MapStack& from, MapSource::Point place, const MapStack& to)
@@ -34,32 +118,73 @@ std::optional<MapFlow> flowOf(const MapStack& from, MapSource::Point place, cons
     MapFlow flow;
     flow.from = cellBlock(from.sourceAt(place), place);
     flow.param = cell.param;
-    const ParamId there = sameParameter(from.checkpoint(), cell.param, to.checkpoint());
-    const auto section = there == kNoParam ? std::nullopt : to.sectionOf(there);
-    if (!section)
-        return flow;
-    flow.isExact = haveSameOrder(from.checkpoint(), cell.param, to.checkpoint(), there);
-    const MapSource& source = to.source(*section);
-    const uint64_t begin = cell.paramOffset;
-    const uint64_t end = begin + (cell.end - cell.begin);
-    for (const MapBlock& block : fragmentBlocks(source, there, {0, source.rows()}, kMaxFragments)) {
-        const auto row = static_cast<uint32_t>(block.rows.begin);
-        const uint64_t first = source.cellAt(row, block.elements.begin).paramOffset;
-        MapFlow::Part part{flow.from, block};
-        if (flow.isExact) {
-            const uint64_t low = std::max(begin, first);
-            const uint64_t high = std::min(end, first + block.elements.size());
-            if (low >= high)
-                continue;
-            part.from.elements = {cell.begin + (low - begin), cell.begin + (high - begin)};
-            part.to.elements = {block.elements.begin + (low - first), block.elements.begin + (high - first)};
-        }
-        if (flow.parts.size() == kMaxParts) {
-            flow.isCut = true;
-            break;
-        }
-        flow.parts.push_back(part);
+    flow.elements = flow.from.elements.size();
+    const Counterpart other = counterpartOf(from, cell.param, to);
+    flow.isExact = other.isExact;
+    addParts(flow, {flow.from, cell.paramOffset}, other);
+    return flow;
+}
+
+std::optional<MapFlow> flowOfParameter(const MapStack& from, ParamId param, const MapStack& to)
+{
+    const auto section = param == kNoParam ? std::nullopt : from.sectionOf(param);
+    const std::vector<Fragment> fragments
+        = section ? fragmentsOf(from.source(*section), param) : std::vector<Fragment>();
+    if (fragments.empty())
+        return std::nullopt;
+    MapFlow flow;
+    flow.of = MapFlow::Of::Parameter;
+    flow.from = fragments.front().block;
+    flow.param = param;
+    const Counterpart other = counterpartOf(from, param, to);
+    flow.isExact = other.isExact;
+    for (const Fragment& fragment : fragments) {
+        flow.elements += fragment.block.elements.size();
+        addParts(flow, fragment, other);
     }
+    return flow;
+}
+
+std::optional<MapFlow> flowOfRank(
+    const MapStack& from, uint32_t rank, const MapStack& to, const std::stop_token& token)
+{
+    MapFlow flow;
+    flow.of = MapFlow::Of::Rank;
+    flow.rank = rank;
+    std::map<std::tuple<uint32_t, uint32_t, uint64_t>, MapFlow::Part> parts; // by section, there, row there
+    uint64_t visits = 0;
+    for (uint32_t section = 0; section < from.count(); ++section) {
+        const MapSource& source = from.source(section);
+        const auto row = rowOfRank(from.checkpoint(), source.unit(), rank);
+        if (!row || source.columns() == 0)
+            continue;
+        source.forEachCell(*row, 0, source.columns(), [&](const MapCell& cell) {
+            if (cell.kind != CellKind::Param || cell.param == kNoParam || cell.begin >= cell.end)
+                return !token.stop_requested();
+            const Fragment fragment{cellBlock(source, {*row, cell.begin, section}), cell.paramOffset};
+            flow.from = flow.elements == 0 ? fragment.block : flow.from;
+            flow.elements += fragment.block.elements.size();
+            const Counterpart other = counterpartOf(from, cell.param, to);
+            flow.isExact = flow.isExact && other.isExact;
+            visitParts(fragment, other, [&](const MapFlow::Part& part) {
+                const auto [known, isNew]
+                    = parts.try_emplace({section, part.to.section, part.to.rows.begin}, part);
+                if (!isNew) {
+                    known->second.from.elements = hull(known->second.from.elements, part.from.elements);
+                    known->second.to.elements = hull(known->second.to.elements, part.to.elements);
+                    known->second.elements += part.elements;
+                }
+                return true;
+            });
+            visits += other.fragments.size();
+            flow.isCut = visits > kMaxVisits;
+            return !flow.isCut && !token.stop_requested();
+        });
+    }
+    if (flow.elements == 0 || token.stop_requested())
+        return std::nullopt;
+    for (const auto& [key, part] : parts)
+        flow.parts.push_back(part);
     return flow;
 }
 

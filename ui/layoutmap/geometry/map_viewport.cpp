@@ -227,6 +227,15 @@ void MapViewport::zoomRows(int levels, int anchor)
     clampAndTell();
 }
 
+void MapViewport::setLeastRowHeight(int height)
+{
+    m_leastRowHeight = height;
+    if (m_fitted) {
+        applyFit();
+        clampAndTell();
+    }
+}
+
 void MapViewport::fit()
 {
     m_fitted = true;
@@ -254,7 +263,11 @@ MapRowScale MapViewport::fittedRows(int tallest) const
 void MapViewport::applyFit()
 {
     const auto scale = MapScale::fitting(m_layout->columns(), m_size.width());
-    const auto rows = fittedRows(static_cast<int>(std::lround(kFittedRowHeight * m_pixelRatio)));
+    auto rows = fittedRows(static_cast<int>(std::lround(kFittedRowHeight * m_pixelRatio)));
+    const auto least = static_cast<int>(std::lround(m_leastRowHeight * m_pixelRatio));
+    while (rows.rowHeight() < least && rows.level() < MapRowScale::tallestLevel()) {
+        rows = MapRowScale(std::max(rows.level() + 1, 0));
+    }
     change([&](MapLayout& layout) {
         layout.setScale(scale);
         layout.setRowScale(rows);

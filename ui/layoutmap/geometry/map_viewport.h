@@ -64,6 +64,8 @@ public:
     void zoomColumns(int steps, int anchor, std::optional<uint32_t> section = std::nullopt);
     void zoomRows(int levels, int anchor);
 
+    /// Rows of a fitted map are at least so high, in logical pixels, even if they do not fit then.
+    void setLeastRowHeight(int height);
     void fit();
     [[nodiscard]] bool isFitted() const { return m_fitted; }
     /// Fills the view with a block's elements; rows keep their height unless they would not fit.
@@ -106,6 +108,7 @@ private:
     double m_pixelRatio = 1.0;
     int64_t m_x = 0;
     int64_t m_y = 0;
+    int m_leastRowHeight = 0;
     bool m_fitted = true;
     MapBlock m_selected;
     std::optional<MapBlock> m_revealLater; ///< when there is a size

@@ -79,3 +79,45 @@ TEST_CASE("a planned checkpoint has the ranks, units and files of the one that i
         checkSameUnits(*planned, *written);
     }
 }
+
+TEST_CASE("what ranks would hold for other numbers is what the plans for them say")
+{
+    struct Case {
+        const char* sample;
+        ReshardOptions options;
+    };
+    const std::vector<uint32_t> sizes{1, 2, 3, 4, 5, 7, 8, 16};
+    for (const auto& [sample, options] :
+        {Case{"zero2-w2", {.worldSize = 3}}, Case{"zero3-w4", {.worldSize = 2}},
+            Case{"zero3-w4", {.worldSize = 2, .stage = 1}}, Case{"slices-w4", {.worldSize = 8}},
+            Case{"experts-w4", {.worldSize = 4}}, Case{"stage0-fp32", {.worldSize = 4}}}) {
+        CAPTURE(sample);
+        const CheckpointPtr source = openForPlan(planSample(sample));
+        JobContext job;
+        const auto loads = plannedLoads(*planFor(source, options), sizes, job);
+        REQUIRE(loads.size() == sizes.size());
+        for (size_t i = 0; i < sizes.size(); ++i) {
+            CAPTURE(sizes[i]);
+            ReshardOptions wanted = options;
+            wanted.worldSize = sizes[i];
+            const auto plan = planReshard(io::realFileSystem(), source, wanted, job);
+            CHECK(loads[i].has_value() == plan.has_value());
+            if (!plan || !loads[i])
+                continue;
+            const RankLoad exact = rankLoad(*plannedCheckpoint(**plan));
+            CHECK(loads[i]->leastBytes == exact.leastBytes);
+            CHECK(loads[i]->mostBytes == exact.mostBytes);
+            CHECK(loads[i]->padding == exact.padding);
+            CHECK(loads[i]->mostPadding == exact.mostPadding);
+        }
+    }
+}
+
+TEST_CASE("a universal folder has no ranks that could hold something")
+{
+    JobContext job;
+    const auto plan = planFor(openForPlan(planSample("zero2-w2")), {.form = TargetForm::Universal});
+    const std::vector<uint32_t> sizes{1, 2};
+    for (const auto& load : plannedLoads(*plan, sizes, job))
+        CHECK(!load.has_value());
+}

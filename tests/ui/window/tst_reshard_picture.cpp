@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture of the reshard dialog at rest: bands, curves, and the heights of rows.
+#include "core/engine/write/execute.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window/reshard_fixture.h"
+#include "ui/dialogs/load_curves.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTest>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+class TestReshardPicture : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    /// Without a pointer over the maps: every element of the rank is on one of the new ranks.
+    void ranksAndParametersAreFollowedAtRest()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 4);
+        QVERIFY(dialog.settle());
+        QTRY_VERIFY(dialog->maps().flow().has_value());
+        const auto moved = [&] {
+            uint64_t sum = 0;
+            for (const MapFlow::Part& part : dialog->maps().flow()->parts)
+                sum += part.elements;
+            return sum;
+        };
+        QCOMPARE(moved(), dialog->maps().flow()->elements);
+        QVERIFY2(dialog->maps().flowText().startsWith(u"dp 0, "_s), qPrintable(dialog->maps().flowText()));
+        auto* list = dialog.find<QComboBox>("reshardFollowed");
+        QCOMPARE(list->count(), 2 + 4);
+        QCOMPARE(list->currentText(), u"dp 0 now"_s);
+        list->setFocus();
+        QTest::keyClick(list, Qt::Key_Down);
+        QTRY_VERIFY(dialog->maps().flowText().startsWith(u"dp 1, "_s));
+        QCOMPARE(moved(), dialog->maps().flow()->elements);
+        list->setCurrentIndex(2 + 3);
+        Q_EMIT list->activated(2 + 3);
+        QTRY_VERIFY2(dialog->maps().flowText().contains(u" ← dp 1"_s), qPrintable(dialog->maps().flowText()));
+        // A click on a cell keeps its parameter.
+        dialog.hover(dialog.map("Before"), {0, 600, 0});
+        const MapStack& stack = *dialog.map("Before")->canvas()->stack();
+        const QString name = stack.source(0).nameOf(stack.cellAt({0, 600, 0}).param);
+        QTest::keyClick(dialog.map("Before")->canvas(), Qt::Key_Right);
+        QEvent leave(QEvent::Leave);
+        QCoreApplication::sendEvent(dialog.map("Before")->canvas(), &leave);
+        QTRY_VERIFY(dialog->maps().flow() && dialog->maps().flow()->of == MapFlow::Of::Parameter);
+        QCOMPARE(moved(), dialog->maps().flow()->elements);
+        QVERIFY(list->itemData(0).isNull());
+    }
+
+    void theSelectedParameterIsFollowed()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{3});
+        const QString name = QString::fromStdString(ui.checkpoint()->params[3].name);
+        const Reshard dialog(ui, 6);
+        QVERIFY(dialog.settle());
+        QTRY_VERIFY(dialog->maps().flow().has_value());
+        QVERIFY(dialog->maps().flow()->of == MapFlow::Of::Parameter);
+        QVERIFY2(dialog->maps().flowText().startsWith(name), qPrintable(dialog->maps().flowText()));
+        QCOMPARE(dialog->maps().flow()->elements, ui.checkpoint()->params[3].elements);
+    }
+
+    void rowsAreNeverThinLines()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const Reshard dialog(ui, 256);
+        QVERIFY(dialog.settle());
+        const auto rowHeight = [&](const char* side) {
+            const MapViewport& view = *dialog.map(side)->viewport();
+            return view.layout().rowScale().rowHeight() / view.pixelRatio();
+        };
+        QVERIFY(rowHeight("After") >= 8);
+        QVERIFY(rowHeight("Before") >= dialog.map("Before")->fontMetrics().height() - 2); // each has a label
+        const int before = dialog.map("After")->height();
+        dialog.find<QAbstractButton>("reshardFullHeight")->click();
+        QTRY_VERIFY(dialog.map("After")->height() > before + 100);
+        dialog.find<QAbstractButton>("reshardFullHeight")->click();
+        QTRY_VERIFY(dialog.map("After")->height() < before + 100);
+    }
+
+    void curvesAgreeWithThePlans()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        const Reshard dialog(ui, 8);
+        QVERIFY(dialog.settle());
+        auto* curves = dialog.find<LoadCurves>("reshardCurves");
+        QTRY_COMPARE(curves->points().size(), size_t{16});
+        const auto& point = curves->points()[7];
+        QCOMPARE(point.ranks, 8);
+        QVERIFY(point.load.has_value());
+        QCOMPARE(point.load->mostBytes, dialog->preview().load.mostBytes);
+        QCOMPARE(point.load->padding, dialog->preview().load.padding);
+        QVERIFY(LoadCurves::describe(point).contains(u"padding 19 elements"_s));
+        // A click moves the slider.
+        QTest::mouseClick(curves, Qt::LeftButton, {}, QPoint(curves->width() - 2, curves->height() / 2));
+        QCOMPARE(dialog.find<QSpinBox>("reshardRanks")->value(), 16);
+    }
+
+    /// What the dialog promises with the option is what the run does.
+    void replacingIsPromisedOnlyWhereItIsAllowed()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero2-w2", ui.folder(u"run"_s));
+        QVERIFY(ui.open(run));
+        copiedSample("zero2-w2", ui.folder(u"foreign"_s)); // not written by Shardscope
+        const Reshard dialog(ui, 4);
+        dialog->form()->setTarget(ui.folder(u"foreign"_s));
+        QVERIFY(dialog.settle());
+        QVERIFY(!dialog->startButton()->isEnabled());
+        dialog.find<QCheckBox>("reshardForce")->click();
+        QVERIFY(dialog.settle());
+        JobContext job;
+        ExecuteOptions how;
+        how.destination = dialog->preview().folder;
+        how.sourceRunFolder = io::Path(run.toStdString());
+        how.force = true;
+        const bool runs = execute(io::realFileSystem(), *dialog->preview().plan, how, job).has_value();
+        QCOMPARE(dialog->startButton()->isEnabled(), runs);
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestReshardPicture, WithDisplay)
+#include "tst_reshard_picture.moc"

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/shell/opened_again.h"
+
+#include "ui/shell/main_window.h"
+#include "ui/text/text.h"
+
+#include <QTimer>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+OpenedAgain::OpenedAgain(MainWindow& window, QList<OpenedEntry> entries)
+    : QObject(&window)
+    , m_window(window)
+    , m_left(std::move(entries))
+{
+    connect(&window.session(), &Session::openFailed, this, [this](const Error& error) {
+        m_hasFailed = true;
+        m_missed.append(tr("%1: %2").arg(m_current.path, toText(error.message)));
+    });
+    connect(&window.session(), &Session::openingChanged, this, [this](bool isOpening) {
+        if (!isOpening) // after the window has shown what was read
+            QTimer::singleShot(0, this, &OpenedAgain::next);
+    });
+    next();
+}
+
+void OpenedAgain::next()
+{
+    const bool isFirst = m_current.path.isEmpty();
+    const bool isOurs
+        = std::exchange(m_hasFailed, false) || m_window.session().path() == toPath(m_current.path);
+    if (m_window.session().isOpening() || (!isFirst && !isOurs) || m_left.isEmpty())
+        return end();
+    m_current = m_left.takeFirst();
+    m_window.openAgain(m_current);
+}
+
+void OpenedAgain::end()
+{
+    if (!m_missed.isEmpty())
+        Q_EMIT missed(m_missed);
+    if (m_left.isEmpty() && !m_current.against.isEmpty())
+        m_window.setPartner(m_current.against);
+    deleteLater();
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/session/session.h"
+#include "ui/style/settings.h"
+
+#include <QObject>
+
+namespace shardscope::ui {
+
+class MainWindow;
+
+/// Opens several checkpoints in a window, one after the other, each in a tab of its own; the last one is
+/// shown. Ends, and deletes itself, when all are open, or when the user opens something else meanwhile.
+class OpenedAgain : public QObject
+{
+    Q_OBJECT
+public:
+    /// `entries` is not empty.
+    OpenedAgain(MainWindow& window, QList<OpenedEntry> entries);
+
+Q_SIGNALS:
+    /// Paths that could not be opened, with the reason.
+    void missed(const QStringList& lines);
+
+private:
+    void next();
+    void end();
+
+    MainWindow& m_window;
+    QList<OpenedEntry> m_left;
+    OpenedEntry m_current;
+    QStringList m_missed;
+    bool m_hasFailed = false; ///< the current one
+};
+
+} // namespace shardscope::ui
