@@ -46,6 +46,23 @@ QGridLayout* addList(QVBoxLayout* column, const QString& title)
     return grid;
 }
 
+/// The keys of the find field.
+void addFindKeys(QVBoxLayout* column)
+{
+    QGridLayout* find = addList(column, u"Find field"_s);
+    const std::pair<QString, QString> findKeys[] = {
+        {u"Up  Down"_s, u"Choose among what was found"_s},
+        {u"Enter"_s, u"Go there, run the command"_s},
+        {u"Shift+Enter"_s, u"Filter the page by the text"_s},
+        {u"Tab"_s, u"Complete a term of the filter"_s},
+        {u"Alt+Down"_s, u"Saved filters"_s},
+        {u"Esc"_s, u"Close the list; again: remove the last term"_s},
+        {u">"_s, u"As the first letter: only commands"_s},
+    };
+    for (const auto& [keys, meaning] : findKeys)
+        addLine(find, keys, meaning);
+}
+
 /// The keys of pages, which are no actions.
 void addPageKeys(QVBoxLayout* column)
 {
@@ -112,6 +129,7 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
             addLine(window, keys.join(u",  "_s), action->text().remove(u'&').remove(u"…"_s));
     }
     addLine(window, u"Ctrl+C"_s, tr("Copy the cell (Ctrl+Shift+C: the row)"));
+    addFindKeys(column[0]);
     addPageKeys(column[1]);
     for (QVBoxLayout* one : column)
         one->addStretch();

@@ -125,8 +125,6 @@ private:
     /// The findings, with the fixes of all errors ticked.
     void showRepair();
     void showAbout();
-    void showCommandPalette();
-    void showQuickOpen();
     void focusPane(int step);
     void orderPanes();
 
