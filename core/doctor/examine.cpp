@@ -74,6 +74,7 @@ public:
                 m_out.depth = chosenDepth();
         }
         m_out.bytesNotRead = bytesLeft();
+        m_out.bytes = m_context.bytes;
         order();
         return std::move(m_out);
     }

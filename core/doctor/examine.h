@@ -15,6 +15,7 @@
 namespace shardscope {
 
 struct RunListing;
+struct ByteFacts;
 
 struct CheckOptions {
     CheckDepth depth = CheckDepth::Metadata;
@@ -59,6 +60,7 @@ struct CheckResult {
     CheckDepth depth = CheckDepth::Metadata; ///< requested or chosen
     uint64_t bytesNotRead = 0; ///< of the checkpoint's files; 0 where every byte was read
     bool stopped = false; ///< on request, before the check was complete
+    std::shared_ptr<const ByteFacts> bytes = {}; ///< what reading every byte found; null if it was not done
     /// Why the path cannot be examined; then only `path` is also set. examine() returns such an error; only
     /// callers that check several paths store it here.
     std::optional<Error> error = {};

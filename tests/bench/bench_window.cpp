@@ -15,6 +15,7 @@
 #include "ui/style/app_style.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/tensor_grid.h"
+#include "ui/widgets/filter_field.h"
 
 #include <QKeyEvent>
 #include <QLineEdit>
@@ -56,6 +57,7 @@ public:
             }
         }
         useParameters();
+        useFind();
         useMap();
         useTensor();
         useExplorer();
@@ -119,6 +121,23 @@ private:
             step(u"parameters: sorting"_s, [&] { page->sortBy(column, Qt::DescendingOrder); });
         for (const QString& text : {u"m"_s, u"mlp"_s, u"layer:7"_s, u"/(up|down)/"_s, QString()})
             step(u"parameters: filtering"_s, [&] { page->setFilter(text); });
+    }
+
+    void useFind()
+    {
+        auto* field = m_window.findChild<FilterField*>();
+        for (const QString& text : {u"l7 wq"_s, u"rank 31"_s, u"layer 9"_s, u"has:finding"_s}) {
+            m_watcher.begin(u"find: typing"_s);
+            field->setFocus();
+            for (const QChar letter : text) {
+                QKeyEvent press(QEvent::KeyPress, Qt::Key_unknown, Qt::NoModifier, letter);
+                QCoreApplication::sendEvent(field, &press);
+                settle();
+            }
+            key(field, Qt::Key_Escape);
+            field->clear();
+            settle();
+        }
     }
 
     void useMap()

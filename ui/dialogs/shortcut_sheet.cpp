@@ -57,6 +57,17 @@ void addList(QVBoxLayout* column, const KeyList& list)
         addLine(grid, list.title, line);
 }
 
+/// The keys of the find field.
+KeyList findKeys()
+{
+    return {u"Find field"_s,
+        {{u"Up  Down"_s, u"Choose among what was found"_s}, {u"Enter"_s, u"Go there, run the command"_s},
+            {u"Shift+Enter"_s, u"Filter the page by the text"_s},
+            {u"Tab"_s, u"Complete a term of the filter"_s}, {u"Alt+Down"_s, u"Saved filters"_s},
+            {u"Esc"_s, u"Close the list; again: remove the last term"_s},
+            {u">"_s, u"As the first letter: only commands"_s}}};
+}
+
 QString keysOf(const QAction* action)
 {
     QStringList keys;
@@ -79,7 +90,6 @@ KeyList fieldKeys()
 {
     return {u"Lists, fields, own windows"_s,
         {{u"Ctrl+C"_s, u"Copy the cell"_s}, {u"Ctrl+Shift+C"_s, u"Copy the row"_s},
-            {u"Alt+Down"_s, u"Filter: offer terms"_s}, {u"Esc"_s, u"Filter: remove the last term"_s},
             {u"P"_s, u"Start page: pin a checkpoint, unpin it"_s},
             {u"Del"_s, u"Start page: forget a checkpoint"_s},
             {u"Arrows,  Space,  Enter"_s, u"Legend: choose a class, show or hide it"_s},
@@ -147,6 +157,7 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
         columns->addLayout(one);
     }
     addList(column[0], windowKeys(actions));
+    addList(column[0], findKeys());
     addList(column[0], fieldKeys());
     addList(column[1], mapKeys());
     for (const KeyList& list : tensorKeys())

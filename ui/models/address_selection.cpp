@@ -7,6 +7,8 @@
 
 #include <QRegularExpression>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -73,17 +75,6 @@ FileId fileAt(const Checkpoint& checkpoint, const std::string& path)
     return kNoFile;
 }
 
-/// The number in the first dotted part of a name that is one: its layer.
-std::optional<uint32_t> layerIn(const QString& name)
-{
-    for (const QString& part : name.split(u'.')) {
-        bool isNumber = false;
-        if (const uint32_t layer = part.toUInt(&isNumber); isNumber)
-            return layer;
-    }
-    return std::nullopt;
-}
-
 std::optional<SelectedThing> rankNamed(const Checkpoint& checkpoint, const QString& text)
 {
     static const QRegularExpression kNumber(u"^rank\\s*(\\d+)$"_s, QRegularExpression::CaseInsensitiveOption);
@@ -111,7 +102,7 @@ std::optional<SelectedThing> layerNamed(const Checkpoint& checkpoint, const QStr
         return std::nullopt;
     const uint32_t wanted = match.captured(1).toUInt();
     for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
-        if (layerIn(QString::fromStdString(checkpoint.params[i].name)) != wanted)
+        if (layerIn(checkpoint.params[i].name) != wanted)
             continue;
         SelectedThing thing;
         thing.param = ParamId{i};
@@ -149,6 +140,20 @@ std::optional<QString> flattened(const Checkpoint& checkpoint, const QString& te
 }
 
 } // namespace
+
+std::optional<uint32_t> layerIn(std::string_view name)
+{
+    constexpr size_t kMostDigits = 9;
+    for (size_t begin = 0; begin < name.size();) {
+        const size_t end = std::min(name.find('.', begin), name.size());
+        const std::string_view part = name.substr(begin, end - begin);
+        if (!part.empty() && part.size() <= kMostDigits
+            && part.find_first_not_of("0123456789") == std::string_view::npos)
+            return static_cast<uint32_t>(std::stoul(std::string(part)));
+        begin = end + 1;
+    }
+    return std::nullopt;
+}
 
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)
 {

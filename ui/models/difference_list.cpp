@@ -5,6 +5,7 @@
 #include "ui/text/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -50,6 +51,19 @@ QString valueText(const std::string& value, bool exact)
     bool isNumber = false;
     const double number = text.toDouble(&isNumber);
     return exact || !isNumber || text.size() <= kShortNumber ? text : QString::number(number, 'g', 5);
+}
+
+bool keeps(const FilterText& filter, const DifferenceList& list, uint32_t row)
+{
+    const auto lowered = [&](DifferenceColumn column) { return list.text(row, column).toLower(); };
+    const std::array<QString, 3> texts{
+        lowered(DifferenceColumn::Name), lowered(DifferenceColumn::Kind), lowered(DifferenceColumn::State)};
+    return filter.keeps(
+        [&](const FilterWord& word) {
+            return std::any_of(texts.begin(), texts.end(),
+                [&](const QString& text) { return word.matches(text.toStdString()); });
+        },
+        [&](const FilterWord& word) { return word.takes(texts[word.key == "kind"_L1 ? 1 : 2]); });
 }
 
 } // namespace
@@ -244,22 +258,24 @@ QString differenceText(double measure)
     return QString::number(measure, small ? 'e' : 'g', small ? 2 : 3).replace(u"e-0"_s, u"e-"_s);
 }
 
+std::vector<FilterTerm> differenceTerms()
+{
+    using enum FilterTerm::Values;
+    return {{u"kind"_s, Text, {u"only"_s, u"shape"_s, u"values"_s, u"last"_s, u"copy"_s},
+                u"as the column says: kind:values"_s},
+        {u"state"_s, Text, {}, u"the state: state:exp_avg"_s}};
+}
+
 std::vector<uint32_t> orderedDifferences(
     const DifferenceList& list, const DifferenceOrder& order, const std::stop_token& token)
 {
-    const QStringList words = order.filter.toLower().split(u' ', Qt::SkipEmptyParts);
+    const FilterText filter = FilterText::read(order.filter, differenceTerms());
     std::vector<uint32_t> rows;
     for (uint32_t i = 0; i < list.size(); ++i) {
         if ((i & 1023u) == 0 && token.stop_requested())
             return {};
-        if (!words.isEmpty()) {
-            const QString text = QString(list.text(i, DifferenceColumn::Kind) % u'\n'
-                % list.text(i, DifferenceColumn::Name) % u'\n' % list.text(i, DifferenceColumn::State))
-                                     .toLower();
-            if (!std::all_of(
-                    words.begin(), words.end(), [&](const QString& word) { return text.contains(word); }))
-                continue;
-        }
+        if (!filter.isEmpty() && !keeps(filter, list, i))
+            continue;
         rows.push_back(i);
     }
     if (!order.column)

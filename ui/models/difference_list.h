@@ -3,6 +3,8 @@
 
 #include "core/compare/diff/judged_diff.h"
 
+#include "ui/models/find/filter_text.h"
+
 #include <QString>
 
 #include <cstdint>
@@ -62,8 +64,10 @@ using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 /// A measure of a difference in three digits: "0.00248", "6.02e-5".
 QString differenceText(double measure);
 
-/// Rows with every filter word in their kind, name or state, in the list's default order or by a column.
-/// Empty when stopped.
+/// The terms of a filter of differences: kind, state. Words without a key are looked for in both, too.
+std::vector<FilterTerm> differenceTerms();
+
+/// The rows that a filter keeps, in the list's default order or by a column. Empty when stopped.
 struct DifferenceOrder {
     std::optional<DifferenceColumn> column; ///< empty: most important first
     bool descending = false;

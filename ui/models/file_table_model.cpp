@@ -12,14 +12,6 @@ namespace shardscope::ui {
 
 namespace {
 
-std::string lowered(std::string text)
-{
-    for (char& byte : text)
-        if (byte >= 'A' && byte <= 'Z')
-            byte = static_cast<char>(byte - 'A' + 'a');
-    return text;
-}
-
 uint64_t rankKey(const CheckpointFile& file)
 {
     return file.rank ? (uint64_t{file.rank->pp} << 42) + (uint64_t{file.rank->tp} << 21) + file.rank->dp + 1
@@ -84,10 +76,37 @@ void FileTableModel::setCheckpoint(CheckpointPtr checkpoint)
     rebuild();
 }
 
-void FileTableModel::setFilter(const QString& part)
+std::vector<FilterTerm> FileTableModel::terms()
 {
-    m_filter = lowered(part.trimmed().toStdString());
+    using enum FilterTerm::Values;
+    return {{u"role"_s, Text, {u"optimizer"_s, u"model"_s, u"layer"_s, u"expert"_s, u"other"_s},
+                u"what it holds: role:optimizer"_s},
+        {u"status"_s, Text, {u"ok"_s, u"missing"_s, u"damaged"_s, u"unreadable"_s, u"stale"_s, u"foreign"_s},
+            u"as the column says: status:missing"_s},
+        {u"rank"_s, Number, {}, u"the file of this rank: rank:3"_s},
+        {u"size"_s, Number, {}, u"bytes: size>1M"_s},
+        {u"records"_s, Number, {}, u"records of the archive: records>100"_s}};
+}
+
+void FileTableModel::setFilter(const QString& text)
+{
+    m_filter = FilterText::read(text, terms());
     rebuild();
+}
+
+bool FileTableModel::keeps(FileId id) const
+{
+    const CheckpointFile& of = file(id);
+    return m_filter.keeps([&](const FilterWord& word) { return word.matches(loweredBytes(of.name)); },
+        [&](const FilterWord& word) {
+            if (word.key == "role"_L1)
+                return word.takes(roleText(of.role).toLower());
+            if (word.key == "status"_L1)
+                return word.takes(fileStatusText(*m_checkpoint, id).toLower());
+            if (word.key == "rank"_L1)
+                return of.rank && word.takes(uint64_t{rankNumber(*m_checkpoint, *of.rank)});
+            return word.takes(word.key == "size"_L1 ? of.identity.bytes : uint64_t{of.recordCount});
+        });
 }
 
 void FileTableModel::sort(int column, Qt::SortOrder order)
@@ -111,7 +130,7 @@ void FileTableModel::rebuild()
     m_maxBytes = 0;
     for (uint32_t i = 0; m_checkpoint && i < m_checkpoint->files.size(); ++i) {
         m_maxBytes = std::max(m_maxBytes, file(FileId{i}).identity.bytes);
-        if (keeps(file(FileId{i})))
+        if (keeps(FileId{i}))
             rows.push_back(FileId{i});
     }
     setRows(m_sortColumn < 0 ? std::move(rows) : sortedBy(m_sortColumn, m_sortOrder, std::move(rows)));

@@ -3,11 +3,11 @@
 
 #include "core/layout/counts.h"
 #include "ui/models/column_table.h"
+#include "ui/models/find/filter_text.h"
 
 namespace shardscope::ui {
 
-/// Files of the checkpoint, those that are missing included; filtered by a part of the name or as
-/// role:optimizer, sortable.
+/// Files of the checkpoint, those that are missing included; filtered, sortable.
 class FileTableModel : public ColumnTable<FileId>
 {
     Q_OBJECT
@@ -17,7 +17,10 @@ public:
     explicit FileTableModel(QObject* parent = nullptr);
 
     void setCheckpoint(CheckpointPtr checkpoint);
-    void setFilter(const QString& part);
+    /// Terms: role, status, rank, size, records.
+    [[nodiscard]] static std::vector<FilterTerm> terms();
+    void setFilter(const QString& text);
+    [[nodiscard]] const std::optional<FilterProblem>& problem() const { return m_filter.problem(); }
     void sort(int column, Qt::SortOrder order) override;
 
     [[nodiscard]] FileCounts shown() const; ///< of the rows
@@ -30,7 +33,8 @@ private:
 
     CheckpointPtr m_checkpoint;
     uint64_t m_maxBytes = 0;
-    std::string m_filter;
+    [[nodiscard]] bool keeps(FileId id) const;
+    FilterText m_filter;
     int m_sortColumn = -1; ///< -1: as in the folder
     Qt::SortOrder m_sortOrder = Qt::AscendingOrder;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/compare_page.h"
 
+#include "ui/controls/filter_bar.h"
 #include "ui/controls/table_setup.h"
 #include "ui/models/parameters/difference_table_model.h"
 #include "ui/pages/compare_bar.h"
@@ -125,6 +126,7 @@ QWidget* ComparePage::makeTablePart()
     auto* rows = new QVBoxLayout(part);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
+    rows->addWidget(makeFilterBar());
     rows->addWidget(m_table, 1);
     rows->addLayout(line);
     return part;
@@ -237,6 +239,9 @@ void ComparePage::setFilter(const QString& filter)
     if (filter == m_order.filter)
         return;
     m_order.filter = filter;
+    tellFilter({.words = FilterText::split(filter),
+        .problem = FilterText::read(filter, differenceTerms()).problem(),
+        .count = {}});
     query();
 }
 
@@ -263,6 +268,12 @@ void ComparePage::showRows(std::vector<uint32_t> rows)
                              : all == 1       ? tr("1 difference")
                                               : tr("%1 differences").arg(countText(all)))
                                   : tr("%1 of %2 differences").arg(countText(shown), countText(all)));
+    FilterView view{.words = FilterText::split(m_order.filter),
+        .problem = FilterText::read(m_order.filter, differenceTerms()).problem(),
+        .count = {}};
+    if (!view.words.isEmpty() && !view.problem)
+        view.count = tr("%1 of %2 differences").arg(countText(shown), countText(all));
+    tellFilter(view);
     updateEmpty();
     Q_EMIT actionsChanged();
 }

@@ -31,8 +31,8 @@ public:
     ComparePage(const PageContext& context, QWidget* parent);
 
     [[nodiscard]] QString filterHint() const override;
-    /// Every word must be in a row's kind, name or state.
     void setFilter(const QString& filter) override;
+    [[nodiscard]] std::vector<FilterTerm> filterTerms() const override { return differenceTerms(); }
     /// Selects the next (1) or previous (−1) row, and wraps around at the ends.
     void goToDifference(int step);
     /// Writes the whole comparison as JSON; a message reports the result.

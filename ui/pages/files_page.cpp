@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/files_page.h"
 
+#include "ui/controls/filter_bar.h"
 #include "ui/controls/table_setup.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -86,6 +87,7 @@ void FilesPage::makeLayout()
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
+    rows->addWidget(makeFilterBar());
     rows->addWidget(splitter, 1);
     rows->addWidget(m_summary);
 }
@@ -128,6 +130,7 @@ void FilesPage::showCheckpoint()
 void FilesPage::setFilter(const QString& text)
 {
     m_following = true;
+    m_filter = text;
     m_fileModel->setFilter(text);
     m_following = false;
     follow(m_context.selection.current());
@@ -150,6 +153,12 @@ void FilesPage::updateSummary()
         text += u" · "_s % tr("%1 missing or not of this checkpoint").arg(countText(absent));
     m_summary->setText(text);
     m_summary->setToolTip(exactBytesText(shown.bytes));
+    FilterView view{.words = FilterText::split(m_filter), .problem = m_fileModel->problem(), .count = {}};
+    if (!view.words.isEmpty() && !view.problem)
+        view.count = tr("%1 of %2 · %3")
+                         .arg(countText(static_cast<uint64_t>(m_fileModel->rowCount())),
+                             countText(m_checkpoint->files.size()), bytesText(shown.bytes));
+    tellFilter(view);
 }
 
 void FilesPage::follow(const SelectedThing& thing)

@@ -23,6 +23,7 @@ public:
 
     [[nodiscard]] QString filterHint() const override;
     void setFilter(const QString& text) override;
+    [[nodiscard]] std::vector<FilterTerm> filterTerms() const override { return FileTableModel::terms(); }
     [[nodiscard]] QTableView* fileTable() const { return m_fileTable; }
     [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
     [[nodiscard]] bool isBusy() const override { return m_loader.isRunning(); }
@@ -49,6 +50,7 @@ private:
     QLabel* m_summary;
     QString m_longest; ///< name of a file
     FileId m_shownFile = kNoFile;
+    QString m_filter;
     bool m_following = false;
     LatestOnly m_loader{WorkLength::Long};
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/findings_page.h"
 
+#include "ui/controls/filter_bar.h"
+
 #include "core/plan/repair/repair.h"
 #include "ui/controls/table_setup.h"
 #include "ui/pages/change_set_panel.h"
@@ -91,6 +93,7 @@ FindingsPage::FindingsPage(const PageContext& context, QWidget* parent)
     rows->setSpacing(0);
     rows->addWidget(m_bar);
     rows->addWidget(m_messages);
+    rows->addWidget(makeFilterBar());
     rows->addWidget(m_splitter, 3);
     rows->addWidget(m_changeSet, 2);
     rows->addWidget(m_empty, 1);
@@ -211,6 +214,7 @@ void FindingsPage::refill(const std::function<void()>& change)
     m_filling = false;
     showCurrent();
     updateEmpty();
+    showFilterState();
 }
 
 void FindingsPage::showRun()
@@ -250,9 +254,19 @@ void FindingsPage::tickErrors()
     showCurrent();
 }
 
-void FindingsPage::setFilter(const QString& part)
+void FindingsPage::setFilter(const QString& text)
 {
-    refill([this, &part] { m_model->setFilter(part); });
+    m_filter = text;
+    refill([this, &text] { m_model->setFilter(text); });
+}
+
+void FindingsPage::showFilterState()
+{
+    FilterView view{.words = FilterText::split(m_filter), .problem = m_model->problem(), .count = {}};
+    if (!view.words.isEmpty() && !view.problem)
+        view.count = tr("%1 of %2 findings")
+                         .arg(countText(m_model->shownCount()), countText(m_found ? m_found->size() : 0));
+    tellFilter(view);
 }
 
 void FindingsPage::choose()
@@ -314,7 +328,9 @@ void FindingsPage::updateEmpty()
     if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to check it."));
     else if (m_found && !m_found->empty())
-        m_empty->setText(tr("No finding matches the filter."));
+        m_empty->setText(m_model->problem()
+                ? tr("The filter cannot be applied. Esc removes the last term.")
+                : tr("No finding matches the filter. Esc removes the last term."));
     else if (m_run.isRunning())
         m_empty->setText(tr("No problems found so far."));
     else if (!m_run.result())

@@ -31,7 +31,8 @@ public:
     FindingsPage(const PageContext& context, QWidget* parent);
 
     [[nodiscard]] QString filterHint() const override;
-    void setFilter(const QString& part) override;
+    void setFilter(const QString& text) override;
+    [[nodiscard]] std::vector<FilterTerm> filterTerms() const override { return FindingTreeModel::terms(); }
     /// Checks the checkpoint at the selected depth.
     void check();
     void prepareRepair() override;
@@ -55,6 +56,7 @@ private:
     void updateEmpty();
     void askWhere(CheckReport form);
     void applyTicks();
+    void showFilterState();
     void untickAll();
     /// Offers to undo, if the checkpoint is a repaired copy.
     void lookForRepair();
@@ -74,6 +76,7 @@ private:
     QLabel* m_empty;
     FindingTreeModel::Key m_current; ///< is chosen again when the list is rebuilt
     bool m_filling = false;
+    QString m_filter;
     std::vector<FindingTreeModel::Key> m_folded; ///< kinds
     bool m_chosen = false; ///< the user chose the current finding; else it is the worst one
     std::set<std::string> m_ticked;

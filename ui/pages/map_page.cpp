@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/map_page.h"
 
+#include "ui/controls/filter_bar.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
@@ -58,6 +59,8 @@ MapPage::MapPage(const PageContext& context, QWidget* parent)
     m_map->setSelection(&context.selection);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(makeFilterBar()); // of the parameters: the others are dimmed
     rows->addWidget(m_map, 1);
     rows->addWidget(m_empty, 1);
     handFocusTo(this, m_map);

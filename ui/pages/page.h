@@ -4,6 +4,7 @@
 // Folder ui/pages: one class for each page or panel of the main window; ui/shell connects them. Start with
 // Page and pageList().
 
+#include "ui/models/find/filter_text.h"
 #include "ui/models/param_marks.h"
 #include "ui/models/parameters/parameter_index.h"
 #include "ui/models/selection.h"
@@ -27,6 +28,8 @@ struct WritePlan;
 }
 
 namespace shardscope::ui {
+
+class FilterBar;
 
 /// What pages are made with. All outlive them.
 struct PageContext {
@@ -54,10 +57,11 @@ public:
     /// The placeholder of the filter field if the page has a filter of its own. Else empty: the field then
     /// filters the parameters.
     [[nodiscard]] virtual QString filterHint() const { return {}; }
-    /// Every word must occur; the syntax is the page's. Only with a filterHint().
+    /// Filters the rows; FilterText has the syntax, filterTerms() the page's terms. Only with a filterHint().
     virtual void setFilter(const QString& /*text*/) { }
-    /// Beginnings of the filter's terms, for completion.
-    [[nodiscard]] virtual QStringList filterTerms() const { return {}; }
+    [[nodiscard]] virtual std::vector<FilterTerm> filterTerms() const { return {}; }
+    /// Shows the filter in the page's bar, if it has one: its own, or else that of the parameters.
+    void showFilter(const FilterView& view);
     /// Highlights the parameters that the filter found; null: none is.
     virtual void setLit(const ParamMarks& /*matches*/) { }
     /// Marks what differs from the other checkpoint of the comparison; null: there is none.
@@ -99,8 +103,8 @@ Q_SIGNALS:
     void actionRequested(const QString& name);
     /// A message for the window.
     void told(shardscope::Severity severity, const QString& text);
-    /// The parameter filter was applied: rows shown of all, or why it cannot be.
-    void filtered(qulonglong shown, qulonglong total, const QString& problem);
+    /// The page's own filter was applied, or cannot be.
+    void filtered(const shardscope::ui::FilterView& view);
     /// Parameters found by the filter, for other views to highlight; null: no active filter.
     void matchesChanged(const shardscope::ui::ParamMarks& matches);
     /// A part of the filter was removed; this is what remains.
@@ -117,7 +121,12 @@ protected:
     virtual void showCheckpoint() = 0;
     /// A text in place of what the page shows, when there is nothing to show.
     QLabel* makeEmpty(const QString& name);
+    /// The bar with the terms of the filter, for the page to put above its rows. At most one.
+    FilterBar* makeFilterBar();
+    /// Shows the page's own filter in its bar and tells the window.
+    void tellFilter(const FilterView& view);
 
+    FilterBar* m_filterBar = nullptr;
     const PageContext m_context;
     CheckpointPtr m_checkpoint; ///< that is shown
     CheckPlace m_place; ///< where it was opened

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/filter_bar.h"
 #include "ui/pages/compare_page.h"
 #include "ui/pages/files_page.h"
 #include "ui/pages/findings_page.h"
@@ -34,6 +35,25 @@ QLabel* Page::makeEmpty(const QString& name)
     label->setWordWrap(true);
     label->setMargin(40);
     return label;
+}
+
+FilterBar* Page::makeFilterBar()
+{
+    m_filterBar = new FilterBar(m_context.theme, this);
+    connect(m_filterBar, &FilterBar::filterWanted, this, &Page::filterWanted);
+    return m_filterBar;
+}
+
+void Page::showFilter(const FilterView& view)
+{
+    if (m_filterBar != nullptr)
+        m_filterBar->show(view);
+}
+
+void Page::tellFilter(const FilterView& view)
+{
+    showFilter(view);
+    Q_EMIT filtered(view);
 }
 
 const QList<PageEntry>& pageList()

@@ -3,13 +3,14 @@
 
 #include "core/report/answers/params_report.h"
 #include "core/report/text/csv_row.h"
+#include "ui/controls/filter_bar.h"
 #include "ui/controls/table_setup.h"
 #include "ui/jobs/free_later.h"
 #include "ui/jobs/save_file.h"
+#include "ui/models/parameters/parameter_filter.h"
 #include "ui/models/parameters/parameter_index.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
-#include "ui/widgets/filter_chips.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
 
@@ -31,6 +32,9 @@ using namespace Qt::StringLiterals;
 namespace shardscope::ui {
 
 namespace {
+
+/// Values are read for a filter without a question up to this size.
+constexpr uint64_t kReadUnasked = uint64_t{2} << 30;
 
 /// The rows of the parameter table, as they are shown.
 struct ParameterTable {
@@ -100,7 +104,6 @@ QString ParametersPage::filterHint() const
 
 ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     : Page(context, parent)
-    , m_chips(new FilterChips(context.theme, this))
     , m_table(new QTableView(this))
     , m_model(new ParameterTableModel(this))
     , m_summary(new QLabel(this))
@@ -124,7 +127,7 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
-    rows->addWidget(m_chips);
+    rows->addWidget(makeFilterBar());
     rows->addWidget(m_table, 1);
     rows->addWidget(m_empty, 1);
     rows->addWidget(m_summary);
@@ -155,8 +158,13 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     connect(m_table, &QTableView::activated, this,
         [this](const QModelIndex& at) { Q_EMIT parameterActivated(m_model->rowAt(at.row())); });
     connect(&context.selection, &Selection::changed, this, &ParametersPage::follow);
-    connect(m_chips, &FilterChips::wordsWanted, this,
-        [this](const QStringList& words) { Q_EMIT filterWanted(words.join(u' ')); });
+    connect(m_filterBar, &FilterBar::workTriggered, this, &ParametersPage::onValueAction);
+    connect(&context.findings.values(), &ValueRun::changed, this, &ParametersPage::showValues);
+    connect(&context.findings.values(), &ValueRun::progressChanged, this, &ParametersPage::showValues);
+    connect(&context.findings, &FindingStore::changed, this, [this] {
+        if (m_filter.contains(u"has:"_s) || m_filter.contains(u"has="_s))
+            query();
+    });
     handFocusTo(this, m_table);
     showEmptyState();
 }
@@ -193,8 +201,14 @@ void ParametersPage::setFilter(const QString& text)
     if (text == m_filter)
         return;
     m_filter = text;
-    m_chips->setWords(ParameterFilter::words(text));
+    showFilter(
+        {.words = FilterText::split(text), .problem = ParameterFilter::parse(text).problem(), .count = {}});
     query();
+    if (needsValues() && !m_context.findings.values().of(m_checkpoint)
+        && ValueRun::bytesOf(*m_checkpoint) <= kReadUnasked
+        && !m_context.findings.isReadingValues(*m_checkpoint))
+        m_context.findings.values().start(m_checkpoint);
+    showValues();
 }
 
 void ParametersPage::sortBy(ParamColumn column, Qt::SortOrder order)
@@ -206,10 +220,14 @@ void ParametersPage::query()
 {
     if (!m_index)
         return;
+    m_values = m_context.findings.values().of(m_checkpoint);
     m_querier.run<ParameterRows>(
-        [index = m_index, text = m_filter, column = m_column, descending = m_descending](
+        [index = m_index, text = m_filter, column = m_column, descending = m_descending,
+            knowledge = ParamKnowledge{m_values, m_context.findings.of(m_checkpoint)}](
             const std::stop_token& token, const std::function<void(ParameterRows)>& deliver) {
-            deliver(queryRows(*index, ParameterFilter::parse(text), column, descending, token));
+            ParameterFilter filter = ParameterFilter::parse(text);
+            filter.setKnowledge(knowledge);
+            deliver(queryRows(*index, filter, column, descending, token));
         },
         [this](ParameterRows result) { showRows(std::move(result)); });
 }
@@ -227,10 +245,66 @@ void ParametersPage::showRows(ParameterRows result)
         % parametersText(result.counts) % u" · "_s % bytesText(result.bytes) % constantsText());
     m_summary->setToolTip(
         tr("%1 elements, %2").arg(countText(result.counts.elements), exactBytesText(result.bytes)));
+    m_following = true; // a table that appears with the focus makes its first row the current one
     showEmptyState();
+    m_following = false;
     follow(m_context.selection.current());
-    Q_EMIT filtered(shown, total, result.error);
+    FilterView view{.words = FilterText::split(m_filter), .problem = result.problem, .count = {}};
+    if (!view.words.isEmpty() && !view.problem) {
+        view.count = tr("%1 of %2").arg(countText(shown), countText(total));
+        if (result.counts.buffers == 0) // whose elements are not counted
+            view.count += tr(" · %1 elements").arg(shortCountText(result.counts.elements));
+        view.count += u" · "_s % bytesText(result.bytes);
+    }
+    tellFilter(view);
     Q_EMIT matchesChanged(result.matches);
+}
+
+bool ParametersPage::needsValues() const
+{
+    return m_checkpoint && ParameterFilter::parse(m_filter).needsValues();
+}
+
+void ParametersPage::showValues()
+{
+    const ValueRun& run = m_context.findings.values();
+    if (!needsValues())
+        return m_filterBar->showWork({}, {});
+    const ReadValuesPtr values = run.of(m_checkpoint);
+    if (values != m_values)
+        query();
+    const auto done = static_cast<qulonglong>(values ? values->tensors.size() : 0);
+    const auto all = static_cast<qulonglong>(values ? values->all : 0);
+    const QString read = tr("%1 of %2 tensors").arg(countText(done), countText(all));
+    if (run.isRunning()) {
+        const Progress& now = run.progress();
+        QString text = tr("Reading values: %1").arg(values ? read : tr("no tensor yet"));
+        if (now.bytesTotal > 0)
+            text += u" · "_s % tr("%1 of %2").arg(bytesText(now.bytesDone), bytesText(now.bytesTotal));
+        m_filterBar->showWork(text % u". "_s % tr("The rows so far are shown."), tr("Cancel"));
+    } else if (m_context.findings.isReadingValues(*m_checkpoint)) {
+        m_filterBar->showWork(tr("The check is reading the values. The rows follow when it has ended."), {});
+    } else if (!values) {
+        m_filterBar->showWork(tr("The values were not read, so no row can match: %1 are to be read.")
+                                  .arg(bytesText(ValueRun::bytesOf(*m_checkpoint))),
+            tr("Read Values"));
+    } else if (!values->isWhole()) {
+        const QString reason = run.error() ? u" "_s % errorText(*run.error()) : QString();
+        m_filterBar->showWork(
+            tr("The values of %1 were read; nothing is known of the others.").arg(read) % reason,
+            tr("Read All"));
+    } else {
+        m_filterBar->showWork(tr("The values of all %1 tensors were read.").arg(countText(all)), {});
+    }
+}
+
+void ParametersPage::onValueAction()
+{
+    ValueRun& run = m_context.findings.values();
+    if (run.isRunning())
+        run.stop();
+    else if (m_checkpoint)
+        run.start(m_checkpoint);
 }
 
 void ParametersPage::fitColumns()

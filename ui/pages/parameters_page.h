@@ -17,8 +17,6 @@ class QTableView;
 
 namespace shardscope::ui {
 
-class FilterChips;
-
 /// The table of parameters: filtered and sorted on a worker, selection shared with all views.
 class ParametersPage : public Page
 {
@@ -29,7 +27,10 @@ public:
 
     [[nodiscard]] QString filterHint() const override;
     void setFilter(const QString& text) override;
-    [[nodiscard]] QStringList filterTerms() const override { return ParameterFilter::terms(); }
+    [[nodiscard]] std::vector<FilterTerm> filterTerms() const override
+    {
+        return ParameterFilter::terms(m_index.get());
+    }
     [[nodiscard]] ParameterIndexPtr parameters() const override { return m_model->parameterIndex(); }
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] ParameterTableModel* model() const { return m_model; }
@@ -51,11 +52,14 @@ private:
     void showColumnMenu(const QPoint& position);
     [[nodiscard]] QString constantsText() const;
     void showRows(ParameterRows result);
+    /// What is read for a filter such as `has:nan`, and whether all of it was.
+    void showValues();
+    void onValueAction();
+    [[nodiscard]] bool needsValues() const;
     void follow(const SelectedThing& thing);
     void showEmptyState();
     void askWhereToSave();
 
-    FilterChips* m_chips;
     QTableView* m_table;
     ParameterTableModel* m_model;
     QLabel* m_summary;
@@ -63,6 +67,7 @@ private:
     io::Path m_path; ///< as it was opened
     ParameterIndexPtr m_index;
     QString m_filter;
+    ReadValuesPtr m_values; ///< that the rows on screen were chosen by
     std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user
     QTimer m_storeColumns; ///< a while after the user has changed one
     bool m_widthsChosen = false; ///< the user has changed a width

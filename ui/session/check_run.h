@@ -54,6 +54,7 @@ public:
     /// Clears everything, as when another checkpoint is opened.
     void clear();
 
+    [[nodiscard]] io::FileSystem& files() const { return m_files; }
     [[nodiscard]] bool isRunning() const { return m_running; }
     [[nodiscard]] bool isStopping() const { return m_running && m_stop.stop_requested(); }
     [[nodiscard]] const Progress& progress() const { return m_progress; }

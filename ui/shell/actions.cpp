@@ -32,9 +32,8 @@ const std::vector<Row>& ownActions()
         {u"actionClose"_s, u"&Close Checkpoint"_s, {Qt::CTRL | Qt::Key_W}},
         {u"actionBack"_s, u"&Back"_s, {Qt::ALT | Qt::Key_Left}, u"back"_s},
         {u"actionForward"_s, u"&Forward"_s, {Qt::ALT | Qt::Key_Right}, u"forward"_s},
-        {u"actionFind"_s, u"F&ilter"_s, {QKeySequence::Find}, u"search"_s},
-        {u"actionGoTo"_s, u"&Go to Address…"_s, {Qt::CTRL | Qt::Key_G}, u"target"_s},
-        {u"actionQuickOpen"_s, u"Find P&arameter…"_s, {Qt::CTRL | Qt::Key_P}, u"parameter"_s},
+        {u"actionFind"_s, u"F&ind, Go To or Filter…"_s,
+            {QKeySequence::Find, Qt::CTRL | Qt::Key_P, Qt::CTRL | Qt::Key_G}, u"search"_s},
         {u"actionPalette"_s, u"Command &Palette…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_P}},
         {u"actionPageWindow"_s, u"Open Page in Own &Window"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_N}},
         {u"actionNextPane"_s, u"&Next Pane"_s, {Qt::Key_F6}},
@@ -148,7 +147,8 @@ QList<QAction*> Actions::offered() const
 {
     QList<QAction*> list = all() << range(ActionId::ThemeSystem, ActionId::About);
     list.removeIf([this](const QAction* action) {
-        return !action->isEnabled() || action == (*this)[ActionId::Palette];
+        return !action->isEnabled() || action == (*this)[ActionId::Palette]
+            || action == (*this)[ActionId::Find];
     });
     return list;
 }
@@ -162,7 +162,7 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
             ? u"Take names, shapes, steps and options from an earlier checkpoint of the run"_s
             : u"Read other ranks of this checkpoint, or its run's swap folder, from another folder"_s);
     using enum ActionId;
-    for (const ActionId id : {AddFolder, Reload, Close, Find, GoTo, QuickOpen, PageWindow, CopyCommand})
+    for (const ActionId id : {AddFolder, Reload, Close, Find, PageWindow, CopyCommand})
         (*this)[id]->setEnabled(isOpen);
     for (QAction* page : m_pages)
         page->setEnabled(isOpen);

@@ -23,8 +23,6 @@ enum class ActionId : uint8_t {
     Back,
     Forward,
     Find,
-    GoTo,
-    QuickOpen,
     Palette,
     PageWindow,
     NextPane,

@@ -7,6 +7,7 @@
 #include "ui/pages/start_page.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/find_box.h"
 #include "ui/shell/page_filter.h"
 #include "ui/shell/status_line.h"
 #include "ui/shell/window_docks.h"
@@ -74,7 +75,11 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     showCheckpoint(nullptr, false);
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow()
+{
+    // The field loses the focus when it is destroyed, and the pages are gone by then.
+    m_filter->field()->removeEventFilter(&m_filter->find());
+}
 
 void MainWindow::connectSession()
 {
@@ -154,7 +159,6 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     if (isRuns)
         m_actions.setRunsOpen();
     m_docks->show(checkpoint != nullptr);
-    m_filter->field()->setEnabled(checkpoint || isRuns);
     m_history.clear();
     if (!refined) {
         if (isOtherRun && m_wanted.page != PageId::Compare)
@@ -165,6 +169,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     }
     if (!checkpoint) {
         m_findingStore.release();
+        m_findingStore.values().clear();
         m_start->clearMessages();
         setWindowTitle(tr("Shardscope"));
     } else {
@@ -258,7 +263,8 @@ void MainWindow::showRuns()
 
 bool MainWindow::isSettled() const
 {
-    return !m_session.isOpening() && !m_docks->explorer()->isBusy() && !m_docks->details()->isBusy()
+    return !m_session.isOpening() && !m_filter->find().isBusy() && !m_docks->explorer()->isBusy()
+        && !m_docks->details()->isBusy()
         && std::none_of(
             m_tabs->pages().begin(), m_tabs->pages().end(), [](const Page* page) { return page->isBusy(); });
 }

@@ -155,8 +155,6 @@ private:
     void storeOpened();
     void fillLayoutMenu(QMenu* menu);
     void askForLayoutName();
-    void showCommandPalette();
-    void showQuickOpen();
     void focusPane(int step);
     void orderPanes();
 

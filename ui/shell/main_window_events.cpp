@@ -5,7 +5,6 @@
 #include "core/base/build_info.h"
 #include "ui/controls/breadcrumb.h"
 #include "ui/dialogs/export_dialog.h"
-#include "ui/dialogs/go_to_dialog.h"
 #include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
@@ -15,6 +14,7 @@
 #include "ui/pages/jobs_panel.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/find_box.h"
 #include "ui/shell/page_filter.h"
 #include "ui/shell/status_line.h"
 #include "ui/shell/window_docks.h"
@@ -78,19 +78,8 @@ void MainWindow::connectNavigation()
 {
     connect(m_actions[ActionId::Back], &QAction::triggered, &m_history, &SelectionHistory::back);
     connect(m_actions[ActionId::Forward], &QAction::triggered, &m_history, &SelectionHistory::forward);
-    connect(m_actions[ActionId::Find], &QAction::triggered, this, [this] {
-        m_filter->field()->setFocus(Qt::ShortcutFocusReason);
-        m_filter->field()->selectAll();
-    });
-    connect(m_actions[ActionId::GoTo], &QAction::triggered, this, [this] {
-        auto* dialog = new GoToDialog(m_session.checkpoint(), m_session.selection(), this);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        // Numbers of parameters and files are those of one snapshot.
-        connect(&m_session, &Session::checkpointChanged, dialog, &GoToDialog::setCheckpoint);
-        dialog->open();
-    });
-    connect(m_actions[ActionId::Palette], &QAction::triggered, this, &MainWindow::showCommandPalette);
-    connect(m_actions[ActionId::QuickOpen], &QAction::triggered, this, &MainWindow::showQuickOpen);
+    connect(m_actions[ActionId::Find], &QAction::triggered, this, [this] { m_filter->find().open(false); });
+    connect(m_actions[ActionId::Palette], &QAction::triggered, this, [this] { m_filter->find().open(true); });
     connect(m_actions[ActionId::PageWindow], &QAction::triggered, this, &MainWindow::openPageWindow);
     connect(m_actions[ActionId::NextPane], &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions[ActionId::PreviousPane], &QAction::triggered, this, [this] { focusPane(-1); });

@@ -62,10 +62,10 @@ void MainWindow::makeToolBar()
     m_toolBar->addAction(m_actions[ActionId::Forward]);
     m_breadcrumb = new Breadcrumb(m_theme, m_session.selection(), m_session.tags(), m_toolBar);
     m_toolBar->addWidget(m_breadcrumb);
-    m_filter = new PageFilter(*m_tabs, m_theme, m_settings, m_toolBar);
-    m_toolBar->addWidget(m_filter->count());
+    m_filter = new PageFilter(*m_tabs,
+        {m_session, m_session.selection(), m_compareRun, m_findingStore, m_settings, m_theme}, m_actions,
+        m_toolBar);
     m_toolBar->addWidget(m_filter->field());
-    m_toolBar->addAction(m_actions[ActionId::GoTo]);
     m_toolBar->addSeparator();
     const QList<QAction*> jobs = m_actions.of(PageAction::Menu::Checkpoint)
         << m_actions[ActionId::Reshard] << m_actions[ActionId::Export];
@@ -98,8 +98,7 @@ void MainWindow::makeMenus()
     file->addSeparator();
     file->addActions({m_actions[ActionId::Settings], m_actions[ActionId::Quit]});
     QMenu* go = add(u"goMenu"_s, tr("&Go"));
-    go->addActions({m_actions[ActionId::Back], m_actions[ActionId::Forward], m_actions[ActionId::GoTo],
-        m_actions[ActionId::QuickOpen], m_actions[ActionId::Find]});
+    go->addActions({m_actions[ActionId::Back], m_actions[ActionId::Forward], m_actions[ActionId::Find]});
     go->addSeparator();
     for (QAction* page : m_actions.pages())
         go->addAction(page);

@@ -27,11 +27,12 @@ FilterChips::FilterChips(Theme& theme, QWidget* parent)
     hide();
 }
 
-void FilterChips::setWords(const QStringList& words)
+void FilterChips::setWords(const QStringList& words, qsizetype wrong, const QString& reason)
 {
-    if (words == m_words)
+    if (words == m_words && wrong == m_wrong)
         return;
     m_words = words;
+    m_wrong = wrong;
     while (QLayoutItem* item = m_flow->takeAt(0)) {
         item->widget()->deleteLater(); // a chip may be the sender
         item->widget()->hide();
@@ -40,7 +41,12 @@ void FilterChips::setWords(const QStringList& words)
     for (qsizetype i = 0; i < words.size(); ++i) {
         QStringList left = words;
         left.removeAt(i);
-        addChip(words[i], tr("Remove the filter %1").arg(words[i]), left);
+        QPushButton* chip = addChip(words[i], tr("Remove the filter %1").arg(words[i]), left);
+        if (i != wrong)
+            continue;
+        chip->setIcon(themedIcon(m_theme, u"error"_s, ThemeRole::Error));
+        chip->setToolTip(reason);
+        chip->setAccessibleDescription(reason);
     }
     if (words.size() > 1)
         addChip(tr("Clear all"), tr("Remove all filters"), {});
@@ -48,7 +54,7 @@ void FilterChips::setWords(const QStringList& words)
     updateGeometry();
 }
 
-void FilterChips::addChip(const QString& text, const QString& spokenName, const QStringList& left)
+QPushButton* FilterChips::addChip(const QString& text, const QString& spokenName, const QStringList& left)
 {
     auto* chip = new QPushButton(this);
     chip->setObjectName(u"filterChip"_s);
@@ -62,6 +68,7 @@ void FilterChips::addChip(const QString& text, const QString& spokenName, const 
     connect(chip, &QPushButton::clicked, this, [this, left] { Q_EMIT wordsWanted(left); });
     m_flow->addWidget(chip);
     chip->show();
+    return chip;
 }
 
 } // namespace shardscope::ui

@@ -5,6 +5,8 @@
 
 #include <QWidget>
 
+class QPushButton;
+
 namespace shardscope::ui {
 
 class FlowLayout;
@@ -16,7 +18,8 @@ class FilterChips : public QWidget
 public:
     explicit FilterChips(Theme& theme, QWidget* parent = nullptr);
 
-    void setWords(const QStringList& words);
+    /// `wrong`: the index of one that is not understood, with the reason.
+    void setWords(const QStringList& words, qsizetype wrong = -1, const QString& reason = {});
     [[nodiscard]] const QStringList& words() const { return m_words; }
 
 Q_SIGNALS:
@@ -24,11 +27,12 @@ Q_SIGNALS:
     void wordsWanted(const QStringList& words);
 
 private:
-    void addChip(const QString& text, const QString& spokenName, const QStringList& left);
+    QPushButton* addChip(const QString& text, const QString& spokenName, const QStringList& left);
 
     Theme& m_theme;
     FlowLayout* m_flow;
     QStringList m_words;
+    qsizetype m_wrong = -1;
 };
 
 } // namespace shardscope::ui

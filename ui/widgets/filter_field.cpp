@@ -3,13 +3,10 @@
 
 #include "ui/style/icons.h"
 
-#include <QAbstractItemView>
 #include <QAction>
-#include <QCompleter>
 #include <QKeyEvent>
 #include <QMenu>
 #include <QPainter>
-#include <QStringListModel>
 
 #include <algorithm>
 
@@ -20,12 +17,10 @@ namespace shardscope::ui {
 FilterField::FilterField(Theme& theme, QWidget* parent)
     : QLineEdit(parent)
     , m_theme(theme)
-    , m_terms(new QStringListModel(this))
-    , m_completer(new QCompleter(m_terms, this))
 {
     setObjectName(u"filterField"_s);
-    setAccessibleName(tr("Filter parameters and files"));
-    setPlaceholderText(tr("Filter (Ctrl+F)"));
+    setAccessibleName(tr("Find or filter"));
+    setPlaceholderText(tr("Find or filter (Ctrl+F)"));
     setClearButtonEnabled(true);
     QAction* glass
         = addAction(themedIcon(theme, u"search"_s, ThemeRole::MutedText), QLineEdit::LeadingPosition);
@@ -33,55 +28,34 @@ FilterField::FilterField(Theme& theme, QWidget* parent)
     glass->setText(tr("Saved filters"));
     glass->setToolTip(tr("Saved filters (Alt+Down)"));
     connect(glass, &QAction::triggered, this, &FilterField::showSaved);
-    m_completer->setCaseSensitivity(Qt::CaseInsensitive);
-    m_completer->setWidget(this); // not the field's own: it completes a word, not the text
-    m_completer->popup()->setObjectName(u"filterTerms"_s);
-    connect(m_completer, qOverload<const QString&>(&QCompleter::activated), this, &FilterField::insertTerm);
-    connect(this, &QLineEdit::textEdited, this, &FilterField::offerTerms);
     setMinimumWidth(140);
     setMaximumWidth(420);
     setProblem({});
 }
 
-void FilterField::setProblem(const QString& problem)
+void FilterField::setProblem(const QString& problem, qsizetype at, qsizetype length)
 {
     m_problem = problem;
-    setToolTip(!problem.isEmpty()
-            ? problem
-            : tr("<p>Words are parts of names, all must match; <code>layers.*.bias</code> is a whole name; "
-                 "<code>/up|down$/</code> is a regular expression.</p><p><code>dtype:bf16 size&gt;1M "
-                 "elements&lt;=10 frozen:yes shared:yes buffer:no group:1 layer:4..7 rank:3 padding:yes "
-                 "state:exp_avg</code></p>"));
+    m_problemAt = at;
+    m_problemLength = length;
+    setToolTip(problem.isEmpty()
+            ? tr("Names, ranks, layers, files, addresses and commands; the terms of a filter")
+            : problem);
     setAccessibleDescription(problem);
     update();
 }
 
-void FilterField::setTerms(const QStringList& terms)
+QRect FilterField::problemRect() const
 {
-    m_terms->setStringList(terms);
-}
-
-void FilterField::offerTerms(const QString& text)
-{
-    constexpr qsizetype kEnough = 2; // letters of a term
-    const QString word = text.section(u' ', -1);
-    m_completer->setCompletionPrefix(word);
-    const bool isComplete
-        = m_completer->completionCount() == 1 && m_completer->currentCompletion() == word.toLower();
-    if (cursorPosition() < text.size() || word.size() < kEnough || m_completer->completionCount() == 0
-        || isComplete) {
-        m_completer->popup()->hide();
-        return;
-    }
-    QRect place = cursorRect();
-    place.setWidth(std::max(180, m_completer->popup()->sizeHintForColumn(0) + 24));
-    m_completer->complete(place);
-}
-
-void FilterField::insertTerm(const QString& term)
-{
-    const QString before = text().left(text().size() - text().section(u' ', -1).size());
-    setText(before % term);
+    if (m_problem.isEmpty() || m_problemAt + m_problemLength > text().size())
+        return {};
+    // The text may be scrolled; the cursor's place is known.
+    const QFontMetrics metrics = fontMetrics();
+    const QRect cursor = cursorRect();
+    const int origin = cursor.center().x() - metrics.horizontalAdvance(text().left(cursorPosition()));
+    const int left = origin + metrics.horizontalAdvance(text().left(m_problemAt));
+    const int right = origin + metrics.horizontalAdvance(text().left(m_problemAt + m_problemLength));
+    return QRect(left, cursor.top(), right - left, cursor.height());
 }
 
 void FilterField::showSaved()
@@ -123,10 +97,7 @@ void FilterField::keyPressEvent(QKeyEvent* event)
 {
     if (event->key() == Qt::Key_Down && event->modifiers().testFlag(Qt::AltModifier))
         return showSaved();
-    if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter || event->key() == Qt::Key_Down) {
-        if (m_completer->popup()->isVisible() && m_completer->popup()->currentIndex().isValid())
-            return event->ignore(); // the completer asks the field first
-        m_completer->popup()->hide();
+    if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
         Q_EMIT accepted();
         return;
     }
@@ -142,6 +113,14 @@ void FilterField::paintEvent(QPaintEvent* event)
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(m_theme.colour(ThemeRole::Error), 1.5));
     painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 3, 3);
+    const QRect wrong = problemRect().intersected(rect().adjusted(4, 0, -4, 0));
+    if (wrong.isEmpty())
+        return;
+    constexpr int kStep = 3; // of the wavy line
+    QPolygonF wave;
+    for (int x = wrong.left(), up = 0; x <= wrong.right(); x += kStep, up = 1 - up)
+        wave.append(QPointF(x, std::min(wrong.bottom(), rect().bottom() - 3) - 2 * up));
+    painter.drawPolyline(wave);
 }
 
 } // namespace shardscope::ui

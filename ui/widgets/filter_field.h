@@ -5,26 +5,24 @@
 
 #include <QLineEdit>
 
-class QCompleter;
-class QStringListModel;
-
 namespace shardscope::ui {
 
-/// The filter line of the toolbar: its frame and tool tip show whether the text is valid. It completes terms
-/// while they are typed; the glass (Alt+Down) has the saved filters.
+/// The find field of the toolbar: its frame shows whether the text is a valid filter, and a line below the
+/// wrong word where it is not. The glass (Alt+Down) has the saved filters.
 class FilterField : public QLineEdit
 {
     Q_OBJECT
 public:
     explicit FilterField(Theme& theme, QWidget* parent = nullptr);
 
-    /// Empty: the text is fine.
-    void setProblem(const QString& problem);
+    /// Why the text is no filter, and which part of it; empty: it is fine.
+    void setProblem(const QString& problem, qsizetype at = 0, qsizetype length = 0);
     [[nodiscard]] const QString& problem() const { return m_problem; }
     /// The filters that the menu offers, in this order.
     void setSaved(const QStringList& filters) { m_saved = filters; }
-    /// Terms that can be completed, such as "layer:".
-    void setTerms(const QStringList& terms);
+    [[nodiscard]] const QStringList& saved() const { return m_saved; }
+    /// Where the wrong word is painted; null while there is none.
+    [[nodiscard]] QRect problemRect() const;
     /// The menu of saved filters.
     void showSaved();
 
@@ -39,15 +37,13 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    void offerTerms(const QString& text);
-    void insertTerm(const QString& term);
     void save(const QStringList& filters);
 
     Theme& m_theme;
     QString m_problem;
     QStringList m_saved;
-    QStringListModel* m_terms;
-    QCompleter* m_completer;
+    qsizetype m_problemAt = 0;
+    qsizetype m_problemLength = 0;
 };
 
 } // namespace shardscope::ui

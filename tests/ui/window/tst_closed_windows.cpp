@@ -3,9 +3,9 @@
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
-#include "ui/dialogs/go_to_dialog.h"
 #include "ui/pages/overview_page.h"
 #include "ui/shell/page_window.h"
+#include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QAbstractButton>
@@ -147,15 +147,14 @@ private Q_SLOTS:
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
-        ui.window().actionSet()[ActionId::GoTo]->trigger();
-        auto* dialog = ui.find<GoToDialog>("goToDialog");
-        QVERIFY(dialog != nullptr);
+        ui.window().actionSet()[ActionId::Find]->trigger();
+        auto* field = ui.find<FilterField>("filterField");
         const QString last = QString::fromStdString(ui.checkpoint()->params.back().name);
-        dialog->findChild<QLineEdit*>(u"goToAddress"_s)->setText(last);
-        auto* go = dialog->findChild<QPushButton*>(u"goToGo"_s);
-        QTRY_VERIFY(go->isEnabled());
+        QTest::keyClicks(field, last);
+        QVERIFY(ui.settle());
         QVERIFY(ui.open(samplePath("zero2-w2"))); // as by a click on a tag of a page in a window of its own
-        QTest::mouseClick(go, Qt::LeftButton);
+        field->setFocus();
+        QTest::keyClick(field, Qt::Key_Return);
         const ParamId param = ui.window().selection().current().param;
         QVERIFY(param == kNoParam || index(param) < ui.checkpoint()->params.size());
         if (param != kNoParam)

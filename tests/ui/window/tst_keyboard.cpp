@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window without a mouse: panes, pages, palette, parameter finder, filter chips, places on the map.
+// The window without a mouse: panes, pages, filter chips, places on the map.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
-#include "ui/dialogs/quick_pick.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_pinned_rows.h"
 #include "ui/models/parameters/fuzzy.h"
@@ -21,7 +20,6 @@
 #include <QTableView>
 #include <QTest>
 #include <QTreeView>
-#include <QTreeWidget>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -33,22 +31,6 @@ QWidget* framed(WindowFixture& ui)
 {
     auto* frame = ui.find<QWidget>("focusFrame");
     return frame != nullptr ? frame->parentWidget() : nullptr;
-}
-
-/// Opens the palette or finder by key, types, and waits for the answer.
-QuickPick* pickFor(WindowFixture& ui, Qt::KeyboardModifiers modifiers, const QString& typed)
-{
-    QTest::keyClick(&ui.window(), Qt::Key_P, modifiers);
-    auto* pick = ui.find<QuickPick>("quickPick");
-    if (pick == nullptr)
-        return nullptr;
-    pick->findChild<QLineEdit*>(u"quickPickText"_s)->setText(typed);
-    return QTest::qWaitFor([&] { return !pick->isBusy(); }, 20'000) ? pick : nullptr;
-}
-
-void pressIn(QuickPick* pick, Qt::Key key)
-{
-    QTest::keyClick(pick->findChild<QLineEdit*>(u"quickPickText"_s), key);
 }
 
 } // namespace
@@ -120,67 +102,6 @@ private Q_SLOTS:
         }
     }
 
-    void paletteFindsAndRuns()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero2-w2")));
-        QuickPick* pick = pickFor(ui, Qt::ControlModifier | Qt::ShiftModifier, u"pmap"_s);
-        QVERIFY(pick != nullptr);
-        auto* list = pick->findChild<QTreeWidget*>(u"quickPickList"_s);
-        QCOMPARE(list->topLevelItem(0)->text(0), u"Partition Map"_s);
-        QCOMPARE(list->topLevelItem(0)->text(1), u"Ctrl+2"_s);
-        pressIn(pick, Qt::Key_Return);
-        QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentWidget()->objectName(), u"mapPage"_s);
-        QTRY_VERIFY(ui.find<QuickPick>("quickPick") == nullptr);
-        // Disabled actions are not offered; text without matches shows a message.
-        ui.window().session().close();
-        pick = pickFor(ui, Qt::ControlModifier | Qt::ShiftModifier, u"reshard"_s);
-        QVERIFY(pick != nullptr);
-        QVERIFY(pick->findChild<QWidget*>(u"quickPickNone"_s)->isVisible());
-        pressIn(pick, Qt::Key_Return);
-        QVERIFY(pick->isVisible());
-        pressIn(pick, Qt::Key_Escape);
-        QTRY_VERIFY(ui.find<QuickPick>("quickPick") == nullptr);
-    }
-
-    void finderSelectsParameters()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        QuickPick* pick = pickFor(ui, Qt::ControlModifier, u"l1 wv"_s);
-        QVERIFY(pick != nullptr);
-        pressIn(pick, Qt::Key_Return);
-        const ParamId found = ui.window().selection().current().param;
-        QVERIFY(found != kNoParam);
-        QCOMPARE(toText(ui.checkpoint()->params[index(found)].name), u"layers.1.attention.wv.weight"_s);
-        QTRY_VERIFY(ui.find<QuickPick>("quickPick") == nullptr);
-        pick = pickFor(ui, Qt::ControlModifier, u"weight"_s);
-        QVERIFY(pick != nullptr);
-        auto* list = pick->findChild<QTreeWidget*>(u"quickPickList"_s);
-        pressIn(pick, Qt::Key_Down);
-        const QString second = list->topLevelItem(1)->text(0);
-        QCOMPARE(list->currentItem()->text(0), second);
-        pressIn(pick, Qt::Key_Return);
-        QCOMPARE(
-            toText(ui.checkpoint()->params[index(ui.window().selection().current().param)].name), second);
-    }
-
-    void enterBeforeTheAnswerCounts()
-    {
-        WindowFixture ui;
-        QVERIFY(ui.open(samplePath("zero3-w4")));
-        QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier);
-        auto* pick = ui.find<QuickPick>("quickPick");
-        QVERIFY(pick != nullptr);
-        QSignalSpy picked(pick, &QuickPick::picked);
-        pick->findChild<QLineEdit*>(u"quickPickText"_s)->setText(u"norm.bias"_s);
-        QVERIFY(pick->isBusy());
-        pressIn(pick, Qt::Key_Return);
-        QTRY_COMPARE(picked.count(), 1);
-        const auto& name = ui.checkpoint()->params[picked[0][0].toUInt()].name;
-        QVERIFY(name.ends_with("norm.bias"));
-    }
-
     void fuzzyPrefersWhatPeopleMean()
     {
         const auto score = [](const char* typed, const char* text) { return fuzzyScore(typed, text); };
@@ -193,6 +114,8 @@ private Q_SLOTS:
         QVERIFY(score("wq", "wq") > score("wq", "a.very.long.name.that.ends.in.wq"));
         QVERIFY(score("", "anything") >= 0);
         QVERIFY(score("a", "") < 0);
+        QCOMPARE(fuzzyLetters("wq", "layers.0.wq"), (std::vector<size_t>{9, 10}));
+        QCOMPARE(fuzzyLetters("l0 wq", "layers.0.wq"), (std::vector<size_t>{0, 7, 9, 10}));
     }
 
     void chipsAreTheFilter()
@@ -202,7 +125,7 @@ private Q_SLOTS:
         ui.window().showPage(u"parameters"_s);
         auto* field = ui.find<FilterField>("filterField");
         auto* page = ui.find<ParametersPage>("parametersPage");
-        auto* chips = ui.find<FilterChips>("filterChips");
+        auto* chips = page->findChild<FilterChips*>();
         const auto visibleChips = [&] {
             QList<QPushButton*> list;
             for (auto* chip : chips->findChildren<QPushButton*>(u"filterChip"_s))

@@ -2,7 +2,6 @@
 // Pictures of every page in light and dark, for people to look at, and what can be said about them by rule.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
-#include "ui/dialogs/quick_pick.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
 #include "ui/layoutmap/layout_map_view.h"
@@ -265,17 +264,17 @@ private:
 
     void shootPickers(WindowFixture& ui)
     {
+        auto* field = ui.find<FilterField>("filterField");
         QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier);
-        auto* finder = ui.find<QuickPick>("quickPick");
-        QVERIFY(finder != nullptr && QTest::qWaitFor([&] { return !finder->isBusy(); }, 20'000));
-        shoot(finder, u"finder"_s);
-        finder->reject();
+        QTest::keyClicks(field, u"layer"_s);
+        QVERIFY(ui.settle());
+        shoot(&ui.window(), u"finder"_s);
+        QTest::keyClick(field, Qt::Key_Escape);
+        field->clear();
         QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
-        QTRY_VERIFY(ui.find<QuickPick>("quickPick") != nullptr && ui.find<QuickPick>("quickPick") != finder);
-        auto* palette = ui.find<QuickPick>("quickPick");
-        QVERIFY(QTest::qWaitFor([&] { return !palette->isBusy(); }, 20'000));
-        shoot(palette, u"palette"_s);
-        palette->reject();
+        QVERIFY(ui.settle());
+        shoot(&ui.window(), u"palette"_s);
+        QTest::keyClick(field, Qt::Key_Escape);
         PageWindow* own = ui.window().openPageWindow();
         QVERIFY(own != nullptr);
         shoot(own, u"page-window"_s);

@@ -54,7 +54,46 @@ int lettersScore(std::string_view word, std::string_view text)
     return std::clamp(kLettersInOrder + score, 0, kAsPart - 1);
 }
 
+/// Where partScore() finds the word; npos if it is no part.
+size_t bestPart(std::string_view word, std::string_view text)
+{
+    size_t best = std::string_view::npos;
+    for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        if (startsWord(text, at))
+            return at;
+        best = std::min(best, at);
+    }
+    return best;
+}
+
 } // namespace
+
+std::vector<size_t> fuzzyLetters(std::string_view pattern, std::string_view text)
+{
+    std::vector<size_t> out;
+    for (size_t begin = 0; begin < pattern.size();) {
+        const size_t end = std::min(pattern.find(' ', begin), pattern.size());
+        const std::string_view word = pattern.substr(begin, end - begin);
+        begin = end + 1;
+        const size_t part = bestPart(word, text);
+        size_t from = part == std::string_view::npos ? 0 : part;
+        for (const char letter : word) {
+            const size_t at = text.find(letter, from);
+            if (at == std::string_view::npos)
+                break;
+            out.push_back(at);
+            from = at + 1;
+        }
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+int fuzzyPartScore(size_t words)
+{
+    return static_cast<int>(words) * kAsPart;
+}
 
 int fuzzyScore(std::string_view pattern, std::string_view text)
 {

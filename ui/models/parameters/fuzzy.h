@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shardscope::ui {
 
@@ -12,5 +13,10 @@ namespace shardscope::ui {
 /// of its words; otherwise its letters must come in order ("l0wq" fits "layers.0.attention.wq"). Short texts
 /// win over long ones. Cost is linear in the text.
 int fuzzyScore(std::string_view pattern, std::string_view text);
+
+/// The bytes of the text that the pattern's letters are, ascending, for a text that matches.
+std::vector<size_t> fuzzyLetters(std::string_view pattern, std::string_view text);
+/// What fuzzyScore() gives at least where every one of this many words is a part of the text.
+int fuzzyPartScore(size_t words);
 
 } // namespace shardscope::ui

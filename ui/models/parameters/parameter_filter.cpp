@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/parameters/parameter_filter.h"
 
-#include "core/base/text.h"
 #include "ui/text/rank_list.h"
-
-#include <QRegularExpression>
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 using namespace Qt::StringLiterals;
 
@@ -15,17 +13,9 @@ namespace shardscope::ui {
 
 namespace {
 
-std::string loweredBytes(const QString& word)
-{
-    std::string bytes = word.toStdString();
-    for (char& byte : bytes)
-        if (byte >= 'A' && byte <= 'Z')
-            byte = static_cast<char>(byte - 'A' + 'a');
-    return bytes;
-}
-
 /// Substring search over the block of all names at once: the searcher skips through megabytes.
-void keepSubstring(const ParameterIndex& index, const std::string& part, std::vector<uint8_t>& keep)
+void keepSubstring(
+    const ParameterIndex& index, const std::string& part, bool isNegated, std::vector<uint8_t>& keep)
 {
     const std::string_view names = index.names();
     const std::vector<size_t>& starts = index.nameStarts();
@@ -43,49 +33,25 @@ void keepSubstring(const ParameterIndex& index, const std::string& part, std::ve
         at = names.begin() + static_cast<ptrdiff_t>(starts[row + 1]);
     }
     for (size_t i = 0; i < keep.size(); ++i)
-        keep[i] &= found[i];
+        keep[i] &= static_cast<uint8_t>(found[i] ^ (isNegated ? 1 : 0));
 }
 
-bool matchesGlob(std::string_view name, std::string_view pattern)
-{
-    size_t at = 0;
-    size_t in = 0;
-    size_t starName = 0;
-    size_t starPattern = std::string_view::npos;
-    while (at < name.size()) {
-        if (in < pattern.size() && pattern[in] == '*') {
-            starPattern = in++;
-            starName = at;
-        } else if (in < pattern.size() && pattern[in] == name[at]) {
-            ++in;
-            ++at;
-        } else if (starPattern != std::string_view::npos) {
-            in = starPattern + 1;
-            at = ++starName;
-        } else {
-            return false;
-        }
-    }
-    while (in < pattern.size() && pattern[in] == '*')
-        ++in;
-    return in == pattern.size();
-}
-
+/// Keeps the rows for which it is true, or false if the word is negated.
 template <class Predicate>
-auto eachRow(Predicate predicate)
+auto eachRow(bool isNegated, Predicate predicate)
 {
-    return
-        [predicate](const ParameterIndex& index, std::vector<uint8_t>& keep, const std::stop_token& token) {
-            for (size_t i = 0; i < keep.size(); ++i) {
-                if (i % 4096 == 0 && token.stop_requested())
-                    return;
-                if (keep[i] != 0 && !predicate(index, i))
-                    keep[i] = 0;
-            }
-        };
+    return [predicate, isNegated](
+               const ParameterIndex& index, std::vector<uint8_t>& keep, const std::stop_token& token) {
+        for (size_t i = 0; i < keep.size(); ++i) {
+            if (i % 4096 == 0 && token.stop_requested())
+                return;
+            if (keep[i] != 0 && predicate(index, i) == isNegated)
+                keep[i] = 0;
+        }
+    };
 }
 
-bool hasLayer(std::string_view name, uint64_t first, uint64_t last)
+bool hasLayer(std::string_view name, const FilterWord& word)
 {
     for (size_t begin = 0; begin <= name.size();) {
         const size_t end = std::min(name.find('.', begin), name.size());
@@ -93,26 +59,12 @@ bool hasLayer(std::string_view name, uint64_t first, uint64_t last)
         if (!part.empty() && part.size() < 10
             && part.find_first_not_of("0123456789") == std::string_view::npos) {
             const uint64_t number = std::stoull(std::string(part));
-            if (number >= first && number <= last)
+            if (word.takes(number))
                 return true;
         }
         begin = end + 1;
     }
     return false;
-}
-
-/// The keys of all terms, each with what it can be completed to.
-const std::vector<std::pair<QString, QStringList>>& knownTerms()
-{
-    static const QStringList yesOrNo{u":yes"_s, u":no"_s};
-    static const QStringList value{u":"_s};
-    static const QStringList size{u">"_s, u"<"_s};
-    static const std::vector<std::pair<QString, QStringList>> terms{
-        {u"dtype"_s, {u":"_s, u":bf16"_s, u":fp16"_s, u":fp32"_s}}, {u"size"_s, size}, {u"elements"_s, size},
-        {u"frozen"_s, yesOrNo}, {u"buffer"_s, yesOrNo}, {u"shared"_s, yesOrNo}, {u"group"_s, value},
-        {u"layer"_s, value}, {u"state"_s, value}, {u"rank"_s, value},
-        {u"padding"_s, {u":yes"_s, u":no"_s, u">"_s}}};
-    return terms;
 }
 
 std::optional<DType> dtypeOf(const QString& text)
@@ -126,226 +78,179 @@ std::optional<DType> dtypeOf(const QString& text)
     return dtypeFromName(text.toStdString());
 }
 
-bool compares(uint64_t value, const QString& relation, uint64_t limit)
+/// Whether one of the ranks has elements of a parameter.
+bool isOnRank(const ParameterIndex& index, ParamId id, const FilterWord& word)
 {
-    if (relation == "<"_L1)
-        return value < limit;
-    if (relation == "<="_L1)
-        return value <= limit;
-    if (relation == ">"_L1)
-        return value > limit;
-    if (relation == ">="_L1)
-        return value >= limit;
-    return value == limit;
+    const Checkpoint& checkpoint = *index.checkpoint();
+    const ParamFacts& facts = index.facts(id);
+    const FlatUnit* unit = checkpoint.unitOf(id);
+    if (unit == nullptr || facts.ranks() == 0)
+        return false;
+    const uint32_t lowest = rankOfRow(checkpoint, *unit, facts.firstShare);
+    const uint32_t highest = rankOfRow(checkpoint, *unit, facts.lastShare);
+    for (const auto& [first, last] : word.ranges) {
+        // Experts have a share on every so many ranks only.
+        for (uint64_t rank = std::max<uint64_t>(first, lowest); rank <= std::min<uint64_t>(last, highest);
+             ++rank)
+            if (rowOfRank(checkpoint, *unit, static_cast<uint32_t>(rank)))
+                return true;
+    }
+    return false;
 }
+
+QString shapeWord(const Shape& shape)
+{
+    QStringList out;
+    for (const auto size : shape)
+        out.append(QString::number(size));
+    return out.join(u'x');
+}
+
+/// What the checkpoint has, to be offered as values.
+struct Known {
+    QStringList dtypes{u"bf16"_s, u"fp16"_s, u"fp32"_s};
+    QStringList states;
+
+    explicit Known(const ParameterIndex* index)
+    {
+        if (index == nullptr)
+            return;
+        std::set<QString> each;
+        for (const std::string& set : index->stateSets())
+            for (const QString& state : QString::fromStdString(set).split(u", "_s, Qt::SkipEmptyParts))
+                each.insert(state.toLower());
+        states = QStringList(each.begin(), each.end());
+    }
+};
 
 } // namespace
 
+std::vector<FilterTerm> ParameterFilter::terms(const ParameterIndex* index)
+{
+    using enum FilterTerm::Values;
+    const Known known(index);
+    return {{u"layer"_s, Number, {}, u"numbers in the name: layer:4..7"_s},
+        {u"rank"_s, Number, {}, u"has elements on this rank: rank:3"_s},
+        {u"has"_s, Choice, {u"nan"_s, u"inf"_s, u"zero"_s, u"zeros"_s, u"missing"_s, u"finding"_s},
+            u"values or problems: nan, inf, a zero, only zeros, missing elements, a finding"_s},
+        {u"state"_s, Text, known.states, u"has this state: state:exp_avg"_s},
+        {u"dtype"_s, Text, known.dtypes, u"stored type: dtype:bf16"_s},
+        {u"shape"_s, Text, {}, u"part of the shape: shape:4096x"_s},
+        {u"size"_s, Number, {}, u"stored bytes: size>1M"_s},
+        {u"elements"_s, Number, {}, u"number of elements: elements<=4096"_s},
+        {u"padding"_s, YesNoNumber, {}, u"elements of padding next to it: padding:yes, padding>4"_s},
+        {u"group"_s, Number, {}, u"param group: group:1"_s}, {u"frozen"_s, YesNo, {}, u"not trained"_s},
+        {u"buffer"_s, YesNo, {}, u"a buffer of the module"_s},
+        {u"shared"_s, YesNo, {}, u"stored as another parameter"_s}};
+}
+
 ParameterFilter ParameterFilter::parse(const QString& text)
 {
+    static const std::vector<FilterTerm> kTerms = terms();
     ParameterFilter filter;
-    for (const QString& word : words(text))
+    filter.m_text = FilterText::read(text, kTerms);
+    const std::vector<FilterWord> words = filter.m_text.words();
+    for (const FilterWord& word : words) {
+        if (word.key == "state"_L1 && !word.isNegated)
+            filter.m_states += word.values;
+    }
+    for (const FilterWord& word : words)
         filter.addWord(word);
     return filter;
 }
 
-QStringList ParameterFilter::terms()
+void ParameterFilter::addWord(const FilterWord& word)
 {
-    QStringList out;
-    for (const auto& [key, endings] : knownTerms()) {
-        for (const QString& ending : endings)
-            out.append(key % ending);
-    }
-    return out;
-}
-
-QStringList ParameterFilter::words(const QString& text)
-{
-    const QString trimmed = text.trimmed();
-    if (trimmed.size() > 2 && trimmed.startsWith(u'/') && trimmed.endsWith(u'/'))
-        return {trimmed}; // an expression may contain spaces
-    return trimmed.split(u' ', Qt::SkipEmptyParts);
-}
-
-void ParameterFilter::addWord(const QString& word)
-{
-    if (word.size() > 2 && word.startsWith(u'/') && word.endsWith(u'/')) {
-        const QRegularExpression expression(
-            word.mid(1, word.size() - 2), QRegularExpression::CaseInsensitiveOption);
-        if (!expression.isValid()) {
-            m_error = u"The regular expression is not valid: %1"_s.arg(expression.errorString());
-            return;
-        }
-        m_tests.emplace_back(eachRow([expression](const ParameterIndex& index, size_t row) {
-            const std::string_view name = index.lowerName(row);
-            return expression.match(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())))
-                .hasMatch();
-        }));
+    if (!word.key.isEmpty())
+        return addTerm(word);
+    if (word.expression || word.part.find('*') != std::string::npos) {
+        m_tests.emplace_back(eachRow(word.isNegated,
+            [word](const ParameterIndex& index, size_t row) { return word.matches(index.lowerName(row)); }));
         return;
     }
-    if (addTerm(word))
-        return;
-    const std::string part = loweredBytes(word);
-    if (word.contains(u'*')) {
-        m_tests.emplace_back(eachRow([part](const ParameterIndex& index, size_t row) {
-            return matchesGlob(index.lowerName(row), part);
-        }));
-        return;
-    }
-    m_tests.emplace_back([part](const ParameterIndex& index, std::vector<uint8_t>& keep,
-                             const std::stop_token&) { keepSubstring(index, part, keep); });
-}
-
-bool ParameterFilter::addTerm(const QString& word)
-{
-    static const QRegularExpression shape(u"^([a-z_]+)(:|=|<=|>=|<|>)(.*)$"_s);
-    static const QRegularExpression slice(u"^(tp|pp|ep)[0-9]+$"_s);
-    const QRegularExpressionMatch found = shape.match(word);
-    // Names of slices end in ":tp1" and the like.
-    if (!found.hasMatch() || (found.captured(2) == ":"_L1 && slice.match(found.captured(3)).hasMatch()))
-        return false;
-    const Term term{found.captured(1), found.captured(2), found.captured(3).toLower()};
-    QStringList known;
-    for (const auto& entry : knownTerms())
-        known.append(entry.first);
-    if (!known.contains(term.key)) {
-        m_error = u"“%1”: there is no term “%2”; there are %3"_s.arg(word, term.key, known.join(u", "_s));
-        return true;
-    }
-    const QString expected = addTermTest(term);
-    if (!expected.isEmpty())
-        m_error = u"“%1”: %2"_s.arg(word, expected);
-    return true;
-}
-
-QString ParameterFilter::addTermTest(const Term& term)
-{
-    if (term.key == "size"_L1 || term.key == "elements"_L1)
-        return addSizeTest(term);
-    if (term.key == "padding"_L1)
-        return addPaddingTest(term);
-    if (term.relation != ":"_L1 && term.relation != "="_L1)
-        return u"only size, elements and padding can be compared"_s;
-    if (term.key == "dtype"_L1) {
-        const auto dtype = dtypeOf(term.value);
-        if (!dtype)
-            return u"no such dtype; try bf16, fp16, fp32, int64"_s;
-        m_tests.emplace_back(eachRow([dtype = *dtype](const ParameterIndex& index, size_t row) {
-            return index.facts(ParamId{static_cast<uint32_t>(row)}).dtype == dtype;
-        }));
-        return {};
-    }
-    if (term.key == "state"_L1) {
-        m_tests.emplace_back(
-            eachRow([part = term.value.toStdString()](const ParameterIndex& index, size_t row) {
-                return index.stateSets()[index.facts(ParamId{static_cast<uint32_t>(row)}).states].find(part)
-                    != std::string::npos;
-            }));
-        return {};
-    }
-    if (term.key == "group"_L1 || term.key == "layer"_L1 || term.key == "rank"_L1)
-        return addRangeTest(term);
-    return addYesNoTest(term);
-}
-
-QString ParameterFilter::addSizeTest(const Term& term)
-{
-    const auto limit = parseBytes(term.value.toStdString());
-    if (!limit)
-        return u"expected a number such as 512, 64K or 1.5G"_s;
-    const bool bytes = term.key == "size"_L1;
     m_tests.emplace_back(
-        eachRow([bytes, relation = term.relation, limit = *limit](const ParameterIndex& index, size_t row) {
-            const uint64_t actual = bytes ? index.facts(ParamId{static_cast<uint32_t>(row)}).bytes
-                                          : index.checkpoint()->params[row].elements;
-            return compares(actual, relation, limit);
-        }));
-    return {};
+        [word](const ParameterIndex& index, std::vector<uint8_t>& keep, const std::stop_token&) {
+            keepSubstring(index, word.part, word.isNegated, keep);
+        });
 }
 
-QString ParameterFilter::addRangeTest(const Term& term)
+void ParameterFilter::addTerm(const FilterWord& word)
 {
-    const QString& value = term.value;
-    const qsizetype dots = value.indexOf(".."_L1);
-    bool firstIs = false;
-    bool lastIs = false;
-    const uint first = (dots < 0 ? value : value.left(dots)).toUInt(&firstIs);
-    const uint last = dots < 0 ? value.toUInt(&lastIs) : value.mid(dots + 2).toUInt(&lastIs);
-    if (!firstIs || !lastIs)
-        return u"expected a number or a range such as 4..7"_s;
-    if (term.key == "rank"_L1) {
-        addRankTest(first, last);
-        return {};
-    }
-    const bool group = term.key == "group"_L1;
-    m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
-        if (!group)
-            return hasLayer(index.lowerName(row), first, last);
-        const int64_t own = index.checkpoint()->params[row].group;
-        return own >= int64_t{first} && own <= int64_t{last};
-    }));
-    return {};
-}
-
-void ParameterFilter::addRankTest(uint32_t first, uint32_t last)
-{
-    m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
-        const Checkpoint& checkpoint = *index.checkpoint();
-        const ParamId id{static_cast<uint32_t>(row)};
-        const ParamFacts& facts = index.facts(id);
-        const FlatUnit* unit = checkpoint.unitOf(id);
-        if (unit == nullptr || facts.ranks() == 0)
-            return false;
-        const uint32_t lowest = rankOfRow(checkpoint, *unit, facts.firstShare);
-        const uint32_t highest = rankOfRow(checkpoint, *unit, facts.lastShare);
-        if (highest < first || lowest > last)
-            return false;
-        // Experts have a share on every so many ranks only.
-        for (uint32_t rank = std::max(first, lowest); rank <= std::min(last, highest); ++rank) {
-            if (rowOfRank(checkpoint, *unit, rank))
-                return true;
+    const auto add = [&](auto predicate) { // of the parameter and its facts
+        m_tests.emplace_back(
+            eachRow(word.isNegated, [word, predicate](const ParameterIndex& index, size_t row) {
+                return predicate(
+                    word, index.checkpoint()->params[row], index.facts(ParamId{static_cast<uint32_t>(row)}));
+            }));
+    };
+    using Word = const FilterWord&;
+    using Param = const Parameter&;
+    using Facts = const ParamFacts&;
+    const QString& key = word.key;
+    if (key == "has"_L1)
+        return addHas(word);
+    if (key == "size"_L1)
+        return add([](Word of, Param, Facts facts) { return of.takes(facts.bytes); });
+    if (key == "elements"_L1)
+        return add([](Word of, Param param, Facts) { return of.takes(param.elements); });
+    if (key == "padding"_L1)
+        return add([](Word of, Param, Facts facts) { return of.takes(facts.padding); });
+    if (key == "group"_L1)
+        return add([](Word of, Param param, Facts) {
+            return param.group >= 0 && of.takes(static_cast<uint64_t>(param.group));
+        });
+    if (key == "shape"_L1)
+        return add([](Word of, Param param, Facts) { return of.takes(shapeWord(param.shape)); });
+    if (key == "frozen"_L1)
+        return add([](Word of, Param param, Facts) { return (param.role == ParamRole::Frozen) == of.yes; });
+    if (key == "buffer"_L1)
+        return add([](Word of, Param param, Facts) { return (param.role == ParamRole::Buffer) == of.yes; });
+    if (key == "shared"_L1)
+        return add([](Word of, Param param, Facts) { return (param.sharedWith != kNoParam) == of.yes; });
+    if (key == "dtype"_L1) {
+        std::vector<DType> dtypes;
+        for (const QString& value : word.values) {
+            const auto dtype = dtypeOf(value);
+            if (!dtype)
+                return m_text.setProblem(word, u"no such dtype; try bf16, fp16, fp32, int64"_s);
+            dtypes.push_back(*dtype);
         }
-        return false;
+        return add([dtypes](Word, Param, Facts facts) {
+            return std::find(dtypes.begin(), dtypes.end(), facts.dtype) != dtypes.end();
+        });
+    }
+    m_tests.emplace_back(eachRow(word.isNegated, [word](const ParameterIndex& index, size_t row) {
+        const ParamId id{static_cast<uint32_t>(row)};
+        if (word.key == "layer"_L1)
+            return hasLayer(index.lowerName(row), word);
+        if (word.key == "rank"_L1)
+            return isOnRank(index, id, word);
+        return word.takes(QString::fromStdString(index.stateSets()[index.facts(id).states]).toLower());
     }));
 }
 
-QString ParameterFilter::addPaddingTest(const Term& term)
+void ParameterFilter::addHas(const FilterWord& word)
 {
-    const bool isEqual = term.relation == ":"_L1 || term.relation == "="_L1;
-    const bool yes = term.value == "yes"_L1;
-    const bool isWord = isEqual && (yes || term.value == "no"_L1);
-    const auto limit = isWord ? std::optional<uint64_t>(0) : parseBytes(term.value.toStdString());
-    if (!limit)
-        return u"expected yes, no or a number of elements"_s;
-    const QString relation = !isWord ? term.relation : yes ? u">"_s : u"="_s;
-    m_tests.emplace_back(eachRow([relation, limit = *limit](const ParameterIndex& index, size_t row) {
-        return compares(index.facts(ParamId{static_cast<uint32_t>(row)}).padding, relation, limit);
-    }));
-    return {};
-}
-
-QString ParameterFilter::addYesNoTest(const Term& term)
-{
-    const QString& value = term.value;
-    const bool yes = value == "yes"_L1 || value == "true"_L1 || value == "1"_L1;
-    if (!yes && value != "no"_L1 && value != "false"_L1 && value != "0"_L1)
-        return u"expected yes or no"_s;
-    const bool shared = term.key == "shared"_L1;
-    const ParamRole role = term.key == "frozen"_L1 ? ParamRole::Frozen : ParamRole::Buffer;
-    m_tests.emplace_back(eachRow([=](const ParameterIndex& index, size_t row) {
-        const Parameter& param = index.checkpoint()->params[row];
-        return (shared ? param.sharedWith != kNoParam : param.role == role) == yes;
-    }));
-    return {};
+    static const QStringList kOfPlaces{u"missing"_s, u"finding"_s};
+    const bool ofValues = std::any_of(word.values.begin(), word.values.end(),
+        [](const QString& value) { return !kOfPlaces.contains(value); });
+    m_needsValues = m_needsValues || ofValues;
+    m_has.push_back(word);
 }
 
 std::vector<uint8_t> ParameterFilter::matches(const ParameterIndex& index, const std::stop_token& token) const
 {
-    std::vector<uint8_t> keep(index.size(), m_error.isEmpty() ? 1 : 0);
+    std::vector<uint8_t> keep(index.size(), problem() ? 0 : 1);
     for (const Test& test : m_tests) {
         if (token.stop_requested())
             break;
         test(index, keep, token);
+    }
+    for (const FilterWord& word : m_has) {
+        const std::vector<uint8_t> having = m_knowledge.having(index, word.values, m_states, token);
+        for (size_t i = 0; i < keep.size() && i < having.size(); ++i)
+            if ((having[i] != 0) == word.isNegated)
+                keep[i] = 0;
     }
     return keep;
 }
@@ -354,7 +259,7 @@ ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filt
     bool descending, const std::stop_token& token)
 {
     ParameterRows result;
-    result.error = filter.error();
+    result.problem = filter.problem();
     const std::vector<uint8_t> keep = filter.matches(index, token);
     const std::vector<uint32_t>& order = index.order(column);
     result.rows.reserve(order.size());
@@ -370,7 +275,7 @@ ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filt
         std::for_each(order.rbegin(), order.rend(), take);
     else
         std::for_each(order.begin(), order.end(), take);
-    if (!filter.isEmpty() && filter.error().isEmpty()) {
+    if (!filter.isEmpty() && !filter.problem()) {
         auto matches = std::make_shared<std::vector<uint8_t>>(keep);
         for (const ParamId row : result.rows)
             if (const ParamId owner = params[shardscope::index(row)].sharedWith; owner != kNoParam)

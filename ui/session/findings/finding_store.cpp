@@ -20,11 +20,29 @@ std::string keyOf(const Finding& finding)
 FindingStore::FindingStore(CheckRun& run, QObject* parent)
     : QObject(parent)
     , m_run(run)
+    , m_values(run.files())
 {
     connect(&run, &CheckRun::changed, this, [this] {
         release();
+        takeValues();
         Q_EMIT changed();
     });
+}
+
+void FindingStore::takeValues()
+{
+    const auto& result = m_run.result();
+    if (result == m_valuesOf)
+        return;
+    m_valuesOf = result;
+    if (result && result->checkpoint && result->bytes)
+        m_values.take(result->checkpoint, result->bytes);
+}
+
+bool FindingStore::isReadingValues(const Checkpoint& checkpoint) const
+{
+    return m_run.isRunning() && !m_run.isStopping() && m_run.depth() == CheckDepth::Bytes
+        && isChecked(checkpoint);
 }
 
 void FindingStore::release()

@@ -5,6 +5,7 @@
 // Start with FindingStore.
 
 #include "core/doctor/examine.h"
+#include "ui/session/value_run.h"
 
 #include <QObject>
 
@@ -28,6 +29,10 @@ public:
     explicit FindingStore(CheckRun& run, QObject* parent = nullptr);
 
     [[nodiscard]] CheckRun& run() const { return m_run; }
+    /// The values of the tensors, which a check of every byte also reads.
+    [[nodiscard]] ValueRun& values() const { return m_values; }
+    /// Whether the check that runs now reads the values of this checkpoint.
+    [[nodiscard]] bool isReadingValues(const Checkpoint& checkpoint) const;
     /// Whether the latest check is of this checkpoint, running or ended.
     [[nodiscard]] bool isChecked(const Checkpoint& checkpoint) const;
     /// So far. After the end of its check: the findings of the result, which include those of opening. Never
@@ -41,9 +46,12 @@ Q_SIGNALS:
     void changed();
 
 private:
+    void takeValues();
     void collect(const CheckpointPtr& checkpoint) const;
 
     CheckRun& m_run;
+    mutable ValueRun m_values;
+    std::shared_ptr<const CheckResult> m_valuesOf; ///< whose values were taken
     mutable CheckpointPtr m_checkpoint; ///< that the following are of
     mutable DetailedFindings m_detailed; ///< null: to be collected
     mutable Findings m_findings;

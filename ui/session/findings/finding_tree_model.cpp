@@ -28,10 +28,18 @@ void FindingTreeModel::setFindings(const std::vector<DoctorFinding>& findings)
     endResetModel();
 }
 
-void FindingTreeModel::setFilter(const QString& part)
+std::vector<FilterTerm> FindingTreeModel::terms()
+{
+    using enum FilterTerm::Values;
+    return {{u"severity"_s, Choice, {u"error"_s, u"warning"_s, u"info"_s}, u"how serious: severity:error"_s},
+        {u"code"_s, Text, {}, u"part of the code: code:missing"_s},
+        {u"where"_s, Text, {}, u"part of the place: where:rank_3"_s}};
+}
+
+void FindingTreeModel::setFilter(const QString& text)
 {
     beginResetModel();
-    m_filter = part.trimmed();
+    m_filter = FilterText::read(text, terms());
     rebuild();
     endResetModel();
 }
@@ -79,10 +87,21 @@ bool FindingTreeModel::matches(const DoctorFinding& made) const
     const Finding& finding = made.finding;
     if (!m_shown[static_cast<size_t>(finding.severity)])
         return false;
-    const auto has
-        = [this](std::string_view text) { return toText(text).contains(m_filter, Qt::CaseInsensitive); };
-    return m_filter.isEmpty() || has(finding.code) || has(finding.message) || has(finding.where.text())
-        || has(made.diagnosis->name) || has(made.diagnosis->letter);
+    if (m_filter.isEmpty())
+        return true;
+    const std::string where = finding.where.text();
+    const std::array<std::string, 5> texts{loweredBytes(finding.code), loweredBytes(finding.message),
+        loweredBytes(where), loweredBytes(made.diagnosis->name), loweredBytes(made.diagnosis->letter)};
+    return m_filter.keeps(
+        [&](const FilterWord& word) {
+            return std::any_of(
+                texts.begin(), texts.end(), [&](const std::string& text) { return word.matches(text); });
+        },
+        [&](const FilterWord& word) {
+            if (word.key == "severity"_L1)
+                return word.takes(QString::fromUtf8(severityName(finding.severity)));
+            return word.takes(QString::fromStdString(texts[word.key == "code"_L1 ? 0 : 2]));
+        });
 }
 
 std::vector<const DoctorFinding*> FindingTreeModel::findingsAt(const QModelIndex& at) const

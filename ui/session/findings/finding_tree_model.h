@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/doctor/examine.h"
+#include "ui/models/find/filter_text.h"
 #include "ui/style/theme.h"
 
 #include <QAbstractItemModel>
@@ -13,7 +14,7 @@
 namespace shardscope::ui {
 
 /// The findings of the check, grouped by kind: errors that load silently first, then errors, warnings, infos.
-/// Below each kind its findings. Filtered by severity and by a part of the words.
+/// Below each kind its findings. Filtered by severity and by a filter of words.
 class FindingTreeModel : public QAbstractItemModel
 {
     Q_OBJECT
@@ -32,7 +33,10 @@ public:
     explicit FindingTreeModel(const Theme& theme, QObject* parent = nullptr);
 
     void setFindings(const std::vector<DoctorFinding>& findings);
-    void setFilter(const QString& part);
+    /// Terms: severity, code, where.
+    [[nodiscard]] static std::vector<FilterTerm> terms();
+    void setFilter(const QString& text);
+    [[nodiscard]] const std::optional<FilterProblem>& problem() const { return m_filter.problem(); }
     void setShown(Severity severity, bool shown);
     /// Codes of kinds that will be repaired.
     void setTicked(const std::set<std::string>& codes);
@@ -65,7 +69,7 @@ private:
 
     std::vector<DoctorFinding> m_all;
     std::vector<Kind> m_kinds; ///< those that are shown
-    QString m_filter;
+    FilterText m_filter;
     std::array<bool, 3> m_shown{true, true, true}; ///< by Severity
     std::set<std::string> m_ticked;
     std::array<QIcon, 3> m_icons; ///< by Severity
