@@ -116,14 +116,6 @@ void FileTableModel::sort(int column, Qt::SortOrder order)
     rebuild();
 }
 
-bool FileTableModel::keeps(const CheckpointFile& each) const
-{
-    constexpr std::string_view kRole = "role:";
-    if (m_filter.starts_with(kRole))
-        return lowered(roleText(each.role).toStdString()).starts_with(m_filter.substr(kRole.size()));
-    return m_filter.empty() || lowered(each.name).find(m_filter) != std::string::npos;
-}
-
 void FileTableModel::rebuild()
 {
     std::vector<FileId> rows;

@@ -26,14 +26,13 @@ public:
     [[nodiscard]] FileCounts shown() const; ///< of the rows
 
 private:
-    [[nodiscard]] bool keeps(const CheckpointFile& each) const;
     void rebuild();
+    [[nodiscard]] bool keeps(FileId id) const;
     [[nodiscard]] const CheckpointFile& file(FileId id) const { return m_checkpoint->file(id); }
     [[nodiscard]] int severity(FileId id) const;
 
     CheckpointPtr m_checkpoint;
     uint64_t m_maxBytes = 0;
-    [[nodiscard]] bool keeps(FileId id) const;
     FilterText m_filter;
     int m_sortColumn = -1; ///< -1: as in the folder
     Qt::SortOrder m_sortOrder = Qt::AscendingOrder;

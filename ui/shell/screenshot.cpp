@@ -53,8 +53,7 @@ struct Opened {
     const char16_t* name;
     ActionId action;
 };
-constexpr Opened kOpened[] = {{u"goto", ActionId::GoTo}, {u"find", ActionId::Find},
-    {u"quick-open", ActionId::QuickOpen}, {u"palette", ActionId::Palette},
+constexpr Opened kOpened[] = {{u"find", ActionId::Find}, {u"palette", ActionId::Palette},
     {u"shortcuts", ActionId::Shortcuts}, {u"settings", ActionId::Settings}, {u"about", ActionId::About}};
 
 /// The window with the dialog over it, as a person sees them.

@@ -235,9 +235,10 @@ std::optional<double> movedBy(const RowPair& pair, double rate)
 
 /// Rows that are built alike, of the tag after, and how the weights of each grew: the logarithm.
 using Growths = std::map<const HealthRow*, double>;
-Growths unusualGrowths(const std::vector<RowPair>& pairs)
+Growths unusualGrowths(const TagHealth& tag, const std::vector<RowPair>& pairs)
 {
     constexpr double kMinGrowth = 0.3; // × 1.35
+    constexpr double kMinStart = 0.01; // of the layer's rms: what begins at zero grows without limit
     constexpr double kMinSpreads = 12;
     constexpr double kMinSpread = 0.01;
     struct Key {
@@ -250,7 +251,10 @@ Growths unusualGrowths(const std::vector<RowPair>& pairs)
     for (const RowPair& pair : pairs) {
         const double growth = std::log(pair.after.weights().rms() / pair.before.weights().rms());
         const auto numbered = numberedName(pair.after.name);
-        if (numbered && std::isfinite(growth))
+        const HealthRow* layer = tag.find(healthLayerOf(pair.after.name));
+        const bool isSmall
+            = layer != nullptr && pair.before.weights().rms() < kMinStart * layer->weights().rms();
+        if (numbered && std::isfinite(growth) && !isSmall)
             families[{numbered->stem, numbered->rest, pair.after.shape}].emplace_back(&pair.after, growth);
     }
     Growths out;
@@ -327,7 +331,7 @@ void compareTags(const Interval& interval, std::vector<HealthAlarm>& out)
     constexpr double kMinGrowthAlone = 0.7; // × 2, where the updates are not known
     constexpr double kMaxMoveAtHighestRate = 0.5; // the rate may have been higher between the tags
     const std::vector<RowPair> pairs = pairsOf(interval);
-    const Growths unusual = unusualGrowths(pairs);
+    const Growths unusual = unusualGrowths(interval.after, pairs);
     WrongLayers reset;
     WrongLayers moved;
     const auto add = [](WrongLayers& to, const HealthRow& row, const std::string& text) {
@@ -423,7 +427,7 @@ std::vector<HealthAlarm> findAlarms(const std::vector<TagHealth>& tags)
     std::vector<HealthAlarm> out;
     double maxRate = 0;
     for (const TagHealth& tag : tags)
-        maxRate = std::max(maxRate, tag.learningRate());
+        maxRate = std::max(maxRate, tag.highestRate());
     const TagHealth* before = nullptr;
     for (size_t i = 0; i < tags.size(); ++i) {
         const TagHealth& tag = tags[i];

@@ -139,6 +139,14 @@ double TagHealth::learningRate() const
     return out;
 }
 
+double TagHealth::highestRate() const
+{
+    double out = learningRate();
+    for (const Group& group : groups)
+        out = std::max(out, group.plannedRate.value_or(0));
+    return out;
+}
+
 HealthCache::HealthCache(io::FileSystem& files, io::Path folder)
     : m_files(files)
     , m_folder(std::move(folder))

@@ -29,6 +29,7 @@ struct TagHealth {
 
     [[nodiscard]] const HealthRow* find(std::string_view layer) const;
     [[nodiscard]] double learningRate() const; ///< the highest of all groups
+    [[nodiscard]] double highestRate() const; ///< the same, or what a schedule of theirs plans
 };
 
 /// Keeps what was read of a tag in a folder of the user's cache, by the identity of all its files, so that it
