@@ -337,7 +337,10 @@ void ReshardMaps::computeFlow()
             deliver(followed.rank ? flowOfRank(*stack, *followed.rank, *there, token)
                                   : flowOfParameter(*stack, followed.param, *there));
         },
-        [this, from](const std::optional<MapFlow>& flow) { showFlow(flow, from, true); });
+        [this, from, stack, there](const std::optional<MapFlow>& flow) {
+            if (from->canvas()->stack() == stack && otherThan(from)->canvas()->stack() == there)
+                showFlow(flow, from, true); // else a map is about to show another stack
+        });
 }
 
 void ReshardMaps::showFlow(const std::optional<MapFlow>& flow, LayoutMapView* from, bool isFaint)

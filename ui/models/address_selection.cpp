@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/address_selection.h"
 
+#include "core/checkpoint/model/layer_names.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "ui/text/rank_list.h"
@@ -143,16 +144,8 @@ std::optional<QString> flattened(const Checkpoint& checkpoint, const QString& te
 
 std::optional<uint32_t> layerIn(std::string_view name)
 {
-    constexpr size_t kMostDigits = 9;
-    for (size_t begin = 0; begin < name.size();) {
-        const size_t end = std::min(name.find('.', begin), name.size());
-        const std::string_view part = name.substr(begin, end - begin);
-        if (!part.empty() && part.size() <= kMostDigits
-            && part.find_first_not_of("0123456789") == std::string_view::npos)
-            return static_cast<uint32_t>(std::stoul(std::string(part)));
-        begin = end + 1;
-    }
-    return std::nullopt;
+    const auto numbered = numberedName(name);
+    return numbered ? std::optional(numbered->number) : std::nullopt;
 }
 
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)

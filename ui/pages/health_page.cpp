@@ -2,6 +2,7 @@
 #include "ui/pages/health_page.h"
 
 #include "ui/controls/table_setup.h"
+#include "ui/session/runs/tag_store.h"
 #include "ui/style/icons.h"
 #include "ui/text/progress_text.h"
 #include "ui/text/text.h"
@@ -172,7 +173,13 @@ void HealthPage::startIfShown()
     if (!m_isWanted || !isVisible() || !m_checkpoint || !m_checkpoint->fullyRead)
         return;
     m_isWanted = false;
-    m_run.start(m_checkpoint, false);
+    start(false);
+}
+
+void HealthPage::start(bool exact)
+{
+    const TagStore& tags = m_context.session.tags();
+    m_run.start(m_checkpoint, {tags.folder(), tags.openTag()}, exact);
 }
 
 void HealthPage::readExactly()
@@ -180,7 +187,7 @@ void HealthPage::readExactly()
     if (m_run.isRunning())
         m_run.stop();
     else if (m_checkpoint)
-        m_run.start(m_checkpoint, true);
+        start(true);
 }
 
 void HealthPage::keyPressEvent(QKeyEvent* event)
@@ -210,6 +217,8 @@ void HealthPage::showFacts()
     m_exact->setText(m_run.isRunning() ? tr("&Stop") : tr("Read &Every Element"));
     if (hasTag && m_facts->error)
         m_messages->showError(*m_facts->error);
+    else
+        m_messages->hide();
     showAlarms(*m_facts);
     if (m_chosen.empty() && m_facts->isComplete && !m_facts->alarms.empty())
         m_chosen = m_facts->alarms.front().layer;
@@ -236,21 +245,33 @@ void HealthPage::showAlarms(const HealthFacts& facts)
         m_summary->clear();
         return;
     }
-    QString text;
-    if (m_run.isRunning() && facts.tagsLeft > 0)
-        text = tr("Reading more tags of the run: %1 left…").arg(facts.tagsLeft);
-    else if (!facts.alarms.empty())
-        text = facts.alarms.size() == 1 ? tr("One thing looks wrong:")
-                                        : tr("%1 things look wrong:").arg(facts.alarms.size());
-    else if (facts.history.size() > 1 && facts.tagsLeft == 0)
-        text = tr("Nothing looks wrong in %1 tags.").arg(facts.history.size());
-    else
-        text = tr("Nothing looks wrong in this tag alone. There is no other tag to compare it with.");
+    QString text = summaryText(facts);
     if (!facts.tag->exact)
         text += u' ' % tr("≈ Large tensors were sampled.");
     if (facts.tagsOmitted > 0)
-        text += u' ' % tr("Older tags were not read: %1.").arg(facts.tagsOmitted);
+        text += u' ' % tr("Other tags were not read: %1.").arg(facts.tagsOmitted);
     m_summary->setText(text);
+}
+
+QString HealthPage::summaryText(const HealthFacts& facts) const
+{
+    if (m_run.isRunning())
+        return facts.tagsLeft > 0 ? tr("Reading more tags of the run: %1 left…").arg(facts.tagsLeft)
+                                  : tr("Reading the tags of the run…");
+    const bool isWhole = facts.isComplete && facts.tagsLeft == 0 && !facts.error;
+    const QString rest = isWhole ? QString()
+        : facts.error            ? u' ' % tr("The other tags were not read.")
+                                 : u' ' % tr("Reading was stopped: not all tags were read.");
+    if (facts.alarms.size() == 1)
+        return tr("One thing looks wrong:") % rest;
+    if (!facts.alarms.empty())
+        return tr("%1 things look wrong:").arg(facts.alarms.size()) % rest;
+    if (isWhole && facts.history.size() > 1)
+        return tr("Nothing looks wrong in %1 tags.").arg(facts.history.size());
+    const QString alone = tr("Nothing looks wrong in this tag alone.");
+    if (isWhole && facts.isListed)
+        return alone % u' ' % tr("There is no other tag to compare it with.");
+    return alone % rest;
 }
 
 bool HealthPage::isByParam() const

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] static PageEntry entry();
     HealthPage(const PageContext& context, QWidget* parent);
 
-    [[nodiscard]] bool isBusy() const override { return m_run.isRunning() || m_isWanted; }
+    [[nodiscard]] bool isBusy() const override { return m_run.isRunning() || (m_isWanted && isVisible()); }
     [[nodiscard]] QListWidget* alarmList() const { return m_alarms; }
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] HealthTableModel* model() const { return m_model; }
@@ -41,10 +41,12 @@ private:
     void makeLayout();
     void connectParts();
     void startIfShown();
+    void start(bool exact);
     void readExactly();
     void showFacts();
     void showProgress();
     void showAlarms(const HealthFacts& facts);
+    [[nodiscard]] QString summaryText(const HealthFacts& facts) const;
     void showRows();
     void showCharts();
     void goToAlarm(int number);

@@ -24,31 +24,45 @@ Result<TagHealth> readTag(io::FileSystem& files, const Checkpoint& checkpoint, b
     return readHealth(files, checkpoint, exact, cache, {0, *compute.backend}, job);
 }
 
-/// The tags of the run, of which the newest are read.
-void addHistory(io::FileSystem& files, const Checkpoint& checkpoint, bool exact, const HealthCache& cache,
+/// The newest tags of the run, and the checkpoint's own.
+void addHistory(io::FileSystem& files, const HealthRun::Place& place, bool exact, const HealthCache& cache,
     JobContext& job, HealthFacts& facts, const Deliver& deliver)
 {
-    auto run = tagsOf(files, checkpoint.tagFolder, job);
-    if (!run || run->names.size() < 2)
+    auto run = tagsOf(files, place.run, job);
+    if (!run) {
+        facts.error = run.error();
         return;
-    if (run->names.size() > HealthRun::kMostTags) {
-        facts.tagsOmitted = run->names.size() - HealthRun::kMostTags;
-        run->names.erase(
-            run->names.begin(), run->names.begin() + static_cast<std::ptrdiff_t>(facts.tagsOmitted));
     }
-    facts.tagsLeft = run->names.size();
-    auto history
-        = readHistory(files, {run->base, run->names, exact}, cache, {0}, job, [&](const TagHealth& tag) {
-              facts.history.push_back(tag);
-              --facts.tagsLeft;
-              deliver(facts);
-          });
+    facts.isListed = true;
+    std::vector<std::string>& names = run->names;
+    if (names.size() < 2)
+        return;
+    const size_t all = names.size();
+    if (all > HealthRun::kMostTags) {
+        const auto own = std::ranges::find(names, place.tag);
+        const auto end = own == names.end() ? names.end() : own + 1;
+        const auto newest = names.end() - static_cast<std::ptrdiff_t>(HealthRun::kMostTags);
+        if (end > newest) {
+            names.erase(names.begin(), newest);
+        } else { // those up to an old one
+            names.erase(end, names.end());
+            if (names.size() > HealthRun::kMostTags)
+                names.erase(names.begin(), names.end() - static_cast<std::ptrdiff_t>(HealthRun::kMostTags));
+        }
+    }
+    facts.tagsOmitted = all - names.size();
+    facts.tagsLeft = names.size();
+    auto history = readHistory(files, {run->base, names, exact}, cache, {0}, job, [&](const TagHealth& tag) {
+        facts.history.push_back(tag);
+        --facts.tagsLeft;
+        deliver(facts);
+    });
     if (!history)
         facts.error = history.error();
 }
 
-void readFacts(
-    io::FileSystem& files, const Checkpoint& checkpoint, bool exact, JobContext& job, const Deliver& deliver)
+void readFacts(io::FileSystem& files, const Checkpoint& checkpoint, const HealthRun::Place& place, bool exact,
+    JobContext& job, const Deliver& deliver)
 {
     HealthFacts facts;
     const HealthCache cache(files, userHealthCache());
@@ -56,11 +70,14 @@ void readFacts(
     if (!tag) {
         facts.error = tag.error();
     } else {
+        if (!place.tag.empty())
+            tag->tag = place.tag;
         facts.tag = std::move(*tag);
         facts.alarms = findAlarms({*facts.tag});
         deliver(facts);
-        addHistory(files, checkpoint, exact, cache, job, facts, deliver);
-        if (!facts.history.empty() && !facts.error)
+        if (!place.run.empty())
+            addHistory(files, place, exact, cache, job, facts, deliver);
+        if (!facts.history.empty() && facts.tagsLeft == 0)
             facts.alarms = findAlarms(facts.history);
     }
     facts.isComplete = true;
@@ -81,17 +98,17 @@ HealthRun::HealthRun(io::FileSystem& files, QObject* parent)
 {
 }
 
-void HealthRun::start(const CheckpointPtr& checkpoint, bool exact)
+void HealthRun::start(const CheckpointPtr& checkpoint, Place place, bool exact)
 {
     m_exact = exact;
     m_running = true;
     m_progress = {};
     m_facts = std::make_shared<const HealthFacts>();
     m_worker.run<Stage>(
-        [&files = m_files, checkpoint, exact](
+        [&files = m_files, checkpoint, place = std::move(place), exact](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext job(token, [&deliver](const Progress& progress) { deliver({progress, {}}); });
-            readFacts(files, *checkpoint, exact, job, [&deliver](const HealthFacts& facts) {
+            readFacts(files, *checkpoint, place, exact, job, [&deliver](const HealthFacts& facts) {
                 deliver({{}, std::make_shared<const HealthFacts>(facts)});
             });
         },

@@ -18,7 +18,8 @@ struct HealthFacts {
         history; ///< oldest first, with the checkpoint's own tag; empty: not read yet, or no run
     std::vector<HealthAlarm> alarms; ///< of the history once it is complete, else of the tag alone
     size_t tagsLeft = 0; ///< of the history
-    size_t tagsOmitted = 0; ///< older ones, which are not read
+    size_t tagsOmitted = 0; ///< others, which are not read
+    bool isListed = false; ///< the tags of the run are known
     bool isComplete = false;
     std::optional<Error> error;
 
@@ -36,8 +37,13 @@ public:
 
     explicit HealthRun(io::FileSystem& files, QObject* parent = nullptr);
 
+    /// Its run, and its own name there. Without a folder the checkpoint is looked at alone.
+    struct Place {
+        io::Path run;
+        std::string tag;
+    };
     /// `exact`: every element, of all tags; else samples.
-    void start(const CheckpointPtr& checkpoint, bool exact);
+    void start(const CheckpointPtr& checkpoint, Place place, bool exact);
     /// Keeps what was read.
     void stop();
     void clear();

@@ -50,7 +50,11 @@ ReadValuesPtr ValueRun::of(const CheckpointPtr& checkpoint) const
     const bool isSame = m_checkpoint && checkpoint
         && (m_checkpoint == checkpoint
             || (m_checkpoint->tagFolder == checkpoint->tagFolder && !checkpoint->tagFolder.empty()
-                && m_checkpoint->params.size() == checkpoint->params.size()));
+                && m_checkpoint->params.size() == checkpoint->params.size()
+                && std::ranges::equal(
+                    m_checkpoint->files, checkpoint->files, [](const auto& one, const auto& other) {
+                        return one.name == other.name && one.identity == other.identity;
+                    })));
     return isSame ? m_values : nullptr;
 }
 

@@ -41,7 +41,8 @@ void OpenedAgain::end()
 {
     if (!m_missed.isEmpty())
         Q_EMIT missed(m_missed);
-    if (m_left.isEmpty() && !m_current.against.isEmpty())
+    const bool isShown = m_window.session().path() == toPath(m_current.path);
+    if (m_left.isEmpty() && isShown && !m_current.against.isEmpty())
         m_window.setPartner(m_current.against);
     deleteLater();
 }

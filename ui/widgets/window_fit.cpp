@@ -23,8 +23,9 @@ public:
 
     [[nodiscard]] QSize minimumSizeHint() const override
     {
-        return m_most.isEmpty() ? QScrollArea::minimumSizeHint()
-                                : widget()->minimumSizeHint().boundedTo(m_most);
+        const QWidget* content = widget(); // none yet while it is taken from its former parent
+        return m_most.isEmpty() || content == nullptr ? QScrollArea::minimumSizeHint()
+                                                      : content->minimumSizeHint().boundedTo(m_most);
     }
 
 protected:

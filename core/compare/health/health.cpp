@@ -350,7 +350,7 @@ Status computeHealth(io::FileSystem& files, const HealthRequest& request, const 
 }
 
 Result<std::vector<RankSample>> sampleRanks(
-    io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+    io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job, bool& isWhole)
 {
     constexpr uint64_t kBytes = 1024;
     constexpr size_t kUnits = 4; // of one rank
@@ -371,7 +371,9 @@ Result<std::vector<RankSample>> sampleRanks(
                 continue;
             const auto file = files.openRead(checkpoint.file(run.file).path);
             std::vector<uint8_t> buffer(std::min(bytes, kBytes));
-            if (file && (*file)->readAt(run.byteOffset + (bytes - buffer.size()) / 3, buffer))
+            const bool isRead = file && (*file)->readAt(run.byteOffset + (bytes - buffer.size()) / 3, buffer);
+            isWhole = isWhole && isRead;
+            if (isRead)
                 std::ranges::copy(buffer, std::back_inserter(samples[key]));
         }
     }

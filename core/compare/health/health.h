@@ -40,7 +40,8 @@ struct RankSample {
     RankCoordinate rank;
     std::string digest; ///< empty: nothing of it could be read, or it is all zeros
 };
+/// `isWhole` becomes false if a file could not be read.
 Result<std::vector<RankSample>> sampleRanks(
-    io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job);
+    io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job, bool& isWhole);
 
 } // namespace shardscope

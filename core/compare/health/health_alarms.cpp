@@ -82,6 +82,16 @@ std::string factorText(double factor)
     return fmt::format("{:.3g} ×", factor);
 }
 
+void findNotRead(const TagHealth& tag, std::vector<HealthAlarm>& out)
+{
+    for (const HealthRow& row : tag.layers) {
+        if (row.missing() > 0)
+            out.push_back({kNotRead, Severity::Warning, tag.tag, row.name, {},
+                fmt::format("{}: {} values of weights and moments cannot be read, and say nothing", row.name,
+                    formatCount(row.missing()))});
+    }
+}
+
 void findNotFinite(const TagHealth& tag, std::vector<HealthAlarm>& out)
 {
     for (const HealthRow& row : tag.layers) {
@@ -431,9 +441,13 @@ std::vector<HealthAlarm> findAlarms(const std::vector<TagHealth>& tags)
     const TagHealth* before = nullptr;
     for (size_t i = 0; i < tags.size(); ++i) {
         const TagHealth& tag = tags[i];
-        if (tag.error)
+        if (tag.error) {
+            out.push_back({kNotRead, Severity::Warning, tag.tag, {}, {},
+                "the tag cannot be read: " + tag.error->message});
             continue;
+        }
         std::vector<HealthAlarm> found;
+        findNotRead(tag, found);
         findNotFinite(tag, found);
         findStaleRanks(tags, i, found);
         findRateSpike(tags, i, found);

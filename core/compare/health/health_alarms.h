@@ -9,6 +9,7 @@
 namespace shardscope {
 
 // Codes of alarms.
+inline constexpr std::string_view kNotRead = "not-read"; ///< a tag, or elements of a layer, which say nothing
 inline constexpr std::string_view kNotFinite = "not-finite"; ///< NaN or infinite values
 inline constexpr std::string_view kUpdateOutlier = "update-outlier"; ///< against layers that are built alike
 inline constexpr std::string_view kWeightsOutlier = "weights-outlier";
@@ -17,8 +18,8 @@ inline constexpr std::string_view kWeightsMoved = "weights-moved"; ///< further 
 inline constexpr std::string_view kLearningRateSpike = "learning-rate-spike";
 inline constexpr std::string_view kMomentsReset = "moments-reset"; ///< zeroed, or replaced by younger ones
 inline constexpr std::string_view kRankStale = "rank-stale"; ///< a rank's state is that of another tag
-inline constexpr std::array kAlarmCodes{kNotFinite, kUpdateOutlier, kWeightsOutlier, kGradientOutlier,
-    kWeightsMoved, kLearningRateSpike, kMomentsReset, kRankStale};
+inline constexpr std::array kAlarmCodes{kNotRead, kNotFinite, kUpdateOutlier, kWeightsOutlier,
+    kGradientOutlier, kWeightsMoved, kLearningRateSpike, kMomentsReset, kRankStale};
 
 /// What looks wrong, on what, in words.
 struct HealthAlarm {
@@ -33,7 +34,8 @@ struct HealthAlarm {
 /// Of the tags of a run, oldest first, or of a single tag. A single tag is compared with itself: layers that
 /// are built alike, at least five of them. Two tags are compared by what the optimizer's rule allows between
 /// them: second moments shrink at most by β₂ in a step, and weights move at most by a multiple of the
-/// learning rate. Layers with elements that cannot be read, and rules that are not known, are not judged.
+/// learning rate. Tags, and layers with elements, that cannot be read are named and not compared. Rules that
+/// are not known are not judged.
 std::vector<HealthAlarm> findAlarms(const std::vector<TagHealth>& tags);
 
 } // namespace shardscope

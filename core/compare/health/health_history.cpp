@@ -210,10 +210,9 @@ Result<TagHealth> readHealth(io::FileSystem& files, const Checkpoint& checkpoint
         }));
     out.layers = layers.take();
     out.exact = exact || std::ranges::all_of(out.layers, &HealthRow::exact);
-    SHARDSCOPE_TRY(out.ranks, sampleRanks(files, checkpoint, job));
+    bool isWhole = std::ranges::all_of(out.layers, [](const HealthRow& row) { return row.missing() == 0; });
+    SHARDSCOPE_TRY(out.ranks, sampleRanks(files, checkpoint, job, isWhole));
     out.oddRanks = oddRanksOf(checkpoint);
-    const bool isWhole
-        = std::ranges::all_of(out.layers, [](const HealthRow& row) { return row.missing() == 0; });
     if (isWhole) // what could not be read now may be readable next time
         cache.keep(checkpoint, exact, out);
     return out;

@@ -93,6 +93,8 @@ std::string whyNotCompare(const Checkpoint& checkpoint)
 std::string whyNotVerify(io::FileSystem& files, const Checkpoint& checkpoint)
 {
     const auto manifest = files.stat(checkpoint.tagFolder / kManifestName);
+    if (!manifest && manifest.error().code != ErrorCode::NotFound)
+        return reasonOf(manifest.error(), checkpoint);
     return manifest
         ? std::string()
         : "it was not written by Shardscope: there is no " + std::string(kManifestName) + " to compare with";

@@ -24,7 +24,9 @@ JsonNode readJson(io::FileSystem& files, const io::Path& path, uint64_t limit)
 /// PretrainedConfig.to_diff_dict).
 std::string frameworkText(io::FileSystem& files, const Checkpoint& checkpoint)
 {
-    const JsonNode config = readJson(files, checkpoint.runFolder / "config.json", kMostConfigBytes);
+    const JsonNode config = checkpoint.runFolder.empty()
+        ? JsonNode()
+        : readJson(files, checkpoint.runFolder / "config.json", kMostConfigBytes);
     const auto version = config.at("transformers_version").text();
     if (version && (checkpoint.wrapper.empty() || checkpoint.wrapper == "transformers"))
         return "transformers " + *version;

@@ -28,8 +28,8 @@ constexpr const char* kShard = "/global_step6/bf16_zero_pp_rank_1_mp_rank_00_opt
 QString twoTags(const WindowFixture& ui, bool damaged)
 {
     const QString run = copiedSample("zero2-w2", ui.folder(u"run"_s));
-    fs::copy(fs::path((run + u"/global_step6"_s).toStdString()),
-        fs::path((run + u"/global_step3"_s).toStdString()), fs::copy_options::recursive);
+    fs::copy(fs::path(run.toStdString()) / "global_step6", fs::path(run.toStdString()) / "global_step3",
+        fs::copy_options::recursive);
     QFile shard(run + QLatin1String(kShard));
     if (damaged
         && (!shard.open(QIODevice::ReadWrite) || !shard.seek(shard.size() * 3 / 4 / 64 * 64)

@@ -94,9 +94,8 @@ private Q_SLOTS:
     void dialogs_data()
     {
         QTest::addColumn<QString>("action");
-        for (const QString& name :
-            {u"actionReshard"_s, u"actionExport"_s, u"actionGoTo"_s, u"actionQuickOpen"_s, u"actionPalette"_s,
-                u"actionShortcuts"_s, u"actionManual"_s, u"actionAbout"_s})
+        for (const QString& name : {u"actionReshard"_s, u"actionExport"_s, u"actionSettings"_s,
+                 u"actionShortcuts"_s, u"actionManual"_s, u"actionAbout"_s})
             QTest::newRow(qPrintable(name)) << name;
     }
 

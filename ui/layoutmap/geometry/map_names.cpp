@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_names.h"
 
+#include "core/checkpoint/model/layer_names.h"
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -20,21 +22,8 @@ uint8_t hueFromName(std::string_view name)
 
 uint32_t layerFromName(std::string_view name)
 {
-    while (!name.empty()) {
-        const auto dot = name.find('.');
-        const auto part = name.substr(0, dot);
-        const bool number = !part.empty() && part.size() <= 6
-            && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-        if (number) {
-            uint32_t value = 0;
-            for (const char digit : part) {
-                value = value * 10 + static_cast<uint32_t>(digit - '0');
-            }
-            return value;
-        }
-        name = dot == std::string_view::npos ? std::string_view{} : name.substr(dot + 1);
-    }
-    return MapNames::kNoLayer;
+    const auto numbered = numberedName(name);
+    return numbered ? numbered->number : MapNames::kNoLayer;
 }
 
 } // namespace

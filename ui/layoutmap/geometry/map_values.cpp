@@ -12,31 +12,32 @@ namespace {
 
 /// Reads at most one chunk, of elements by their stored numbers; an empty list when nothing of it can be
 /// read. Elements on lost ranks have no meaning: the map has no cells with values there.
-QList<double> readChunk(
+QList<std::optional<double>> readChunk(
     const Checkpoint& checkpoint, const UnitState& state, ParamId param, uint64_t begin, uint64_t end)
 {
     const uint32_t size = itemSize(state.dtype);
     std::vector<uint8_t> bytes((end - begin) * size);
+    std::vector<bool> known(end - begin);
+    const auto read = [&](uint64_t from, uint64_t to, uint64_t at) {
+        const auto missing = readPresentElements(realFilesAndSkeletons(), checkpoint,
+            {param, state.name, from, to}, std::span(bytes).subspan(at * size, (to - from) * size));
+        if (!missing)
+            return;
+        std::fill_n(known.begin() + static_cast<std::ptrdiff_t>(at), to - from, true);
+        for (const auto& [first, last] : *missing)
+            std::fill_n(known.begin() + static_cast<std::ptrdiff_t>(at + first - from), last - first, false);
+    };
     const auto order = checkpoint.transposedOrder(param);
-    bool any = false;
-    if (!order) {
-        any = readPresentElements(realFilesAndSkeletons(), checkpoint, {param, state.name, begin, end}, bytes)
-                  .has_value();
-    }
+    if (!order)
+        read(begin, end, 0);
     for (uint64_t stored = begin; order && stored < end; ++stored) {
         const uint64_t element = order->elementOf(stored);
-        const bool read = readPresentElements(realFilesAndSkeletons(), checkpoint,
-            {param, state.name, element, element + 1},
-            std::span(bytes).subspan((stored - begin) * size, size))
-                              .has_value();
-        any = any || read;
+        read(element, element + 1, stored - begin);
     }
-    QList<double> values;
-    if (any) {
-        for (size_t offset = 0; offset < bytes.size(); offset += size) {
-            values.push_back(elementAsDouble(state.dtype, bytes.data() + offset));
-        }
-    }
+    QList<std::optional<double>> values;
+    for (uint64_t i = 0; i < end - begin; ++i)
+        values.push_back(
+            known[i] ? std::optional(elementAsDouble(state.dtype, bytes.data() + i * size)) : std::nullopt);
     return values;
 }
 
@@ -79,8 +80,9 @@ double MapValues::valueOf(ParamId param, uint64_t element, bool* known)
         return 0;
     }
     const auto position = static_cast<qsizetype>(element % kChunkElements);
-    *known = position < found->size();
-    return *known ? found->at(position) : 0;
+    const std::optional<double> value = position < found->size() ? found->at(position) : std::nullopt;
+    *known = value.has_value();
+    return value.value_or(0);
 }
 
 void MapValues::read(ParamId param, const Chunk& key)

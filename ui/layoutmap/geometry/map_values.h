@@ -41,7 +41,7 @@ private:
     void read(ParamId param, const Chunk& key);
 
     MapStackPtr m_stack;
-    QHash<Chunk, QList<double>> m_chunks;
+    QHash<Chunk, QList<std::optional<double>>> m_chunks; ///< an element that cannot be read: nothing
     QSet<Chunk> m_pending;
     uint64_t m_generation = 0;
     QThreadPool m_pool;

@@ -70,6 +70,14 @@ void markFindings(
 
 } // namespace
 
+bool ParamKnowledge::knows(const QStringList& what) const
+{
+    return std::ranges::all_of(what, [this](const QString& each) {
+        return each == "missing"_L1
+            || (each == "finding"_L1 ? findings != nullptr : values && values->isWhole());
+    });
+}
+
 std::vector<uint8_t> ParamKnowledge::having(const ParameterIndex& index, const QStringList& what,
     const QStringList& states, const std::stop_token& token) const
 {

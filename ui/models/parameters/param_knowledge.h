@@ -43,6 +43,8 @@ struct ParamKnowledge {
     /// any. An alias has what its owner has.
     [[nodiscard]] std::vector<uint8_t> having(const ParameterIndex& index, const QStringList& what,
         const QStringList& states, const std::stop_token& token) const;
+    /// Whether all of `what` is known of every parameter, so that one without it can be named.
+    [[nodiscard]] bool knows(const QStringList& what) const;
 };
 
 } // namespace shardscope::ui

@@ -248,8 +248,9 @@ std::vector<uint8_t> ParameterFilter::matches(const ParameterIndex& index, const
     }
     for (const FilterWord& word : m_has) {
         const std::vector<uint8_t> having = m_knowledge.having(index, word.values, m_states, token);
+        const bool isKnown = m_knowledge.knows(word.values);
         for (size_t i = 0; i < keep.size() && i < having.size(); ++i)
-            if ((having[i] != 0) == word.isNegated)
+            if ((having[i] != 0) == word.isNegated || (word.isNegated && !isKnown))
                 keep[i] = 0;
     }
     return keep;
