@@ -71,6 +71,7 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& sour
     m_facts->addTab(m_batch, tr("Keep the batch size"));
     m_equal = addText(u"reshardEqual"_s, tr("Config must match"));
     m_maps = new ReshardMaps(theme, this);
+    addHeightButton(); // before the order of Tab is made
     auto* below = new QWidget(this);
     auto* rows = new QVBoxLayout(below);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -78,7 +79,6 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& sour
     rows->addLayout(makeLiveRow());
     makeFoot(form(), known.writeRate, below);
     connect(m_messages, &MessageBar::actionTriggered, this, &ReshardDialog::help);
-    addHeightButton();
     showSource();
 }
 

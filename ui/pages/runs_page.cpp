@@ -6,6 +6,7 @@
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/focus_order.h"
 
 #include <QLabel>
 #include <QStackedWidget>
@@ -113,7 +114,7 @@ void RunsPage::showRuns()
     if (isEmpty)
         m_empty->setText(tr("Open a run to see its tags over time, or a folder that holds runs."));
     m_stack->setCurrentWidget(isEmpty ? static_cast<QWidget*>(m_empty) : m_runs);
-    setFocusProxy(m_stack->currentWidget());
+    handFocusTo(this, m_stack->currentWidget());
     showHead();
 }
 
@@ -123,7 +124,7 @@ void RunsPage::showTags()
     if (isEmpty)
         m_empty->setText(tr("This checkpoint is no tag of a run, so there are no other tags to show."));
     m_stack->setCurrentWidget(isEmpty ? static_cast<QWidget*>(m_empty) : m_tags);
-    setFocusProxy(m_stack->currentWidget());
+    handFocusTo(this, m_stack->currentWidget());
     showHead();
 }
 

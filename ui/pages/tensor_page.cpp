@@ -124,7 +124,7 @@ TensorPage::TensorPage(const PageContext& context, QWidget* parent)
     m_splitter->setChildrenCollapsible(true);
     m_splitter->addWidget(makeValues());
     m_pictures = new TensorPictures(context.session.files(), context.theme, m_cursor, this);
-    m_splitter->addWidget(scrolled(m_pictures, m_splitter, QSize(240, 100)));
+    m_splitter->addWidget(scrolled(m_pictures, m_splitter, QSize(200, 60)));
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 1);
     m_splitter->setSizes({1000, 1000});

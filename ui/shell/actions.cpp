@@ -49,7 +49,7 @@ const std::vector<Row>& ownActions()
         {u"actionManual"_s, u"&Manual"_s, {Qt::Key_F1}, u"info"_s},
         {u"actionShortcuts"_s, u"&Keyboard Shortcuts"_s, {Qt::CTRL | Qt::Key_F1, Qt::Key_Question},
             u"keyboard"_s},
-        {u"actionSettings"_s, u"Se&ttings…"_s, {Qt::CTRL | Qt::Key_Comma}},
+        {u"actionSettings"_s, u"Settin&gs…"_s, {Qt::CTRL | Qt::Key_Comma}},
         {u"actionQuit"_s, u"&Quit"_s, {Qt::CTRL | Qt::Key_Q}},
         {u"actionThemeSystem"_s, u"Like the D&esktop"_s},
         {u"actionThemeLight"_s, u"&Light"_s},

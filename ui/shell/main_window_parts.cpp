@@ -41,7 +41,7 @@ void MainWindow::makePages()
     rows->setSpacing(0);
     rows->addWidget(m_open);
     rows->addWidget(m_messages);
-    constexpr QSize kMost(480, 260); // so that no page sets the minimum size of the window
+    constexpr QSize kMost(480, 240); // so that no page sets the minimum size of the window
     rows->addWidget(scrolled(m_tabs, centre, kMost), 1);
     m_stack->addWidget(m_start);
     m_stack->addWidget(centre);

@@ -35,7 +35,7 @@ public:
     [[nodiscard]] const std::vector<Point>& points() const { return m_points; }
     [[nodiscard]] bool isLogarithmic() const { return m_logarithmic; }
     [[nodiscard]] QSize sizeHint() const override { return {320, 170}; }
-    [[nodiscard]] QSize minimumSizeHint() const override { return {180, 90}; }
+    [[nodiscard]] QSize minimumSizeHint() const override { return {130, 70}; }
 
 Q_SIGNALS:
     void selected(int point);

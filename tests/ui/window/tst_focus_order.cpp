@@ -51,6 +51,8 @@ QList<QWidget*> cycleFrom(QWidget* first)
 /// Whether `b` is read before `a`: above it without being at its right, or at its left in the same line.
 bool isBefore(const QWidget* b, const QWidget* a, const QWidget* within)
 {
+    if (a->isAncestorOf(b))
+        return false; // a scroll area, whose content may be scrolled out above it
     const auto rect = [within](const QWidget* widget) {
         return QRect(widget->mapTo(within, QPoint(0, 0)), widget->size());
     };

@@ -2,7 +2,7 @@
 // The picture of the reshard dialog at rest: bands, curves, and the heights of rows.
 #include "core/engine/write/execute.h"
 #include "tests/ui/ui_tests.h"
-#include "tests/ui/window/reshard_fixture.h"
+#include "tests/ui/dialogs/reshard_fixture.h"
 #include "ui/dialogs/load_curves.h"
 
 #include <QCheckBox>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/saved/saved_plan.h"
 #include "tests/ui/ui_tests.h"
-#include "tests/ui/window/reshard_fixture.h"
+#include "tests/ui/dialogs/reshard_fixture.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/dialogs/reshard_maps.h"
