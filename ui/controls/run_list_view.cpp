@@ -5,6 +5,7 @@
 #include "ui/controls/table_setup.h"
 #include "ui/session/runs/run_table.h"
 #include "ui/text/text.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QAction>
@@ -55,7 +56,7 @@ RunListView::RunListView(Theme& theme, io::FileSystem& files, QWidget* parent)
         fitColumns(m_table, kMostWidth);
         showNote();
     });
-    setFocusProxy(m_table);
+    handFocusTo(this, m_table);
 }
 
 void RunListView::setFolder(const RunsFolderPtr& folder)

@@ -5,6 +5,7 @@
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/flow_layout.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/timeline.h"
 
@@ -79,7 +80,7 @@ TagHistory::TagHistory(Theme& theme, TagStore& store, QWidget* parent)
     makeActions(theme);
     makeLayout();
     connectWidgets();
-    setFocusProxy(m_table);
+    handFocusTo(this, m_table);
 }
 
 void TagHistory::makeActions(Theme& theme)

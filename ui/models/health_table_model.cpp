@@ -3,6 +3,7 @@
 
 #include "ui/text/text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,7 @@ namespace shardscope::ui {
 
 namespace {
 
+constexpr size_t kFirstFigure = 2; ///< column, after the name and the line over tags
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 bool lessOrUnknown(double left, double right)
@@ -60,7 +62,7 @@ void HealthTableModel::setContent(Content content, const HealthQuantity& overTag
         makeColumns();
         m_rows = firstNumbers(m_content.rows == nullptr ? 0 : m_content.rows->size());
         if (m_sortColumn >= 0 && m_sortColumn < columnCount())
-            m_rows = sortedBy(m_sortColumn, m_sortOrder, std::move(m_rows));
+            m_rows = sorted(std::move(m_rows));
     });
 }
 
@@ -78,7 +80,18 @@ void HealthTableModel::sort(int column, Qt::SortOrder order)
     m_sortColumn = column;
     m_sortOrder = order;
     std::vector<uint32_t> rows = firstNumbers(m_rows.size());
-    setRows(column < 0 ? std::move(rows) : sortedBy(column, order, std::move(rows)));
+    setRows(column < 0 ? std::move(rows) : sorted(std::move(rows)));
+}
+
+/// Rows whose figure is not known come last, in both directions.
+std::vector<uint32_t> HealthTableModel::sorted(std::vector<uint32_t> rows) const
+{
+    rows = sortedBy(m_sortColumn, m_sortOrder, std::move(rows));
+    const auto figure = static_cast<size_t>(m_sortColumn) - kFirstFigure;
+    if (m_sortColumn >= static_cast<int>(kFirstFigure) && figure < m_quantities.size())
+        std::ranges::stable_partition(
+            rows, [&](uint32_t number) { return std::isfinite(m_quantities[figure].valueOf(row(number))); });
+    return rows;
 }
 
 void HealthTableModel::makeColumns()

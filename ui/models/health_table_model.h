@@ -44,6 +44,7 @@ public:
 
 private:
     void makeColumns();
+    [[nodiscard]] std::vector<uint32_t> sorted(std::vector<uint32_t> rows) const;
     [[nodiscard]] Column nameColumn() const;
     [[nodiscard]] Column quantityColumn(const HealthQuantity& quantity) const;
     [[nodiscard]] Column countColumn(const QString& title, uint64_t StateHealth::*count) const;

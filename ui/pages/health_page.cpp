@@ -57,7 +57,9 @@ HealthPage::HealthPage(const PageContext& context, QWidget* parent)
     m_alarms->setObjectName(u"healthAlarms"_s);
     m_alarms->setAccessibleName(tr("What looks wrong"));
     m_alarms->setFrameShape(QFrame::NoFrame);
-    m_alarms->setWordWrap(true);
+    m_alarms->setTextElideMode(Qt::ElideRight); // the whole text is the tool tip
+    m_alarms->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_alarms->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
     m_overLayers->setObjectName(u"healthOverLayers"_s);
     m_overTags->setObjectName(u"healthOverTags"_s);
     prepareTable(m_table, context.theme, u"healthTable"_s, tr("Health by layer"));

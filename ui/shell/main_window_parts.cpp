@@ -43,7 +43,7 @@ void MainWindow::makePages()
     rows->addWidget(m_messages);
     constexpr QSize kMost(480, 240); // so that no page sets the minimum size of the window
     rows->addWidget(scrolled(m_tabs, centre, kMost), 1);
-    m_stack->addWidget(m_start);
+    m_stack->addWidget(scrolled(m_start, m_stack, kMost));
     m_stack->addWidget(centre);
     setCentralWidget(m_stack);
 }

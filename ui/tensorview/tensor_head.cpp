@@ -128,8 +128,12 @@ TensorHead::TensorHead(QWidget* parent)
     m_storage->setObjectName(u"tensorStorage"_s);
     m_health->setObjectName(u"tensorHealth"_s);
     m_copies->setObjectName(u"tensorCopies"_s);
-    for (QLabel* label : {m_facts, m_storage, m_copies})
+    for (QLabel* label : {m_facts, m_storage, m_copies}) {
         label->setForegroundRole(QPalette::PlaceholderText);
+        label->setWordWrap(true);
+        // The path of a storage is one word: it must not set the minimum width of the window.
+        label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    }
     auto* first = new QHBoxLayout;
     first->setSpacing(12);
     first->addWidget(m_name, 1);

@@ -100,6 +100,8 @@ private Q_SLOTS:
         QTest::keyClick(overTags, Qt::Key_Return);
         QVERIFY(ui.settle());
         QCOMPARE(ui.checkpoint()->tag, std::string("global_step3"));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
         QCOMPARE(page->alarmList()->count(), 1); // of the run
     }
 
