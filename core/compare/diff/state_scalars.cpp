@@ -65,7 +65,8 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, const GroupOpt
         || asBool(graph, options.amsgrad).value_or(false))
         return UpdateKind::Unknown; // Muon, Lamb, AMSGrad: other rules
     if (has(unit, "exp_avg") && options.betas != kNoNode)
-        // DeepSpeed's Lion also stores second moments, which it never uses (ops/csrc/lion): it has no epsilon.
+        // DeepSpeed's Lion also stores second moments, which it never uses (ops/csrc/lion): it has no
+        // epsilon.
         return has(unit, "exp_avg_sq") && options.eps != kNoNode ? UpdateKind::Adam : UpdateKind::Lion;
     if (has(unit, "sum") && options.lrDecay != kNoNode)
         return UpdateKind::Adagrad;

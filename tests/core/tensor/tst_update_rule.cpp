@@ -50,8 +50,8 @@ TEST_CASE("the update that the last step made, from what it left")
     const UpdateRule adam{UpdateKind::Adam, 0.01, 0.9, 0.99, 1e-8, 0.1, true, true, 4};
     lastUpdates(adam, {kWeights, kFirst, kSecond}, out);
     CHECK(out[1]
-        == doctest::Approx(0.01 * (-0.2 / (1 - std::pow(0.9, 4)))
-            / (std::sqrt(0.01 / (1 - std::pow(0.99, 4))) + 1e-8)));
+        == doctest::Approx(
+            0.01 * (-0.2 / (1 - std::pow(0.9, 4))) / (std::sqrt(0.01 / (1 - std::pow(0.99, 4))) + 1e-8)));
     CHECK(out[2] == 0);
     UpdateRule plain = adam;
     plain.biasCorrection = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of the reshard dialog at rest: bands, curves, and the heights of rows.
 #include "core/engine/write/execute.h"
-#include "tests/ui/ui_tests.h"
 #include "tests/ui/dialogs/reshard_fixture.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/dialogs/load_curves.h"
 
 #include <QCheckBox>
