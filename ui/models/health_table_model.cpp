@@ -205,7 +205,7 @@ HealthTableModel::Column HealthTableModel::tagsColumn() const
     const auto values = [this](uint32_t number) {
         return m_content.history == nullptr
             ? std::vector<double>()
-            : valuesOverTags(*m_content.history, row(number).name, m_content.byParam, m_overTags);
+            : valuesOverTags(*m_content.history, row(number).name, m_content.byParam, m_overTags, number);
     };
     Column out;
     out.title = tr("Over tags");
@@ -241,12 +241,14 @@ int HealthTableModel::severityOf(const HealthRow& of) const
 }
 
 std::vector<double> valuesOverTags(const std::vector<TagHealth>& history, std::string_view name, bool byParam,
-    const HealthQuantity& quantity)
+    const HealthQuantity& quantity, size_t place)
 {
     std::vector<double> out;
     for (const TagHealth& tag : history) {
         const std::vector<HealthRow>& rows = byParam ? tag.params : tag.layers;
-        const auto found = std::ranges::find(rows, name, &HealthRow::name);
+        const bool isThere = place < rows.size() && rows[place].name == name;
+        const auto found = isThere ? rows.begin() + static_cast<std::ptrdiff_t>(place)
+                                   : std::ranges::find(rows, name, &HealthRow::name);
         out.push_back(found == rows.end() ? kUnknown : quantity.valueOf(*found));
     }
     return out;

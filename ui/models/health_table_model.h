@@ -58,8 +58,9 @@ private:
     Qt::SortOrder m_sortOrder = Qt::AscendingOrder;
 };
 
-/// The values of a layer or parameter in each tag: NaN where it has none.
+/// The values of a layer or parameter in each tag: NaN where it has none. `place`: its number in the rows,
+/// which most tags share.
 std::vector<double> valuesOverTags(const std::vector<TagHealth>& history, std::string_view name, bool byParam,
-    const HealthQuantity& quantity);
+    const HealthQuantity& quantity, size_t place = 0);
 
 } // namespace shardscope::ui

@@ -47,15 +47,25 @@ ValueRun::~ValueRun()
 
 ReadValuesPtr ValueRun::of(const CheckpointPtr& checkpoint) const
 {
-    const bool isSame = m_checkpoint && checkpoint
-        && (m_checkpoint == checkpoint
-            || (m_checkpoint->tagFolder == checkpoint->tagFolder && !checkpoint->tagFolder.empty()
-                && m_checkpoint->params.size() == checkpoint->params.size()
-                && std::ranges::equal(
-                    m_checkpoint->files, checkpoint->files, [](const auto& one, const auto& other) {
-                        return one.name == other.name && one.identity == other.identity;
-                    })));
-    return isSame ? m_values : nullptr;
+    return isOf(checkpoint) ? m_values : nullptr;
+}
+
+/// Whether it is the checkpoint that is read, or another snapshot of the same files.
+bool ValueRun::isOf(const CheckpointPtr& checkpoint) const
+{
+    if (!m_checkpoint || !checkpoint || m_checkpoint == checkpoint)
+        return m_checkpoint && checkpoint;
+    return m_checkpoint->tagFolder == checkpoint->tagFolder && !checkpoint->tagFolder.empty()
+        && m_checkpoint->params.size() == checkpoint->params.size()
+        && std::ranges::equal(m_checkpoint->files, checkpoint->files, [](const auto& one, const auto& other) {
+               return one.name == other.name && one.identity == other.identity;
+           });
+}
+
+void ValueRun::leave(const CheckpointPtr& shown)
+{
+    if (m_running && !isOf(shown))
+        stop();
 }
 
 void ValueRun::start(const CheckpointPtr& checkpoint)

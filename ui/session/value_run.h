@@ -33,6 +33,8 @@ public:
     void start(const CheckpointPtr& checkpoint);
     /// Keeps what was read so far.
     void stop();
+    /// The same if another checkpoint than this one is being read.
+    void leave(const CheckpointPtr& shown);
     /// Takes over what a check has read. `checkpoint` is the check's.
     void take(const CheckpointPtr& checkpoint, std::shared_ptr<const ByteFacts> facts);
     /// Forgets everything, as when no checkpoint is open.
@@ -57,6 +59,7 @@ private:
         std::optional<Error> error;
         bool isLast = false;
     };
+    [[nodiscard]] bool isOf(const CheckpointPtr& checkpoint) const;
     void receive(Stage stage);
 
     io::FileSystem& m_files;

@@ -142,6 +142,7 @@ void MainWindow::openRecent(const QString& path, const QString& tag)
 void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 {
     m_compareRun.clear(); // ids of the former checkpoint
+    m_findingStore.values().leave(checkpoint);
     if (checkpoint && checkpoint->fullyRead)
         m_checkRun.start(m_session.place(), {defaultCheckDepth(*checkpoint)}, checkpoint);
     else
