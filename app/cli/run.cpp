@@ -41,28 +41,6 @@ namespace shardscope::cli {
 
 namespace {
 
-/// Files with the limit of --bwlimit. Outlives what uses them.
-class LimitedFiles
-{
-public:
-    /// `unlimited` without the option.
-    Result<io::FileSystem*> apply(const Parsed& parsed, io::FileSystem& unlimited, const JobContext& job)
-    {
-        const auto rate = parsed.arguments.size("--bwlimit");
-        if (!rate)
-            return &unlimited;
-        if (*rate == 0)
-            return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
-        // Skeletons above the limit: holdsNoValues() asks the outermost.
-        m_skeletons.emplace(m_limited.emplace(io::realFileSystem(), *rate, job.stopToken()));
-        return &*m_skeletons;
-    }
-
-private:
-    std::optional<io::LimitedFileSystem> m_limited;
-    std::optional<SkeletonFiles> m_skeletons;
-};
-
 /// Usage for a process that a launcher started as one of many, other than the first, and that did not get
 /// --mpi: it would run the same command again. Not for `ensure` and --part, which are made for it, nor for
 /// processes that a script under a launcher starts.
@@ -180,9 +158,7 @@ int report(Output& output, const Error& error, std::string next)
 {
     const std::vector<std::string> runs = checkpointsInstead(error);
     if (!runs.empty())
-        next = runs.size() > 1 && error.code == ErrorCode::NotACheckpoint
-            ? "shardscope tags " + shellQuoted(error.path)
-            : "shardscope inspect " + shellQuoted(runs.front());
+        next = "shardscope inspect " + shellQuoted(runs.front());
     const auto asText = [&] {
         writeErrorText(
             [&](std::string_view text) { output.message(text); }, output.messageStyle(), error, next);
@@ -240,9 +216,15 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     });
     JobContext job(
         stop.get_token(), isPeer ? JobContext::ProgressSink() : progressSink(output, parsed.arguments), log);
-    LimitedFiles limited;
-    SHARDSCOPE_TRY(io::FileSystem* const files, limited.apply(parsed, realFilesAndSkeletons(), job));
-    Session session(parsed, output, *files, job);
+    const auto rate = parsed.arguments.size("--bwlimit");
+    if (rate == uint64_t{0})
+        return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
+    std::optional<io::LimitedFileSystem> limited;
+    std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
+    if (rate)
+        skeletons.emplace(limited.emplace(io::realFileSystem(), *rate, stop.get_token()));
+    io::FileSystem& files = skeletons ? *skeletons : realFilesAndSkeletons();
+    Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
     auto code = peers ? runWithPeers(session, *peers, runVerb) : runVerb(session);
@@ -256,9 +238,7 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
 Result<int> answerParsed(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
 {
     SHARDSCOPE_CHECK(requireReading(parsed));
-    LimitedFiles limited;
-    SHARDSCOPE_TRY(io::FileSystem* const own, limited.apply(parsed, files, job));
-    Session session(parsed, output, *own, job);
+    Session session(parsed, output, files, job);
     SHARDSCOPE_TRY(const int code, runVerb(session));
     SHARDSCOPE_CHECK(output.finishAnswer());
     return code;

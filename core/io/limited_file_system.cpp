@@ -19,12 +19,12 @@ public:
 
     Status readAt(uint64_t offset, std::span<uint8_t> out) const override
     {
-        m_limit->pass(out.size());
+        SHARDSCOPE_CHECK(m_limit->pass(out.size()));
         return ForwardingReadFile::readAt(offset, out);
     }
     Status readFromDevice(uint64_t offset, std::span<uint8_t> out) const override
     {
-        m_limit->pass(out.size());
+        SHARDSCOPE_CHECK(m_limit->pass(out.size()));
         return ForwardingReadFile::readFromDevice(offset, out);
     }
 
@@ -43,7 +43,7 @@ public:
 
     Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
     {
-        m_limit->pass(bytes.size());
+        (void)m_limit->pass(bytes.size()); // a piece that is being written is finished
         return ForwardingWriteFile::writeAt(offset, bytes);
     }
 
@@ -53,7 +53,7 @@ private:
 
 } // namespace
 
-void RateLimit::pass(uint64_t bytes)
+Status RateLimit::pass(uint64_t bytes)
 {
     const double seconds = static_cast<double>(bytes) / static_cast<double>(m_bytesPerSecond);
     const auto duration = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -69,6 +69,9 @@ void RateLimit::pass(uint64_t bytes)
     std::mutex own;
     std::unique_lock lock(own);
     std::condition_variable_any().wait_until(lock, m_stop, start, [] { return false; });
+    if (m_stop.stop_requested())
+        return fail(ErrorCode::Cancelled, "stopped on request");
+    return {};
 }
 
 double RateLimit::secondsHeldBack() const
@@ -104,8 +107,9 @@ Result<std::unique_ptr<WriteFile>> LimitedFileSystem::openShared(const Path& pat
 Result<std::string> LimitedFileSystem::readSmall(const Path& path, uint64_t limitBytes)
 {
     Result<std::string> text = ForwardingFileSystem::readSmall(path, limitBytes);
-    if (text)
-        m_limit->pass(text->size());
+    if (text) {
+        SHARDSCOPE_CHECK(m_limit->pass(text->size()));
+    }
     return text;
 }
 

@@ -14,15 +14,15 @@ namespace shardscope::io {
 class RateLimit
 {
 public:
-    /// `bytesPerSecond` is at least 1. After a stop was requested nobody waits.
+    /// `bytesPerSecond` is at least 1. A stop ends all waits.
     explicit RateLimit(uint64_t bytesPerSecond, std::stop_token stop = {})
         : m_bytesPerSecond(bytesPerSecond)
         , m_stop(std::move(stop))
     {
     }
 
-    /// Waits until so many bytes may pass. The first ones pass at once.
-    void pass(uint64_t bytes);
+    /// Waits until so many bytes may pass. The first ones pass at once. Cancelled after a stop.
+    Status pass(uint64_t bytes);
     /// Seconds that calls of pass() have waited, summed.
     [[nodiscard]] double secondsHeldBack() const;
 

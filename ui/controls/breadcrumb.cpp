@@ -99,8 +99,14 @@ Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, TagStore& tags, QWidg
     });
     connect(m_tag->menu(), &QMenu::triggered, this,
         [this](const QAction* action) { Q_EMIT tagRequested(action->data().toByteArray()); });
-    connect(m_tag->menu(), &QMenu::aboutToShow, &tags, &TagStore::want);
-    connect(&tags, &TagStore::changed, this, &Breadcrumb::describeTags);
+    connect(m_tag->menu(), &QMenu::aboutToShow, this, [this, &tags] {
+        tags.want();
+        describeTags();
+    });
+    connect(&tags, &TagStore::changed, this, [this] {
+        if (m_tag->menu()->isVisible())
+            describeTags();
+    });
     connect(&selection, &Selection::changed, this, &Breadcrumb::follow);
     setCheckpoint(nullptr);
 }
@@ -134,8 +140,8 @@ void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)
         action->setData(QByteArray::fromStdString(*tag));
         action->setCheckable(true);
         action->setChecked(*tag == checkpoint->tag);
+        action->setText(action->property("tagName").toString()); // more when the menu opens
     }
-    describeTags();
 }
 
 void Breadcrumb::describeTags()

@@ -103,7 +103,8 @@ std::optional<SelectedThing> layerNamed(const Checkpoint& checkpoint, const QStr
         return std::nullopt;
     const uint32_t wanted = match.captured(1).toUInt();
     for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
-        if (layerIn(checkpoint.params[i].name) != wanted)
+        const auto layer = numberedName(checkpoint.params[i].name);
+        if (!layer || layer->number != wanted)
             continue;
         SelectedThing thing;
         thing.param = ParamId{i};
@@ -141,12 +142,6 @@ std::optional<QString> flattened(const Checkpoint& checkpoint, const QString& te
 }
 
 } // namespace
-
-std::optional<uint32_t> layerIn(std::string_view name)
-{
-    const auto numbered = numberedName(name);
-    return numbered ? std::optional(numbered->number) : std::nullopt;
-}
 
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)
 {

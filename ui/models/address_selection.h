@@ -17,8 +17,6 @@ namespace shardscope::ui {
 Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address);
 /// The address that selects it again; empty if there is none.
 QString addressOf(const Checkpoint& checkpoint, const SelectedThing& thing);
-/// The number in the first dotted part of a name that is one: its layer.
-std::optional<uint32_t> layerIn(std::string_view name);
 /// What a finding is about. Nothing if the checkpoint does not have it, and for findings about all of it.
 std::optional<SelectedThing> selectionOf(const Checkpoint& checkpoint, const Place& place);
 

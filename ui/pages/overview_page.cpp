@@ -9,8 +9,8 @@
 #include "ui/session/findings/check_text.h"
 #include "ui/session/findings/finding_groups.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/session/runs/tag_rows.h"
 #include "ui/session/shell_words.h"
-#include "ui/session/tag_list.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/card.h"
@@ -30,6 +30,12 @@
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
+
+namespace {
+
+constexpr int kHeadRole = Qt::UserRole + 1; ///< the first line of a tag, without what it holds
+
+} // namespace
 
 PageEntry OverviewPage::entry()
 {
@@ -118,11 +124,12 @@ void OverviewPage::connectParts()
     connect(m_steps, &NextStepsList::chosen, this, &OverviewPage::goOn);
     connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
     connect(&m_context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
+    connect(&m_context.session.tags(), &TagStore::changed, this, &OverviewPage::describeTags);
 }
 
 bool OverviewPage::isBusy() const
 {
-    return m_filling.isActive() || m_tagReader.isRunning() || m_provenanceReader.isRunning()
+    return m_filling.isActive() || m_context.session.tags().isReading() || m_provenanceReader.isRunning()
         || m_steps->isBusy() || m_thumbnail->isBusy();
 }
 
@@ -181,7 +188,6 @@ void OverviewPage::showCheckpoint()
     const bool isSame = checkpoint && former == m_folder;
     m_filling.stop();
     m_left.clear();
-    m_tagReader.cancel();
     m_provenanceReader.cancel();
     m_scroll->setVisible(checkpoint != nullptr);
     m_empty->setVisible(checkpoint == nullptr);
@@ -289,6 +295,7 @@ void OverviewPage::fillTags(const Checkpoint& checkpoint)
             themedIcon(m_context.theme, u"tag"_s, latest ? ThemeRole::Accent : ThemeRole::MutedText), text,
             m_tagList);
         item->setData(Qt::UserRole, QByteArray::fromStdString(*tag)); // which need not be UTF-8
+        item->setData(kHeadRole, text);
         QFont font = item->font();
         font.setBold(shown);
         item->setFont(font);
@@ -308,12 +315,10 @@ void OverviewPage::fitTags()
 /// What they hold, once the checkpoint itself is read: both read the same disk.
 void OverviewPage::readTags()
 {
-    if (!m_checkpoint->fullyRead || m_tagList->count() == 0)
-        return;
-    m_tagReader.run<TagFacts>(
-        [&files = m_context.session.files(), place = m_place](const std::stop_token& token,
-            const std::function<void(TagFacts)>& deliver) { readTagFacts(files, place, token, deliver); },
-        [this](const TagFacts& facts) { describeTag(facts); });
+    constexpr size_t kMostTags = 50;
+    if (m_checkpoint->fullyRead && m_tagList->count() > 0)
+        m_context.session.tags().want(kMostTags);
+    describeTags();
 }
 
 void OverviewPage::readProvenance()
@@ -327,14 +332,17 @@ void OverviewPage::readProvenance()
         });
 }
 
-void OverviewPage::describeTag(const TagFacts& facts)
+void OverviewPage::describeTags()
 {
     for (int row = 0; row < m_tagList->count(); ++row) {
         QListWidgetItem* item = m_tagList->item(row);
-        if (item->data(Qt::UserRole).toByteArray().toStdString() != facts.tag)
+        const TagSummary* tag
+            = m_context.session.tags().read(item->data(Qt::UserRole).toByteArray().toStdString());
+        if (tag == nullptr)
             continue;
-        item->setText((QStringList{item->text() % u"  · "_s % facts.state} + facts.lines).join(u'\n'));
-        if (!facts.isComplete)
+        const QString head = item->data(kHeadRole).toString() % u"  · "_s % tagStateText(*tag);
+        item->setText((QStringList{head} + tagLines(*tag)).join(u'\n'));
+        if (!tag->isComplete())
             item->setIcon(themedIcon(m_context.theme, u"warning"_s, ThemeRole::Warning));
     }
     fitTags();

@@ -23,7 +23,6 @@ class FindingsList;
 class MapThumbnail;
 class NextStepsList;
 struct OverviewLinks;
-struct TagFacts;
 class MessageBar;
 
 /// A summary of the checkpoint, where every number and every finding leads to what it is about: identity,
@@ -52,7 +51,7 @@ private:
     void readProvenance();
     void fillLater(Card* card, std::function<void(Card&)> fill);
     void fillNext();
-    void describeTag(const TagFacts& facts);
+    void describeTags();
     void fitTags();
     void summarise(const std::vector<Finding>& found);
     void showFindings();
@@ -85,7 +84,6 @@ private:
     QLabel* m_empty;
     QTimer m_filling; ///< runs while m_left has something
     std::deque<std::function<void()>> m_left; ///< what is filled in the following events
-    LatestOnly m_tagReader{WorkLength::Long};
     LatestOnly m_provenanceReader{WorkLength::Long};
 };
 

@@ -52,11 +52,12 @@ void addHistory(io::FileSystem& files, const HealthRun::Place& place, bool exact
     }
     facts.tagsOmitted = all - names.size();
     facts.tagsLeft = names.size();
-    auto history = readHistory(files, {run->base, names, exact}, cache, {0}, job, [&](const TagHealth& tag) {
-        facts.history.push_back(tag);
-        --facts.tagsLeft;
-        deliver(facts);
-    });
+    auto history = readHistory(
+        files, {run->base, names, exact, &*facts.tag}, cache, {0}, job, [&](const TagHealth& tag) {
+            facts.history.push_back(tag);
+            --facts.tagsLeft;
+            deliver(facts);
+        });
     if (!history)
         facts.error = history.error();
 }

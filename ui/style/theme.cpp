@@ -164,7 +164,7 @@ void Theme::takeSystemColours(const QPalette& palette)
         {palette.color(QPalette::Window), palette.color(QPalette::Base),
             palette.color(QPalette::AlternateBase), palette.color(QPalette::Button)});
     m_colours[static_cast<size_t>(ThemeRole::MutedText)] = hint;
-    QPalette hints = palette; // of which nothing else is set: its other colours stay the desktop's
+    QPalette hints = palette; // the other colours stay the desktop's
     hints.setColor(QPalette::PlaceholderText, hint);
     m_applying = true;
     QApplication::setPalette(hints);

@@ -47,9 +47,9 @@ enum class ThemeMode : uint8_t { System, Light, Dark, HighContrast };
 
 /// The application's colours, from a file in resources/themes.
 ///
-/// In System mode it follows the desktop's palette, of which it sets only the colour of hints; the others
-/// install one of their own. One per process, made after QApplication and before any widget; GUI thread
-/// only (worker threads get copies of the colours they need).
+/// In System mode it follows the desktop's palette and sets only the colour of hints; the other modes install
+/// a palette of their own. One per process, made after QApplication and before any widget; GUI thread only
+/// (worker threads get copies of the colours they need).
 class Theme : public QObject
 {
     Q_OBJECT

@@ -10,8 +10,8 @@ class QWidget;
 
 namespace shardscope::ui {
 
-/// The cells of a view that paints them itself, as screen readers see them: a table, of which one cell may be
-/// current. Rows and columns beyond what an int counts are left out.
+/// The cells of a view that paints them itself, as a table for screen readers. One cell may be current. Rows
+/// and columns beyond what an int counts are left out.
 struct CellTable {
     int rows = 0;
     int columns = 0;

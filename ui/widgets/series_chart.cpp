@@ -2,6 +2,7 @@
 #include "ui/widgets/series_chart.h"
 
 #include "ui/widgets/focus_ring.h"
+#include "ui/widgets/point_keys.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -229,24 +230,13 @@ void SeriesChart::choose(int point)
 
 void SeriesChart::keyPressEvent(QKeyEvent* event)
 {
-    const int last = static_cast<int>(m_points.size()) - 1;
-    switch (event->key()) {
-    case Qt::Key_Left:
-        return choose(std::max(m_current - 1, 0));
-    case Qt::Key_Right:
-        return choose(std::min(m_current + 1, last));
-    case Qt::Key_Home:
-        return choose(0);
-    case Qt::Key_End:
-        return choose(last);
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        if (m_current >= 0)
-            Q_EMIT activated(m_current);
-        return;
-    default:
-        QWidget::keyPressEvent(event);
-    }
+    if (const auto point = pointAfterKey(event->key(), m_current, static_cast<int>(m_points.size()) - 1))
+        return choose(*point);
+    const bool isEnter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (!isEnter)
+        return QWidget::keyPressEvent(event);
+    if (m_current >= 0)
+        Q_EMIT activated(m_current);
 }
 
 void SeriesChart::mousePressEvent(QMouseEvent* event)

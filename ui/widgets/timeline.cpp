@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/timeline.h"
 
+#include "ui/widgets/point_keys.h"
+
 #include <QAccessible>
 #include <QContextMenuEvent>
 #include <QHelpEvent>
@@ -352,24 +354,13 @@ void Timeline::changeEvent(QEvent* event)
 
 void Timeline::keyPressEvent(QKeyEvent* event)
 {
-    const int last = static_cast<int>(m_points.size()) - 1;
-    switch (event->key()) {
-    case Qt::Key_Left:
-        return choose(std::max(0, m_current - 1));
-    case Qt::Key_Right:
-        return choose(std::min(last, m_current + 1));
-    case Qt::Key_Home:
-        return choose(std::min(last, 0));
-    case Qt::Key_End:
-        return choose(last);
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        if (m_current >= 0)
-            Q_EMIT activated(m_current);
-        return;
-    default:
-        QWidget::keyPressEvent(event);
-    }
+    if (const auto point = pointAfterKey(event->key(), m_current, static_cast<int>(m_points.size()) - 1))
+        return choose(*point);
+    const bool isEnter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (!isEnter)
+        return QWidget::keyPressEvent(event);
+    if (m_current >= 0)
+        Q_EMIT activated(m_current);
 }
 
 void Timeline::mousePressEvent(QMouseEvent* event)

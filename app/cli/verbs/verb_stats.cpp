@@ -163,7 +163,8 @@ Result<int> runHealth(Session& session)
     if (answer.hasHistory) {
         SHARDSCOPE_TRY(const RunTags run, tagsOf(session.files(), session.askedPath(), session.job()));
         SHARDSCOPE_TRY(answer.history,
-            readHistory(session.files(), {run.base, run.names, exact}, cache, workers, session.job()));
+            readHistory(
+                session.files(), {run.base, run.names, exact, &answer.tag}, cache, workers, session.job()));
     }
     answer.alarms = findAlarms(answer.hasHistory ? answer.history : std::vector{answer.tag});
     Output& output = session.output();

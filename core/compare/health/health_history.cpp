@@ -228,6 +228,8 @@ Result<std::vector<TagHealth>> readHistory(io::FileSystem& files, const HistoryR
         OpenOptions options;
         options.tag = name;
         const auto read = [&]() -> Result<TagHealth> {
+            if (request.known != nullptr && request.known->tag == name)
+                return *request.known;
             SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, request.base, options, job));
             if (opened.checkpoint->modelError)
                 return forward(*opened.checkpoint->modelError);

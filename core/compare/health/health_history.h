@@ -63,6 +63,7 @@ struct HistoryRequest {
     io::Path base;
     std::vector<std::string> names;
     bool exact = false;
+    const TagHealth* known = nullptr; ///< the tag of this name was read already
 };
 Result<std::vector<TagHealth>> readHistory(io::FileSystem& files, const HistoryRequest& request,
     const HealthCache& cache, const Workers& workers, JobContext& job,

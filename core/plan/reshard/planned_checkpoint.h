@@ -17,8 +17,8 @@ CheckpointPtr plannedCheckpoint(const WritePlan& plan);
 
 /// What the ranks of that target would hold if the plan were made for each of these numbers of ranks. Nothing
 /// for a number that the target cannot have (parallel ranks or experts that do not divide), for those after
-/// `job` was cancelled, and for universal folders, which have no ranks. Pure; lays the parameters out anew
-/// for each number.
+/// `job` was cancelled, and for universal folders, which have no ranks. Pure; computes the layout of all
+/// parameters for each number.
 std::vector<std::optional<RankLoad>> plannedLoads(
     const WritePlan& plan, std::span<const uint32_t> worldSizes, JobContext& job);
 

@@ -30,6 +30,22 @@ void describe(auto& out, const Error& error)
     out.textOrNull("hint", error.hint.text);
 }
 
+/// `error`, if there is one.
+void describeError(auto& out, const std::optional<Error>& error, const About& about)
+{
+    out.maybe(error.has_value(), [&] {
+        out.free(
+            "error", As<AnyObject>{},
+            [&](JsonWriter& json) {
+                json.beginObject();
+                JsonOut fields(json);
+                describe(fields, *error);
+                json.endObject();
+            },
+            about);
+    });
+}
+
 /// One finding per paragraph: severity, message, code, where, and its evidence below. Consecutive
 /// repetitions are printed once, with their number; JSON lists all.
 void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::vector<Finding>& findings,

@@ -94,17 +94,7 @@ void describe(auto& out, const TagHealth& tag)
     out.field("step", tag.step, "global steps");
     out.field("learning_rate", tag.learningRate(), "the highest of all groups");
     out.field("layers", tag.layers);
-    out.maybe(tag.error.has_value(), [&] {
-        out.free(
-            "error", As<AnyObject>{},
-            [&](JsonWriter& json) {
-                json.beginObject();
-                JsonOut fields(json);
-                describe(fields, *tag.error);
-                json.endObject();
-            },
-            "why the tag cannot be read");
-    });
+    describeError(out, tag.error, "why the tag cannot be read");
 }
 
 void describe(auto& out, const HealthAlarm& alarm)

@@ -65,17 +65,7 @@ void describe(auto& out, const TagSummary& tag)
         "counts, from names and headers");
     out.maybe(true, // older programs do not write it
         [&] { out.textOrNull("why", toValidUtf8(whyIncomplete(tag)), "why it is not complete"); });
-    out.maybe(tag.error.has_value(), [&] {
-        out.free(
-            "error", As<AnyObject>{},
-            [&](JsonWriter& json) {
-                json.beginObject();
-                JsonOut fields(json);
-                describe(fields, *tag.error);
-                json.endObject();
-            },
-            "why the tag cannot be read");
-    });
+    describeError(out, tag.error, "why the tag cannot be read");
 }
 
 void describe(auto& out, const RunSummary& run)

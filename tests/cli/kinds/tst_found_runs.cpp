@@ -58,7 +58,7 @@ TEST_CASE("a folder of runs names those below it")
         CHECK(error.at("hint") == "give one of them");
         CHECK(error.at("command") == "shardscope tags " + base.string());
     }
-    errorOf({"tags", base, "--newest-complete"}, 3, "not-a-checkpoint"); // of which run?
+    errorOf({"tags", base, "--newest-complete"}, 3, "not-a-checkpoint"); // it is asked of one run
     CHECK(errorOf({"inspect", base / "rlhf"}, 3, "not-a-checkpoint").at("runs").size() == 2);
     CHECK(
         errorOf({"reshard", base, folder / "out", "-w", "2"}, 3, "not-a-checkpoint").at("runs") == expected);

@@ -268,10 +268,9 @@ TEST_CASE("a request can be cancelled")
 {
     const TemporaryFolder folder;
     const std::string source = copySample("zero2-w2", folder);
-    Served served({"--jobs", "1"});
+    Served served({"--jobs", "1", "--bwlimit", "20000"});
     // Slow enough to be under way still; the second one waits.
-    const uint64_t slow
-        = served.send(asking(ask::kAnswer), wordsPayload({"verify", source, "--bwlimit", "20000"}));
+    const uint64_t slow = served.send(asking(ask::kAnswer), wordsPayload({"verify", source}));
     const uint64_t waits = served.send(asking(ask::kAnswer), wordsPayload({"inspect", source}));
     served.send(asking(ask::kCancel, waits));
     served.send(asking(ask::kCancel, slow));

@@ -57,11 +57,27 @@ TEST_CASE("reads and writes of all files together keep the limit, and get the sa
 TEST_CASE("a pause is not saved up for later")
 {
     io::RateLimit limit(1'000'000);
-    limit.pass(1);
+    REQUIRE(limit.pass(1));
     CHECK(limit.secondsHeldBack() == 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const auto start = Clock::now();
     for (int i = 0; i < 3; ++i)
-        limit.pass(50'000);
+        REQUIRE(limit.pass(50'000));
     CHECK(secondsSince(start) >= 0.1);
+}
+
+TEST_CASE("a stop ends a wait, and nothing is read after it")
+{
+    std::stop_source stop;
+    io::RateLimit limit(1, stop.get_token());
+    REQUIRE(limit.pass(1'000'000)); // the next ones have to wait for days
+    std::jthread stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        stop.request_stop();
+    });
+    const auto start = std::chrono::steady_clock::now();
+    const Status waited = limit.pass(1);
+    REQUIRE_FALSE(waited);
+    CHECK(waited.error().code == ErrorCode::Cancelled);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
 }

@@ -11,7 +11,7 @@ using namespace Qt::StringLiterals;
 using namespace shardscope;
 using namespace shardscope::ui;
 
-/// What a screen reader is told of the map.
+/// The map's accessible interface.
 class TestMapAccessible : public QObject
 {
     Q_OBJECT

@@ -8,8 +8,8 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Patterns of states in files, those of differences: states are told apart without their hues, too. The
-/// legend has the same order.
+/// Patterns of states in files, so that states differ without their hues. They are the patterns of
+/// differences. The legend has the same order.
 constexpr std::array kStatePatterns{
     DifferenceMark::Equal, DifferenceMark::LastBit, DifferenceMark::Values, DifferenceMark::OneSide};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/find/finder.h"
 
+#include "core/checkpoint/model/layer_names.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "ui/models/address_selection.h"
@@ -290,10 +291,10 @@ private:
         };
         std::map<uint32_t, Layer> layers;
         for (uint32_t i = 0; i < m_query.index->size() && !m_token.stop_requested(); ++i) {
-            const auto number = layerIn(m_query.index->lowerName(i));
-            if (!number || !QString::number(*number).startsWith(match.captured(1)))
+            const auto numbered = numberedName(m_query.index->lowerName(i));
+            if (!numbered || !QString::number(numbered->number).startsWith(match.captured(1)))
                 continue;
-            Layer& layer = layers[*number];
+            Layer& layer = layers[numbered->number];
             if (layer.params++ == 0)
                 layer.first = ParamId{i};
             layer.bytes += m_query.index->facts(ParamId{i}).bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/parameters/parameter_filter.h"
 
+#include "core/checkpoint/model/layer_names.h"
 #include "ui/text/rank_list.h"
 
 #include <algorithm>
@@ -53,18 +54,8 @@ auto eachRow(bool isNegated, Predicate predicate)
 
 bool hasLayer(std::string_view name, const FilterWord& word)
 {
-    for (size_t begin = 0; begin <= name.size();) {
-        const size_t end = std::min(name.find('.', begin), name.size());
-        const std::string_view part = name.substr(begin, end - begin);
-        if (!part.empty() && part.size() < 10
-            && part.find_first_not_of("0123456789") == std::string_view::npos) {
-            const uint64_t number = std::stoull(std::string(part));
-            if (word.takes(number))
-                return true;
-        }
-        begin = end + 1;
-    }
-    return false;
+    const auto numbered = numberedName(name);
+    return numbered && word.takes(uint64_t{numbered->number});
 }
 
 std::optional<DType> dtypeOf(const QString& text)

@@ -4,7 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/checkpoint/open/open.h"
 #include "core/engine/verify/run_tags.h"
-#include "ui/session/tag_list.h"
+#include "ui/session/runs/tag_rows.h"
 #include "ui/text/text.h"
 
 #include <QStringList>

@@ -3,7 +3,6 @@
 
 #include "core/base/text.h"
 #include "core/report/answers/tags_report.h"
-#include "ui/session/tag_list.h"
 #include "ui/text/text.h"
 
 #include <QDateTime>
@@ -116,6 +115,25 @@ std::vector<TagRow> tagRows(const TagStore& store)
     }
     markGaps(out);
     return out;
+}
+
+QString tagStateText(const TagSummary& tag)
+{
+    if (tag.error)
+        return u"cannot be read"_s;
+    const size_t errors = tag.count(Severity::Error);
+    return errors == 0 ? u"complete"_s : errors == 1 ? u"1 error"_s : u"%1 errors"_s.arg(errors);
+}
+
+QStringList tagLines(const TagSummary& tag)
+{
+    if (tag.error)
+        return {};
+    QStringList what;
+    if (tag.steps.globalSteps)
+        what.append(u"step %1"_s.arg(*tag.steps.globalSteps));
+    what << kindText(tag.kind) << ranksText(tag.parallel.ranks());
+    return {what.join(u" · "_s), bytesText(tag.bytes) % u" · "_s % tagDateText(tag)};
 }
 
 QString tagRowState(const TagRow& row)

@@ -31,6 +31,10 @@ struct TagRow {
 [[nodiscard]] QString tagRowState(const TagRow& row);
 /// For filters of tables.
 [[nodiscard]] bool holdsWords(const QString& text, const QStringList& words);
+/// "complete", "1 error", "cannot be read": as names, sizes and headers show it.
+[[nodiscard]] QString tagStateText(const TagSummary& tag);
+/// "step 5 · ZeRO-3 · 4 ranks", "385.0 KiB · 2026-11-27 17:57"; none if it cannot be read.
+[[nodiscard]] QStringList tagLines(const TagSummary& tag);
 /// "2026-11-27 17:57"; empty if it is not known.
 [[nodiscard]] QString tagDateText(const TagSummary& tag);
 /// All of it in one line.

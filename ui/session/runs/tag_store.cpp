@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <utility>
 
 namespace shardscope::ui {
 
@@ -56,44 +58,54 @@ void TagStore::clear()
     m_numbered = false;
     m_tags.clear();
     m_error.reset();
-    m_wanted = false;
+    m_wanted = 0;
 }
 
 void TagStore::setNames(const std::vector<std::string>& names)
 {
     std::vector<StoredTag> tags;
     for (const std::string& name : names)
-        tags.push_back({name, nullptr});
+        tags.push_back({name, readOf(name)});
     m_tags = std::move(tags);
 }
 
 const TagSummary* TagStore::read(const std::string& tag) const
 {
-    for (const StoredTag& each : m_tags)
-        if (each.tag == tag)
-            return each.read.get();
-    return nullptr;
+    return readOf(tag).get();
+}
+
+std::shared_ptr<const TagSummary> TagStore::readOf(const std::string& tag) const
+{
+    const auto found = std::ranges::find(m_tags, tag, &StoredTag::tag);
+    return found == m_tags.end() ? nullptr : found->read;
 }
 
 void TagStore::readAgain()
 {
-    m_wanted = false;
-    want();
+    const size_t most = std::exchange(m_wanted, 0);
+    for (StoredTag& tag : m_tags)
+        tag.read.reset();
+    want(std::max<size_t>(most, 1));
 }
 
 void TagStore::refresh()
 {
-    if (m_wanted)
+    if (m_wanted > 0)
         readAgain();
 }
 
-void TagStore::want()
+void TagStore::want(size_t most)
 {
-    if (m_wanted || m_run.empty())
+    if (m_wanted >= most || m_run.empty())
         return;
-    m_wanted = true;
+    m_wanted = most;
+    std::set<std::string> known;
+    for (const StoredTag& tag : m_tags) {
+        if (tag.read)
+            known.insert(tag.tag);
+    }
     m_reader.run<Delivered>(
-        [&files = m_files, run = m_run](
+        [&files = m_files, run = m_run, known = std::move(known), most](
             const std::stop_token& token, const std::function<void(Delivered)>& deliver) {
             JobContext job(token);
             auto tags = tagsOf(files, run, job);
@@ -103,7 +115,10 @@ void TagStore::want()
                 return deliver({.run = {}, .error = std::move(tags).error(), .tag = {}});
             deliver({.run = *tags, .error = {}, .tag = {}});
             TagReader reader(files, *tags, defaultJobs(), job);
-            for (auto name = tags->names.rbegin(); name != tags->names.rend(); ++name) {
+            size_t left = most;
+            for (auto name = tags->names.rbegin(); name != tags->names.rend() && left-- > 0; ++name) {
+                if (known.contains(*name))
+                    continue;
                 auto tag = reader.summarize(*name);
                 if (job.cancelled())
                     return;

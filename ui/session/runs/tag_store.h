@@ -7,6 +7,7 @@
 #include <QObject>
 #include <QTimer>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,8 +34,8 @@ public:
     /// Another snapshot of the run that was read keeps what was read, unless the run has other tags now.
     void setRun(const Checkpoint& checkpoint);
     void clear();
-    /// Reads the tags on a worker, the newest first, unless that was done.
-    void want();
+    /// Reads the newest tags on a worker, the newest first, unless that was done.
+    void want(size_t most = std::numeric_limits<size_t>::max());
     /// Reads them, also those that were read.
     void readAgain();
     /// The same, unless nobody has wanted them.
@@ -64,6 +65,7 @@ private:
     };
     void receive(Delivered what);
     void setNames(const std::vector<std::string>& names);
+    [[nodiscard]] std::shared_ptr<const TagSummary> readOf(const std::string& tag) const;
 
     io::FileSystem& m_files;
     io::Path m_run;
@@ -71,7 +73,7 @@ private:
     bool m_numbered = false;
     std::vector<StoredTag> m_tags;
     std::optional<Error> m_error;
-    bool m_wanted = false;
+    size_t m_wanted = 0; ///< newest ones
     LatestOnly m_reader{WorkLength::Long};
     QTimer m_later; ///< several tags are one change
 };
