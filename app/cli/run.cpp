@@ -158,7 +158,9 @@ int report(Output& output, const Error& error, std::string next)
 {
     const std::vector<std::string> runs = checkpointsInstead(error);
     if (!runs.empty())
-        next = "shardscope inspect " + shellQuoted(runs.front());
+        next = runs.size() > 1 && error.code == ErrorCode::NotACheckpoint
+            ? "shardscope tags " + shellQuoted(error.path)
+            : "shardscope inspect " + shellQuoted(runs.front());
     const auto asText = [&] {
         writeErrorText(
             [&](std::string_view text) { output.message(text); }, output.messageStyle(), error, next);
