@@ -24,6 +24,12 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kFallback = "not-examined";
+
+/// Whether an error says something about the question, and nothing about the checkpoint.
+bool isOfAsker(const Error& error)
+{
+    return error.code == ErrorCode::Cancelled || error.code == ErrorCode::Usage;
+}
 /// Total file size: at 500 MB/s reading takes four seconds.
 constexpr uint64_t kReadAllBelow = uint64_t{2} << 30;
 
@@ -146,7 +152,7 @@ private:
         const auto& listing = m_options.listing;
         SHARDSCOPE_TRY(m_context.found,
             listing ? discoverIn(m_context.files, *listing, m_options.open.tag, m_context.job)
-                    : discover(m_context.files, m_context.asked, m_options.open.tag, m_context.job));
+                    : discoverAsked(m_context.files, m_context.asked, m_options.open, m_context.job));
         const Discovery& found = m_context.found;
         m_out.tag = found.tag;
         m_out.folder = found.tagFolder.empty() ? found.runFolder : found.tagFolder;
@@ -183,7 +189,7 @@ private:
                           || entry.parsed->role == FileRole::ExpertStates);
               });
         const auto opened = open(needsAll ? OpenDepth::Full : OpenDepth::Structure);
-        if (!opened && opened.error().code == ErrorCode::Cancelled)
+        if (!opened && isOfAsker(opened.error()))
             return forward(opened.error());
         if (!opened) {
             take({{kFallback, Severity::Warning, "the files were not counted: " + opened.error().message,
@@ -232,7 +238,7 @@ private:
         }
         const bool named = std::any_of(m_context.tag.begin(), m_context.tag.end(),
             [](const FolderEntry& entry) { return entry.parsed.has_value(); });
-        if (opened.error().code == ErrorCode::Cancelled || !named)
+        if (isOfAsker(opened.error()) || !named)
             return forward(std::move(opened).error());
         const Error& error = opened.error();
         take({{error.code == ErrorCode::Hostile ? "file-hostile" : "file-unreadable", Severity::Error,

@@ -127,6 +127,7 @@ void Session::read(bool refining)
             options.tag = place.tag;
             options.roots = place.roots;
             options.salvage = place.salvage;
+            options.kind = place.kind;
             for (const OpenDepth depth : {OpenDepth::Structure, OpenDepth::Full}) {
                 options.depth = depth;
                 Stage stage;
@@ -264,6 +265,7 @@ CheckPlace Session::place() const
     place.open.tag = m_shown.tag;
     place.open.roots = m_shown.roots;
     place.open.salvage = m_shown.salvage;
+    place.open.kind = m_shown.kind;
     place.tagFolder = m_checkpoint->tagFolder;
     return place;
 }

@@ -29,6 +29,7 @@ struct OpenedPlace {
     std::string tag;
     std::vector<io::Path> roots;
     bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
+    std::optional<CheckpointKind> kind = {}; ///< in place of the detected one
 };
 
 /// A checkpoint that was read, and from where.

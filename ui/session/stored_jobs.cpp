@@ -34,9 +34,7 @@ io::Path decoded(const QString& text)
 
 SavedPlan savedPlanOf(const WritePlan& plan, const PlacedCheckpoint& source, const io::Path& destination)
 {
-    SavedPlan out = savePlan(plan, *source.checkpoint, source.place.open.roots, destination);
-    out.salvage = source.place.open.salvage;
-    return out;
+    return savePlan(plan, *source.checkpoint, source.place.open, destination);
 }
 
 QString savePlanText(const SaveTarget& target, const SavedPlan& plan)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/common_options.h"
 
+#include "core/checkpoint/open/source_arguments.h"
 #include "core/plan/target/reshard_options.h"
 
 #include <algorithm>
@@ -47,6 +48,13 @@ std::vector<Option> tagOptions()
             .kind = ValueKind::Text,
             .valueName = "TAG",
             .help = "The tag to open, a folder of the run. Default: the tag that `latest` names."},
+        {.name = "--kind",
+            .kind = ValueKind::Choice,
+            .valueName = "KIND",
+            .help = "Open PATH as this kind, where the detected one is wrong: of several kinds in one folder "
+                    "this one, and zero1, zero2 or bf16 in place of each other. Another kind than that of "
+                    "the files is an error.",
+            .choices = askedKinds()},
         {.name = "--root",
             .kind = ValueKind::Folder,
             .valueName = "DIR",

@@ -147,14 +147,14 @@ std::string meant(const Error& error, const Parsed& parsed)
     return source;
 }
 
-/// `shardscope VERB PATH`, with the tag and the further folders that were named for this path.
+/// `shardscope VERB PATH`, with the tag, the kind and the further folders that were named for this path.
 std::string onCheckpoint(std::string_view verb, const std::string& path, const Parsed& parsed)
 {
     const bool isDashed = path.starts_with('-'); // no option
     std::vector<std::string> words{std::string(verb), isDashed ? "./" + path : path};
     if (verb == "tags" || path != sourceOf(parsed.arguments))
         return asTyped(words);
-    for (const char* option : {"--tag", "--root"}) {
+    for (const char* option : {"--tag", "--kind", "--root"}) {
         for (const std::string& value : parsed.arguments.all(option))
             words.insert(words.end(), {option, value});
     }

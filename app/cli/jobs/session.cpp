@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/jobs/session.h"
 
+#include "core/checkpoint/model/checkpoint_kind.h"
 #include "core/checkpoint/model/require.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
@@ -10,6 +11,7 @@ OpenOptions Session::openOptions() const
 {
     OpenOptions out;
     out.tag = arguments().text("--tag");
+    out.kind = kindNamed(arguments().text("--kind"));
     out.salvage = arguments().has("--donor");
     if (out.salvage)
         out.roots.emplace_back(askedPath());

@@ -48,10 +48,7 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
 {
     SHARDSCOPE_CHECK(checkStandardOutput(session, {"--output"}));
     SHARDSCOPE_TRY(const WriteJob job, planJob(session));
-    const OpenOptions asked = session.openOptions();
-    SavedPlan saved = savePlan(*job.plan, *job.source, asked.roots, job.destination);
-    saved.salvage = asked.salvage;
-    return keepPlan(session, job, saved);
+    return keepPlan(session, job, savePlan(*job.plan, *job.source, session.openOptions(), job.destination));
 }
 
 Result<int> runPlanRepair(Session& session)

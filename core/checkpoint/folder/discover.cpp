@@ -9,10 +9,8 @@
 #include "core/checkpoint/folder/run_listing.h"
 #include "core/checkpoint/folder/run_search.h"
 #include "core/checkpoint/folder/wrapper_files.h"
-#include "core/torchfile/formats/npy_folder.h"
 
 #include <algorithm>
-#include <array>
 
 namespace shardscope {
 
@@ -24,18 +22,6 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 /// MMEngine writes the path of its newest checkpoint into this file, and no `latest`
 /// (hooks/checkpoint_hook.py).
 constexpr std::string_view kMmenginePointer = "last_checkpoint";
-
-/// Files that identify folders of other tools; the first one that exists decides. These are weights of
-/// transformers, an adapter of PEFT, and NumPy files with their index. A distributed checkpoint of PyTorch
-/// comes after them (distributed_folders.h).
-constexpr std::array<std::string_view, 6> kMarkerFiles{"model.safetensors.index.json", "model.safetensors",
-    "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName};
-
-bool holdsNpyFiles(const Folder& folder)
-{
-    return std::any_of(folder.entries.begin(), folder.entries.end(),
-        [](const io::DirectoryEntry& entry) { return entry.name.ends_with(".npy"); });
-}
 
 bool isPlainName(std::string_view name)
 {
@@ -418,12 +404,10 @@ Result<Discovery> discover(
     }
     if (auto numbered = numberedCheckpoints(files, folder); !numbered.empty())
         return discoverNumbered(files, folder, std::move(numbered), tag);
-    for (const std::string_view name : kMarkerFiles) {
-        if (!folder.has(name) || (name == kNpyIndexName && !holdsNpyFiles(folder)))
-            continue;
+    if (std::string weights = weightsFileIn(folder); !weights.empty()) {
         Discovery out;
         out.tagFolder = path;
-        out.selectedFile = name;
+        out.selectedFile = std::move(weights);
         return out;
     }
     SHARDSCOPE_TRY(auto distributed, discoverDistributed(files, path, tag));

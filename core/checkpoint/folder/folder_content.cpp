@@ -3,8 +3,10 @@
 
 #include "core/checkpoint/model/file_names.h"
 #include "core/torchfile/formats/dcp_metadata.h"
+#include "core/torchfile/formats/npy_folder.h"
 
 #include <algorithm>
+#include <array>
 
 namespace shardscope {
 
@@ -132,6 +134,21 @@ bool isAccelerateModel(std::string_view tag)
         return false;
     return std::all_of(
         tag.begin() + kFirst.size() + 1, tag.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string weightsFileIn(const Folder& folder)
+{
+    // The first one that exists decides. A distributed checkpoint comes after them (distributed_folders.h).
+    constexpr std::array<std::string_view, 6> kWeightFiles{"model.safetensors.index.json",
+        "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors",
+        kNpyIndexName};
+    const bool hasNpy = std::any_of(folder.entries.begin(), folder.entries.end(),
+        [](const io::DirectoryEntry& entry) { return entry.name.ends_with(".npy"); });
+    for (const std::string_view name : kWeightFiles) {
+        if (folder.has(name) && (name != kNpyIndexName || hasNpy))
+            return std::string(name);
+    }
+    return {};
 }
 
 bool holdsCheckpoint(io::FileSystem& files, const Folder& folder)

@@ -31,8 +31,8 @@ bool isUnreadable(const Error& error);
 /// Whether the folder is what ds_to_universal.py writes. A native tag may be named "zero", too.
 bool isUniversalFolder(io::FileSystem& files, const Folder& folder);
 
-/// Sub-folders that hold DeepSpeed's files, oldest first. The error of one that exists and cannot be listed, so
-/// that it may be a tag, is added to `unreadable` instead. `lost+found` belongs to the file system.
+/// Sub-folders that hold DeepSpeed's files, oldest first. The error of one that exists and cannot be listed,
+/// so that it may be a tag, is added to `unreadable` instead. `lost+found` belongs to the file system.
 std::vector<std::string> tagsIn(
     io::FileSystem& files, const Folder& run, std::vector<Error>* unreadable = nullptr);
 
@@ -45,6 +45,10 @@ bool isAccelerateModel(std::string_view tag);
 std::vector<std::string> numberedCheckpoints(io::FileSystem& files, const Folder& output);
 /// The kind of a folder without DeepSpeed's own files: Universal, Swap, or Unknown.
 CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder);
+
+/// The file that identifies a folder as weights of another tool: of transformers, of PEFT, or NumPy files
+/// with their index. Empty if there is none.
+std::string weightsFileIn(const Folder& folder);
 
 /// Whether discover() finds a tag in this folder, or chooses one of its checkpoints.
 bool holdsCheckpoint(io::FileSystem& files, const Folder& folder);

@@ -168,6 +168,15 @@ static_assert(
 {
     return traitsOf(kind).name;
 }
+/// The kind of that name, other than "unknown".
+[[nodiscard]] constexpr std::optional<CheckpointKind> kindNamed(std::string_view name)
+{
+    for (const KindTraits& traits : kKindTraits) {
+        if (!isUnknown(traits.kind) && traits.name == name)
+            return traits.kind;
+    }
+    return std::nullopt;
+}
 /// The form of stage 0 of that name: "torch", "fp16" or "fp16-unfused".
 [[nodiscard]] constexpr std::optional<CheckpointKind> stage0FormOf(std::string_view name)
 {

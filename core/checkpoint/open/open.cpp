@@ -15,6 +15,7 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/open/describe.h"
+#include "core/checkpoint/open/kind_choice.h"
 #include "core/checkpoint/open/open_listed.h"
 #include "core/checkpoint/open/parts.h"
 #include "core/checkpoint/open/single_file.h"
@@ -129,7 +130,7 @@ private:
         if (m_out.templateModel == kNoFile && m_guideOptim == kNoFile)
             return failNothingReadable();
         m_reading.stop(readRanks(zero3));
-        describeEvidence(m_reading, {m_optimCount, m_guideOptim, zero3});
+        describeEvidence(m_reading, {m_optimCount, m_guideOptim, zero3, m_isAsked});
         return {};
     }
 
@@ -254,11 +255,8 @@ private:
         const FileId optim = firstReadable([&](const CheckpointFileName& name) {
             return name.role == FileRole::OptimStates && name.bf16Prefix == m_reading.bf16Prefix;
         });
-        if (optim != kNoFile) {
-            const PickleGraph& graph = m_reading.content(optim)->pickle();
-            const NodeId wrapper = wrapperOf(graph);
-            setKind(graph, wrapper);
-        }
+        if (optim != kNoFile)
+            takeKindOf(m_reading, optim);
         const bool anyZero3
             = std::any_of(m_out.files.begin(), m_out.files.end(), [&](const CheckpointFile& file) {
                   const auto parsed = m_reading.nameOf(file);
@@ -278,6 +276,7 @@ private:
             m_out.kind = CheckpointKind::Zero3;
         m_out.zeroStage = partitionsParameters(m_out.kind) ? 3 : m_out.zeroStage;
         applyConfiguredStage(m_reading, optim);
+        m_isAsked = takeAskedKind(m_reading, m_options.kind);
         m_guideOptim = optim;
         return zero3;
     }
@@ -296,27 +295,6 @@ private:
         }
         return fail(ErrorCode::NotACheckpoint, "the tag folder holds no state files of DeepSpeed",
             m_out.tagFolder.string());
-    }
-
-    void setKind(const PickleGraph& graph, NodeId wrapper)
-    {
-        if (lookup(graph, wrapper, "local_sub_partitions_of_fp32_groups") != kNoNode)
-            return m_reading.refuse("it has the ZeRO-1 form of releases before 0.3.17, which is split by "
-                                    "communication interval (current DeepSpeed refuses it, too)");
-        if (lookup(graph, wrapper, "fp32_flat_groups") != kNoNode) {
-            m_out.kind = CheckpointKind::Zero3;
-            return;
-        }
-        if (lookup(graph, wrapper, "single_partition_of_fp32_groups") == kNoNode)
-            return;
-        const auto stage = zeroStageOf(graph, wrapper);
-        m_out.zeroStage = stage.value_or(1);
-        if (!stage) {
-            m_out.kind = CheckpointKind::Bf16;
-            return;
-        }
-        if (m_out.zeroStage == 1 || m_out.zeroStage == 2)
-            m_out.kind = kindOfStage(m_out.zeroStage);
     }
 
     /// Reads a checkpoint that is complete in its model file, for any number of ranks.
@@ -432,6 +410,7 @@ private:
     Checkpoint& m_out;
     size_t m_optimCount = 0;
     FileId m_guideOptim = kNoFile;
+    bool m_isAsked = false; ///< the kind was asked for, not detected
 };
 
 Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery>& discovery,
@@ -450,6 +429,7 @@ Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery
     out->findings = found.findings;
     if (found.runFolder.empty()) {
         SHARDSCOPE_CHECK(openSingleFile(files, found, job, *out));
+        SHARDSCOPE_CHECK(requireAskedKind(*out, options.kind));
         if (!isUnknown(out->kind))
             readMarks(files, *out);
         return OpenedCheckpoint{out, found.selectedFile};
@@ -468,6 +448,7 @@ Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery
     SHARDSCOPE_CHECK(opening.run(found.foreignKind));
     SHARDSCOPE_CHECK(job.poll()); // after a stop, files may look unreadable
     opening.finish();
+    SHARDSCOPE_CHECK(requireAskedKind(*out, options.kind));
     noteNewerRelease(*out);
     addUnfinishedWork(files, listing, *out);
     return OpenedCheckpoint{out, found.selectedFile};
@@ -479,7 +460,7 @@ Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
 {
     const io::OutageWatch watch;
-    return watch.judged(openFound(files, discover(files, path, options.tag, job), nullptr, options, job));
+    return watch.judged(openFound(files, discoverAsked(files, path, options, job), nullptr, options, job));
 }
 
 Result<OpenedCheckpoint> openListed(

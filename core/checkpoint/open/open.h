@@ -30,6 +30,9 @@ struct OpenOptions {
     /// The data-parallel rank that provides the facts which all optimizer files share, if its file can be
     /// read. Else the lowest rank does.
     std::optional<uint32_t> formOf = {};
+    /// The kind to open it as, if what was detected is wrong: of several kinds in one folder this one, and
+    /// ZeRO-1, ZeRO-2 or BF16_Optimizer in place of each other or where no optimizer file shows a kind.
+    std::optional<CheckpointKind> kind = {};
 };
 
 /// What was opened at PATH.
@@ -41,7 +44,8 @@ struct OpenedCheckpoint {
 /// Opens PATH: a run folder (with `latest`), a tag folder, a wrapper's folder, or one file of a checkpoint.
 ///
 /// Damaged checkpoints open with findings. `supported` and `complete` say what can be done with them. Errors:
-/// NotFound, Unreadable, NotACheckpoint (no file of DeepSpeed here), and Hostile or Damaged if this applies
+/// NotFound, Unreadable, NotACheckpoint (no file of DeepSpeed here), Usage (it is of another kind than
+/// `kind`), and Hostile or Damaged if this applies
 /// to the only file.
 Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job);

@@ -14,8 +14,20 @@ SourceArguments sourceArguments(const io::Path& path, const OpenOptions& options
     }
     if (!options.tag.empty())
         out.options.insert(out.options.end(), {"--tag", options.tag});
+    if (options.kind)
+        out.options.insert(out.options.end(), {"--kind", std::string(kindName(*options.kind))});
     for (const io::Path& root : roots)
         out.options.insert(out.options.end(), {"--root", root.string()});
+    return out;
+}
+
+std::vector<std::string> askedKinds()
+{
+    std::vector<std::string> out;
+    for (const KindTraits& traits : kKindTraits) {
+        if (!isUnknown(traits.kind))
+            out.emplace_back(traits.name);
+    }
     return out;
 }
 

@@ -138,6 +138,7 @@ void addRecord(WritePlan& plan, const Amended& amended, const RepairRecord& reco
         .input = {record.source, {.tag = tagToOpen(record.options.fixes, record.tag), .roots = record.roots},
             record.options}};
     facts.input.open.salvage = amended.open.salvage;
+    facts.input.open.kind = record.kind;
     for (const DoctorFinding& made : found.findings) {
         if (made.finding.severity != Severity::Info)
             facts.found.emplace(made.finding.code);
@@ -257,6 +258,7 @@ private:
         RepairRecord out;
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
         out.source = canonical.string();
+        out.kind = m_open.kind;
         for (const io::Path& root : m_open.roots) {
             SHARDSCOPE_TRY(out.roots.emplace_back(), m_files.canonical(root));
         }

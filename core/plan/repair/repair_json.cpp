@@ -4,6 +4,7 @@
 #include "core/base/build_info.h"
 #include "core/base/finding_codes.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/open/source_arguments.h"
 #include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
 #include "core/plan/model/source_list.h"
@@ -43,6 +44,7 @@ void describeRecord(auto& out, RepairRecord& record)
         from.present("roots", !record.roots.empty(), [&] { // absent in older files, too
             from.list("roots", record.roots, [](auto& row, auto& root) { describePath(row, root); });
         });
+        describeAskedKind(from, record.kind);
         from.field("identity", record.identity);
     });
     out.field("fixed", options.fixes);

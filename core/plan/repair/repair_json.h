@@ -11,6 +11,7 @@ namespace shardscope {
 struct RepairRecord {
     std::string source; ///< PATH of the source as the user named it, absolute
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
+    std::optional<CheckpointKind> kind; ///< OpenOptions::kind
     std::string tag;
     RepairOptions options; ///< the original options, with the repaired codes as fixes
     std::string identity; ///< of the files that were read: names, sizes and times

@@ -149,6 +149,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const
     OpenOptions open;
     open.tag = tagToOpen(record.options.fixes, record.tag);
     open.roots = record.roots;
+    open.kind = record.kind;
     for (const io::Path& root : record.roots) {
         const auto info = files.stat(root);
         if (!info && info.error().code != ErrorCode::NotFound)

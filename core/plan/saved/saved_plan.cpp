@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
+#include "core/checkpoint/open/source_arguments.h"
 #include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
@@ -173,6 +174,7 @@ void describePlan(auto& out, auto& plan)
     out.present("salvage", plan.salvage, [&] {
         out.field("salvage", plan.salvage, "the first of `roots` is a swap folder, and `source` its donor");
     });
+    describeAskedKind(out, plan.kind);
     describePath(out, "destination", plan.destination);
     out.oneOf("options", plan.options, kOptions);
     out.field("id", plan.id);
@@ -237,9 +239,12 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
 } // namespace
 
 SavedPlan savePlan(
-    const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots, const io::Path& destination)
+    const WritePlan& plan, const Checkpoint& source, const OpenOptions& asked, const io::Path& destination)
 {
     SavedPlan out;
+    const OpenOptions& opened = plan.repair ? plan.repair->input.open : asked;
+    out.salvage = opened.salvage;
+    out.kind = opened.kind;
     out.verb = plan.verb;
     out.source = source.runFolder;
     if (hasNoRunFolder(source.kind))
@@ -250,8 +255,6 @@ SavedPlan savePlan(
         const RepairInput& input = plan.repair->input;
         out.source = input.path;
         out.tag = input.open.tag;
-        roots = input.open.roots;
-        out.salvage = input.open.salvage;
         out.options = input.options;
     } else if (plan.exported) {
         out.options = plan.exported->options;
@@ -259,7 +262,7 @@ SavedPlan savePlan(
         out.options = plan.reshard->options;
     }
     out.source = absolutePath(out.source);
-    std::ranges::transform(roots, std::back_inserter(out.roots), absolutePath);
+    std::ranges::transform(opened.roots, std::back_inserter(out.roots), absolutePath);
     out.destination = absolutePath(destination);
     out.id = plan.id;
     for (const PlanSource& file : plan.sources)
@@ -339,6 +342,7 @@ OpenOptions openOptionsOf(const SavedPlan& saved)
     open.tag = saved.tag;
     open.roots = saved.roots;
     open.salvage = saved.salvage;
+    open.kind = saved.kind;
     return open;
 }
 

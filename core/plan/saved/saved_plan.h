@@ -30,6 +30,7 @@ struct SavedPlan {
     std::string tag;
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     bool salvage = false; ///< OpenOptions::salvage
+    std::optional<CheckpointKind> kind = {}; ///< OpenOptions::kind
     io::Path destination; ///< DST, absolute; the options of an export do not include its name
     std::variant<ReshardOptions, ExportOptions, RepairOptions> options;
     std::string id;
@@ -37,10 +38,10 @@ struct SavedPlan {
     std::vector<PlannedFile> files;
 };
 
-/// The saved form of a plan, ready to be written. Of a repair, `source` and `roots` are those that it was
-/// planned from. Not for copies, which have no options.
-SavedPlan savePlan(const WritePlan& plan, const Checkpoint& source, std::vector<io::Path> roots,
-    const io::Path& destination);
+/// The saved form of a plan, ready to be written; `asked`: how its source was opened. Of a repair, all that
+/// is what it was planned from. Not for copies, which have no options.
+SavedPlan savePlan(
+    const WritePlan& plan, const Checkpoint& source, const OpenOptions& asked, const io::Path& destination);
 
 /// The JSON schema of the file.
 std::string savedPlanSchema();
