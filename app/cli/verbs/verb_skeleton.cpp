@@ -4,7 +4,6 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/text_file.h"
 #include "app/cli/verbs/verbs.h"
-#include "core/doctor/examine.h"
 #include "core/report/answers/skeleton_report.h"
 #include "core/report/text/printable.h"
 
@@ -17,7 +16,6 @@ Result<int> runSkeleton(Session& session)
     const Arguments& arguments = session.arguments();
     SHARDSCOPE_CHECK(requireFile(arguments.positional("OUT"), "OUT", "name a file, such as NAME.zip"));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-    const Checkpoint& checkpoint = *opened.checkpoint;
     SkeletonRequest request;
     request.asked = session.askedPath();
     request.tagWasNamed = arguments.has("--tag");
@@ -25,15 +23,9 @@ Result<int> runSkeleton(Session& session)
     request.force = arguments.has("--force");
     for (const std::string& key : arguments.all("--keep"))
         request.keep.insert(key);
-    SHARDSCOPE_CHECK(checkSkeletonRequest(session.files(), checkpoint, request));
-    CheckOptions check;
-    check.open = session.openOptions();
-    check.opened = opened.checkpoint;
-    SHARDSCOPE_TRY(CheckResult found, examine(session.files(), request.asked, check, session.job()));
-    SHARDSCOPE_CHECK(session.job().poll());
-    request.checkJson = skeletonCheckText(std::move(found), checkpoint, check.open.roots);
-    SHARDSCOPE_TRY(
-        const SkeletonReport report, writeSkeleton(session.files(), checkpoint, request, session.job()));
+    SHARDSCOPE_TRY(const SkeletonReport report,
+        writeCheckedSkeleton(
+            session.files(), opened.checkpoint, request, session.openOptions(), session.job()));
     Output& output = session.output();
     if (output.json())
         writeSkeletonJson(output.answer(), session.context(opened), report, request.out.string());

@@ -4,39 +4,18 @@
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/verbs/verbs.h"
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/model/file_names.h"
-#include "core/checkpoint/model/require.h"
 #include "core/report/answers/verify_report.h"
 
 namespace shardscope::cli {
 
 namespace {
 
-/// True for files in the formats of other tools that this program wrote.
-bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
-{
-    return hasNoRunFolder(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
-}
-
-/// Marked checkpoints hold values that no run saved. They fail unless --allow-marked is given.
-void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
-{
-    for (const Finding& finding : checkpoint.findings) {
-        if (finding.code != code::kMarked)
-            continue;
-        report.ok = false;
-        report.problems.push_back(finding);
-    }
-}
-
 Result<int> runVerify(Session& session)
 {
     if (session.arguments().has("--patterns") && !session.arguments().has("--against"))
         return fail(ErrorCode::Usage, "--patterns needs --against");
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-    if (!isExported(session.files(), *opened.checkpoint)) // its manifest is enough
-        SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    SHARDSCOPE_CHECK(requireVerifiable(session.files(), *opened.checkpoint));
     CheckpointPtr against;
     if (const std::string path = session.arguments().text("--against"); !path.empty()) {
         SHARDSCOPE_TRY(const OpenedCheckpoint other, session.openOther(path, {}));

@@ -334,6 +334,23 @@ Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkp
 
 } // namespace
 
+Status requireVerifiable(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    const bool isExported
+        = hasNoRunFolder(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
+    return isExported ? Status() : requireKnownKind(checkpoint); // of an export the manifest is enough
+}
+
+void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
+{
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.code != code::kMarked)
+            continue;
+        report.ok = false;
+        report.problems.push_back(finding);
+    }
+}
+
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const VerifyAgainst& against, const Workers& workers, JobContext& job)
 {

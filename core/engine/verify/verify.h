@@ -29,6 +29,11 @@ struct VerifyReport {
     std::vector<Finding> problems;
 };
 
+/// Success if the checkpoint can be verified: its kind is known, or its folder has the manifest of an export.
+Status requireVerifiable(io::FileSystem& files, const Checkpoint& checkpoint);
+/// Makes values that no run saved, as in a repaired copy, problems of the report.
+void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report);
+
 /// A checkpoint to compare with; none if null.
 struct VerifyAgainst {
     CheckpointPtr checkpoint;

@@ -36,11 +36,16 @@ std::string stateText(CleanEntry::State state)
     return state == CleanEntry::State::HalfPublished ? "half published, kept" : std::string(stateName(state));
 }
 
-std::string ageText(int64_t seconds)
+} // namespace
+
+std::string workAgeText(const CleanEntry& entry)
 {
     constexpr int64_t kMinute = 60;
     constexpr int64_t kHour = 60 * kMinute;
     constexpr int64_t kDay = 24 * kHour;
+    if (entry.work.modifiedNs == 0)
+        return {};
+    const int64_t seconds = entry.ageSeconds;
     if (seconds >= 2 * kDay)
         return std::to_string(seconds / kDay) + " days";
     if (seconds >= 2 * kHour)
@@ -48,8 +53,6 @@ std::string ageText(int64_t seconds)
     return seconds >= 2 * kMinute ? std::to_string(seconds / kMinute) + " min"
                                   : std::to_string(seconds) + " s";
 }
-
-} // namespace
 
 void describe(auto& out, const CleanEntry& entry)
 {
@@ -105,8 +108,8 @@ void writeCleanText(
     bool anyHalf = false;
     for (const CleanEntry& entry : entries) {
         anyLeft = anyLeft || entry.state == CleanEntry::State::Abandoned;
-        table.add({printable(entry.work.path.string()), formatBytes(entry.work.bytes),
-            ageText(entry.ageSeconds), stateText(entry.state)});
+        table.add({printable(entry.work.path.string()), formatBytes(entry.work.bytes), workAgeText(entry),
+            stateText(entry.state)});
         anyHalf = anyHalf || entry.state == CleanEntry::State::HalfPublished;
     }
     table.write(sink, style, "");

@@ -10,6 +10,9 @@
 
 namespace shardscope {
 
+/// "3 days", "5 hours", "12 min", "40 s"; empty for what is not looked into.
+std::string workAgeText(const CleanEntry& entry);
+
 /// The answer of `clean`: unfinished work with size, age and state.
 void writeCleanJson(const TextSink& sink, const std::string& path, const std::vector<CleanEntry>& entries);
 std::string cleanSchema();

@@ -79,6 +79,19 @@ std::string skeletonCheckText(
     return out;
 }
 
+Result<SkeletonReport> writeCheckedSkeleton(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    SkeletonRequest request, const OpenOptions& open, JobContext& job)
+{
+    SHARDSCOPE_CHECK(checkSkeletonRequest(files, *checkpoint, request));
+    CheckOptions check;
+    check.open = open;
+    check.opened = checkpoint;
+    SHARDSCOPE_TRY(CheckResult found, examine(files, request.asked, check, job));
+    SHARDSCOPE_CHECK(job.poll());
+    request.checkJson = skeletonCheckText(std::move(found), *checkpoint, open.roots);
+    return writeSkeleton(files, *checkpoint, request, job);
+}
+
 namespace {
 
 void describeSkeleton(

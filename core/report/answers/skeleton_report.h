@@ -17,6 +17,11 @@ namespace shardscope {
 std::string skeletonCheckText(
     CheckResult result, const Checkpoint& checkpoint, const std::vector<io::Path>& roots);
 
+/// Checks the checkpoint, which was opened with `open`, and writes its skeleton with the findings: fills
+/// `request.checkJson`. Errors as of writeSkeleton().
+Result<SkeletonReport> writeCheckedSkeleton(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    SkeletonRequest request, const OpenOptions& open, JobContext& job);
+
 /// The answer of `skeleton`.
 void writeSkeletonJson(const TextSink& sink, const AnswerContext& context, const SkeletonReport& report,
     const std::string& output);
