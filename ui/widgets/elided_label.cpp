@@ -5,6 +5,9 @@
 
 #include <QPainter>
 #include <QStyle>
+#include <QTextLayout>
+
+#include <cmath>
 
 namespace shardscope::ui {
 
@@ -37,6 +40,49 @@ void ElidedLabel::setIsSentence(bool isSentence)
     update();
 }
 
+void ElidedLabel::setWraps(bool wraps)
+{
+    if (wraps == m_wraps)
+        return;
+    m_wraps = wraps;
+    setSizePolicy(QSizePolicy::Preferred, wraps ? QSizePolicy::Minimum : QSizePolicy::Fixed);
+    updateGeometry();
+    update();
+}
+
+qreal ElidedLabel::layOut(QTextLayout& layout, int width) const
+{
+    QTextOption option(side());
+    option.setTextDirection(m_text.isRightToLeft() ? Qt::RightToLeft : Qt::LeftToRight);
+    option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+    layout.setTextOption(option);
+    qreal height = 0;
+    layout.beginLayout();
+    for (QTextLine line = layout.createLine(); line.isValid(); line = layout.createLine()) {
+        line.setLineWidth(std::max(width, 1));
+        line.setPosition({0, height});
+        height += line.height();
+    }
+    layout.endLayout();
+    return height;
+}
+
+/// The side follows the window, the order of the letters the text: else a minus changes its side.
+Qt::Alignment ElidedLabel::side() const
+{
+    return QStyle::visualAlignment(layoutDirection(), m_alignment) | Qt::AlignAbsolute;
+}
+
+int ElidedLabel::heightForWidth(int width) const
+{
+    if (!m_wraps)
+        return QFrame::heightForWidth(width);
+    const QMargins around = contentsMargins();
+    QTextLayout layout(m_text, font(), this);
+    return static_cast<int>(std::ceil(layOut(layout, width - around.left() - around.right()))) + 2
+        + around.top() + around.bottom();
+}
+
 QSize ElidedLabel::sizeHint() const
 {
     const QMargins around = contentsMargins();
@@ -49,10 +95,14 @@ void ElidedLabel::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, foregroundRole()));
     const QRect area = contentsRect();
-    // The side follows the window, the order of the letters the text: else a minus changes its side.
+    if (m_wraps) {
+        QTextLayout layout(m_text, font(), this);
+        layOut(layout, area.width());
+        layout.draw(&painter, area.topLeft());
+        return;
+    }
     painter.setLayoutDirection(m_text.isRightToLeft() ? Qt::RightToLeft : Qt::LeftToRight);
-    const Qt::Alignment side = QStyle::visualAlignment(layoutDirection(), m_alignment) | Qt::AlignAbsolute;
-    painter.drawText(area, static_cast<int>(side) | Qt::TextSingleLine,
+    painter.drawText(area, static_cast<int>(side()) | Qt::TextSingleLine,
         m_isSentence ? fontMetrics().elidedText(m_text, Qt::ElideRight, area.width())
                      : elidedText(m_text, fontMetrics(), area.width()));
 }
