@@ -2,6 +2,7 @@
 #include "ui/pages/check_bar.h"
 
 #include "ui/controls/check_chooser.h"
+#include "ui/controls/check_target_chooser.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
@@ -42,6 +43,7 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     , m_check(new QPushButton(tr("&Check"), this))
     , m_depth(new QComboBox(this))
     , m_choose(new QToolButton(this))
+    , m_for(new QToolButton(this))
     , m_stop(new QPushButton(tr("Stop"), this))
     , m_facts(new ElidedLabel(this))
     , m_save(new QToolButton(this))
@@ -62,25 +64,19 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     m_choose->setObjectName(u"checkChoose"_s);
     m_choose->setFocusPolicy(Qt::StrongFocus);
     m_choose->setToolTip(tr("Choose which checks run"));
+    m_for->setObjectName(u"checkFor"_s);
+    m_for->setFocusPolicy(Qt::StrongFocus);
+    m_for->setToolTip(tr("Also find what prevents a use: other GPUs, another stage, less memory"));
     m_stop->setObjectName(u"checkStop"_s);
     m_stop->setToolTip(tr("Keep what was found so far (Esc)"));
     m_facts->setObjectName(u"checkFacts"_s);
+    m_facts->setWraps(true);
     m_facts->setForegroundRole(QPalette::PlaceholderText);
     m_save->setObjectName(u"checkSave"_s);
     m_save->setText(tr("&Save Report"));
     m_save->setPopupMode(QToolButton::InstantPopup);
     m_save->setFocusPolicy(Qt::StrongFocus);
-    auto* menu = new QMenu(m_save);
-    menu->setObjectName(u"checkSaveMenu"_s);
-    const auto addForm = [this, menu](const QString& text, CheckReport form) {
-        connect(
-            menu->addAction(text), &QAction::triggered, this, [this, form] { Q_EMIT saveRequested(form); });
-    };
-    addForm(tr("As a &Page (HTML)…"), CheckReport::Html);
-    addForm(tr("As &Markdown…"), CheckReport::Markdown);
-    addForm(tr("As S&ARIF…"), CheckReport::Sarif);
-    addForm(tr("As &JSON…"), CheckReport::Json);
-    m_save->setMenu(menu);
+    makeSaveMenu();
 
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(12, 8, 12, 6);
@@ -93,6 +89,7 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     line->addWidget(m_check);
     line->addWidget(m_depth);
     line->addWidget(m_choose);
+    line->addWidget(m_for);
     line->addWidget(m_stop);
     line->addWidget(makeChips(theme));
     line->addWidget(m_save);
@@ -100,7 +97,24 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     connect(m_check, &QPushButton::clicked, this, &CheckBar::checkRequested);
     connect(m_stop, &QPushButton::clicked, this, &CheckBar::stopRequested);
     connect(m_choose, &QToolButton::clicked, this, &CheckBar::choose);
+    connect(m_for, &QToolButton::clicked, this, &CheckBar::chooseTarget);
     setSkipped({});
+    setTarget({});
+}
+
+void CheckBar::makeSaveMenu()
+{
+    auto* menu = new QMenu(m_save);
+    menu->setObjectName(u"checkSaveMenu"_s);
+    const auto addForm = [this, menu](const QString& text, CheckReport form) {
+        connect(
+            menu->addAction(text), &QAction::triggered, this, [this, form] { Q_EMIT saveRequested(form); });
+    };
+    addForm(tr("As a &Page (HTML)…"), CheckReport::Html);
+    addForm(tr("As &Markdown…"), CheckReport::Markdown);
+    addForm(tr("As S&ARIF…"), CheckReport::Sarif);
+    addForm(tr("As &JSON…"), CheckReport::Json);
+    m_save->setMenu(menu);
 }
 
 QWidget* CheckBar::makeChips(Theme& theme)
@@ -146,6 +160,28 @@ void CheckBar::choose()
     chooser->open();
 }
 
+void CheckBar::chooseTarget()
+{
+    auto* chooser = new CheckTargetChooser(m_target, this);
+    chooser->setAttribute(Qt::WA_DeleteOnClose);
+    connect(chooser, &CheckTargetChooser::chosen, this, [this](const CheckTarget& target) {
+        setTarget(target);
+        Q_EMIT checkRequested();
+    });
+    chooser->open();
+}
+
+void CheckBar::setTarget(const CheckTarget& target)
+{
+    m_target = target;
+    const QString use = targetText(target);
+    const int widest = fontMetrics().averageCharWidth() * 40; // a folder may be long
+    m_for->setText(use.isEmpty()
+            ? tr("F&or any use…")
+            : tr("F&or %1…")
+                  .arg(fontMetrics().elidedText(use, Qt::ElideMiddle, widest).replace(u'&', u"&&"_s)));
+}
+
 void CheckBar::setSkipped(const std::vector<std::string>& codes)
 {
     m_skipped = codes;
@@ -161,6 +197,8 @@ void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint, const 
     m_counts = counts;
     if (run.result())
         m_tiers = run.result()->tiers;
+    setTarget(run.target()); // what is shown was looked for this use
+    m_for->setEnabled(checkpoint && !run.isRunning());
     m_check->setEnabled(checkpoint && !run.isRunning());
     m_stop->setVisible(run.isRunning());
     m_stop->setEnabled(!run.isStopping());

@@ -32,6 +32,8 @@ public:
     void setDepth(CheckDepth depth);
     /// Codes of the diagnoses that are left out.
     [[nodiscard]] const std::vector<std::string>& skipped() const { return m_skipped; }
+    /// The use that is checked for.
+    [[nodiscard]] const CheckTarget& target() const { return m_target; }
     void setSkipped(const std::vector<std::string>& codes);
 
 Q_SIGNALS:
@@ -42,15 +44,20 @@ Q_SIGNALS:
 
 private:
     QWidget* makeChips(Theme& theme);
+    void makeSaveMenu();
     void choose();
+    void chooseTarget();
+    void setTarget(const CheckTarget& target);
 
     CheckpointPtr m_checkpoint;
     std::array<size_t, 3> m_counts{}; ///< of its findings, by Severity
     std::array<TierFacts, 4> m_tiers{}; ///< of the last check
     std::vector<std::string> m_skipped;
+    CheckTarget m_target;
     QPushButton* m_check;
     QComboBox* m_depth;
     QToolButton* m_choose;
+    QToolButton* m_for;
     QPushButton* m_stop;
     ElidedLabel* m_facts;
     QToolButton* m_save;

@@ -189,7 +189,7 @@ void FindingsPage::check()
         return;
     m_chosen = false;
     m_folded.clear();
-    m_run.start(m_place, {m_bar->depth(), m_bar->skipped()});
+    m_run.start(m_place, {m_bar->depth(), m_bar->skipped(), m_bar->target()});
     m_tree->setFocus(Qt::OtherFocusReason); // findings appear here, and Esc stops the check
 }
 

@@ -54,6 +54,7 @@ void CheckRun::start(CheckPlace place, CheckChoice choice, CheckpointPtr opened)
             CheckOptions options;
             options.depth = choice.depth;
             options.skip = choice.skip;
+            options.target = choice.target;
             options.open = place.open;
             options.opened = opened;
             auto result = examine(files, place.path, options, job, [&deliver](const DoctorFinding& made) {

@@ -33,6 +33,7 @@ struct PlacedCheckpoint {
 struct CheckChoice {
     CheckDepth depth = CheckDepth::Metadata;
     std::vector<std::string> skip = {}; ///< codes of diagnoses
+    CheckTarget target = {}; ///< what prevents this use is found, too
 };
 
 /// Forms in which a check can be saved.
@@ -66,6 +67,7 @@ public:
     [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
     [[nodiscard]] CheckDepth depth() const { return m_choice.depth; } ///< of the last start()
     [[nodiscard]] const std::vector<std::string>& skipped() const { return m_choice.skip; } ///< the same
+    [[nodiscard]] const CheckTarget& target() const { return m_choice.target; } ///< the same
     [[nodiscard]] const CheckPlace& place() const { return m_place; } ///< of the last start()
 
 Q_SIGNALS:

@@ -51,6 +51,20 @@ QString depthText(CheckDepth depth)
     return u"every byte"_s;
 }
 
+QString targetText(const CheckTarget& target)
+{
+    QStringList parts;
+    if (target.worldSize)
+        parts.append(*target.worldSize == 1 ? u"1 GPU"_s : u"%1 GPUs"_s.arg(countText(*target.worldSize)));
+    if (target.stage)
+        parts.append(*target.stage == 0 ? u"no ZeRO"_s : u"ZeRO-%1"_s.arg(*target.stage));
+    if (target.memoryBytes)
+        parts.append(u"%1 of memory"_s.arg(bytesText(*target.memoryBytes)));
+    if (target.disk)
+        parts.append(u"copies in %1"_s.arg(pathText(*target.disk)));
+    return parts.join(u", "_s);
+}
+
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
 {
     const auto& result = run.result();
@@ -58,13 +72,18 @@ QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
         return {};
     if (result->stopped)
         return u"Stopped before the check was complete"_s;
+    QString use = targetText(run.target());
+    if (!use.isEmpty())
+        use.prepend(u" · for "_s);
     if (const size_t skipped = run.skipped().size(); skipped > 0)
         return u"%1 of %2 checks at %3"_s.arg(
-            countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
-            countText(diagnoses().size()), run.finishedAt().toString(u"HH:mm"_s));
+                   countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
+                   countText(diagnoses().size()), run.finishedAt().toString(u"HH:mm"_s))
+            % use;
     const uint64_t unread = bytesNotRead(checkpoint, run.depth());
-    return unread == 0 ? u"Read every byte at %1"_s.arg(run.finishedAt().toString(u"HH:mm"_s))
-                       : u"Values not read (%1)"_s.arg(bytesText(unread));
+    return (unread == 0 ? u"Read every byte at %1"_s.arg(run.finishedAt().toString(u"HH:mm"_s))
+                        : u"Values not read (%1)"_s.arg(bytesText(unread)))
+        % use;
 }
 
 } // namespace shardscope::ui

@@ -17,8 +17,10 @@ QString findingCountText(std::span<const Finding> findings);
 QString findingCountText(const std::array<size_t, 3>& counts); ///< by Severity
 /// "names and sizes of files", "every byte": the data that a depth reads, as display text.
 QString depthText(CheckDepth depth);
+/// "8 GPUs, ZeRO-2, 64 GiB of memory, copies in /data"; empty for any use.
+QString targetText(const CheckTarget& target);
 /// The data that a finished check read, and when: "Read every byte at 08:01", or "Values not read (1.2 GiB)".
-/// If checks were left out, that comes first: "75 of 78 checks at 08:01".
+/// If checks were left out, that comes first: "75 of 78 checks at 08:01". The use that it was for comes last.
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui
