@@ -5,7 +5,10 @@
 #include "ui/text/progress_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/link_button.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QLabel>
 #include <QPainter>
 #include <QPlainTextEdit>
@@ -14,6 +17,9 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+#include <span>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -21,6 +27,13 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kSteps = 1000;
+constexpr size_t kMostLinks = 6;
+
+bool foundErrors(const JobOutcome& outcome)
+{
+    return std::ranges::any_of(
+        outcome.problems, [](const Finding& problem) { return problem.severity == Severity::Error; });
+}
 
 } // namespace
 
@@ -38,9 +51,11 @@ JobCard::JobCard(Theme& theme, JobList& jobs, Job* job, QWidget* parent)
     , m_discard(new QPushButton(tr("Discard"), this))
     , m_compare(new QPushButton(tr("Compare with Source"), this))
     , m_open(new QPushButton(tr("Open Result"), this))
+    , m_copy(new QPushButton(tr("Copy Fingerprint"), this))
     , m_logButton(new QToolButton(this))
     , m_dismiss(new QToolButton(this))
     , m_log(new QPlainTextEdit(this))
+    , m_problems(new QVBoxLayout)
 {
     setObjectName(u"jobCard"_s);
     setAccessibleName(job->title());
@@ -54,12 +69,14 @@ JobCard::JobCard(Theme& theme, JobList& jobs, Job* job, QWidget* parent)
     m_moveUp->setObjectName(u"jobMoveUp"_s);
     m_moveUp->setToolTip(tr("Runs it before the others that wait"));
     m_resume->setObjectName(u"jobResume"_s);
-    m_resume->setToolTip(tr("Continues the job; what it has finished is kept"));
+    m_resume->setToolTip(
+        job->facts().onlyReads ? QString() : tr("Continues the job; what it has finished is kept"));
     m_discard->setObjectName(u"jobDiscard"_s);
     m_discard->setToolTip(tr("Removes what the job has finished"));
     m_compare->setObjectName(u"jobCompare"_s);
     m_compare->setToolTip(tr("Whether both are the same training state"));
     m_open->setObjectName(u"jobOpen"_s);
+    m_copy->setObjectName(u"jobCopy"_s);
     m_logButton->setObjectName(u"jobLogButton"_s);
     m_logButton->setText(tr("Log"));
     m_logButton->setCheckable(true);
@@ -102,12 +119,14 @@ void JobCard::makeLayout()
     texts->addLayout(heading);
     texts->addWidget(m_bar);
     texts->addWidget(m_status);
+    m_problems->setSpacing(2);
+    texts->addLayout(m_problems);
     auto* line = new QHBoxLayout;
     line->setSpacing(10);
     line->addWidget(m_icon, 0, Qt::AlignVCenter);
     line->addLayout(texts, 1);
     line->addWidget(m_logButton);
-    for (QPushButton* button : {m_moveUp, m_cancel, m_resume, m_discard, m_compare, m_open})
+    for (QPushButton* button : {m_moveUp, m_cancel, m_resume, m_discard, m_compare, m_copy, m_open})
         line->addWidget(button);
     line->addWidget(m_dismiss);
     auto* rows = new QVBoxLayout(this);
@@ -132,6 +151,8 @@ void JobCard::connectWidgets()
         Q_EMIT compareRequested(QString::fromStdString(m_job->facts().source.native()),
             QString::fromStdString(m_job->outcome().output.native()));
     });
+    connect(m_copy, &QPushButton::clicked, this,
+        [this] { QApplication::clipboard()->setText(m_job->outcome().figure); });
     connect(m_moveUp, &QPushButton::clicked, this, [this] { m_jobs.moveUp(m_job); });
     connect(m_resume, &QPushButton::clicked, this, [this] { m_jobs.resume(m_job); });
     connect(m_discard, &QPushButton::clicked, this, [this] { Q_EMIT discardRequested(m_job); });
@@ -179,11 +200,16 @@ void JobCard::showState()
     m_cancel->setEnabled(m_job->state() != JobState::Cancelling);
     m_moveUp->setVisible(m_job->state() == JobState::Queued && m_jobs.jobsBefore(m_job) > 1);
     m_resume->setVisible(endedEarly);
-    m_resume->setText(m_job->state() == JobState::Failed ? tr("Try Again") : tr("Resume"));
+    const bool reads = m_job->facts().onlyReads;
+    m_resume->setText(m_job->state() == JobState::Failed ? tr("Try Again")
+            : reads                                      ? tr("Start Again")
+                                                         : tr("Resume"));
     m_discard->setVisible(endedEarly && !m_job->facts().workFolders.empty());
     m_dismiss->setVisible(!active);
     m_compare->setVisible(opens && !m_job->facts().source.empty());
     m_open->setVisible(opens);
+    m_copy->setVisible(m_job->state() == JobState::Succeeded && !m_job->outcome().figure.isEmpty());
+    m_status->setWraps(!active); // what it has found, or why it failed, is read to its end
     QString icon = u"job"_s;
     ThemeRole role = ThemeRole::Accent;
     switch (m_job->state()) {
@@ -195,24 +221,57 @@ void JobCard::showState()
         showProgress();
         break;
     case JobState::Succeeded:
-        icon = m_job->outcome().needsAttention ? u"warning"_s : u"ok"_s;
-        role = m_job->outcome().needsAttention ? ThemeRole::Warning : ThemeRole::Success;
+        if (foundErrors(m_job->outcome())) {
+            icon = u"error"_s;
+            role = ThemeRole::Error;
+        } else {
+            icon = m_job->outcome().needsAttention ? u"warning"_s : u"ok"_s;
+            role = m_job->outcome().needsAttention ? ThemeRole::Warning : ThemeRole::Success;
+        }
         m_status->setText(m_job->outcome().summary);
         break;
     case JobState::Failed:
         icon = u"error"_s;
         role = ThemeRole::Error;
-        m_status->setText(errorText(m_job->error()).replace(u'\n', u"  "_s));
+        m_status->setText(errorText(m_job->error()).replace(u'\n', QChar::LineSeparator));
         break;
     case JobState::Cancelled:
         icon = u"warning"_s;
         role = ThemeRole::Warning;
-        m_status->setText(m_job->logLines().isEmpty() ? tr("Interrupted. What it has finished is kept.")
-                                                      : tr("Cancelled. What it has finished is kept."));
+        m_status->setText(reads               ? tr("Cancelled.")
+                : m_job->logLines().isEmpty() ? tr("Interrupted. What it has finished is kept.")
+                                              : tr("Cancelled. What it has finished is kept."));
         break;
     }
     m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));
+    showProblems();
     update();
+}
+
+void JobCard::showProblems()
+{
+    while (QLayoutItem* item = m_problems->takeAt(0)) {
+        item->widget()->deleteLater(); // one of them may be what was clicked
+        delete item;
+    }
+    if (m_job->state() != JobState::Succeeded)
+        return;
+    const std::vector<Finding>& problems = m_job->outcome().problems;
+    for (const Finding& problem : std::span(problems).first(std::min(problems.size(), kMostLinks))) {
+        const QString where = toText(problem.where.text());
+        const QString text = sentenceText(problem.message);
+        auto* link = new LinkButton(where.isEmpty() ? text : QString(where % u" · "_s % text), this);
+        link->setObjectName(u"jobProblem"_s);
+        connect(link, &QAbstractButton::clicked, this,
+            [this, place = problem.where] { Q_EMIT placeRequested(m_job, place); });
+        m_problems->addWidget(link);
+    }
+    if (problems.size() > kMostLinks) {
+        auto* more = new ElidedLabel(this);
+        more->setText(tr("and %1 more in the log").arg(countText(problems.size() - kMostLinks)));
+        more->setForegroundRole(QPalette::PlaceholderText);
+        m_problems->addWidget(more);
+    }
 }
 
 void JobCard::paintEvent(QPaintEvent* /*event*/)

@@ -11,13 +11,15 @@ class QPlainTextEdit;
 class QProgressBar;
 class QPushButton;
 class QToolButton;
+class QVBoxLayout;
 
 namespace shardscope::ui {
 
 class ElidedLabel;
 
 /// One job: title, progress, rate, time left; its place in the queue, cancel, log; the result to open or to
-/// compare with the source; resume and discard where it ended early; dismiss.
+/// compare with the source, or its figure to copy; a link to each problem that it found; resume and discard
+/// where it ended early; dismiss.
 class JobCard : public QFrame
 {
     Q_OBJECT
@@ -29,6 +31,8 @@ public:
 Q_SIGNALS:
     void openRequested(const QString& path, const QString& tag);
     void compareRequested(const QString& source, const QString& result);
+    /// Show a place in the checkpoint that the job has read.
+    void placeRequested(const shardscope::ui::Job* job, const shardscope::Place& where);
     /// What the job has finished is to be removed.
     void discardRequested(shardscope::ui::Job* job);
     void dismissed(shardscope::ui::Job* job);
@@ -41,6 +45,7 @@ private:
     void connectWidgets();
     void showProgress();
     void showState();
+    void showProblems();
 
     [[nodiscard]] QString queueText() const;
 
@@ -56,9 +61,11 @@ private:
     QPushButton* m_discard;
     QPushButton* m_compare;
     QPushButton* m_open;
+    QPushButton* m_copy;
     QToolButton* m_logButton;
     QToolButton* m_dismiss;
     QPlainTextEdit* m_log;
+    QVBoxLayout* m_problems;
 };
 
 } // namespace shardscope::ui

@@ -93,14 +93,21 @@ void NextStepsList::show(
             JobContext job(token);
             deliver(nextSteps(files, checkpoint, *found, job));
         },
-        [this](std::vector<NextStep> steps) { fill(std::move(steps)); });
+        [this, hasChecksums = !isWeights(checkpoint->kind)](
+            std::vector<NextStep> steps) { fill(std::move(steps), hasChecksums); });
 }
 
-void NextStepsList::fill(std::vector<NextStep> steps)
+void NextStepsList::fill(std::vector<NextStep> steps, bool hasChecksums)
 {
     clear();
     m_steps = std::move(steps);
     int row = 0;
+    const auto addLink = [&](const QString& text, NextStepId id) {
+        auto* link = new LinkButton(text, this);
+        link->setObjectName(u"nextStep"_s);
+        connect(link, &QAbstractButton::clicked, this, [this, id] { Q_EMIT chosen(id); });
+        m_grid->addWidget(link, row, 1);
+    };
     for (const NextStep& step : m_steps) {
         auto* icon = new QLabel(this);
         icon->setPixmap(
@@ -108,10 +115,7 @@ void NextStepsList::fill(std::vector<NextStep> steps)
                 .pixmap(QSize(16, 16), devicePixelRatioF()));
         m_grid->addWidget(icon, row, 0, Qt::AlignTop);
         if (step.isPossible()) {
-            auto* link = new LinkButton(nameOf(step.id), this);
-            link->setObjectName(u"nextStep"_s);
-            connect(link, &QAbstractButton::clicked, this, [this, id = step.id] { Q_EMIT chosen(id); });
-            m_grid->addWidget(link, row, 1);
+            addLink(nameOf(step.id), step.id);
         } else {
             auto* reason = new QLabel(tr("%1: no. %2").arg(nameOf(step.id), sentenceText(step.whyNot)), this);
             reason->setObjectName(u"nextStepReason"_s);
@@ -120,6 +124,10 @@ void NextStepsList::fill(std::vector<NextStep> steps)
             reason->setTextInteractionFlags(Qt::TextSelectableByMouse);
             reason->setForegroundRole(QPalette::PlaceholderText);
             m_grid->addWidget(reason, row, 1);
+            if (step.id == NextStepId::Verify && hasChecksums) { // that is what can be verified
+                ++row;
+                addLink(tr("Verify only its checksums and structure"), step.id);
+            }
         }
         ++row;
     }

@@ -34,7 +34,8 @@ Q_SIGNALS:
 
 private:
     void clear();
-    void fill(std::vector<NextStep> steps);
+    /// `hasChecksums`: files can be verified also without a manifest.
+    void fill(std::vector<NextStep> steps, bool hasChecksums);
 
     io::FileSystem& m_files;
     const Theme& m_theme;

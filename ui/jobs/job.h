@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/finding.h"
 #include "core/base/job_context.h"
 #include "core/base/parallel.h"
 #include "core/io/file_system.h"
@@ -25,6 +26,9 @@ struct JobOutcome {
     uint64_t bytesPerSecond = 0; ///< that were written; 0 if too few to measure
     io::Path place = {}; ///< where to open the output: the run folder of a tag
     std::string tag = {}; ///< in that run folder
+    QString figure = {}; ///< that the job was for, to be copied
+    std::vector<Finding> problems = {}; ///< that it found in `checkpoint`
+    io::Path checkpoint = {}; ///< the tag folder that was read, if there are problems
 };
 
 /// What a job that writes needs besides its work.
@@ -32,6 +36,7 @@ struct JobFacts {
     io::Path source; ///< what the result can be compared with; empty: nothing
     std::vector<io::Path> workFolders; ///< where it may keep what is finished
     QString record; ///< name of the stored job (stored_jobs.h); empty if it is not stored
+    bool onlyReads = false; ///< nothing of it is kept if it ends early
 };
 
 /// One long piece of work on a thread of its own, as the Jobs dock shows it. It can be started again after it

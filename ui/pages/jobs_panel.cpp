@@ -25,7 +25,7 @@ JobsPanel::JobsPanel(Theme& theme, JobList& jobs, QWidget* parent)
     m_cards = new QVBoxLayout(body);
     m_cards->setContentsMargins(10, 10, 10, 10);
     m_cards->setSpacing(8);
-    m_empty = new QLabel(tr("No jobs yet. Reshard and Export start jobs."), body);
+    m_empty = new QLabel(tr("No jobs yet. Verify, Reshard and Export start jobs."), body);
     m_empty->setObjectName(u"jobsEmpty"_s);
     m_empty->setForegroundRole(QPalette::PlaceholderText);
     m_cards->addWidget(makeLimit(body));
@@ -68,6 +68,7 @@ void JobsPanel::addCard(Job* job)
     m_empty->hide();
     connect(card, &JobCard::openRequested, this, &JobsPanel::openRequested);
     connect(card, &JobCard::compareRequested, this, &JobsPanel::compareRequested);
+    connect(card, &JobCard::placeRequested, this, &JobsPanel::placeRequested);
     connect(card, &JobCard::discardRequested, this, &JobsPanel::discardRequested);
     connect(card, &JobCard::dismissed, &m_jobs, &JobList::remove);
     verticalScrollBar()->setValue(0);

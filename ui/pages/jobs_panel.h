@@ -25,6 +25,7 @@ public:
 Q_SIGNALS:
     void openRequested(const QString& path, const QString& tag);
     void compareRequested(const QString& source, const QString& result);
+    void placeRequested(const shardscope::ui::Job* job, const shardscope::Place& where);
     void discardRequested(shardscope::ui::Job* job);
     void limitChanged(int jobs);
 

@@ -309,6 +309,17 @@ void fillProvenance(
     }
 }
 
+void fillFingerprint(Card& card, const QString& fingerprint, const std::function<void()>& go)
+{
+    const bool isKnown = !fingerprint.isEmpty();
+    LinkButton* link = card.addFactLink(u"Fingerprint"_s, isKnown ? fingerprint : u"compute it"_s);
+    link->setObjectName(u"fingerprintLink"_s);
+    link->setToolTip(isKnown
+            ? u"Copy it"_s
+            : u"Reads every byte. Equal for the same training state, at any number of GPUs."_s);
+    onClick(link, go);
+}
+
 void fillEvidence(Card& card, const Checkpoint& checkpoint)
 {
     for (const std::string& line : checkpoint.evidence)

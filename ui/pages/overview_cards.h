@@ -30,6 +30,8 @@ void fillSteps(Card& card, const Checkpoint& checkpoint, const OverviewLinks& li
 void fillGroups(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links);
 void fillProvenance(
     Card& card, const Checkpoint& checkpoint, const Provenance& provenance, const OverviewLinks& links);
+/// Adds the fingerprint, or a link to compute it if it is empty. `go`: copies or computes it.
+void fillFingerprint(Card& card, const QString& fingerprint, const std::function<void()>& go);
 void fillEvidence(Card& card, const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui

@@ -9,16 +9,14 @@
 #include "ui/session/findings/check_text.h"
 #include "ui/session/findings/finding_groups.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/session/fingerprint_store.h"
 #include "ui/session/runs/tag_rows.h"
-#include "ui/session/shell_words.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 
-#include <QApplication>
-#include <QClipboard>
 #include <QLabel>
 #include <QListWidget>
 #include <QScrollArea>
@@ -124,6 +122,8 @@ void OverviewPage::connectParts()
     connect(m_steps, &NextStepsList::chosen, this, &OverviewPage::goOn);
     connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
     connect(&m_context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
+    connect(&m_context.session.fingerprints(), &FingerprintStore::changed, this,
+        &OverviewPage::showProvenance, Qt::QueuedConnection); // its link may be what was clicked
     connect(&m_context.session.tags(), &TagStore::changed, this, &OverviewPage::describeTags);
 }
 
@@ -172,12 +172,9 @@ void OverviewPage::goOn(NextStepId step)
     case NextStepId::Compare:
         Q_EMIT m_context.selection.pageRequested(PageId::Compare);
         break;
-    case NextStepId::Verify: {
-        const QString command = ShellCommand(u"verify"_s, sourceWords(*m_checkpoint, m_place)).text();
-        QApplication::clipboard()->setText(command);
-        Q_EMIT told(Severity::Info, tr("Copied the command that verifies it: %1").arg(command));
+    case NextStepId::Verify:
+        Q_EMIT actionRequested(u"actionVerify"_s);
         break;
-    }
     }
 }
 
@@ -189,6 +186,7 @@ void OverviewPage::showCheckpoint()
     m_filling.stop();
     m_left.clear();
     m_provenanceReader.cancel();
+    m_provenance.reset();
     m_scroll->setVisible(checkpoint != nullptr);
     m_empty->setVisible(checkpoint == nullptr);
     m_messages->hide();
@@ -327,9 +325,21 @@ void OverviewPage::readProvenance()
         [&files = m_context.session.files(), checkpoint = m_checkpoint](const std::stop_token&,
             const std::function<void(Provenance)>& deliver) { deliver(provenanceOf(files, *checkpoint)); },
         [this](const Provenance& provenance) {
-            m_cards.provenance->clear();
-            fillProvenance(*m_cards.provenance, *m_checkpoint, provenance, links());
+            m_provenance = provenance;
+            showProvenance();
         });
+}
+
+void OverviewPage::showProvenance()
+{
+    if (!m_provenance || !m_checkpoint)
+        return;
+    m_cards.provenance->clear();
+    fillProvenance(*m_cards.provenance, *m_checkpoint, *m_provenance, links());
+    if (m_checkpoint->fullyRead && !m_checkpoint->modelError && !m_checkpoint->params.empty()
+        && !isWeights(m_checkpoint->kind))
+        fillFingerprint(*m_cards.provenance, m_context.session.fingerprints().of(m_checkpoint),
+            [this] { Q_EMIT actionRequested(u"actionFingerprint"_s); });
 }
 
 void OverviewPage::describeTags()

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/report/summary/next_steps.h"
+#include "core/report/summary/provenance.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/pages/page.h"
 #include "ui/session/check_run.h"
@@ -49,6 +50,7 @@ private:
     void fillTags(const Checkpoint& checkpoint);
     void readTags();
     void readProvenance();
+    void showProvenance();
     void fillLater(Card* card, std::function<void(Card&)> fill);
     void fillNext();
     void describeTags();
@@ -84,6 +86,7 @@ private:
     QLabel* m_empty;
     QTimer m_filling; ///< runs while m_left has something
     std::deque<std::function<void()>> m_left; ///< what is filled in the following events
+    std::optional<Provenance> m_provenance;
     LatestOnly m_provenanceReader{WorkLength::Long};
 };
 

@@ -4,6 +4,7 @@
 #include "core/checkpoint/folder/folder_content.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "ui/jobs/free_later.h"
+#include "ui/session/fingerprint_store.h"
 #include "ui/session/runs/tag_store.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -72,6 +73,7 @@ Session::Session(io::FileSystem& files, QObject* parent)
     : QObject(parent)
     , m_files(files)
     , m_tags(std::make_unique<TagStore>(files))
+    , m_fingerprints(std::make_unique<FingerprintStore>())
 {
     m_poll.setInterval(kPollPause);
     connect(&m_poll, &QTimer::timeout, this, &Session::lookAtFolders);

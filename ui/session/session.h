@@ -21,6 +21,7 @@
 
 namespace shardscope::ui {
 
+class FingerprintStore;
 class TagStore;
 
 /// The paths that are opened together.
@@ -94,6 +95,8 @@ public:
     [[nodiscard]] const RunsFolderPtr& runsFolder() const { return m_runs; }
     /// The tags of the run that is open.
     [[nodiscard]] TagStore& tags() const { return *m_tags; }
+    /// What was computed in this window.
+    [[nodiscard]] FingerprintStore& fingerprints() const { return *m_fingerprints; }
 
     /// Checks on a worker which files have changed since they were read; emits changedOnDisk() if that is not
     /// what it said last. This is also done every few seconds if there are few files, and some seconds after
@@ -151,6 +154,7 @@ private:
     LatestOnly m_folderLook{WorkLength::Long};
     RunsFolderPtr m_runs;
     std::unique_ptr<TagStore> m_tags;
+    std::unique_ptr<FingerprintStore> m_fingerprints;
     std::vector<int64_t> m_folderTimes; ///< of the last look; empty: none yet
 };
 

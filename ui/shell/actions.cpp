@@ -28,6 +28,8 @@ const std::vector<Row>& ownActions()
         {u"actionOpenFile"_s, u"Open &File…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s},
         {u"actionNewWindow"_s, u"&New Window"_s, {Qt::CTRL | Qt::ALT | Qt::Key_N}},
         {u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s},
+        {u"actionSaveSkeleton"_s, u"Save S&keleton Without Values…"_s},
+        {u"actionClean"_s, u"Clean &Up After Jobs…"_s},
         {u"actionReload"_s, u"&Reload"_s, {Qt::Key_F5}, u"reload"_s},
         {u"actionClose"_s, u"&Close Checkpoint"_s, {Qt::CTRL | Qt::Key_W}},
         {u"actionBack"_s, u"&Back"_s, {Qt::ALT | Qt::Key_Left}, u"back"_s},
@@ -40,6 +42,8 @@ const std::vector<Row>& ownActions()
         {u"actionPreviousPane"_s, u"Pre&vious Pane"_s, {Qt::SHIFT | Qt::Key_F6}},
         {u"actionNextOpen"_s, u"Next Open Chec&kpoint"_s, {Qt::CTRL | Qt::Key_PageDown}},
         {u"actionPreviousOpen"_s, u"Previo&us Open Checkpoint"_s, {Qt::CTRL | Qt::Key_PageUp}},
+        {u"actionVerify"_s, u"Verif&y"_s, {Qt::SHIFT | Qt::Key_F8}, u"check"_s},
+        {u"actionFingerprint"_s, u"Compute Finger&print"_s},
         {u"actionReshard"_s, u"&Reshard…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s},
         {u"actionConvert"_s, u"Con&vert to a Universal Folder…"_s, {}, u"reshard"_s},
         {u"actionExport"_s, u"&Export…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s},
@@ -138,7 +142,7 @@ QList<QAction*> Actions::all() const
         if (each.what->menu != PageAction::Menu::Checkpoint)
             list.append(each.action);
     list << range(ActionId::NextPane, ActionId::PreviousOpen) << of(PageAction::Menu::Checkpoint)
-         << range(ActionId::Reshard, ActionId::CopyCommand) << m_pages
+         << range(ActionId::Verify, ActionId::CopyCommand) << m_pages
          << range(ActionId::FullScreen, ActionId::Quit) << range(ActionId::LargerText, ActionId::NormalText);
     return list;
 }
@@ -169,6 +173,15 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
     (*this)[Reshard]->setEnabled(canReshard);
     (*this)[Convert]->setEnabled(canReshard);
     (*this)[Export]->setEnabled(canExport);
+    for (const ActionId id : {Verify, Fingerprint, SaveSkeleton}) // until setRead()
+        (*this)[id]->setEnabled(false);
+}
+
+void Actions::setRead(bool hasState) const
+{
+    (*this)[ActionId::Verify]->setEnabled(true);
+    (*this)[ActionId::Fingerprint]->setEnabled(hasState);
+    (*this)[ActionId::SaveSkeleton]->setEnabled(true);
 }
 
 void Actions::setRunsOpen() const

@@ -18,6 +18,8 @@ enum class ActionId : uint8_t {
     OpenFile,
     NewWindow,
     AddFolder,
+    SaveSkeleton,
+    Clean,
     Reload,
     Close,
     Back,
@@ -29,6 +31,8 @@ enum class ActionId : uint8_t {
     PreviousPane,
     NextOpen, ///< checkpoint
     PreviousOpen,
+    Verify,
+    Fingerprint,
     Reshard,
     Convert,
     Export,
@@ -77,6 +81,8 @@ public:
     /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
     /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
+    /// After setOpen(true, …): all files were read. `hasState`: not only weights.
+    void setRead(bool hasState) const;
     /// After setOpen(false, …): a folder of runs is open, and no checkpoint.
     void setRunsOpen() const;
 

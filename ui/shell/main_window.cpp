@@ -154,6 +154,8 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     const bool known = checkpoint && !checkpoint->modelError;
     m_actions.setOpen(checkpoint != nullptr, known && !checkpoint->units.empty(),
         known && !checkpoint->params.empty(), checkpoint && isSwapKind(checkpoint->kind));
+    if (checkpoint && checkpoint->fullyRead)
+        m_actions.setRead(known && !checkpoint->params.empty() && !isWeights(checkpoint->kind));
     updatePageActions();
     const bool isRuns = !checkpoint && m_session.runsFolder();
     m_stack->setCurrentIndex(checkpoint || isRuns ? 1 : 0);

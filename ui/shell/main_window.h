@@ -141,6 +141,8 @@ private:
     /// Also its page and selection, as they were left.
     void openRecent(const QString& path, const QString& tag);
     void goToPlace(const Place& where);
+    /// A place in the checkpoint that a job has read, which is opened if it is not.
+    void goToProblem(const Job* job, const Place& where);
     void openTag(const QByteArray& tag);
     /// A folder of runs was opened.
     void showRuns();

@@ -54,6 +54,10 @@ void MainWindow::connectActions()
     connect(m_actions[ActionId::Reshard], &QAction::triggered, this, &MainWindow::showReshardDialog);
     connect(m_actions[ActionId::Convert], &QAction::triggered, this, &MainWindow::showConvertDialog);
     connect(m_actions[ActionId::Export], &QAction::triggered, this, &MainWindow::showExportDialog);
+    connect(m_actions[ActionId::Verify], &QAction::triggered, &m_jobs, &WindowJobs::startVerify);
+    connect(m_actions[ActionId::Fingerprint], &QAction::triggered, &m_jobs, &WindowJobs::startFingerprint);
+    connect(m_actions[ActionId::SaveSkeleton], &QAction::triggered, &m_jobs, &WindowJobs::askForSkeleton);
+    connect(m_actions[ActionId::Clean], &QAction::triggered, &m_jobs, &WindowJobs::showClean);
     connect(m_actions[ActionId::CopyCommand], &QAction::triggered, this, [this] {
         const QString command = viewCommand();
         QApplication::clipboard()->setText(command);
@@ -144,6 +148,7 @@ void MainWindow::connectJobs()
             openPath(source);
         compareWith(result, true);
     });
+    connect(panel, &JobsPanel::placeRequested, this, &MainWindow::goToProblem);
     connect(panel, &JobsPanel::discardRequested, &m_jobs, &WindowJobs::discard);
     connect(panel, &JobsPanel::limitChanged, &m_settings, &Settings::setJobLimit);
     panel->setLimit(m_settings.jobLimit());
@@ -251,6 +256,21 @@ void MainWindow::goToPlace(const Place& where)
     const bool isFile = thing->file != kNoFile && thing->param == kNoParam && !thing->rank;
     m_session.selection().select(std::move(*thing));
     showPage(isFile ? PageId::Files : PageId::Map);
+}
+
+void MainWindow::goToProblem(const Job* job, const Place& where)
+{
+    const JobOutcome& outcome = job->outcome();
+    const CheckpointPtr& open = m_session.checkpoint();
+    if (!open || open->tagFolder != outcome.checkpoint) {
+        openPath(QString::fromStdString(outcome.place.native()), QString::fromStdString(outcome.tag));
+        m_wanted.page = PageId::Files;
+        m_wanted.address = QString::fromStdString(where.file());
+        return;
+    }
+    goToPlace(where);
+    if (!where.file().empty()) // which may be missing
+        showPage(PageId::Files);
 }
 
 void MainWindow::askForFolder()

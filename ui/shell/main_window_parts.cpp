@@ -95,6 +95,7 @@ void MainWindow::makeMenus()
     file->addActions(
         {m_actions[ActionId::AddFolder], m_actions[ActionId::Reload], m_actions[ActionId::Close]});
     file->addActions(m_actions.of(PageAction::Menu::File));
+    file->addActions({m_actions[ActionId::SaveSkeleton], m_actions[ActionId::Clean]});
     file->addSeparator();
     file->addActions({m_actions[ActionId::Settings], m_actions[ActionId::Quit]});
     QMenu* go = add(u"goMenu"_s, tr("&Go"));
@@ -110,6 +111,8 @@ void MainWindow::makeMenus()
     go->addActions({m_actions[ActionId::NextOpen], m_actions[ActionId::PreviousOpen]});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions(m_actions.of(PageAction::Menu::Checkpoint));
+    checkpoint->addActions({m_actions[ActionId::Verify], m_actions[ActionId::Fingerprint]});
+    checkpoint->addSeparator();
     checkpoint->addActions(
         {m_actions[ActionId::Reshard], m_actions[ActionId::Convert], m_actions[ActionId::Export]});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));

@@ -2,12 +2,17 @@
 #include "ui/shell/window_jobs.h"
 
 #include "core/checkpoint/model/require.h"
+#include "ui/dialogs/clean_dialog.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
+#include "ui/session/fingerprint_store.h"
+#include "ui/session/read_job.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
 
 #include <QApplication>
+#include <QClipboard>
 #include <QDir>
 #include <QFile>
 #include <QMainWindow>
@@ -130,9 +135,14 @@ void WindowJobs::continueDetached()
     }
 }
 
+PlacedCheckpoint WindowJobs::shown() const
+{
+    return {m_session.checkpoint(), m_session.place()};
+}
+
 ReshardDialog* WindowJobs::showReshard()
 {
-    auto* dialog = new ReshardDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+    auto* dialog = new ReshardDialog(m_session.files(), shown(),
         m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, m_window);
     connect(dialog, &ReshardDialog::repairWanted, this, &WindowJobs::repairWanted);
     connect(dialog, &ReshardDialog::furtherFolderWanted, this, &WindowJobs::furtherFolderWanted);
@@ -144,7 +154,7 @@ ReshardDialog* WindowJobs::showReshard()
 
 ExportDialog* WindowJobs::showExport()
 {
-    auto* dialog = new ExportDialog(m_session.files(), {m_session.checkpoint(), m_session.place()},
+    auto* dialog = new ExportDialog(m_session.files(), shown(),
         m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, m_window);
     open(dialog);
     return dialog;
@@ -190,6 +200,45 @@ void WindowJobs::startUndo(const QString& folder)
     m_list.add(makeUndoJob(m_session.files(), m_session.checkpoint()->tagFolder, options));
 }
 
+void WindowJobs::startVerify()
+{
+    m_list.add(makeVerifyJob(m_session.files(), shown(), m_session.fingerprints()));
+}
+
+void WindowJobs::startFingerprint()
+{
+    const QString known = m_session.fingerprints().of(m_session.checkpoint());
+    if (known.isEmpty()) {
+        m_list.add(makeFingerprintJob(m_session.files(), shown(), m_session.fingerprints()));
+        return;
+    }
+    QApplication::clipboard()->setText(known);
+    m_messages->showMessage(Severity::Info, tr("Copied the fingerprint: %1").arg(known));
+}
+
+void WindowJobs::askForSkeleton()
+{
+    const Checkpoint& checkpoint = *m_session.checkpoint();
+    const io::Path& named = checkpoint.tag.empty() ? checkpoint.tagFolder : io::Path(checkpoint.tag);
+    askForPath(m_window,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"skeletonDialog"_s,
+            .title = tr("Save a Checkpoint Without Values"),
+            .filters = tr("Skeleton (*.zip)"),
+            .suggested = QString::fromStdString(named.filename().native()) % u".zip"_s},
+        [this, of = shown()](
+            const QString& path) { m_list.add(makeSkeletonJob(m_session.files(), of, toPath(path))); });
+}
+
+void WindowJobs::showClean()
+{
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    auto* dialog = new CleanDialog(
+        m_session.files(), m_theme, checkpoint ? ownFolderOf(*checkpoint) : io::Path(), m_window);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
+
 void WindowJobs::askBeforeClosing()
 {
     if (m_window->findChild<QMessageBox*>(u"closeQuestion"_s) != nullptr)
@@ -198,9 +247,12 @@ void WindowJobs::askBeforeClosing()
     for (Job* job : m_list.jobs())
         if (endedBadly(*job))
             m_seenFailures.insert(job);
+    const bool onlyReads = std::all_of(m_list.jobs().begin(), m_list.jobs().end(),
+        [](const Job* job) { return !job->isActive() || job->facts().onlyReads; });
     auto* box = new QMessageBox(QMessageBox::Question, tr("Jobs are running"),
-        tr("A job is still writing. Finished parts are kept. To continue from there later, start the same "
-           "job again."),
+        onlyReads ? tr("A job is still reading. Its result is lost if it is cancelled.")
+                  : tr("A job is still writing. Finished parts are kept. To continue from there later, "
+                       "start the same job again."),
         QMessageBox::NoButton, m_window);
     box->setObjectName(u"closeQuestion"_s);
     box->setAttribute(Qt::WA_DeleteOnClose);
@@ -214,7 +266,8 @@ void WindowJobs::askBeforeClosing()
     });
     detach->setEnabled(canDetach);
     detach->setToolTip(canDetach ? tr("A process without a window continues the jobs")
-                                 : tr("Repairs, and jobs that have not begun, need the window"));
+                                 : tr("Jobs that only read, repairs, and jobs that have not begun need the "
+                                      "window"));
     box->addButton(tr("Stay Open"), QMessageBox::RejectRole);
     connect(stop, &QPushButton::clicked, this, [this] {
         m_closing = Closing::Now;

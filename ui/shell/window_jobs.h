@@ -40,6 +40,13 @@ public:
     ExportDialog* showExport();
     void startRepair(const WritePlanPtr& plan, const QString& folder);
     void startUndo(const QString& folder);
+    void startVerify();
+    /// Copies the fingerprint if it is known; else a job computes it.
+    void startFingerprint();
+    /// Asks for the file, and writes a skeleton there.
+    void askForSkeleton();
+    /// What interrupted jobs left in the run folder, or in another one.
+    void showClean();
     /// What shall become of the jobs that run when the window is closed; closes it then.
     void askBeforeClosing();
 
@@ -52,6 +59,7 @@ Q_SIGNALS:
     void furtherFolderWanted();
 
 private:
+    [[nodiscard]] PlacedCheckpoint shown() const;
     /// The choice when the window was closed while jobs were running.
     enum class Closing : uint8_t { No, WhenDone, Detach, Now };
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/clean_dialog.h"
+
+#include "core/report/answers/clean_report.h"
+#include "ui/controls/table_setup.h"
+#include "ui/dialogs/manual_window.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
+#include "ui/widgets/window_fit.h"
+
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+enum Column { Name, Size, Age, State, kColumns };
+using CleanState = CleanEntry::State;
+
+QString stateText(const CleanEntry& entry)
+{
+    switch (entry.state) {
+    case CleanState::Abandoned:
+        return CleanDialog::tr("abandoned, can be removed");
+    case CleanState::InUse:
+        return CleanDialog::tr("kept: a running job uses it");
+    case CleanState::HalfPublished:
+        return CleanDialog::tr("kept: the same job completes it");
+    case CleanState::Foreign:
+        return entry.work.isLink ? CleanDialog::tr("kept: it is a link")
+                                 : CleanDialog::tr("kept: it belongs to another user");
+    case CleanState::Removed:
+        break;
+    }
+    return CleanDialog::tr("removed");
+}
+
+/// Number and size of the entries in a state.
+std::pair<uint64_t, uint64_t> countOf(const std::vector<CleanEntry>& entries, CleanState state)
+{
+    std::pair<uint64_t, uint64_t> out;
+    for (const CleanEntry& entry : entries) {
+        if (entry.state != state)
+            continue;
+        ++out.first;
+        out.second += entry.work.bytes;
+    }
+    return out;
+}
+
+} // namespace
+
+CleanDialog::CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& folder, QWidget* parent)
+    : QDialog(parent)
+    , m_files(files)
+    , m_folder(new PathField({.kind = PathQuestion::Kind::Folder,
+                                 .name = u"cleanFolderDialog"_s,
+                                 .title = tr("Clean Up a Folder")},
+          this))
+    , m_messages(new MessageBar(theme, this))
+    , m_list(new QTreeWidget(this))
+    , m_summary(new QLabel(this))
+    , m_remove(new QPushButton(tr("&Remove"), this))
+{
+    setObjectName(u"cleanDialog"_s);
+    setWindowTitle(tr("Clean Up After Jobs"));
+    addManualKey(this, u"resharding"_s);
+    m_folder->setObjectName(u"cleanFolder"_s);
+    m_folder->line()->setPlaceholderText(tr("The folder that a job wrote to"));
+    m_folder->line()->setText(QString::fromStdString(folder.native()));
+    prepareTree(m_list, theme, u"cleanList"_s, tr("What interrupted jobs left"));
+    m_list->setColumnCount(kColumns);
+    m_list->setHeaderLabels({tr("Name"), tr("Size"), tr("Last written"), tr("State")});
+    m_list->setRootIsDecorated(false);
+    m_list->header()->setStretchLastSection(false);
+    m_list->header()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    m_list->header()->setSectionResizeMode(Name, QHeaderView::Stretch);
+    m_summary->setObjectName(u"cleanSummary"_s);
+    m_summary->setWordWrap(true);
+    m_remove->setObjectName(u"cleanRemove"_s);
+    m_remove->setAutoDefault(false);
+    m_remove->setEnabled(false);
+    makeLayout();
+    connect(m_folder->line(), &QLineEdit::textChanged, this, [this] { look(false); });
+    connect(m_remove, &QPushButton::clicked, this, [this] { look(true); });
+    look(false);
+}
+
+void CleanDialog::makeLayout()
+{
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+    buttons->addButton(m_remove, QDialogButtonBox::ActionRole);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    auto* form = new QFormLayout;
+    form->addRow(tr("&Folder"), m_folder);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(20, 18, 20, 14);
+    rows->setSpacing(10);
+    rows->addLayout(form);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_list, 1);
+    rows->addWidget(m_summary);
+    rows->addWidget(buttons);
+    m_messages->hide();
+    resizeWithinScreen(this, {760, 420});
+}
+
+void CleanDialog::look(bool removes)
+{
+    using Entries = Result<std::vector<CleanEntry>>;
+    m_remove->setEnabled(false);
+    m_messages->hide();
+    const QString path = m_folder->path();
+    if (path.isEmpty()) {
+        m_worker.cancel();
+        m_list->clear();
+        m_summary->setText(tr("Choose a folder. Its subfolders are not searched."));
+        return;
+    }
+    m_summary->setText(removes ? tr("Removing…") : tr("Looking…"));
+    m_worker.run<Entries>(
+        [&files = m_files, folder = toPath(path), removes](
+            const std::stop_token& token, const std::function<void(Entries)>& deliver) {
+            JobContext job(token);
+            deliver(cleanFolder(files, folder, removes, job));
+        },
+        [this, removes](const Entries& entries) {
+            if (entries)
+                return show(*entries, removes);
+            m_list->clear();
+            m_summary->clear();
+            m_messages->showError(entries.error());
+        });
+}
+
+void CleanDialog::show(const std::vector<CleanEntry>& entries, bool removed)
+{
+    m_list->clear();
+    for (const CleanEntry& entry : entries) {
+        const QString name = pathText(entry.work.path.filename());
+        const QString age = toText(workAgeText(entry));
+        auto* item = new QTreeWidgetItem(m_list,
+            {name, bytesText(entry.work.bytes), age.isEmpty() ? QString() : tr("%1 ago").arg(age),
+                stateText(entry)});
+        item->setTextAlignment(Size, Qt::AlignRight | Qt::AlignVCenter);
+        item->setTextAlignment(Age, Qt::AlignRight | Qt::AlignVCenter);
+        item->setToolTip(Name, tr("%1, for %2").arg(name, toText(entry.work.target)));
+        item->setToolTip(Size, exactBytesText(entry.work.bytes));
+    }
+    const auto [left, bytes] = countOf(entries, CleanState::Abandoned);
+    m_remove->setEnabled(left > 0);
+    m_remove->setText(
+        left == 0 ? tr("&Remove") : tr("&Remove %1 (%2)").arg(countText(left), bytesText(bytes)));
+    const auto [gone, freed] = countOf(entries, CleanState::Removed);
+    const uint64_t kept = entries.size() - left - gone;
+    QStringList text;
+    if (removed)
+        text.append(tr("Removed: %1, %2.").arg(countText(gone), bytesText(freed)));
+    else if (entries.empty())
+        text.append(tr("No job left anything in this folder. Its subfolders were not searched."));
+    else if (left > 0)
+        text.append(tr("Abandoned work is continued if its job is started again. After the removal, the job "
+                       "starts from the beginning."));
+    if (kept > 0)
+        text.append(tr("Kept: %1.").arg(countText(kept)));
+    m_summary->setText(text.join(u' '));
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/session/read_job.h"
+
+#include "core/base/parallel.h"
+#include "core/checkpoint/folder/skeleton.h"
+#include "core/checkpoint/model/require.h"
+#include "core/compare/digest/state_fingerprint.h"
+#include "core/compute/compute_choice.h"
+#include "core/engine/verify/verify.h"
+#include "core/report/answers/skeleton_report.h"
+#include "ui/session/findings/check_text.h"
+#include "ui/session/fingerprint_store.h"
+#include "ui/text/text.h"
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+/// What a job needs of the checkpoint that is shown. It does not keep it in memory.
+struct Subject {
+    io::FileSystem& files;
+    CheckPlace place;
+    std::weak_ptr<const Checkpoint> shown;
+};
+
+Subject subjectOf(io::FileSystem& files, const PlacedCheckpoint& shown)
+{
+    return {files, shown.place, shown.checkpoint};
+}
+
+/// The name of the tag, or of the folder that was opened.
+QString nameOf(const PlacedCheckpoint& shown)
+{
+    const std::string& tag = shown.checkpoint->tag;
+    return tag.empty() ? pathText(shown.checkpoint->tagFolder.filename()) : toText(tag);
+}
+
+/// The same tag, also if `latest` names another one by now.
+Result<CheckpointPtr> openAgain(const Subject& subject, JobContext& context)
+{
+    const CheckPlace& place = subject.place;
+    SHARDSCOPE_TRY(OpenedCheckpoint opened, openCheckpoint(subject.files, place.path, place.open, context));
+    if (opened.checkpoint->tagFolder != place.tagFolder) {
+        OpenOptions ofTag = place.open;
+        ofTag.tag.clear();
+        SHARDSCOPE_TRY(opened, openCheckpoint(subject.files, place.tagFolder, ofTag, context));
+    }
+    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
+    return opened.checkpoint;
+}
+
+Result<CheckpointPtr> openForValues(const Subject& subject, JobContext& context)
+{
+    SHARDSCOPE_TRY(CheckpointPtr checkpoint, openAgain(subject, context));
+    if (isSkeleton(*checkpoint))
+        return fail(ErrorCode::Unsupported, "this is a skeleton: it holds no values",
+            subject.place.path.native(), "open the original checkpoint");
+    return checkpoint;
+}
+
+/// The backend, as the command line chooses it by default.
+Result<ComputeChoice> computeFor(const Subject& subject, const Checkpoint& checkpoint, JobContext& context)
+{
+    const ComputeNeed need{
+        ComputeTask::Transform, bytesNotRead(checkpoint, CheckDepth::Names), defaultJobs()};
+    SHARDSCOPE_TRY(ComputeChoice choice, chooseCompute({}, need, subject.files, userRateMemory()));
+    context.log("arithmetic: " + choice.backend->name() + " (" + choice.reason + ")");
+    return choice;
+}
+
+bool hasSameFiles(const Checkpoint& left, const Checkpoint& right)
+{
+    return std::ranges::equal(left.files, right.files, [](const CheckpointFile& a, const CheckpointFile& b) {
+        return a.path == b.path && a.identity == b.identity;
+    });
+}
+
+/// On the thread of the store.
+void keepFingerprint(FingerprintStore& store, const Subject& subject, const Checkpoint& read, QString figure)
+{
+    const CheckpointPtr shown = subject.shown.lock();
+    if (shown && hasSameFiles(*shown, read))
+        QMetaObject::invokeMethod(
+            &store, [&store, of = subject.shown, figure = std::move(figure)] { store.put(of, figure); });
+}
+
+QString readText(uint64_t files, uint64_t bytes)
+{
+    return u"%1, %2 read"_s.arg(filesText(files), bytesText(bytes));
+}
+
+QString verdictOf(const VerifyReport& report)
+{
+    const QString digest = report.digest == io::DigestKind::Sha256 ? u"SHA-256"_s : u"XXH3-128"_s;
+    const QString what = report.manifest
+        ? u"%1 of every file against the manifest, the CRC of every record"_s.arg(digest)
+        : u"the CRC of every record and the structure of every file"_s;
+    QString text;
+    if (!report.ok)
+        text = u"Verification failed: %1. Checked: %2."_s.arg(findingCountText(report.problems), what);
+    else if (report.manifest)
+        text = u"Verified, every byte is as it was written. Checked: %1."_s.arg(what);
+    else
+        text = u"No problems found in %1."_s.arg(what);
+    if (!report.manifest)
+        text += u" There is no manifest (shardscope.json) to compare with, so changed values with a right "
+                u"CRC were not looked for. Compare it with another copy to find them."_s;
+    return text % u' ' % readText(report.files, report.bytes) % u'.';
+}
+
+/// Where the window opens it again.
+void setPlace(JobOutcome& outcome, const Checkpoint& checkpoint, const CheckPlace& place)
+{
+    const bool isTag = !checkpoint.tag.empty() && !hasNoRunFolder(checkpoint.kind);
+    outcome.checkpoint = checkpoint.tagFolder;
+    outcome.place = isTag ? checkpoint.runFolder : place.path;
+    outcome.tag = isTag ? checkpoint.tag : std::string();
+}
+
+void logProblem(const Finding& problem, JobContext& context)
+{
+    const std::string where = problem.where.text();
+    context.log(problem.message + (where.empty() ? "" : ": " + where));
+    for (const std::string& fact : problem.evidence)
+        context.log("    " + fact);
+}
+
+Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints, JobContext& context)
+{
+    SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openForValues(subject, context));
+    SHARDSCOPE_CHECK(requireVerifiable(subject.files, *checkpoint));
+    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
+    const Workers workers(defaultJobs(), *compute.backend);
+    SHARDSCOPE_TRY(VerifyReport report, verifyCheckpoint(subject.files, checkpoint, {}, workers, context));
+    refuseMarked(*checkpoint, report);
+    for (const Finding& problem : report.problems)
+        logProblem(problem, context);
+    JobOutcome outcome{.summary = verdictOf(report), .needsAttention = !report.ok || !report.manifest};
+    if (report.ok)
+        outcome.figure = QString::fromStdString(report.fingerprint);
+    outcome.problems = std::move(report.problems);
+    setPlace(outcome, *checkpoint, subject.place);
+    if (!outcome.figure.isEmpty() && report.fingerprintVersion == kDigestVersion)
+        keepFingerprint(fingerprints, subject, *checkpoint, outcome.figure);
+    return outcome;
+}
+
+Result<JobOutcome> fingerprint(const Subject& subject, FingerprintStore& fingerprints, JobContext& context)
+{
+    SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openForValues(subject, context));
+    SHARDSCOPE_CHECK(requireKnownKind(*checkpoint));
+    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
+    const Workers workers(defaultJobs(), *compute.backend);
+    SHARDSCOPE_TRY(
+        const StateFingerprint found, fingerprintState(subject.files, checkpoint, workers, context));
+    JobOutcome outcome{.summary = {}};
+    outcome.figure = QString::fromStdString(found.whole.text());
+    outcome.summary = u"%1 · %2"_s.arg(outcome.figure, readText(found.files, found.bytes));
+    for (const StateShare& share : found.states)
+        context.log(share.state + "  " + share.digest.text());
+    keepFingerprint(fingerprints, subject, *checkpoint, outcome.figure);
+    return outcome;
+}
+
+Result<JobOutcome> writeSkeletonOf(const Subject& subject, const io::Path& to, JobContext& context)
+{
+    SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openAgain(subject, context));
+    SkeletonRequest request;
+    request.asked = subject.place.path;
+    request.tagWasNamed = !subject.place.open.tag.empty();
+    request.out = to;
+    request.force = true; // the file dialog has asked
+    SHARDSCOPE_TRY(const SkeletonReport report,
+        writeCheckedSkeleton(subject.files, checkpoint, request, subject.place.open, context));
+    for (const std::string& key : report.redactedKeys)
+        context.log("values removed: client key " + key);
+    for (const std::string& name : report.sizeOnly)
+        context.log("size and time only: " + name);
+    JobOutcome outcome{.summary = u"Written without values: %1 from %2 (%3) · names are kept: look at them "
+                                  u"before you share the file · %4"_s.arg(bytesText(report.bytesAfter),
+                                      filesText(report.files), bytesText(report.bytesBefore), pathText(to))};
+    outcome.output = to;
+    outcome.place = to;
+    return outcome;
+}
+
+Job* reading(Job* job)
+{
+    JobFacts facts;
+    facts.onlyReads = true;
+    job->setFacts(std::move(facts));
+    return job;
+}
+
+} // namespace
+
+Job* makeVerifyJob(io::FileSystem& files, const PlacedCheckpoint& shown, FingerprintStore& fingerprints)
+{
+    return reading(new Job(u"Verify %1"_s.arg(nameOf(shown)), pathText(shown.place.path),
+        [subject = subjectOf(files, shown), &fingerprints](
+            JobContext& context) { return verify(subject, fingerprints, context); }));
+}
+
+Job* makeFingerprintJob(io::FileSystem& files, const PlacedCheckpoint& shown, FingerprintStore& fingerprints)
+{
+    return reading(new Job(u"Fingerprint of %1"_s.arg(nameOf(shown)), pathText(shown.place.path),
+        [subject = subjectOf(files, shown), &fingerprints](
+            JobContext& context) { return fingerprint(subject, fingerprints, context); }));
+}
+
+Job* makeSkeletonJob(io::FileSystem& files, const PlacedCheckpoint& shown, const io::Path& to)
+{
+    return reading(new Job(u"Skeleton of %1"_s.arg(nameOf(shown)), pathText(to),
+        [subject = subjectOf(files, shown), to](
+            JobContext& context) { return writeSkeletonOf(subject, to, context); }));
+}
+
+} // namespace shardscope::ui
