@@ -175,9 +175,11 @@ void JobCard::showProgress()
         return;
     const Progress& progress = m_job->progress();
     QStringList facts;
-    facts.append(m_job->state() == JobState::Cancelling ? tr("Cancelling, waiting for the last write")
-            : progress.phase.empty()                    ? tr("Starting")
-                                                        : toText(progress.phase));
+    const bool cancels = m_job->state() == JobState::Cancelling;
+    facts.append(cancels && m_job->facts().onlyReads ? tr("Cancelling")
+            : cancels                                ? tr("Cancelling, waiting for the last write")
+            : progress.phase.empty()                 ? tr("Starting")
+                                                     : toText(progress.phase));
     if (progress.bytesTotal > 0) {
         const double share
             = static_cast<double>(progress.bytesDone) / static_cast<double>(progress.bytesTotal);

@@ -151,13 +151,15 @@ void CleanDialog::show(const std::vector<CleanEntry>& entries, bool removed)
     for (const CleanEntry& entry : entries) {
         const QString name = pathText(entry.work.path.filename());
         const QString age = toText(workAgeText(entry));
+        const bool isRead = !age.isEmpty(); // else neither its age nor its size is known
         auto* item = new QTreeWidgetItem(m_list,
-            {name, bytesText(entry.work.bytes), age.isEmpty() ? QString() : tr("%1 ago").arg(age),
-                stateText(entry)});
+            {name, isRead ? bytesText(entry.work.bytes) : QString(),
+                isRead ? tr("%1 ago").arg(age) : QString(), stateText(entry)});
         item->setTextAlignment(Size, Qt::AlignRight | Qt::AlignVCenter);
         item->setTextAlignment(Age, Qt::AlignRight | Qt::AlignVCenter);
         item->setToolTip(Name, tr("%1, for %2").arg(name, toText(entry.work.target)));
-        item->setToolTip(Size, exactBytesText(entry.work.bytes));
+        if (isRead)
+            item->setToolTip(Size, exactBytesText(entry.work.bytes));
     }
     const auto [left, bytes] = countOf(entries, CleanState::Abandoned);
     m_remove->setEnabled(left > 0);

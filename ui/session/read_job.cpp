@@ -8,7 +8,6 @@
 #include "core/compute/compute_choice.h"
 #include "core/engine/verify/verify.h"
 #include "core/report/answers/skeleton_report.h"
-#include "ui/session/findings/check_text.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/text/text.h"
 
@@ -93,19 +92,27 @@ QString readText(uint64_t files, uint64_t bytes)
     return u"%1, %2 read"_s.arg(filesText(files), bytesText(bytes));
 }
 
-QString verdictOf(const VerifyReport& report)
+QString problemsText(size_t count)
+{
+    return count == 1 ? u"1 problem"_s : u"%1 problems"_s.arg(countText(count));
+}
+
+/// `marks`: of the problems, values that no run saved. The bytes may be right all the same.
+QString verdictOf(const VerifyReport& report, size_t marks)
 {
     const QString digest = report.digest == io::DigestKind::Sha256 ? u"SHA-256"_s : u"XXH3-128"_s;
     const QString what = report.manifest
         ? u"%1 of every file against the manifest, the CRC of every record"_s.arg(digest)
         : u"the CRC of every record and the structure of every file"_s;
     QString text;
-    if (!report.ok)
-        text = u"Verification failed: %1. Checked: %2."_s.arg(findingCountText(report.problems), what);
+    if (const size_t wrong = report.problems.size() - marks; wrong > 0)
+        text = u"Verification failed: %1. Checked: %2."_s.arg(problemsText(wrong), what);
     else if (report.manifest)
         text = u"Verified, every byte is as it was written. Checked: %1."_s.arg(what);
     else
         text = u"No problems found in %1."_s.arg(what);
+    if (marks > 0)
+        text += u" Not all values are of a run: a repair has reconstructed some."_s;
     if (!report.manifest)
         text += u" There is no manifest (shardscope.json) to compare with, so changed values with a right "
                 u"CRC were not looked for. Compare it with another copy to find them."_s;
@@ -136,10 +143,12 @@ Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints
     SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(subject, *checkpoint, context));
     const Workers workers(defaultJobs(), *compute.backend);
     SHARDSCOPE_TRY(VerifyReport report, verifyCheckpoint(subject.files, checkpoint, {}, workers, context));
+    const size_t wrong = report.problems.size();
     refuseMarked(*checkpoint, report);
     for (const Finding& problem : report.problems)
         logProblem(problem, context);
-    JobOutcome outcome{.summary = verdictOf(report), .needsAttention = !report.ok || !report.manifest};
+    JobOutcome outcome{.summary = verdictOf(report, report.problems.size() - wrong),
+        .needsAttention = !report.ok || !report.manifest};
     if (report.ok)
         outcome.figure = QString::fromStdString(report.fingerprint);
     outcome.problems = std::move(report.problems);

@@ -3,12 +3,16 @@
 // check for a use, and cleaning up after jobs.
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/compare/digest/state_fingerprint.h"
+#include "core/engine/write/execute.h"
+#include "core/plan/repair/repair.h"
+#include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/check_target_chooser.h"
 #include "ui/controls/job_card.h"
 #include "ui/dialogs/clean_dialog.h"
 #include "ui/pages/findings_page.h"
+#include "ui/style/app_style.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/link_button.h"
@@ -22,6 +26,7 @@
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSpinBox>
@@ -124,6 +129,8 @@ class TestCheckpointJobs : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    void initTestCase() { QApplication::setStyle(new AppStyle); }
+
     void verifyComparesWithTheManifest()
     {
         WindowFixture ui;
@@ -202,6 +209,47 @@ private Q_SLOTS:
         QTRY_VERIFY(ui.window().selection().current().file != kNoFile);
         QCOMPARE(pathText(ui.checkpoint()->tagFolder), QDir::cleanPath(tag));
         QVERIFY(ui.find<QWidget>("filesPage")->isVisible());
+    }
+
+    void verifyTellsRepairedValuesFromDamage()
+    {
+        WindowFixture ui;
+        JobContext job;
+        io::FileSystem& files = io::realFileSystem();
+        const auto plan = planRepair(files, brokenSample(ui).toStdString(), {},
+            {.fixes = {"rank-missing"}, .values = {"step=6"}}, job);
+        QVERIFY2(plan.has_value(), plan ? "" : describe(plan.error()).c_str());
+        ExecuteOptions options;
+        options.destination = ui.folder(u"repaired"_s).toStdString();
+        options.sourceRunFolder = (*plan)->repair->source->runFolder;
+        QVERIFY(execute(files, **plan, options, job).has_value());
+        QVERIFY(ui.open(ui.folder(u"repaired"_s)));
+        action(ui, "actionVerify")->trigger();
+        const Job* verified = endedJob(ui);
+        QVERIFY(verified != nullptr && verified->state() == JobState::Succeeded);
+        const QString text = verified->outcome().summary;
+        QVERIFY2(text.startsWith(u"Verified"_s) && text.contains(u"reconstructed"_s), qPrintable(text));
+        QVERIFY(verified->outcome().needsAttention && !verified->outcome().problems.empty());
+        keepJobs(ui, u"marked"_s);
+    }
+
+    void closingAsksAboutAJobThatReads()
+    {
+        WindowFixture ui;
+        auto* job = new Job(u"Verify"_s, {}, [](JobContext& context) -> Result<JobOutcome> {
+            while (!context.cancelled())
+                QThread::msleep(1);
+            return fail(ErrorCode::Cancelled, "cancelled");
+        });
+        JobFacts facts;
+        facts.onlyReads = true;
+        job->setFacts(facts);
+        ui.window().jobs().add(job);
+        ui.window().close();
+        auto* box = ui.find<QMessageBox>("closeQuestion");
+        QVERIFY(box != nullptr && box->text().contains(u"still reading"_s));
+        box->close();
+        ui.window().jobs().cancelAll();
     }
 
     void verifyIsCancelledWithoutTalkOfWhatIsKept()
@@ -382,6 +430,7 @@ private Q_SLOTS:
         auto* list = dialog->findChild<QTreeWidget*>(u"cleanList"_s);
         QCOMPARE(list->topLevelItemCount(), 2);
         keepPicture(*dialog, u"clean"_s);
+        QVERIFY(list->topLevelItem(0)->text(1).isEmpty()); // a link is not looked into
         QVERIFY(QFile::exists(left)); // nothing is removed before it was asked for
         auto* remove = dialog->findChild<QPushButton*>(u"cleanRemove"_s);
         QVERIFY(remove->isEnabled());
