@@ -166,6 +166,8 @@ void CheckBar::chooseTarget()
     chooser->setAttribute(Qt::WA_DeleteOnClose);
     connect(chooser, &CheckTargetChooser::chosen, this, [this](const CheckTarget& target) {
         setTarget(target);
+        if (!targetText(target).isEmpty() && depth() < CheckDepth::Metadata)
+            setDepth(CheckDepth::Metadata); // what is needed to find what prevents the use
         Q_EMIT checkRequested();
     });
     chooser->open();

@@ -145,8 +145,11 @@ Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints
     SHARDSCOPE_TRY(VerifyReport report, verifyCheckpoint(subject.files, checkpoint, {}, workers, context));
     const size_t wrong = report.problems.size();
     refuseMarked(*checkpoint, report);
-    for (const Finding& problem : report.problems)
-        logProblem(problem, context);
+    constexpr size_t kMostLogged = 1000;
+    for (size_t i = 0; i < std::min(report.problems.size(), kMostLogged); ++i)
+        logProblem(report.problems[i], context);
+    if (report.problems.size() > kMostLogged)
+        context.log("and " + std::to_string(report.problems.size() - kMostLogged) + " more");
     JobOutcome outcome{.summary = verdictOf(report, report.problems.size() - wrong),
         .needsAttention = !report.ok || !report.manifest};
     if (report.ok)

@@ -391,6 +391,8 @@ private Q_SLOTS:
         };
         QVERIFY(!hasFinding("world-size-mismatch") && !hasFinding("stage-mismatch"));
         auto* use = ui.find<QToolButton>("checkFor");
+        auto* depth = ui.find<QComboBox>("checkDepth");
+        depth->setCurrentIndex(0); // names of files do not say it
         QTest::mouseClick(use, Qt::LeftButton);
         auto* chooser = ui.find<CheckTargetChooser>("checkTargetChooser");
         QVERIFY(chooser != nullptr && chooser->isVisible());
@@ -401,8 +403,15 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY2(use->text().contains(u"7 GPUs, ZeRO-3"_s), qPrintable(use->text()));
         QVERIFY(hasFinding("world-size-mismatch") && hasFinding("stage-mismatch"));
-        QVERIFY(ui.find<ElidedLabel>("checkFacts")->text().contains(u"for 7 GPUs"_s));
+        QCOMPARE(depth->currentData().toInt(), static_cast<int>(CheckDepth::Metadata));
+        QVERIFY(ui.find<ElidedLabel>("checkFacts")->text().contains(u"· for 7 GPUs"_s));
         keepPicture(ui.window(), u"checked-for"_s);
+        // A check that does not look for it says so.
+        depth->setCurrentIndex(0);
+        QTest::mouseClick(ui.find<QPushButton>("checkStart"), Qt::LeftButton);
+        QVERIFY(ui.settle());
+        QVERIFY2(ui.find<ElidedLabel>("checkFacts")->text().contains(u"not for 7 GPUs"_s),
+            qPrintable(ui.find<ElidedLabel>("checkFacts")->text()));
         // And back.
         QTest::mouseClick(use, Qt::LeftButton);
         chooser = ui.find<CheckTargetChooser>("checkTargetChooser");

@@ -74,7 +74,8 @@ QString checkedText(const CheckRun& run, const Checkpoint& checkpoint)
         return u"Stopped before the check was complete"_s;
     QString use = targetText(run.target());
     if (!use.isEmpty())
-        use.prepend(u" · for "_s);
+        use = run.depth() < CheckDepth::Metadata ? u" · not for %1, which needs metadata"_s.arg(use)
+                                                 : u" · for %1"_s.arg(use);
     if (const size_t skipped = run.skipped().size(); skipped > 0)
         return u"%1 of %2 checks at %3"_s.arg(
                    countText(diagnoses().size() - std::min(skipped, diagnoses().size())),
