@@ -61,7 +61,7 @@ MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
     connect(&m_values, &MapValues::arrived, this, qOverload<>(&QWidget::update));
     connect(&m_loader, &MapTileLoader::tileReady, this, [this](const MapTileKey& key, const QImage& tile) {
         m_cache.insert(key, tile);
-        update();
+        updateTile(key);
     });
 }
 
@@ -193,8 +193,8 @@ MapCanvas::TileSpan MapCanvas::tilesOf(const ContentRect& rect)
 void MapCanvas::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
-    painter.fillRect(rect(), QColor(m_palette->background));
     if (!m_stack || m_viewport->isEmpty()) {
+        painter.fillRect(rect(), QColor(m_palette->background));
         return;
     }
     const double ratio = devicePixelRatioF();
@@ -222,25 +222,59 @@ void MapCanvas::paintOverlay(QPainter& painter)
     overlay.paintMarks(painter, m_marks);
 }
 
+QRect MapCanvas::tileBox(int64_t x, int64_t y) const
+{
+    return {static_cast<int>(x * kTilePixels - m_viewport->x()),
+        static_cast<int>(y * kTilePixels - m_viewport->y()), kTilePixels, kTilePixels};
+}
+
+void MapCanvas::updateTile(const MapTileKey& key)
+{
+    if (!m_stack)
+        return;
+    if (key.layer != layer()) {
+        if (m_missing > 0)
+            update(); // perhaps it can be stretched
+        return;
+    }
+    const auto seen = tilesOf(m_viewport->visibleRect());
+    if (key.x < seen.left || key.x >= seen.right || key.y < seen.top || key.y >= seen.bottom)
+        return;
+    const double ratio = devicePixelRatioF();
+    const QRect box = tileBox(key.x, key.y);
+    update(QRectF(box.x() / ratio, box.y() / ratio, box.width() / ratio, box.height() / ratio)
+               .toAlignedRect()
+               .adjusted(-1, -1, 1, 1));
+}
+
 void MapCanvas::drawTiles(QPainter& painter)
 {
     const MapLayer wanted = layer();
     const auto span = tilesOf(m_viewport->visibleRect());
     m_missing = 0;
+    QRegion uncovered(QRect(QPoint(), m_viewport->size()));
     for (int64_t y = span.top; y < span.bottom; ++y) {
         for (int64_t x = span.left; x < span.right; ++x) {
-            m_missing += m_cache.contains({wanted, x, y}) ? 0 : 1;
+            if (m_cache.contains({wanted, x, y})) {
+                uncovered -= tileBox(x, y);
+            } else {
+                ++m_missing;
+            }
         }
     }
-    if (m_missing > 0) {
-        drawStretched(painter, wanted);
+    if (!uncovered.isEmpty()) {
+        // A rectangle: images are stretched several times slower inside of other shapes.
+        painter.setClipRect(uncovered.boundingRect());
+        painter.fillRect(uncovered.boundingRect(), QColor(m_palette->background));
+        if (m_missing > 0) {
+            drawStretched(painter, wanted);
+        }
+        painter.setClipping(false);
     }
     for (int64_t y = span.top; y < span.bottom; ++y) {
         for (int64_t x = span.left; x < span.right; ++x) {
             if (const auto* tile = m_cache.find({wanted, x, y})) {
-                painter.drawImage(QPoint(static_cast<int>(x * kTilePixels - m_viewport->x()),
-                                      static_cast<int>(y * kTilePixels - m_viewport->y())),
-                    *tile);
+                painter.drawImage(tileBox(x, y).topLeft(), *tile);
             }
         }
     }

@@ -71,6 +71,10 @@ private:
     [[nodiscard]] MapLayer layer() const;
     [[nodiscard]] MapStackRequest requestFor(const MapTileKey& key) const;
     static TileSpan tilesOf(const ContentRect& rect);
+    /// Device pixels of the view.
+    [[nodiscard]] QRect tileBox(int64_t x, int64_t y) const;
+    /// Paints what a tile that arrived changes.
+    void updateTile(const MapTileKey& key);
     void drawTiles(QPainter& painter);
     /// Draws stretched tiles of other zooms in place of missing tiles.
     void drawStretched(QPainter& painter, const MapLayer& wanted);

@@ -33,8 +33,12 @@ protected:
         : QWidget(parent)
         , m_viewport(viewport)
     {
-        connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
+        setAttribute(Qt::WA_OpaquePaintEvent); // each fills itself first
+        connect(viewport, &MapViewport::changed, this, &MapPart::followViewport);
     }
+
+    /// The viewport shows another part of the map.
+    virtual void followViewport() { update(); }
 
     MapViewport* m_viewport;
     MapStackPtr m_stack;

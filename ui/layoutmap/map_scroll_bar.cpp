@@ -55,8 +55,12 @@ void MapScrollBar::follow()
     const int page = vertical ? m_viewport->size().height() : m_viewport->size().width();
     m_following = true;
     setRange(0, static_cast<int>(maximum / scale));
-    setPageStep(std::max(1, static_cast<int>(page / scale)));
-    setSingleStep(std::max(1, static_cast<int>(page / 8 / scale)));
+    // Setting a step paints the bar again, even if it is the same step.
+    const int pageStep = std::max(1, static_cast<int>(page / scale));
+    if (pageStep != this->pageStep()) {
+        setPageStep(pageStep);
+        setSingleStep(std::max(1, pageStep / 8));
+    }
     setValue(static_cast<int>(position / scale));
     m_following = false;
 }

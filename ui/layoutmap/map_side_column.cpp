@@ -25,6 +25,21 @@ MapSideColumn::MapSideColumn(MapViewport* viewport, QWidget* parent)
     , m_headers(viewport)
 {
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
+    connect(viewport, &MapViewport::rearranged, this, qOverload<>(&QWidget::update));
+}
+
+void MapSideColumn::followViewport()
+{
+    const MapLayout& layout = m_viewport->layout();
+    const Rows rows{.y = m_viewport->y(),
+        .contentHeight = layout.contentHeight(),
+        .scale = layout.rowScale(),
+        .height = m_viewport->size().height(),
+        .pixelRatio = m_viewport->pixelRatio()};
+    if (rows != m_shown) {
+        m_shown = rows;
+        update();
+    }
 }
 
 void MapSideColumn::setStack(MapStackPtr stack)

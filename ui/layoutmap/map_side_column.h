@@ -29,6 +29,8 @@ protected:
     MapSideColumn(MapViewport* viewport, QWidget* parent);
 
     bool event(QEvent* event) override;
+    /// Elements that move sideways change nothing here.
+    void followViewport() override;
 
     [[nodiscard]] virtual QString tooltipFor(MapSource::Point row) const = 0;
     /// Another stack was set.
@@ -57,7 +59,19 @@ private:
     /// Rows of a section by urgency, without the selected one; found when they are first asked for.
     [[nodiscard]] const std::vector<std::pair<Urgency, uint32_t>>& notableRows(const MapSource& source) const;
 
+    /// What of the viewport a column depends on, besides which sections are folded.
+    struct Rows {
+        int64_t y = -1;
+        int64_t contentHeight = 0;
+        MapRowScale scale;
+        int height = 0;
+        double pixelRatio = 0;
+
+        bool operator==(const Rows&) const = default;
+    };
+
     MapSectionHeaders m_headers;
+    Rows m_shown;
     std::optional<uint32_t> m_selectedRank;
     mutable std::vector<std::optional<std::vector<std::pair<Urgency, uint32_t>>>> m_notable; ///< by section
 };
