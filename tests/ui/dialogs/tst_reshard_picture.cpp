@@ -11,6 +11,8 @@
 #include <QSpinBox>
 #include <QTest>
 
+#include <map>
+
 using namespace Qt::StringLiterals;
 using namespace shardscope;
 using namespace shardscope::ui;
@@ -69,6 +71,26 @@ private Q_SLOTS:
         QVERIFY(dialog->maps().flow()->of == MapFlow::Of::Parameter);
         QVERIFY2(dialog->maps().flowText().startsWith(name), qPrintable(dialog->maps().flowText()));
         QCOMPARE(dialog->maps().flow()->elements, ui.checkpoint()->params[3].elements);
+    }
+
+    void bothMapsGiveAParameterOneHue()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        const Reshard dialog(ui, 6);
+        QVERIFY(dialog.settle());
+        std::map<std::string, uint8_t> hues;
+        size_t again = 0;
+        for (const char* side : {"Before", "After"}) {
+            const MapSource& source = dialog.map(side)->canvas()->stack()->source(0);
+            const std::vector<Parameter>& params = source.checkpoint().params;
+            for (uint32_t i = 0; i < params.size(); ++i) {
+                const auto [at, isNew] = hues.try_emplace(params[i].name, source.hueOf(ParamId{i}));
+                QVERIFY2(at->second == source.hueOf(ParamId{i}), params[i].name.c_str());
+                again += isNew ? 0 : 1;
+            }
+        }
+        QVERIFY(again > 20);
     }
 
     void rowsAreNeverThinLines()

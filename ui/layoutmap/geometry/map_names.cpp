@@ -4,20 +4,58 @@
 #include "core/checkpoint/model/layer_names.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
-#include <unordered_map>
 
 namespace shardscope::ui {
 
 namespace {
 
+/// FNV-1a, from a start with which no two neighbours in a layer of LLaMA, GPT-2, GPT-NeoX, BERT, Mixtral and
+/// torch.nn's transformer have one hue.
+class WordHash
+{
+public:
+    void add(std::string_view word)
+    {
+        for (const char character : word)
+            mix(static_cast<unsigned char>(character));
+        mix('.');
+    }
+    [[nodiscard]] uint64_t value() const { return m_hash >> 32; }
+
+private:
+    void mix(unsigned char character) { m_hash = (m_hash ^ character) * 0x100000001b3u; }
+
+    uint64_t m_hash = 72569;
+};
+
+/// From the name alone, so that a parameter has its hue in every checkpoint, whatever is beside it there.
+/// Words before the first number, words after it and the numbers count by themselves: inside of layers the
+/// same hues follow each other, and parameters that differ by a number of 1 (experts, layers) differ in hue.
 uint8_t hueFromName(std::string_view name)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char character : name) {
-        hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
+    constexpr uint64_t kStepOfNumbers = 5; // has no common divisor with the number of hues
+    WordHash before;
+    WordHash after;
+    uint64_t numbers = 0;
+    bool isInLayer = false;
+    while (!name.empty()) {
+        const size_t dot = std::min(name.find('.'), name.size());
+        const std::string_view word = name.substr(0, dot);
+        name.remove_prefix(std::min(dot + 1, name.size()));
+        uint64_t number = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+        if (error == std::errc() && end == word.data() + word.size()) {
+            isInLayer = true;
+            numbers += number % MapNames::kHues;
+        } else {
+            (isInLayer ? after : before).add(word);
+        }
     }
-    return static_cast<uint8_t>((hash >> 32) % MapNames::kHues);
+    const uint64_t sum = before.value() % MapNames::kHues + (isInLayer ? after.value() % MapNames::kHues : 0)
+        + kStepOfNumbers * numbers;
+    return static_cast<uint8_t>(sum % MapNames::kHues);
 }
 
 uint32_t layerFromName(std::string_view name)
@@ -46,25 +84,11 @@ void MapNames::read() const
     m_hues.resize(params.size());
     m_layers.resize(params.size(), kNoLayer);
     for (size_t i = 0; i < params.size(); ++i) {
+        m_hues[i] = hueFromName(nameWithoutHolder(*m_checkpoint, ParamId{static_cast<uint32_t>(i)}));
         m_layers[i] = layerFromName(params[i].name);
         if (m_layers[i] != kNoLayer) {
             m_highestLayer = std::max(m_highestLayer, m_layers[i]);
         }
-    }
-    std::unordered_map<std::string_view, uint8_t> chosen;
-    uint8_t previous = kHues;
-    const auto choose = [&](ParamId param) {
-        const std::string_view name = nameWithoutHolder(*m_checkpoint, param);
-        uint8_t hue = hueFromName(name);
-        hue = hue == previous ? static_cast<uint8_t>((hue + 5) % kHues) : hue;
-        previous = chosen.try_emplace(name, hue).first->second;
-        m_hues[index(param)] = previous;
-    };
-    for (const FlatUnit& unit : m_checkpoint->units)
-        std::for_each(unit.params.begin(), unit.params.end(), choose);
-    for (uint32_t i = 0; i < params.size(); ++i) {
-        if (params[i].unit == kNoUnit)
-            choose(ParamId{i});
     }
     m_isRead.store(true, std::memory_order_release);
 }

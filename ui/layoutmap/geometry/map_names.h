@@ -25,8 +25,8 @@ public:
 
     explicit MapNames(CheckpointPtr checkpoint);
 
-    /// 0 … kHues−1, the same for all slices and copies of one name. Neighbours in the flat order differ,
-    /// except where each has its hue from another place.
+    /// 0 … kHues−1, from the name alone: the same in every checkpoint, for all slices and copies of one name.
+    /// Neighbours in the flat order nearly always differ.
     [[nodiscard]] uint8_t hueOf(ParamId param) const;
     /// The first number in the dotted name, kNoLayer when there is none; and the highest of them.
     [[nodiscard]] uint32_t layerOf(ParamId param) const;
