@@ -2,6 +2,7 @@
 #include "ui/shell/page_tabs.h"
 
 #include "ui/dialogs/manual_window.h"
+#include "ui/shell/page_tab_bar.h"
 #include "ui/style/icons.h"
 
 #include <QTabBar>
@@ -14,6 +15,7 @@ PageTabs::PageTabs(const PageContext& context, QWidget* parent)
     : QTabWidget(parent)
 {
     setObjectName(u"pageTabs"_s);
+    setTabBar(new PageTabBar(this));
     setDocumentMode(true);
     tabBar()->setAccessibleName(tr("Pages"));
     for (const PageEntry& entry : pageList())

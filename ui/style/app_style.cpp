@@ -3,6 +3,7 @@
 
 #include <QPainter>
 #include <QStyleOption>
+#include <QTabBar>
 
 #include <algorithm>
 
@@ -115,6 +116,11 @@ int AppStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const 
         return kHeaderMargin;
     if (metric == PM_ScrollBarExtent)
         return kScrollBarExtent;
+    if (metric == PM_TabBarTabHSpace && qobject_cast<const QTabBar*>(widget) != nullptr) {
+        const QVariant space = widget->property("tabSpace");
+        if (space.isValid())
+            return space.toInt();
+    }
     return QProxyStyle::pixelMetric(metric, option, widget);
 }
 

@@ -8,7 +8,8 @@ class QStyleOptionToolButton;
 namespace shardscope::ui {
 
 /// Fusion with flat scroll bars, whole words in table headers, chevrons where menus open, and frames that can
-/// be seen on a dark ground.
+/// be seen on a dark ground. A tab bar may say in its property `tabSpace` how much its tabs have beside their
+/// content.
 class AppStyle : public QProxyStyle
 {
     Q_OBJECT

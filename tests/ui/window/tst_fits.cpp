@@ -13,11 +13,15 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QHeaderView>
+#include <QHelpEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
+#include <QToolTip>
 #include <QTreeView>
 
 using namespace Qt::StringLiterals;
@@ -156,6 +160,53 @@ private Q_SLOTS:
         }
         QVERIFY2(problems.isEmpty(), qPrintable(problems.join(u'\n')));
         QCOMPARE(window.size(), size);
+    }
+
+    void everyTabIsSeen_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<int>("steps");
+        QTest::addColumn<bool>("isMirrored");
+        QTest::addColumn<bool>("isTitled");
+        QTest::addRow("1366") << QSize(1366, 768) << 0 << false << true;
+        QTest::addRow("1366, larger text") << QSize(1366, 768) << 3 << false << false;
+        QTest::addRow("1366, right to left") << QSize(1366, 768) << 0 << true << true;
+        QTest::addRow("900") << kSmall << 0 << false << false;
+        QTest::addRow("900, larger text") << kSmall << 2 << false << false;
+        QTest::addRow("at 150 %%") << kScaled << 0 << false << false;
+    }
+
+    /// With the docks that the window begins with.
+    void everyTabIsSeen()
+    {
+        QFETCH(QSize, size);
+        QFETCH(int, steps);
+        QFETCH(bool, isMirrored);
+        QFETCH(bool, isTitled);
+        QApplication::setLayoutDirection(isMirrored ? Qt::RightToLeft : Qt::LeftToRight);
+        WindowFixture ui;
+        applyTextSize(textSize(steps));
+        ui.window().resize(size);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* bar = ui.find<QTabWidget>("pageTabs")->tabBar();
+        for (int front = 0; front < bar->count(); ++front) {
+            QTest::keyClick(&ui.window(), static_cast<Qt::Key>(Qt::Key_1 + front), Qt::ControlModifier);
+            QTRY_COMPARE(bar->currentIndex(), front);
+            QVERIFY(ui.settle());
+            for (int tab = 0; tab < bar->count(); ++tab) {
+                const QRect place = bar->tabRect(tab);
+                QVERIFY2(bar->rect().contains(place), qPrintable(bar->tabText(tab)));
+                const bool wide
+                    = place.width() >= bar->fontMetrics().horizontalAdvance(bar->tabText(tab)) + 8;
+                QVERIFY2(wide == (isTitled || tab == front), qPrintable(bar->tabText(tab)));
+            }
+        }
+        // A tab without its title has it as tool tip.
+        const QPoint at = bar->tabRect(1).center();
+        QHelpEvent help(QEvent::ToolTip, at, bar->mapToGlobal(at));
+        QCoreApplication::sendEvent(bar, &help);
+        QCOMPARE(QToolTip::text(), isTitled ? QString() : bar->tabText(1));
+        QToolTip::hideText();
     }
 
     /// Nothing is shortened where there is room, at two sizes of text.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/shell/page_tab_bar.h"
+
+#include <QHelpEvent>
+#include <QStyleOptionTab>
+#include <QToolTip>
+
+#include <algorithm>
+#include <iterator>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kIconGap = 4; ///< between icon and title, as QTabBar has it
+
+} // namespace
+
+// From the widest to the narrowest.
+const PageTabBar::Form PageTabBar::kForms[] = {
+    {.icons = true, .titles = true, .space = 24},
+    {.icons = true, .titles = true, .space = 14},
+    {.icons = false, .titles = true, .space = 24},
+    {.icons = false, .titles = true, .space = 14},
+    {.icons = true, .titles = false, .space = 16},
+    {.icons = true, .titles = false, .space = 10},
+};
+
+PageTabBar::PageTabBar(QWidget* parent)
+    : QTabBar(parent)
+{
+    setElideMode(Qt::ElideNone);
+    setUsesScrollButtons(true); // in windows that are narrower than nine icons
+}
+
+const PageTabBar::Form& PageTabBar::form() const
+{
+    Choice now{.width = width(), .current = currentIndex(), .font = font(), .titles = {}};
+    for (int tab = 0; tab < count(); ++tab)
+        now.titles.append(tabText(tab));
+    if (m_form == nullptr || now != m_chosenFor) {
+        m_chosenFor = std::move(now);
+        const auto fits = [this](const Form& form) {
+            int sum = 0;
+            for (int tab = 0; tab < count(); ++tab)
+                sum += widthOf(tab, form);
+            return sum <= width();
+        };
+        m_form = std::find_if(std::begin(kForms), std::end(kForms) - 1, fits);
+    }
+    return *m_form;
+}
+
+bool PageTabBar::showsTitle(int tab) const
+{
+    return form().titles || tab == currentIndex();
+}
+
+int PageTabBar::widthOf(int tab, const Form& form) const
+{
+    const bool isTitled = form.titles || tab == currentIndex();
+    const int title = isTitled ? fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width() : 0;
+    const int icon = form.icons ? iconSize().width() + (isTitled ? kIconGap : 0) : 0;
+    return title + icon + form.space;
+}
+
+QSize PageTabBar::tabSizeHint(int tab) const
+{
+    return {widthOf(tab, form()), QTabBar::tabSizeHint(tab).height()};
+}
+
+void PageTabBar::initStyleOption(QStyleOptionTab* option, int tab) const
+{
+    QTabBar::initStyleOption(option, tab);
+    if (!form().icons)
+        option->icon = {};
+    if (!showsTitle(tab))
+        option->text.clear();
+}
+
+bool PageTabBar::event(QEvent* event)
+{
+    if (event->type() == QEvent::ToolTip) {
+        showTip(*static_cast<QHelpEvent*>(event));
+        return true;
+    }
+    return QTabBar::event(event);
+}
+
+void PageTabBar::showTip(const QHelpEvent& event)
+{
+    const int tab = tabAt(event.pos());
+    QStringList lines;
+    if (tab >= 0 && !showsTitle(tab))
+        lines.append(tabText(tab));
+    if (tab >= 0 && !tabToolTip(tab).isEmpty())
+        lines.append(tabToolTip(tab));
+    QToolTip::showText(event.globalPos(), lines.join(u'\n'), this);
+}
+
+} // namespace shardscope::ui
