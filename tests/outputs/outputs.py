@@ -36,8 +36,10 @@ KINDS = ("bytes", "content", "manifest", "exit", "json", "text")
 FIXED_TIME = 1_700_000_000
 # Values that differ between two runs of one program, by key.
 VOLATILE = {"seconds", "processor_seconds", "bytes_per_second_of", "read_directly", "bytes_per_second", "free_bytes", "limited_by", "read_seconds", "write_seconds", "verify_seconds",
-            "available_bytes", "build", "version", "tool", "tool_version", "modified", "time"}
+            "available_bytes", "build", "version", "tool", "tool_version", "modified", "time", "endTimeUtc", "commit"}
 VOLATILE_TEXT = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
+    (re.compile(r"Shardscope \S+ \([^)]*\)"), "<tool>"),
     (re.compile(r"\d[\d.,]* (?:ms|s|min|h)\b(?:, [\d.,]+ \wi?B/s)?"), "<duration>"),
     (re.compile(r"(free space +).*"), r"\1<size>"),
     (re.compile(r"(limited by +).*"), r"\1<stage>"),

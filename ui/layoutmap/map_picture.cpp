@@ -132,6 +132,10 @@ QImage imageOf(const MapPicture& picture)
     paint(picture, painter, false);
     painter.end();
     image.setText(u"Title"_s, picture.caption);
+    if (!picture.facts.isEmpty()) { // keywords of the PNG specification
+        image.setText(u"Software"_s, u"Shardscope"_s);
+        image.setText(u"Description"_s, picture.facts.join(u'\n'));
+    }
     return image;
 }
 
@@ -146,6 +150,7 @@ QString saveMapPicture(const MapPicture& picture, const SaveTarget& target)
         generator.setResolution(picture.overlay.logicalDpiX()); // else Qt scales the recorded picture
         generator.setViewBox(QRect({}, picture.size));
         generator.setTitle(picture.caption.toHtmlEscaped()); // Qt does not escape it
+        generator.setDescription(picture.facts.join(u'\n').toHtmlEscaped());
         QPainter painter(&generator);
         paint(picture, painter, true);
         return true;

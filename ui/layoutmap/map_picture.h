@@ -21,6 +21,7 @@ struct MapPicture {
     };
 
     QString caption; ///< one line above the map: its content and source
+    QStringList facts{}; ///< "Time: …": who made it, when and of what; kept in the file, but not drawn
     QSize size; ///< logical pixels, with the caption
     double ratio = 1; ///< device pixels per logical pixel
     std::vector<Part> parts; ///< ruler, ranks, pinned rows, legend

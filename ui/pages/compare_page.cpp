@@ -346,20 +346,35 @@ void ComparePage::askWhere(
         [this, save](const QString& path) { (this->*save)(path); });
 }
 
+ComparisonToSave ComparePage::toSave(const QString& command, const QString& filter) const
+{
+    ComparisonToSave out{m_run.outcome(), *m_run.wish(), reportHead(command.toStdString())};
+    out.head.filter = filter.toStdString();
+    return out;
+}
+
 void ComparePage::saveReport(const QString& path)
 {
-    if (m_run.outcome())
-        write(path, [outcome = m_run.outcome(), wish = *m_run.wish()](const SaveTarget& target) {
-            return writeComparison(*outcome, wish, target);
-        });
+    if (!m_run.outcome())
+        return;
+    const QString command = compareCommand(sourceWords(*m_checkpoint, m_place), *m_run.wish()) % u" --json"_s;
+    write(path, [&files = m_context.session.files(), saved = toSave(command, {})](const SaveTarget& target) {
+        return writeComparison(files, saved, target);
+    });
 }
 
 void ComparePage::saveRows(const QString& path)
 {
-    if (m_run.outcome())
-        write(path, [outcome = m_run.outcome(), rows = m_model->rows()](const SaveTarget& target) {
-            return writeDifferenceRows(*outcome, rows, target);
-        });
+    if (!m_run.outcome())
+        return;
+    QStringList words{u"--against"_s, quotedWord(m_run.wish()->other.native())};
+    if (!m_order.filter.isEmpty())
+        words << u"--filter"_s << quotedWord(m_order.filter);
+    const QString command = pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place));
+    write(path,
+        [&files = m_context.session.files(), rows = m_model->rows(),
+            saved = toSave(command, m_order.filter)](
+            const SaveTarget& target) { return writeDifferenceRows(files, saved, rows, target); });
 }
 
 void ComparePage::write(const QString& path, std::function<QString(const SaveTarget&)> work)

@@ -61,6 +61,8 @@ private:
     void updateEmpty();
     QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);
     void askWhere(const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&));
+    /// `command`: that makes the same; `filter`: of the rows.
+    [[nodiscard]] ComparisonToSave toSave(const QString& command, const QString& filter) const;
     void write(const QString& path, std::function<QString(const SaveTarget&)> work);
 
     CompareRun& m_run;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/files_page.h"
 
+#include "core/report/answers/files_report.h"
+#include "core/report/text/csv_row.h"
 #include "ui/controls/filter_bar.h"
 #include "ui/controls/table_setup.h"
+#include "ui/session/shell_words.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/widgets/focus_order.h"
+#include "ui/widgets/path_field.h"
 
+#include <QAction>
 #include <QHeaderView>
 #include <QLabel>
 #include <QSplitter>
@@ -14,10 +19,49 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <array>
 
 using namespace Qt::StringLiterals;
+using namespace std::string_view_literals;
 
 namespace shardscope::ui {
+
+namespace {
+
+/// The rows of the file table, as they are shown.
+struct FileRows {
+    CheckpointPtr checkpoint;
+    std::vector<FileId> rows; ///< filtered and sorted
+    io::Path path; ///< of the checkpoint, as it was opened
+    ReportHead head; ///< without the checkpoint
+};
+
+/// Writes *.json as the answer of `shardscope files --json` with these files, all else as CSV with the same
+/// columns (core/report/text/csv_row.h), with the head as comments. Returns why it could not be written;
+/// empty if it was. For a worker.
+QString writeFileRows(io::FileSystem& files, FileRows table, const SaveTarget& target)
+{
+    const Checkpoint& checkpoint = *table.checkpoint;
+    table.head.about.push_back(identityOf(files, checkpoint, table.path));
+    return saveText(target, [&](const TextSink& sink) {
+        if (target.path.endsWith(u".json"_s, Qt::CaseInsensitive)) {
+            JobContext job;
+            return writeFilesJson(sink, {checkpoint, table.path.native(), {}, nullptr, &table.head},
+                {.records = false, .only = table.rows}, files, job);
+        }
+        putHeadComments(sink, table.head);
+        putCsvLine(sink, std::array{"path"sv, "role"sv, "rank"sv, "bytes"sv, "records"sv, "status"sv});
+        for (const FileId id : table.rows) {
+            const CheckpointFile& file = checkpoint.file(id);
+            putCsvLine(sink,
+                std::array{csvText(file.name), std::string(fileRoleName(file.role)),
+                    file.rank ? rankText(*file.rank) : std::string(), csvNumber(file.identity.bytes),
+                    csvNumber(file.recordCount), std::string(fileStatusName(file.status))});
+        }
+    });
+}
+
+} // namespace
 
 PageEntry FilesPage::entry()
 {
@@ -109,6 +153,8 @@ void FilesPage::connectWidgets()
         follow(m_context.selection.current());
     });
     connect(&m_context.selection, &Selection::changed, this, &FilesPage::follow);
+    connect(
+        addViewAction(m_fileTable, tr("Save Table…")), &QAction::triggered, this, &FilesPage::askWhereToSave);
 }
 
 void FilesPage::showCheckpoint()
@@ -134,6 +180,38 @@ void FilesPage::setFilter(const QString& text)
     m_fileModel->setFilter(text);
     m_following = false;
     follow(m_context.selection.current());
+}
+
+void FilesPage::askWhereToSave()
+{
+    if (!m_checkpoint)
+        return;
+    const QString name
+        = m_checkpoint->tag.empty() ? tr("files") : QString(toText(m_checkpoint->tag) % u"-files"_s);
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"saveFilesDialog"_s,
+            .title = tr("Save the Rows of the Table"),
+            .filters = tr("CSV table (*.csv);;JSON answer (*.json)"),
+            .suggested = name % u".csv"_s},
+        [this](const QString& path) { saveRows(path); });
+}
+
+void FilesPage::saveRows(const QString& path)
+{
+    if (!m_checkpoint)
+        return;
+    QStringList words;
+    if (!m_filter.isEmpty())
+        words << u"--filter"_s << quotedWord(m_filter);
+    ReportHead head
+        = reportHead(pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place)).toStdString());
+    head.filter = m_filter.toStdString();
+    m_saver.save(
+        [&files = m_context.session.files(),
+            table = FileRows{m_checkpoint, m_fileModel->rows(), m_place.path, std::move(head)},
+            target = SaveTarget{path, readAt(m_place)}] { return writeFileRows(files, table, target); },
+        tr("Saved the rows to %1.").arg(path));
 }
 
 void FilesPage::updateSummary()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/controls/file_saver.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/file_table_model.h"
 #include "ui/models/record_table_model.h"
@@ -26,6 +27,8 @@ public:
     [[nodiscard]] std::vector<FilterTerm> filterTerms() const override { return FileTableModel::terms(); }
     [[nodiscard]] QTableView* fileTable() const { return m_fileTable; }
     [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
+    /// Writes the rows on screen to a CSV or JSON file; a message reports the result.
+    void saveRows(const QString& path);
     [[nodiscard]] bool isBusy() const override { return m_loader.isRunning(); }
 
 protected:
@@ -41,6 +44,7 @@ private:
     void selectRecordOf(const SelectedThing& thing);
     void onRecordChosen(int row);
     void updateSummary();
+    void askWhereToSave();
 
     FileTableModel* m_fileModel;
     RecordTableModel* m_recordModel;
@@ -53,6 +57,7 @@ private:
     QString m_filter;
     bool m_following = false;
     LatestOnly m_loader{WorkLength::Long};
+    FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };
 
 } // namespace shardscope::ui

@@ -10,11 +10,13 @@
 #include "ui/pages/finding_details.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/session/shell_words.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 #include "ui/widgets/path_field.h"
 
+#include <QHash>
 #include <QHeaderView>
 #include <QInputDialog>
 #include <QKeyEvent>
@@ -374,9 +376,20 @@ void FindingsPage::saveReport(CheckReport form, const QString& path)
 {
     if (!m_run.result())
         return;
-    m_saver.save([result = m_run.result(), depth = m_run.depth(), form,
+    static const QHash<CheckReport, QString> kOptions{{CheckReport::Html, u"--html"_s},
+        {CheckReport::Markdown, u"--markdown"_s}, {CheckReport::Sarif, u"--sarif"_s}};
+    ShellCommand command(u"check"_s, sourceWords(m_run.place()));
+    command.option(u"--depth"_s, std::string(checkDepthName(m_run.depth())));
+    for (const std::string& code : m_run.skipped())
+        command.option(u"--skip"_s, code);
+    if (form == CheckReport::Json)
+        command.flag(u"--json"_s, true);
+    else
+        command.option(kOptions[form], path);
+    m_saver.save([&files = m_context.session.files(), form,
+                     check = CheckToSave{m_run.result(), m_run.depth(), command.text()},
                      target = SaveTarget{path,
-                         readAt(m_run.place())}] { return writeCheckReport(*result, depth, form, target); },
+                         readAt(m_run.place())}] { return writeCheckReport(files, check, form, target); },
         tr("Saved the findings to %1.").arg(path));
 }
 

@@ -3,14 +3,17 @@
 
 #include "ui/controls/table_setup.h"
 #include "ui/session/runs/tag_store.h"
+#include "ui/session/shell_words.h"
 #include "ui/style/icons.h"
 #include "ui/text/progress_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/flow_layout.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/path_field.h"
 #include "ui/widgets/series_chart.h"
 
+#include <QAction>
 #include <QComboBox>
 #include <QHeaderView>
 #include <QKeyEvent>
@@ -133,6 +136,8 @@ void HealthPage::connectParts()
             if (!m_filling && now.isValid())
                 chooseRow(now.row());
         });
+    connect(
+        addViewAction(m_table, tr("Save Table…")), &QAction::triggered, this, &HealthPage::askWhereToSave);
     connect(m_table, &QTableView::activated, this, [this](const QModelIndex& at) {
         const auto param = isByParam() && m_checkpoint
             ? m_checkpoint->findParam(m_model->row(m_model->rowAt(at.row())).name)
@@ -274,6 +279,39 @@ QString HealthPage::summaryText(const HealthFacts& facts) const
     if (isWhole && facts.isListed)
         return alone % u' ' % tr("There is no other tag to compare it with.");
     return alone % rest;
+}
+
+void HealthPage::askWhereToSave()
+{
+    if (!m_checkpoint)
+        return;
+    const QString name
+        = m_checkpoint->tag.empty() ? tr("health") : QString(toText(m_checkpoint->tag) % u"-health"_s);
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"saveHealthDialog"_s,
+            .title = tr("Save the Rows of the Table"),
+            .filters = tr("CSV table (*.csv);;JSON answer (*.json)"),
+            .suggested = name % u".csv"_s},
+        [this](const QString& path) { saveRows(path); });
+}
+
+void HealthPage::saveRows(const QString& path)
+{
+    if (!m_checkpoint || !m_facts->tag)
+        return;
+    ShellCommand command(u"stats"_s, sourceWords(*m_checkpoint, m_place));
+    command.flag(u"--health"_s, true)
+        .flag(u"--params"_s, isByParam())
+        .flag(u"--history"_s, !m_facts->history.empty())
+        .flag(u"--exact"_s, m_run.isExact())
+        .flag(u"--json"_s, true);
+    m_saver.save(
+        [&files = m_context.session.files(),
+            table = HealthTable{m_checkpoint, m_facts, m_model->rows(), isByParam(), m_place.path,
+                reportHead(command.text().toStdString())},
+            target = SaveTarget{path, readAt(m_place)}] { return writeHealthTable(files, table, target); },
+        tr("Saved the rows to %1.").arg(path));
 }
 
 bool HealthPage::isByParam() const

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/controls/file_saver.h"
 #include "ui/models/health_table_model.h"
 #include "ui/pages/page.h"
 #include "ui/session/health_run.h"
@@ -30,6 +31,8 @@ public:
     [[nodiscard]] QListWidget* alarmList() const { return m_alarms; }
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] HealthTableModel* model() const { return m_model; }
+    /// Writes the rows of the table as CSV, or all that was read as JSON; a message reports the result.
+    void saveRows(const QString& path);
 
 protected:
     void showCheckpoint() override;
@@ -49,6 +52,7 @@ private:
     [[nodiscard]] QString summaryText(const HealthFacts& facts) const;
     void showRows();
     void showCharts();
+    void askWhereToSave();
     void goToAlarm(int number);
     void chooseRow(int row);
     [[nodiscard]] bool isByParam() const;
@@ -71,6 +75,7 @@ private:
     std::string m_chosen; ///< the name of the row
     bool m_isWanted = false; ///< a checkpoint was opened, and not read yet
     bool m_filling = false;
+    FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };
 
 } // namespace shardscope::ui

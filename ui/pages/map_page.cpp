@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/map_page.h"
 
+#include "core/report/summary/report_head.h"
 #include "ui/controls/filter_bar.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
 #include "ui/session/check_run.h"
 #include "ui/session/findings/finding_store.h"
+#include "ui/session/shell_words.h"
 #include "ui/text/text.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
@@ -132,8 +134,16 @@ void MapPage::savePicture(const QString& path)
     const auto taken = picture();
     if (!taken)
         return;
-    m_saver.save([picture = *taken,
-                     target = SaveTarget{path, readAt(m_place)}] { return saveMapPicture(picture, target); },
+    ReportHead head
+        = reportHead(pageCommand(entry().name, {}, sourceWords(*m_checkpoint, m_place)).toStdString());
+    m_saver.save(
+        [&files = m_context.session.files(), checkpoint = m_checkpoint, picture = *taken, head,
+            opened = m_place.path, target = SaveTarget{path, readAt(m_place)}]() mutable {
+            head.about.push_back(identityOf(files, *checkpoint, opened));
+            for (const std::string& line : headLines(head))
+                picture.facts.append(toText(line));
+            return saveMapPicture(picture, target);
+        },
         tr("Saved the picture to %1.").arg(path));
 }
 

@@ -2,6 +2,7 @@
 #include "ui/pages/parameters_page.h"
 
 #include "core/report/answers/params_report.h"
+#include "core/report/summary/report_head.h"
 #include "core/report/text/csv_row.h"
 #include "ui/controls/filter_bar.h"
 #include "ui/controls/table_setup.h"
@@ -9,6 +10,7 @@
 #include "ui/jobs/save_file.h"
 #include "ui/models/parameters/parameter_filter.h"
 #include "ui/models/parameters/parameter_index.h"
+#include "ui/session/shell_words.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/widgets/focus_order.h"
@@ -23,7 +25,6 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include <QString>
 #include <algorithm>
 #include <array>
 
@@ -40,8 +41,8 @@ constexpr uint64_t kReadUnasked = uint64_t{2} << 30;
 struct ParameterTable {
     ParameterIndexPtr index;
     std::vector<ParamId> rows; ///< filtered and sorted
-    QString filter; ///< as it was typed
     io::Path path; ///< of the checkpoint, as it was opened
+    ReportHead head; ///< without the checkpoint
 };
 
 constexpr std::array<std::string_view, 13> kColumns{"name", "shape", "elements", "bytes", "ranks",
@@ -74,15 +75,18 @@ void putRow(const TextSink& sink, const ParameterIndex& table, ParamId id)
 }
 
 /// Writes *.json as the answer of `shardscope params --json` with these parameters, all else as CSV
-/// (core/report/text/csv_row.h): a line for each row, numbers exact, fields that do not apply empty. Returns
-/// why it could not be written; empty if it was. Slow: for a worker.
-QString writeParameterTable(const ParameterTable& table, const SaveTarget& target)
+/// (core/report/text/csv_row.h): the head as comments, a line for each row, numbers exact, fields that do not
+/// apply empty. Returns why it could not be written; empty if it was. Slow: for a worker.
+QString writeParameterTable(io::FileSystem& files, ParameterTable table, const SaveTarget& target)
 {
+    table.head.about.push_back(identityOf(files, *table.index->checkpoint(), table.path));
     return saveText(target, [&](const TextSink& sink) {
         if (target.path.endsWith(u".json"_s, Qt::CaseInsensitive)) {
-            const AnswerContext context{*table.index->checkpoint(), table.path.native(), {}};
-            return writeParamsJson(sink, context, table.rows, table.filter.toStdString());
+            const AnswerContext context{
+                *table.index->checkpoint(), table.path.native(), {}, nullptr, &table.head};
+            return writeParamsJson(sink, context, table.rows, table.head.filter);
         }
+        putHeadComments(sink, table.head);
         putCsvLine(sink, kColumns);
         for (const ParamId row : table.rows)
             putRow(sink, *table.index, row);
@@ -459,9 +463,16 @@ void ParametersPage::saveRows(const QString& path)
 {
     if (!m_index)
         return;
+    QStringList words;
+    if (!m_filter.isEmpty())
+        words << u"--filter"_s << quotedWord(m_filter);
+    ReportHead head
+        = reportHead(pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place)).toStdString());
+    head.filter = m_filter.toStdString();
     m_saver.save(
-        [table = ParameterTable{m_index, m_model->rows(), m_filter, m_path},
-            target = SaveTarget{path, readAt(m_place)}] { return writeParameterTable(table, target); },
+        [&files = m_context.session.files(),
+            table = ParameterTable{m_index, m_model->rows(), m_path, std::move(head)},
+            target = SaveTarget{path, readAt(m_place)}] { return writeParameterTable(files, table, target); },
         tr("Saved the rows to %1.").arg(path));
 }
 

@@ -7,8 +7,6 @@
 #include "core/report/documents/sarif_report.h"
 #include "ui/jobs/free_later.h"
 
-#include <QDateTime>
-
 #include <chrono>
 
 namespace shardscope::ui {
@@ -127,19 +125,20 @@ std::vector<io::Path> readAt(const CheckPlace& place)
 }
 
 QString writeCheckReport(
-    const CheckResult& result, CheckDepth depth, CheckReport form, const SaveTarget& target)
+    io::FileSystem& files, const CheckToSave& check, CheckReport form, const SaveTarget& target)
 {
+    const std::vector<CheckResult> results{*check.result};
+    const ReportHead head = checkHead(files, results, check.command.toStdString());
     return saveText(target, [&](const TextSink& write) {
         switch (form) {
         case CheckReport::Html:
-            return write(htmlReport({result}, depth));
+            return write(htmlReport(results, check.depth, head));
         case CheckReport::Markdown:
-            return write(markdownReport(
-                {result}, depth, QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString()));
+            return write(markdownReport(results, check.depth, head));
         case CheckReport::Sarif:
-            return write(sarifReport({result}));
+            return write(sarifReport(results, head));
         case CheckReport::Json:
-            return writeCheckJson(write, {result}, depth);
+            return writeCheckJson(write, results, check.depth, &head);
         }
     });
 }

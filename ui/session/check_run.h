@@ -98,9 +98,16 @@ private:
     LatestOnly m_worker{WorkLength::Long};
 };
 
+/// A check that is saved.
+struct CheckToSave {
+    std::shared_ptr<const CheckResult> result;
+    CheckDepth depth = CheckDepth::Metadata; ///< as it was asked for
+    QString command; ///< that does the same
+};
+
 /// The report into a file, as `shardscope check` writes it. Empty when that went well, else why not. For a
 /// worker.
 QString writeCheckReport(
-    const CheckResult& result, CheckDepth depth, CheckReport form, const SaveTarget& target);
+    io::FileSystem& files, const CheckToSave& check, CheckReport form, const SaveTarget& target);
 
 } // namespace shardscope::ui

@@ -129,20 +129,40 @@ QString compareCommand(const SourceWords& left, const CompareWish& wish)
     return command.optionIfAny(u"--patterns"_s, wish.patternsFile.native()).text();
 }
 
-QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const SaveTarget& target)
+namespace {
+
+/// With both checkpoints.
+ReportHead headOf(io::FileSystem& files, const ComparisonToSave& comparison)
 {
+    ReportHead out = comparison.head;
+    const CompareOutcome& outcome = *comparison.outcome;
+    out.about.push_back(identityOf(files, *outcome.left, outcome.left->tagFolder));
+    out.about.push_back(identityOf(files, *outcome.right, comparison.wish.other));
+    return out;
+}
+
+} // namespace
+
+QString writeComparison(io::FileSystem& files, const ComparisonToSave& comparison, const SaveTarget& target)
+{
+    const CompareOutcome& outcome = *comparison.outcome;
+    const CompareWish& wish = comparison.wish;
+    const ReportHead head = headOf(files, comparison);
     return saveText(target, [&](const TextSink& sink) {
         writeDiffJson(sink,
-            {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
-                outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
+            {{*outcome.left, outcome.left->tagFolder.native(), {}, nullptr, &head},
+                {*outcome.right, wish.other.native(), {}}, outcome.judged->diff, outcome.judged->verdict,
+                outcome.judged->causes, 0});
     });
 }
 
-QString writeDifferenceRows(
-    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const SaveTarget& target)
+QString writeDifferenceRows(io::FileSystem& files, const ComparisonToSave& comparison,
+    const std::vector<uint32_t>& rows, const SaveTarget& target)
 {
+    const ReportHead head = headOf(files, comparison);
     return saveText(target, [&](const TextSink& sink) {
-        const DifferenceList& list = *outcome.differences;
+        const DifferenceList& list = *comparison.outcome->differences;
+        putHeadComments(sink, head);
         DiffCsv csv(sink);
         for (const uint32_t row : rows) {
             if (const ScalarDifference* scalar = list.scalar(row))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/layout/map_query.h"
+#include "core/report/summary/report_head.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/jobs/save_file.h"
 #include "ui/models/difference_list.h"
@@ -78,12 +79,18 @@ private:
 
 /// The same as a command line of `shardscope`, quoted for a shell.
 QString compareCommand(const SourceWords& left, const CompareWish& wish);
+/// A comparison that is saved.
+struct ComparisonToSave {
+    CompareOutcomePtr outcome;
+    CompareWish wish;
+    ReportHead head; ///< without the checkpoints
+};
 /// Writes the whole comparison to a file, as `shardscope diff --json` prints it. Returns an empty text on
 /// success, else the error. For a worker.
-QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const SaveTarget& target);
+QString writeComparison(io::FileSystem& files, const ComparisonToSave& comparison, const SaveTarget& target);
 /// These rows of outcome.differences, in this order, as CSV (core/report/documents/diff_csv.h). Result as
 /// above.
-QString writeDifferenceRows(
-    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const SaveTarget& target);
+QString writeDifferenceRows(io::FileSystem& files, const ComparisonToSave& comparison,
+    const std::vector<uint32_t>& rows, const SaveTarget& target);
 
 } // namespace shardscope::ui

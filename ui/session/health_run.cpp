@@ -6,8 +6,15 @@
 #include "core/compute/compute_choice.h"
 #include "core/engine/verify/run_tags.h"
 #include "core/layout/counts.h"
+#include "core/report/answers/health_report.h"
+#include "core/report/text/csv_row.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+
+using namespace Qt::StringLiterals;
+using namespace std::string_view_literals;
 
 namespace shardscope::ui {
 
@@ -140,6 +147,52 @@ void HealthRun::clear()
 {
     m_facts = std::make_shared<const HealthFacts>();
     stop();
+}
+
+namespace {
+
+std::string finiteCell(double value)
+{
+    return std::isfinite(value) ? csvNumber(value) : std::string();
+}
+
+/// A line for each state of each row.
+void putHealthRows(const TextSink& sink, const HealthTable& table)
+{
+    putCsvLine(sink,
+        std::array{table.byParam ? "parameter"sv : "layer"sv, "state"sv, "elements"sv, "exact"sv, "read"sv,
+            "missing"sv, "rms"sv, "l2"sv, "zeros"sv, "nan"sv, "inf"sv, "min"sv, "max"sv, "update_rms"sv,
+            "update_ratio"sv});
+    const std::vector<HealthRow>& rows = table.byParam ? table.facts->tag->params : table.facts->tag->layers;
+    for (const uint32_t number : table.rows) {
+        const HealthRow& row = rows[number];
+        for (const StateHealth& state : row.states)
+            putCsvLine(sink,
+                std::array{csvText(row.name), csvText(state.state), csvNumber(row.elements),
+                    std::string(row.exact ? "true" : "false"), csvNumber(state.read),
+                    csvNumber(state.missing), finiteCell(state.rms()), finiteCell(state.l2()),
+                    csvNumber(state.zeros), csvNumber(state.nans), csvNumber(state.infinities),
+                    finiteCell(state.min), finiteCell(state.max), finiteCell(row.updateRms()),
+                    finiteCell(row.updateRatio())});
+    }
+}
+
+} // namespace
+
+QString writeHealthTable(io::FileSystem& files, HealthTable table, const SaveTarget& target)
+{
+    table.head.about.push_back(identityOf(files, *table.checkpoint, table.path));
+    return saveText(target, [&](const TextSink& sink) {
+        if (target.path.endsWith(u".json"_s, Qt::CaseInsensitive)) {
+            const AnswerContext context{*table.checkpoint, table.path.native(), {}, nullptr, &table.head};
+            const HealthFacts& facts = *table.facts;
+            return writeHealthJson(sink,
+                {context, *facts.tag, facts.tag->params, facts.history, facts.alarms, table.byParam,
+                    !facts.history.empty()});
+        }
+        putHeadComments(sink, table.head);
+        putHealthRows(sink, table);
+    });
 }
 
 } // namespace shardscope::ui

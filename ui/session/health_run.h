@@ -2,7 +2,9 @@
 #pragma once
 
 #include "core/compare/health/health_alarms.h"
+#include "core/report/summary/report_head.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/jobs/save_file.h"
 
 #include <QObject>
 
@@ -26,6 +28,21 @@ struct HealthFacts {
     [[nodiscard]] bool hasAlarm(std::string_view layer) const;
 };
 using HealthFactsPtr = std::shared_ptr<const HealthFacts>;
+
+/// The rows of a table of it, to be saved.
+struct HealthTable {
+    CheckpointPtr checkpoint;
+    HealthFactsPtr facts;
+    std::vector<uint32_t> rows; ///< in their order
+    bool byParam = false;
+    io::Path path; ///< of the checkpoint, as it was opened
+    ReportHead head; ///< without the checkpoint
+};
+
+/// Writes *.json as the answer of `shardscope stats --health --json`, all else as CSV with the same fields
+/// (core/report/text/csv_row.h), with the head as comments. Returns why it could not be written; empty if it
+/// was. For a worker.
+QString writeHealthTable(io::FileSystem& files, HealthTable table, const SaveTarget& target);
 
 /// Reads it on a worker thread: first the checkpoint, then the newest tags of its run. The latest start()
 /// wins. Lives on the GUI thread.

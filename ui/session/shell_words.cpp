@@ -47,6 +47,13 @@ SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place)
     return sourceWords(named);
 }
 
+QString pageCommand(const QString& page, const QStringList& options, const SourceWords& source)
+{
+    QStringList words{u"shardscope-gui"_s, u"--page"_s, page};
+    words << options << source.options << source.path;
+    return words.join(u' ');
+}
+
 ShellCommand::ShellCommand(const QString& verb, const SourceWords& source)
     : m_words{u"shardscope"_s, verb, source.path}
     , m_last(source.options)

@@ -26,6 +26,9 @@ SourceWords sourceWords(const CheckPlace& place);
 /// The same for an open checkpoint: its run folder and tag if it has them, else the opened path.
 SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place);
 
+/// The command that opens a page of the window. `options`: quoted words that come before the path.
+QString pageCommand(const QString& page, const QStringList& options, const SourceWords& source);
+
 /// A command line of `shardscope` that does what the window does. All views make theirs with it.
 class ShellCommand
 {

@@ -82,7 +82,7 @@ QString MainWindow::viewCommand()
     const CheckpointPtr& checkpoint = m_session.checkpoint();
     if (!checkpoint)
         return {};
-    QStringList words{u"shardscope-gui"_s, u"--page"_s, pageEntry(m_tabs->currentId()).name};
+    QStringList words;
     const auto add = [&](const QString& option, const QString& value) {
         if (!value.isEmpty())
             words << option << quotedWord(value);
@@ -91,9 +91,8 @@ QString MainWindow::viewCommand()
     add(u"--select"_s, addressOf(*checkpoint, m_session.selection().current()));
     if (const auto& wish = m_compareRun.wish())
         add(u"--against"_s, pathText(wish->other));
-    const SourceWords source = sourceWords(*checkpoint, m_session.place());
-    words << source.options << quotedWord(source.path);
-    return words.join(u' ');
+    return pageCommand(
+        pageEntry(m_tabs->currentId()).name, words, sourceWords(*checkpoint, m_session.place()));
 }
 
 void MainWindow::compareWith(const QString& path, bool start)

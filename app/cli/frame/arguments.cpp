@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/frame/arguments.h"
 
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
 #include <charconv>
 
 namespace shardscope::cli {
+
+std::string Parsed::commandLine() const
+{
+    std::string out = "shardscope";
+    for (const std::string& word : words)
+        out += " " + shellQuoted(word);
+    return out;
+}
 
 bool Arguments::has(std::string_view option) const
 {

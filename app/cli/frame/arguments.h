@@ -43,6 +43,10 @@ struct Parsed {
     const Command* command = nullptr; ///< the innermost one
     std::vector<const Command*> path; ///< from the program to it
     Arguments arguments;
+    std::vector<std::string> words = {}; ///< as they were given
+
+    /// The command for a shell: "shardscope check runs/llama".
+    [[nodiscard]] std::string commandLine() const;
 };
 
 /// Finds the verb and reads its options. Error: Usage, with a suggestion for a misspelled word.

@@ -227,6 +227,7 @@ Result<Parsed> parse(const Command& root, std::span<const std::string> words)
 {
     std::vector<std::string> left(words.begin(), words.end());
     SHARDSCOPE_TRY(Parsed parsed, findCommand(root, left));
+    parsed.words.assign(words.begin(), words.end());
 
     CLI::App app;
     app.set_help_flag("");

@@ -12,10 +12,7 @@
 #include "core/report/documents/markdown_report.h"
 #include "core/report/documents/sarif_report.h"
 
-#include <fmt/chrono.h>
-
 #include <climits>
-#include <ctime>
 
 namespace shardscope::cli {
 
@@ -125,22 +122,18 @@ Result<std::vector<CheckResult>> checkPaths(
     return results;
 }
 
-std::string utcNow()
-{
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
-
 Status writeReports(
     Session& session, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
     const Arguments& arguments = session.arguments();
     const bool force = arguments.has("--force");
+    const ReportHead head = checkHead(session.files(), results, session.parsed().commandLine());
     if (const std::string path = arguments.text("--sarif"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session, path, sarifReport(results), force));
+        SHARDSCOPE_CHECK(writeTextFile(session, path, sarifReport(results, head), force));
     if (const std::string path = arguments.text("--html"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, depth), force));
+        SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, depth, head), force));
     if (const std::string path = arguments.text("--markdown"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session, path, markdownReport(results, depth, utcNow()), force));
+        SHARDSCOPE_CHECK(writeTextFile(session, path, markdownReport(results, depth, head), force));
     return {};
 }
 
@@ -218,18 +211,19 @@ std::vector<Option> checkOptions()
         {.name = "--sarif",
             .kind = ValueKind::NewFile,
             .valueName = "FILE",
-            .help = "Also write the findings to this file as SARIF 2.1.0. `-` means standard output: then "
-                    "the text answer goes to standard error, and --json cannot be used."},
+            .help
+            = "Also write the findings to this file as SARIF 2.1.0, with the time, the command and what "
+              "the checkpoint is. `-` means standard output: then the text answer goes to standard "
+              "error, and --json cannot be used."},
         {.name = "--html",
             .kind = ValueKind::NewFile,
             .valueName = "FILE",
-            .help = "Also write the findings to this file as an HTML page. `-` as for --sarif."},
+            .help
+            = "Also write the findings to this file as an HTML page, with the same. `-` as for --sarif."},
         {.name = "--markdown",
             .kind = ValueKind::NewFile,
             .valueName = "FILE",
-            .help
-            = "Also write the findings to this file as Markdown, with the time and what the checkpoint is. "
-              "`-` as for --sarif."},
+            .help = "Also write the findings to this file as Markdown, with the same. `-` as for --sarif."},
         {.name = "--force", .help = "Replace these files if they exist."},
         {.name = "--all-tags",
             .help = "Check every tag of each run, oldest first, not only the one that `latest` names."},

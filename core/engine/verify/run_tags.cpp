@@ -66,15 +66,19 @@ void addFacts(io::FileSystem& files, const Checkpoint& checkpoint, TagSummary& o
             out.findings.push_back(
                 {finding, &diagnosisOf(finding.code), std::string(), CheckDepth::Metadata});
     }
-    const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kMaxManifestBytes);
-    const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
-    if (!manifest || manifest->fingerprint.empty() || manifest->fingerprintIsNewer)
-        return;
-    out.fingerprint = manifest->fingerprint;
-    out.fingerprintVersion = static_cast<uint64_t>(manifest->fingerprintVersion);
+    std::tie(out.fingerprint, out.fingerprintVersion) = recordedFingerprint(files, checkpoint.tagFolder);
 }
 
 } // namespace
+
+std::pair<std::string, uint64_t> recordedFingerprint(io::FileSystem& files, const io::Path& tagFolder)
+{
+    const auto text = files.readSmall(tagFolder / kManifestName, kMaxManifestBytes);
+    const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
+    if (!manifest || manifest->fingerprint.empty() || manifest->fingerprintIsNewer)
+        return {};
+    return {manifest->fingerprint, static_cast<uint64_t>(manifest->fingerprintVersion)};
+}
 
 size_t TagSummary::count(Severity severity) const
 {

@@ -41,6 +41,10 @@ struct TagSummary {
     [[nodiscard]] bool isComplete() const { return !error && count(Severity::Error) == 0; }
 };
 
+/// The fingerprint in the manifest of a tag, as 32 hex digits, and the version of its definition; empty and 0
+/// without one.
+std::pair<std::string, uint64_t> recordedFingerprint(io::FileSystem& files, const io::Path& tagFolder);
+
 /// The tags of the run that PATH belongs to: a run folder, a tag folder, or the output folder of a framework.
 struct RunTags {
     io::Path base; ///< the folder to open with one of `names` as the tag

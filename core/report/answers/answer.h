@@ -11,6 +11,7 @@
 #include "core/compute/compute_choice.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
+#include "core/report/summary/report_head.h"
 
 #include <string_view>
 
@@ -22,6 +23,7 @@ struct AnswerContext {
     std::string path; ///< PATH as it was given
     std::string selectedFile; ///< name inside the tag folder when PATH was a file; else empty
     const ComputeChoice* compute = nullptr; ///< the compute device, for verbs that compute
+    const ReportHead* report = nullptr; ///< of a file that the window saves; null on standard output
 };
 
 /// The base folder of relative paths in an answer: the tag folder, else the run folder.

@@ -98,12 +98,13 @@ void describe(auto& out, const CheckResult& result)
 
 namespace {
 
-void describeCheck(
-    auto& out, bool isList, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
+void describeCheck(auto& out, bool isList, const std::vector<CheckResult>& results,
+    std::optional<CheckDepth> depth, const ReportHead* report = nullptr)
 {
     std::vector<std::string_view> depths{"auto"};
     std::ranges::copy(wordsOf<CheckDepth>(depthName), std::back_inserter(depths));
     out.answer("check", "CheckAnswer", "The findings of all paths.");
+    describeReport(out, report);
     out.maybe(!isList, [&] {
         out.word("depth", depth ? checkDepthName(*depth) : "auto", depths, "the requested depth");
         out.field("results", results,
@@ -131,15 +132,29 @@ void describeCheck(
 
 } // namespace
 
-void writeCheckJson(
-    const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
+void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results,
+    std::optional<CheckDepth> depth, const ReportHead* report)
 {
-    writeObject(sink, [&](JsonOut& out) { describeCheck(out, false, results, depth); });
+    writeObject(sink, [&](JsonOut& out) { describeCheck(out, false, results, depth, report); });
 }
 
 void writeDiagnosisListJson(const TextSink& sink)
 {
     writeObject(sink, [](JsonOut& out) { describeCheck(out, true, {}, {}); });
+}
+
+ReportHead checkHead(io::FileSystem& files, const std::vector<CheckResult>& results, std::string command)
+{
+    ReportHead out = reportHead(std::move(command));
+    for (const CheckResult& result : results) {
+        if (result.checkpoint) {
+            out.about.push_back(identityOf(files, *result.checkpoint, result.path));
+        } else {
+            out.about.emplace_back().path = result.path;
+            out.about.back().tag = result.tag;
+        }
+    }
+    return out;
 }
 
 std::string checkSchema()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/doctor/examine.h"
+#include "core/report/summary/report_head.h"
 #include "core/report/text/text_table.h"
 
 #include <vector>
@@ -9,10 +10,13 @@
 namespace shardscope {
 
 /// The answer of `check`: one result per path, or an error for a path that cannot be read. Without `depth`,
-/// each result has its own depth.
-void writeCheckJson(
-    const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
+/// each result has its own depth. `report`: of a
+/// file that the window saves.
+void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results,
+    std::optional<CheckDepth> depth, const ReportHead* report = nullptr);
 std::string checkSchema();
+/// The head of a report about these results: one checkpoint for each. Reads their manifests.
+ReportHead checkHead(io::FileSystem& files, const std::vector<CheckResult>& results, std::string command);
 /// As text, the most important first. Meaning and repair are printed once for each kind of finding.
 void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results);
 /// "values not read: 3.1 GiB (3,328,599,654 bytes)"; empty if every byte was read.

@@ -146,6 +146,7 @@ void describeDiff(auto& out, const DiffAnswer& answer)
 {
     const StateDiff& diff = answer.diff;
     out.answer("diff", "DiffAnswer", "Whether two checkpoints hold the same training state.");
+    describeReport(out, answer.left.report);
     out.object("left", [&](auto& side) { describeSide(side, answer.left); });
     out.object("right", [&](auto& side) { describeSide(side, answer.right); });
     out.field("equal", diff.areEqual(), "everything was compared, without differences above the tolerance");

@@ -35,14 +35,25 @@ namespace {
 
 using RecordsOf = std::function<std::vector<UsedRecord>(FileId)>;
 
-void describeFiles(auto& out, const AnswerContext& context, bool withRecords, const RecordsOf& recordsOf)
+std::vector<FileId> filesAsked(const Checkpoint& checkpoint, const FilesQuestion& question)
+{
+    std::vector<FileId> out = question.only.value_or(std::vector<FileId>());
+    for (uint32_t i = 0; !question.only && i < checkpoint.files.size(); ++i)
+        out.push_back(FileId{i});
+    return out;
+}
+
+void describeFiles(
+    auto& out, const AnswerContext& context, const FilesQuestion& question, const RecordsOf& recordsOf)
 {
     const Checkpoint& checkpoint = context.checkpoint;
     out.answer("files", "FilesAnswer", "The files of a checkpoint.");
     describeSubject(out, context);
+    describeReport(out, context.report);
     out.field("supported", checkpoint.supported);
     out.textOrNull("why_not", checkpoint.whyNot);
-    out.list("files", checkpoint.files, [&](auto& each, const CheckpointFile& file) {
+    out.list("files", filesAsked(checkpoint, question), [&](auto& each, FileId id) {
+        const CheckpointFile& file = checkpoint.files[index(id)];
         each.is("File", "A file of the checkpoint.");
         each.name("path", file.name);
         each.word("role", file.role, fileRoleName);
@@ -50,14 +61,10 @@ void describeFiles(auto& out, const AnswerContext& context, bool withRecords, co
         each.field("rank", file.rank);
         each.field("records", file.recordCount, "number of zip records");
         each.word("status", file.status, fileStatusName);
-        each.maybe(withRecords, [&] {
+        each.maybe(question.records, [&] {
             each.rows(
                 "zip_records", Row<UsedRecord>{},
-                [&](const auto& add) {
-                    const FileId id{static_cast<uint32_t>(&file - checkpoint.files.data())};
-                    std::ranges::for_each(recordsOf(id), add);
-                },
-                described);
+                [&](const auto& add) { std::ranges::for_each(recordsOf(id), add); }, described);
         });
     });
     out.field("findings", checkpoint.findings);
@@ -90,14 +97,15 @@ void writeFilesJson(const TextSink& sink, const AnswerContext& context, const Fi
     io::FileSystem& files, JobContext& job)
 {
     writeObject(sink, [&](JsonOut& out) {
-        describeFiles(out, context, question.records,
+        describeFiles(out, context, question,
             [&](FileId file) { return recordsOf(files, context.checkpoint, file, job); });
     });
 }
 
 std::string filesSchema()
 {
-    return schemaOf("files", [](SchemaOut& out) { describeFiles(out, schemaContext(), true, {}); });
+    return schemaOf(
+        "files", [](SchemaOut& out) { describeFiles(out, schemaContext(), {.records = true}, {}); });
 }
 
 void writeFilesText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,

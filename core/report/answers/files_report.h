@@ -11,6 +11,7 @@ namespace shardscope {
 
 struct FilesQuestion {
     bool records = false; ///< list every zip record
+    std::optional<std::vector<FileId>> only = {}; ///< these, in this order; empty: all
 };
 
 /// A zip record of a file and what uses it, as addresses.

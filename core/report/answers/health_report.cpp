@@ -115,6 +115,7 @@ void describeHealth(auto& out, const HealthAnswer& answer)
 {
     out.answer("health", "HealthAnswer", "Health of a training state.");
     describeSubject(out, answer.context);
+    describeReport(out, answer.context.report);
     out.field("step", answer.tag.step, "global steps");
     out.field("exact", answer.tag.exact, "false: large tensors were sampled");
     out.field("groups", answer.tag.groups);

@@ -46,6 +46,7 @@ void describeParams(
 {
     out.answer("params", "ParamsAnswer", "The parameters.");
     describeSubject(out, context);
+    describeReport(out, context.report);
     out.maybe(!filter.empty(), [&] {
         out.name("filter", filter, "in files that the window saves: the filter that chose the parameters");
     });

@@ -5,9 +5,9 @@
 #include "core/report/answers/answer.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/plan_report.h"
+#include "core/report/summary/report_head.h"
 #include "core/report/text/printable.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace shardscope {
@@ -19,8 +19,7 @@ std::string timeText(int64_t nanoseconds)
 {
     if (nanoseconds <= 0)
         return {};
-    const auto seconds = static_cast<std::time_t>(nanoseconds / 1'000'000'000);
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
+    return utcTimeText(nanoseconds / 1'000'000'000);
 }
 
 std::string findingsText(const auto& tag)

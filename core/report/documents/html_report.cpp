@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/documents/html_report.h"
 
-#include "core/base/build_info.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
@@ -27,7 +26,8 @@ section.error { --mark: var(--error); } section.warning { --mark: var(--warning)
 section.info { --mark: var(--info); }
 h3 { font-size: 1rem; margin: 0 0 .4rem; } .badge { color: var(--mark); font-weight: 600; margin-right: .4rem; }
 ul { margin: .2rem 0 .4rem 1.1rem; padding: 0; } dl { margin: .5rem 0 0; display: grid;
-  grid-template-columns: max-content 1fr; gap: .15rem .8rem; } dt { color: var(--dim); } dd { margin: 0; }
+  grid-template-columns: max-content minmax(0, 1fr); gap: .15rem .8rem; } dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; }
+dl.head { margin: .25rem 0 .8rem; }
 )css";
 
 std::string escaped(std::string_view raw)
@@ -58,6 +58,18 @@ std::string term(std::string_view name, std::string_view text)
 {
     return text.empty() ? std::string()
                         : "<dt>" + std::string(name) + "</dt><dd>" + escaped(text) + "</dd>\n";
+}
+
+/// The facts of a head as a list.
+std::string factList(const std::vector<ReportFact>& facts, const std::string& more = {})
+{
+    std::string out = "<dl class=\"head\">\n";
+    for (const ReportFact& fact : facts) {
+        const std::string text = escaped(fact.text);
+        out += "<dt>" + std::string(fact.name) + "</dt><dd>"
+            + (fact.isCode ? "<code>" + text + "</code>" : text) + "</dd>\n";
+    }
+    return out + more + "</dl>\n";
 }
 
 std::string_view mark(Severity severity)
@@ -115,40 +127,40 @@ std::string errorCard(const Error& error)
         + term("Hint", error.hint.text) + "</dl>\n</section>\n";
 }
 
+std::string resultText(const CheckResult& result, const CheckpointIdentity& about)
+{
+    std::string out = "<h2>" + escaped(result.path) + "</h2>\n";
+    if (result.error)
+        return out + errorCard(*result.error);
+    std::vector<Finding> all;
+    for (const DoctorFinding& made : result.findings)
+        all.push_back(made.finding);
+    out += factList(factsOf(about),
+        term("Found", findingCountText(all) + (result.stopped ? "; stopped, not complete" : ""))
+            + term("Depth", checkDepthName(result.depth)) + term("Not read", notReadText(result)));
+    for (auto next = result.findings.begin(); next != result.findings.end();) {
+        const auto end = std::find_if(next, result.findings.end(), [&](const DoctorFinding& other) {
+            return other.finding.code != next->finding.code
+                || other.finding.severity != next->finding.severity;
+        });
+        out += card(next, end);
+        next = end;
+    }
+    return out;
+}
+
 } // namespace
 
-std::string htmlReport(const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
+std::string htmlReport(
+    const std::vector<CheckResult>& results, std::optional<CheckDepth> depth, const ReportHead& head)
 {
     std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                       "<title>Checkpoint findings</title>\n<style>"
-        + std::string(kStyle)
-        + "</style>\n</head>\n<body>\n<h1>Checkpoint findings</h1>\n<p class=\"dim\">Shardscope "
-        + escaped(buildInfo().version) + ", depth: " + std::string(depth ? checkDepthName(*depth) : "auto")
-        + "</p>\n";
-    for (const CheckResult& result : results) {
-        if (result.error) {
-            out += "<h2>" + escaped(result.path) + "</h2>\n" + errorCard(*result.error);
-            continue;
-        }
-        const std::string unread = notReadText(result);
-        std::vector<Finding> all;
-        for (const DoctorFinding& made : result.findings)
-            all.push_back(made.finding);
-        out += "<h2>" + escaped(result.path) + "</h2>\n<p class=\"dim\">"
-            + (result.tag.empty() ? std::string() : "tag <code>" + escaped(result.tag) + "</code>, ")
-            + "found: " + findingCountText(all) + (result.stopped ? ", stopped, not complete" : "")
-            + ", depth: " + std::string(checkDepthName(result.depth))
-            + (unread.empty() ? "" : ", " + escaped(unread)) + "</p>\n";
-        for (auto next = result.findings.begin(); next != result.findings.end();) {
-            const auto end = std::find_if(next, result.findings.end(), [&](const DoctorFinding& other) {
-                return other.finding.code != next->finding.code
-                    || other.finding.severity != next->finding.severity;
-            });
-            out += card(next, end);
-            next = end;
-        }
-    }
+        + std::string(kStyle) + "</style>\n</head>\n<body>\n<h1>Checkpoint findings</h1>\n"
+        + factList(factsOf(head), term("Depth asked for", depth ? checkDepthName(*depth) : "auto"));
+    for (size_t i = 0; i < results.size(); ++i)
+        out += resultText(results[i], head.about[i]);
     return out + "</body>\n</html>\n";
 }
 

@@ -5,6 +5,7 @@
 // Start with htmlReport().
 
 #include "core/doctor/examine.h"
+#include "core/report/summary/report_head.h"
 
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@
 namespace shardscope {
 
 /// The findings as one self-contained HTML page: no script, no other file. It has light, dark and print
-/// styles. Text from files is escaped. Deterministic; no times.
-std::string htmlReport(const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
+/// styles. Text from files is escaped. The head has one checkpoint for each result.
+std::string htmlReport(
+    const std::vector<CheckResult>& results, std::optional<CheckDepth> depth, const ReportHead& head);
 
 } // namespace shardscope

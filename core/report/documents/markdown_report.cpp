@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/documents/markdown_report.h"
 
-#include "core/base/build_info.h"
-#include "core/base/text.h"
-#include "core/layout/counts.h"
 #include "core/report/answers/check_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
@@ -45,28 +42,13 @@ std::string item(std::string_view name, std::string_view text)
     return text.empty() ? std::string() : "- " + std::string(name) + ": " + escaped(text) + "\n";
 }
 
-/// What the checkpoint is: enough to see later whether a report is about the same one.
-std::string identityText(const CheckResult& result)
+std::string factText(const std::vector<ReportFact>& facts)
 {
-    std::string out = result.tag.empty() ? std::string() : "- Tag: " + code(result.tag) + "\n";
-    if (!result.checkpoint)
-        return out;
-    const Checkpoint& checkpoint = *result.checkpoint;
-    const uint32_t ranks = checkpoint.parallel.ranks();
-    std::string kind(traitsOf(checkpoint.kind).title);
-    if (!isUniversal(checkpoint.kind) && !isUnknown(checkpoint.kind))
-        kind += ", " + formatCount(ranks) + (ranks == 1 ? " rank" : " ranks");
-    if (!checkpoint.precision.empty())
-        kind += ", " + checkpoint.precision;
-    out += item("Kind", kind) + item("DeepSpeed", checkpoint.deepspeedVersion);
-    if (checkpoint.steps.globalSteps)
-        out += item("Step", std::to_string(*checkpoint.steps.globalSteps));
-    const ParameterCounts counts = countParameters(checkpoint);
-    if (counts.count > 0)
-        out += item(
-            "Parameters", formatCount(counts.count) + " with " + formatCount(counts.elements) + " elements");
-    const FileCounts files = countFiles(checkpoint);
-    return out + item("Files", formatCount(files.count) + ", " + formatCount(files.bytes) + " bytes");
+    std::string out;
+    for (const ReportFact& fact : facts)
+        out += "- " + std::string(fact.name) + ": " + (fact.isCode ? code(fact.text) : escaped(fact.text))
+            + "\n";
+    return out;
 }
 
 using Findings = std::vector<DoctorFinding>;
@@ -96,7 +78,7 @@ std::string section(Findings::const_iterator begin, Findings::const_iterator end
     return out + (means.empty() ? "" : "\nWhat it means:\n\n") + means;
 }
 
-std::string resultText(const CheckResult& result)
+std::string resultText(const CheckResult& result, const CheckpointIdentity& about)
 {
     std::string out = "\n## " + escaped(result.path) + "\n\n";
     if (result.error)
@@ -105,7 +87,7 @@ std::string resultText(const CheckResult& result)
     std::vector<Finding> all;
     for (const DoctorFinding& made : result.findings)
         all.push_back(made.finding);
-    out += identityText(result) + item("Found", findingCountText(all))
+    out += factText(factsOf(about)) + item("Found", findingCountText(all))
         + item("Depth", checkDepthName(result.depth)) + item("Not read", notReadText(result));
     if (result.stopped)
         out += "- Stopped: the check is not complete\n";
@@ -123,13 +105,12 @@ std::string resultText(const CheckResult& result)
 } // namespace
 
 std::string markdownReport(
-    const std::vector<CheckResult>& results, std::optional<CheckDepth> depth, std::string_view time)
+    const std::vector<CheckResult>& results, std::optional<CheckDepth> depth, const ReportHead& head)
 {
-    std::string out = "# Checkpoint findings\n\n- Written by: Shardscope " + escaped(buildInfo().version)
-        + " (" + escaped(buildInfo().commit) + ")\n" + item("Time", time)
+    std::string out = "# Checkpoint findings\n\n" + factText(factsOf(head))
         + item("Depth asked for", depth ? checkDepthName(*depth) : "auto");
-    for (const CheckResult& result : results)
-        out += resultText(result);
+    for (size_t i = 0; i < results.size(); ++i)
+        out += resultText(results[i], head.about[i]);
     return out;
 }
 

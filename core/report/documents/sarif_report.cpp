@@ -3,6 +3,7 @@
 
 #include "core/base/build_info.h"
 #include "core/base/text.h"
+#include "core/describe/json_out.h"
 #include "core/layout/address.h"
 
 #include <nlohmann/json.hpp>
@@ -105,22 +106,33 @@ json notificationOf(const CheckResult& result)
 }
 
 /// The invocation: paths that could not be read are tool notifications.
-json invocationOf(const std::vector<CheckResult>& results)
+json invocationOf(const std::vector<CheckResult>& results, const ReportHead& head)
 {
     json notifications = json::array();
     for (const CheckResult& result : results) {
         if (result.error)
             notifications.push_back(notificationOf(result));
     }
-    json out{{"executionSuccessful", notifications.empty()}};
+    json out{{"executionSuccessful", notifications.empty()}, {"endTimeUtc", head.time}};
+    if (!head.command.empty())
+        out["commandLine"] = toValidUtf8(head.command);
     if (!notifications.empty())
         out["toolExecutionNotifications"] = notifications;
     return out;
 }
 
+/// As in `report` of JSON answers.
+json checkpointsOf(const ReportHead& head)
+{
+    std::string text;
+    writeObject([&](std::string_view part) { text += part; },
+        [&](JsonOut& out) { out.field("checkpoints", head.about); });
+    return json::parse(text).at("checkpoints");
+}
+
 } // namespace
 
-std::string sarifReport(const std::vector<CheckResult>& results)
+std::string sarifReport(const std::vector<CheckResult>& results, const ReportHead& head)
 {
     json rules = json::array();
     std::vector<const Diagnosis*> known;
@@ -144,8 +156,10 @@ std::string sarifReport(const std::vector<CheckResult>& results)
             {"bytes", result.bytesNotRead}, {"what", part.empty() ? json() : json(part)}});
     }
     const json driver{{"name", "Shardscope"}, {"version", buildInfo().version}, {"rules", rules}};
-    const json run{{"tool", {{"driver", driver}}}, {"invocations", json::array({invocationOf(results)})},
-        {"results", found}, {"columnKind", "utf16CodeUnits"}, {"properties", {{"not_read", unread}}}};
+    const json run{{"tool", {{"driver", driver}}},
+        {"invocations", json::array({invocationOf(results, head)})}, {"results", found},
+        {"columnKind", "utf16CodeUnits"},
+        {"properties", {{"checkpoints", checkpointsOf(head)}, {"not_read", unread}}}};
     const json out{
         {"$schema",
             "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},

@@ -225,6 +225,42 @@ TEST_CASE("reports are written in addition to the answer, and replaced only with
     answerOf({"check", run, "--html", folder / "a.html", "--force"}, 1);
 }
 
+TEST_CASE("check: reports in files say version, time, command and what the checkpoint is; answers do not")
+{
+    const TemporaryFolder folder;
+    const fs::path source = copySample("zero2-w2", folder);
+    const fs::path run = folder / "resharded";
+    REQUIRE(runShardscope({"reshard", source, run, "--world-size", "1"}).exitCode == 0); // with a manifest
+    const std::string fingerprint = answerOf({"fingerprint", run}).at("fingerprint");
+    const Words words{"check", run, "--depth", "metadata", "--fail-on", "never", "--sarif",
+        folder / "a.sarif", "--html", folder / "it's.html"};
+    CHECK(runShardscope(words).exitCode == 0);
+    CHECK_FALSE(answerOf({"check", run}).contains("report"));
+
+    const std::string html = slurp(folder / "it's.html");
+    const std::string command
+        = "shardscope check " + run.string() + " --depth metadata --fail-on never --sarif ";
+    for (const std::string& part :
+        {std::string("<dt>Written by</dt><dd>Shardscope "), std::string("<dt>Time</dt><dd>20"),
+            "<dt>Command</dt><dd><code>" + command, std::string("<dt>Tag</dt><dd><code>global_step6</code>"),
+            std::string("<dt>Kind</dt><dd>ZeRO-2, 1 rank, bf16</dd>"),
+            "<dt>Fingerprint</dt><dd>" + fingerprint + " (version 2)</dd>"}) {
+        CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+    }
+    const Json found = Json::parse(slurp(folder / "a.sarif")).at("runs").at(0);
+    const Json& invocation = found.at("invocations").at(0);
+    CHECK(invocation.at("endTimeUtc").get<std::string>().ends_with("Z"));
+    CHECK(invocation.at("commandLine").get<std::string>().starts_with(command));
+    CHECK(invocation.at("commandLine").get<std::string>().find("it'\\''s.html'") != std::string::npos);
+    const Json& about = found.at("properties").at("checkpoints").at(0);
+    CHECK(about.at("path") == run.string());
+    CHECK(about.at("tag") == "global_step6");
+    CHECK(about.at("kind") == "zero2");
+    CHECK(about.at("ranks") == 1);
+    CHECK(about.at("fingerprint") == fingerprint);
+    CHECK(about.at("files") == answerOf({"inspect", run}).at("files").at("count"));
+}
+
 TEST_CASE("a small checkpoint is read whole unless a depth is named, and the answer says what was not read")
 {
     const TemporaryFolder folder;
@@ -317,6 +353,8 @@ TEST_CASE("check: the findings as Markdown, with time, identity and options")
         = [](const std::string& all, const std::string& part) { return all.find(part) != std::string::npos; };
     CHECK(text.starts_with("# Checkpoint findings\n\n- Written by: Shardscope "));
     CHECK(contains(text, "\n- Time: 20"));
+    CHECK(contains(text, "\n- Command: `` shardscope check '"));
+    CHECK(contains(text, " --depth metadata --markdown "));
     CHECK(contains(text, "\n- Depth asked for: metadata\n"));
     CHECK(contains(text, "/run\\|\\`x\\`")); // nothing of a name is markup
     CHECK(contains(text, "\n- Tag: `global_step6`\n"));

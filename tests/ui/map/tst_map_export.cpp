@@ -85,7 +85,8 @@ private Q_SLOTS:
         map.setCheckpoint(variety());
         map.show();
         QVERIFY(QTest::qWaitForWindowExposed(&map));
-        const MapPicture picture = takeMapPicture(map, u"run/tag <of> & caption"_s);
+        MapPicture picture = takeMapPicture(map, u"run/tag <of> & caption"_s);
+        picture.facts = QStringList{u"Time: 2026-11-30T01:02:03Z"_s, u"Tag: <a> & b"_s};
         const QString path = folder.filePath(u"map."_s + suffix);
         QCOMPARE(saveMapPicture(picture, {path, {}}), QString());
         QDir().mkpath(QCoreApplication::applicationDirPath() + u"/screenshots"_s);
@@ -103,10 +104,12 @@ private Q_SLOTS:
             const QString text = QString::fromUtf8(file.readAll());
             QVERIFY(text.contains(u"embed_tokens"_s)); // names are text
             QVERIFY(!text.contains(u"<image"_s)); // and the map is shapes
+            QVERIFY(text.contains(u"<desc>Time: 2026-11-30T01:02:03Z\nTag: &lt;a&gt; &amp; b</desc>"_s));
         } else {
             QVERIFY(image.load(path));
             QCOMPARE(image.size(), picture.size);
             QVERIFY(image.text(u"Title"_s).startsWith(u"run/tag <of> & caption"_s));
+            QCOMPARE(image.text(u"Description"_s), u"Time: 2026-11-30T01:02:03Z\nTag: <a> & b"_s);
         }
         // Each class of parameters covers about as much as in the map itself.
         const QImage wanted = renderMap(picture.cells);

@@ -43,6 +43,25 @@ DifferenceTableModel* modelOf(QTableView* table)
     return qobject_cast<DifferenceTableModel*>(table->model());
 }
 
+void checkReport(const QJsonObject& report)
+{
+    QVERIFY(report[u"command"_s].toString().startsWith(u"shardscope diff "_s));
+    QVERIFY(report[u"command"_s].toString().endsWith(u" --json"_s));
+    QCOMPARE(report[u"checkpoints"_s].toArray().size(), 2);
+}
+
+/// Takes the comments before the header; they say what was compared.
+void checkHead(QStringList& lines)
+{
+    QString head;
+    while (!lines.isEmpty() && lines.first().startsWith(u'#'))
+        head += lines.takeFirst() % u'\n';
+    QVERIFY(head.contains(u"# Time: 20"_s) && head.contains(u"# Filter: exp_avg\n"_s));
+    QVERIFY(head.contains(u"# Command: shardscope-gui --page compare --against "_s));
+    QCOMPARE(head.count(u"# Checkpoint: "_s), 2);
+    QVERIFY(head.contains(u"# Tag: global_step6\n"_s) && head.contains(u"# Tag: global_step3\n"_s));
+}
+
 } // namespace
 
 class TestCompare : public QObject
@@ -133,7 +152,8 @@ private Q_SLOTS:
         QTRY_VERIFY(messages->isVisible());
         QFile file(path);
         QVERIFY(file.open(QIODevice::ReadOnly));
-        const QStringList lines = QString::fromUtf8(file.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        QStringList lines = QString::fromUtf8(file.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        checkHead(lines);
         QCOMPARE(lines.size(), shown + 1); // what the filter leaves, under a header
         const QStringList names = lines.first().split(u',');
         QCOMPARE(names.first(), u"kind"_s);
@@ -144,7 +164,9 @@ private Q_SLOTS:
         QTRY_VERIFY(QFile::exists(json));
         QFile answer(json);
         QVERIFY(answer.open(QIODevice::ReadOnly));
-        const QJsonArray all = QJsonDocument::fromJson(answer.readAll()).object()[u"differences"_s].toArray();
+        const QJsonObject whole = QJsonDocument::fromJson(answer.readAll()).object();
+        checkReport(whole[u"report"_s].toObject());
+        const QJsonArray all = whole[u"differences"_s].toArray();
         for (int row = 0; row < shown; ++row) {
             const QStringList cells = lines[row + 1].split(u',');
             QCOMPARE(cells.size(), names.size());

@@ -9,9 +9,13 @@
 #include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
 
@@ -66,6 +70,34 @@ private Q_SLOTS:
         QVERIFY(page->model()->rowCount() > 10);
         auto* overLayers = ui.find<SeriesChart>("healthOverLayers");
         QCOMPARE(overLayers->points().size(), static_cast<size_t>(page->model()->rowCount()));
+    }
+
+    void theTableIsSaved()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(twoTags(ui, false)));
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        auto* page = ui.find<HealthPage>("healthPage");
+        QSignalSpy saved(page, &Page::told);
+        page->saveRows(ui.folder(u"health.csv"_s));
+        QVERIFY(saved.wait());
+        QFile csv(ui.folder(u"health.csv"_s));
+        QVERIFY(csv.open(QIODevice::ReadOnly));
+        const QString text = QString::fromUtf8(csv.readAll());
+        QVERIFY(text.startsWith(u"# Written by: Shardscope "_s));
+        QVERIFY(text.contains(u"\n# Command: shardscope stats "_s));
+        QVERIFY(text.contains(u"\nlayer,state,elements,exact,read,missing,rms,"_s));
+        QVERIFY(text.contains(u"\nlayers.0,fp32,"_s) && text.contains(u"\nlayers.0,exp_avg,"_s));
+        page->saveRows(ui.folder(u"health.json"_s));
+        QVERIFY(saved.wait());
+        QFile json(ui.folder(u"health.json"_s));
+        QVERIFY(json.open(QIODevice::ReadOnly));
+        const QJsonObject answer = QJsonDocument::fromJson(json.readAll()).object();
+        QCOMPARE(answer[u"schema"_s].toString(), u"shardscope/health/1"_s);
+        QCOMPARE(answer[u"history"_s].toArray().size(), 2);
+        QVERIFY(answer[u"report"_s].toObject()[u"command"_s].toString().endsWith(
+            u" --health --history --json"_s));
     }
 
     void anAlarmNamesTheLayerAndGoesToIt()

@@ -9,6 +9,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/models/difference_list.h"
 #include "ui/models/file_table_model.h"
+#include "ui/pages/files_page.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/parameters_page.h"
 #include "ui/session/findings/check_text.h"
@@ -18,10 +19,15 @@
 #include "ui/widgets/filter_field.h"
 
 #include <QComboBox>
+#include <QFile>
 #include <QHeaderView>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QSignalSpy>
 #include <QTabWidget>
 #include <QTableView>
 #include <QTest>
@@ -208,6 +214,39 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY2(lineOf(false).contains(u"1 error"_s), qPrintable(lineOf(false)));
         QVERIFY(lineOf(true).contains(u"complete"_s));
+    }
+
+    void filesAreSaved()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* page = ui.find<FilesPage>("filesPage");
+        page->setFilter(u"role:optim"_s);
+        QVERIFY(ui.settle());
+        const int rows = page->fileTable()->model()->rowCount();
+        QVERIFY(rows > 0 && rows < static_cast<int>(ui.checkpoint()->files.size()));
+        QSignalSpy saved(page, &Page::told);
+        page->saveRows(ui.folder(u"files.csv"_s));
+        QVERIFY(saved.wait());
+        QFile csv(ui.folder(u"files.csv"_s));
+        QVERIFY(csv.open(QIODevice::ReadOnly));
+        const QString text = QString::fromUtf8(csv.readAll());
+        QVERIFY(text.startsWith(u"# Written by: Shardscope "_s));
+        QVERIFY(text.contains(u"\n# Command: shardscope-gui --page files --filter role:optim "_s));
+        const QString table = text.mid(text.indexOf(u"\npath,role,rank,bytes,records,status\n"_s) + 1);
+        QCOMPARE(table.count(u'\n'), rows + 1);
+        page->saveRows(ui.folder(u"files.json"_s));
+        QVERIFY(saved.wait());
+        QFile json(ui.folder(u"files.json"_s));
+        QVERIFY(json.open(QIODevice::ReadOnly));
+        const QJsonObject answer = QJsonDocument::fromJson(json.readAll()).object();
+        QCOMPARE(answer[u"files"_s].toArray().size(), rows);
+        QCOMPARE(answer[u"report"_s].toObject()[u"filter"_s].toString(), u"role:optim"_s);
+        for (int row = 0; row < rows; ++row) {
+            const QJsonObject file = answer[u"files"_s].toArray()[row].toObject();
+            QCOMPARE(file[u"path"_s].toString(), page->fileTable()->model()->index(row, 0).data().toString());
+            QVERIFY(table.contains(u'\n' % file[u"path"_s].toString() % u",optim"_s));
+        }
     }
 
     void filesShowTheirRecords()

@@ -48,6 +48,15 @@ std::set<std::string> found(const ParameterIndexPtr& index, const QString& filte
     return names;
 }
 
+/// Takes the lines of comment from the beginning.
+QString takeComments(QStringList& lines)
+{
+    QString out;
+    while (!lines.isEmpty() && lines.first().startsWith(u'#'))
+        out += lines.takeFirst() % u'\n';
+    return out;
+}
+
 /// The ranks with elements of each parameter of a unit, found piece by piece.
 std::vector<std::set<uint32_t>> ranksOf(const FlatUnit& unit)
 {
@@ -285,7 +294,15 @@ private Q_SLOTS:
         QCOMPARE(saved.first().at(0).value<Severity>(), Severity::Info);
         QFile csv(ui.folder(u"rows.csv"_s));
         QVERIFY(csv.open(QIODevice::ReadOnly));
-        const QStringList lines = QString::fromUtf8(csv.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        QStringList lines = QString::fromUtf8(csv.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        // The head, as comments: what it is of, and how to get it again.
+        const QString head = takeComments(lines);
+        QVERIFY(head.startsWith(u"# Written by: Shardscope "_s));
+        QVERIFY(head.contains(u"\n# Time: 20"_s));
+        QVERIFY(head.contains(u"\n# Command: shardscope-gui --page parameters --filter 'layers weight' "_s));
+        QVERIFY(head.contains(u"\n# Filter: layers weight\n"_s));
+        QVERIFY(head.contains(u"\n# Tag: "_s % QString::fromStdString(ui.checkpoint()->tag) % u'\n'));
+        QVERIFY(head.contains(u"\n# Kind: ZeRO-"_s) && head.contains(u" bytes\n"_s));
         QCOMPARE(lines.size(), rows + 1);
         QVERIFY(lines.first().startsWith(u"name,shape,elements,bytes,ranks"_s));
         for (int row = 0; row < rows; ++row) {
@@ -301,6 +318,12 @@ private Q_SLOTS:
         const QJsonObject answer = QJsonDocument::fromJson(json.readAll()).object();
         QCOMPARE(answer[u"schema"_s].toString(), u"shardscope/params/1"_s);
         QCOMPARE(answer[u"filter"_s].toString(), u"layers weight"_s);
+        const QJsonObject report = answer[u"report"_s].toObject();
+        QVERIFY(report[u"time"_s].toString().endsWith(u'Z'));
+        QVERIFY(head.contains(u"# Command: "_s % report[u"command"_s].toString() % u'\n'));
+        const QJsonObject about = report[u"checkpoints"_s].toArray().first().toObject();
+        QCOMPARE(about[u"tag"_s].toString(), QString::fromStdString(ui.checkpoint()->tag));
+        QCOMPARE(about[u"ranks"_s].toInt(), static_cast<int>(ui.checkpoint()->parallel.ranks()));
         QCOMPARE(answer[u"parameters"_s].toArray().size(), rows);
 
         page->saveRows(ui.folder(u"no/such/folder/rows.csv"_s));
