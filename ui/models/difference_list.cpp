@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -71,17 +72,39 @@ bool keeps(const FilterText& filter, const DifferenceList& list, uint32_t row)
 DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
     : m_judged(std::move(judged))
 {
-    addScalars(true);
     for (uint32_t i = 0; i < m_judged->diff.params.size(); ++i)
         addParam(i);
+    addScalars(true);
     addScalars(false);
+    m_rows.push_back({DifferenceKind::Options, 0, 0, false});
+    for (const ScalarDifference& scalar : m_judged->diff.scalarDifferences) {
+        m_options += scalar.left.kind == ScalarKind::Option ? 1 : 0;
+        m_steps += scalar.left.kind == ScalarKind::Step ? 1 : 0;
+    }
+}
+
+bool DifferenceList::isOption(uint32_t i) const
+{
+    return scalar(i) != nullptr && ui::isOption(*scalar(i));
+}
+
+QString DifferenceList::optionsText() const
+{
+    QStringList parts;
+    const auto add = [&](uint32_t count, const QString& one, const QString& many) {
+        if (count > 0)
+            parts.append(ui::countText(count) % u' ' % (count == 1 ? one : many));
+    };
+    add(m_options, u"option"_s, u"options"_s);
+    add(m_steps, u"step"_s, u"steps"_s);
+    return parts.join(u" and "_s) % (m_options + m_steps == 1 ? u" differs"_s : u" differ"_s);
 }
 
 void DifferenceList::addScalars(bool options)
 {
     const auto& scalars = m_judged->diff.scalarDifferences;
     for (uint32_t i = 0; i < scalars.size(); ++i) {
-        if (isOption(scalars[i]) == options)
+        if (ui::isOption(scalars[i]) == options)
             m_rows.push_back({DifferenceKind::Scalar, i, 0, false});
     }
 }
@@ -116,7 +139,8 @@ void DifferenceList::addParam(uint32_t at)
 const ParamDifference* DifferenceList::param(uint32_t i) const
 {
     const DifferenceRow& row = m_rows[i];
-    return row.kind == DifferenceKind::Scalar ? nullptr : &m_judged->diff.params[row.at];
+    const bool isParam = row.kind != DifferenceKind::Scalar && row.kind != DifferenceKind::Options;
+    return isParam ? &m_judged->diff.params[row.at] : nullptr;
 }
 
 const StateDifference* DifferenceList::values(uint32_t i) const
@@ -138,7 +162,7 @@ std::string_view DifferenceList::state(uint32_t i) const
     const DifferenceRow& row = m_rows[i];
     if (const StateDifference* found = values(i))
         return found->state.left;
-    if (row.isWhole || row.kind == DifferenceKind::Scalar)
+    if (row.isWhole || param(i) == nullptr)
         return {};
     const PairedParam& pair = m_judged->diff.params[row.at].param;
     return row.kind == DifferenceKind::OnlyLeft ? pair.onlyLeft[row.state] : pair.onlyRight[row.state];
@@ -197,6 +221,8 @@ QString DifferenceList::kindText(uint32_t i) const
         return u"last bit"_s;
     case DifferenceKind::Copy:
         return u"copy"_s;
+    case DifferenceKind::Options:
+        return m_options > 0 ? u"options"_s : u"steps"_s;
     case DifferenceKind::Scalar:
         break;
     }
@@ -232,6 +258,8 @@ QString DifferenceList::text(uint32_t i, DifferenceColumn column, bool exact) co
     case DifferenceColumn::Kind:
         return kindText(i);
     case DifferenceColumn::Name:
+        if (m_rows[i].kind == DifferenceKind::Options)
+            return optionsText();
         return toText(scalar(i) != nullptr ? scalar(i)->left.name : param(i)->param.name);
     case DifferenceColumn::State:
         return scalar(i) != nullptr ? ownerText(scalar(i)->left) : toText(state(i));
@@ -306,6 +334,26 @@ std::vector<uint32_t> orderedDifferences(
         return order.descending ? relation > 0 : relation < 0;
     });
     return rows;
+}
+
+std::vector<uint32_t> withFoldedOptions(
+    const DifferenceList& list, const std::vector<uint32_t>& rows, bool unfolded)
+{
+    std::vector<uint32_t> options;
+    std::ranges::copy_if(rows, std::back_inserter(options), [&](uint32_t row) { return list.isOption(row); });
+    const bool hasParams
+        = std::ranges::any_of(rows, [&](uint32_t row) { return list.param(row) != nullptr; });
+    if (options.size() < 2 || !hasParams)
+        return rows;
+    std::vector<uint32_t> out;
+    std::ranges::copy_if(
+        rows, std::back_inserter(out), [&](uint32_t row) { return list.param(row) != nullptr; });
+    out.push_back(list.optionsRow());
+    if (unfolded)
+        std::ranges::copy(options, std::back_inserter(out));
+    std::ranges::copy_if(rows, std::back_inserter(out),
+        [&](uint32_t row) { return list.param(row) == nullptr && !list.isOption(row); });
+    return out;
 }
 
 } // namespace shardscope::ui

@@ -18,7 +18,7 @@ namespace shardscope::ui {
 enum class DifferenceColumn : uint8_t { Kind, Name, State, Different, MaxAbs, RelativeL2, Cosine, NextStep };
 inline constexpr int kDifferenceColumns = 8;
 
-enum class DifferenceKind : uint8_t { OnlyLeft, OnlyRight, Shape, Values, LastBit, Copy, Scalar };
+enum class DifferenceKind : uint8_t { OnlyLeft, OnlyRight, Shape, Values, LastBit, Copy, Scalar, Options };
 
 /// One difference: a place in a JudgedDiff.
 struct DifferenceRow {
@@ -28,14 +28,18 @@ struct DifferenceRow {
     bool isWhole = false; ///< the parameter itself is on one side only
 };
 
-/// The differences of a comparison as rows, most important first: options and steps, then parameters as
-/// StateDiff orders them, then scaler, scheduler, counters and client state. Immutable; thread-safe.
+/// The differences of a comparison as rows: parameters as StateDiff orders them, the largest change first,
+/// then options and steps, then scaler, scheduler, counters and client state. One more row, optionsRow(), is
+/// no difference: it stands for all options and steps. Immutable; thread-safe.
 class DifferenceList
 {
 public:
     explicit DifferenceList(std::shared_ptr<const JudgedDiff> judged);
 
-    [[nodiscard]] size_t size() const { return m_rows.size(); }
+    [[nodiscard]] size_t size() const { return m_rows.size() - 1; } ///< of differences
+    [[nodiscard]] uint32_t optionsRow() const { return static_cast<uint32_t>(size()); }
+    /// An option or a step of a param group.
+    [[nodiscard]] bool isOption(uint32_t i) const;
     [[nodiscard]] const DifferenceRow& row(uint32_t i) const { return m_rows[i]; }
     /// The parameter of a row; null for scalars.
     [[nodiscard]] const ParamDifference* param(uint32_t i) const;
@@ -53,11 +57,14 @@ private:
     void addScalars(bool options);
     void addParam(uint32_t at);
     [[nodiscard]] std::optional<double> nextStep(uint32_t i) const;
+    [[nodiscard]] QString optionsText() const;
     [[nodiscard]] QString kindText(uint32_t i) const;
     [[nodiscard]] QString countText(uint32_t i, bool exact) const;
 
     std::shared_ptr<const JudgedDiff> m_judged;
     std::vector<DifferenceRow> m_rows;
+    uint32_t m_options = 0; ///< of kind Option
+    uint32_t m_steps = 0;
 };
 using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 
@@ -67,7 +74,8 @@ QString differenceText(double measure);
 /// The terms of a filter of differences: kind, state. Words without a key are looked for in both, too.
 std::vector<FilterTerm> differenceTerms();
 
-/// The rows that a filter keeps, in the list's default order or by a column. Empty when stopped.
+/// The differences that a filter keeps, in the list's default order or by a column; options stay together
+/// where the column has no value for them. Empty when stopped.
 struct DifferenceOrder {
     std::optional<DifferenceColumn> column; ///< empty: most important first
     bool descending = false;
@@ -75,5 +83,10 @@ struct DifferenceOrder {
 };
 std::vector<uint32_t> orderedDifferences(
     const DifferenceList& list, const DifferenceOrder& order, const std::stop_token& token);
+
+/// The rows to show: among rows of parameters, two or more options are one row, optionsRow(), which they
+/// follow if `unfolded`. `rows`: in any order.
+std::vector<uint32_t> withFoldedOptions(
+    const DifferenceList& list, const std::vector<uint32_t>& rows, bool unfolded);
 
 } // namespace shardscope::ui

@@ -15,11 +15,14 @@
 
 #include <QAction>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QSplitter>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -111,7 +114,7 @@ QWidget* ComparePage::makeTablePart()
         {u"different"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"000,000 of 000,000"_s, u"0.0e-00"_s,
             u"0.0e-00"_s, u"0.0000"_s, u"0.0e-00"_s});
     header->setStretchLastSection(false);
-    header->setSectionResizeMode(static_cast<int>(DifferenceColumn::Name), QHeaderView::Stretch);
+    m_table->viewport()->installEventFilter(this);
     m_count = new QLabel(part);
     m_count->setObjectName(u"compareCount"_s);
     m_saveRows = addSaveButton(u"compareSaveRows"_s, tr("Save as CS&V…"),
@@ -161,6 +164,8 @@ void ComparePage::connectParts()
         });
     connect(
         m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &ComparePage::showCurrent);
+    connect(m_table, &QTableView::clicked, this, &ComparePage::toggleOptions);
+    m_table->installEventFilter(this);
     const auto addWay = [this](const QString& text, PageId page) {
         connect(addViewAction(m_table, text), &QAction::triggered, this, [this, page] {
             showCurrent();
@@ -260,9 +265,9 @@ void ComparePage::query()
 void ComparePage::showRows(std::vector<uint32_t> rows)
 {
     m_filling = true;
-    m_model->setRows(std::move(rows));
+    m_model->showRows(std::move(rows), m_order.filter.isEmpty()); // what a filter finds is not hidden
     m_filling = false;
-    const auto shown = static_cast<uint64_t>(m_model->rowCount());
+    const auto shown = static_cast<uint64_t>(m_model->differences().size());
     const auto all = static_cast<uint64_t>(m_model->list()->size());
     m_count->setText(shown == all ? (all == 0 ? tr("No differences")
                              : all == 1       ? tr("1 difference")
@@ -288,6 +293,39 @@ void ComparePage::showCurrent()
         m_maps->showParam(difference->param.left, difference->param.right, m_model->list()->state(row));
 }
 
+bool ComparePage::toggleOptions(const QModelIndex& at)
+{
+    if (!m_model->list() || !m_model->isOptionsRow(at.row()))
+        return false;
+    m_filling = true;
+    m_model->setUnfolded(!m_model->isUnfolded());
+    m_table->setCurrentIndex(m_model->index(at.row(), at.column()));
+    m_filling = false;
+    return true;
+}
+
+bool ComparePage::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_table && event->type() == QEvent::KeyPress) {
+        const int key = static_cast<QKeyEvent*>(event)->key();
+        const bool isToggle = key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Space;
+        if (isToggle && toggleOptions(m_table->currentIndex()))
+            return true;
+    }
+    if (watched == m_table->viewport() && event->type() == QEvent::Resize)
+        fitName();
+    return Page::eventFilter(watched, event);
+}
+
+/// Names have what the other columns leave, but are never squeezed: the table scrolls then.
+void ComparePage::fitName()
+{
+    constexpr auto kName = static_cast<int>(DifferenceColumn::Name);
+    const int others = m_table->horizontalHeader()->length() - m_table->columnWidth(kName);
+    const int readable = m_table->fontMetrics().horizontalAdvance(u"layers.00.attention.weight"_s);
+    m_table->setColumnWidth(kName, std::max(readable, m_table->viewport()->width() - others));
+}
+
 void ComparePage::goToDifference(int step)
 {
     const int rows = m_model->rowCount();
@@ -295,8 +333,10 @@ void ComparePage::goToDifference(int step)
         return;
     const QModelIndex current = m_table->currentIndex();
     const int from = current.isValid() ? current.row() : (step > 0 ? -1 : rows);
-    const QModelIndex next
-        = m_model->index((from + step + rows) % rows, current.isValid() ? current.column() : 0);
+    int to = (from + step + rows) % rows;
+    if (m_model->isOptionsRow(to)) // it is no difference, and never the only row
+        to = (to + step + rows) % rows;
+    const QModelIndex next = m_model->index(to, current.isValid() ? current.column() : 0);
     m_table->setCurrentIndex(next);
     m_table->scrollTo(next);
     showCurrent();
@@ -372,7 +412,7 @@ void ComparePage::saveRows(const QString& path)
         words << u"--filter"_s << quotedWord(m_order.filter);
     const QString command = pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place));
     write(path,
-        [&files = m_context.session.files(), rows = m_model->rows(),
+        [&files = m_context.session.files(), rows = m_model->differences(),
             saved = toSave(command, m_order.filter)](
             const SaveTarget& target) { return writeDifferenceRows(files, saved, rows, target); });
 }

@@ -47,6 +47,7 @@ public:
 
 protected:
     void showCheckpoint() override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     QWidget* makeTablePart();
@@ -57,6 +58,9 @@ private:
     void query();
     void showRows(std::vector<uint32_t> rows);
     void showCurrent();
+    /// Lists the options, or folds them, if this is their row.
+    bool toggleOptions(const QModelIndex& at);
+    void fitName();
     void updateCommand();
     void updateEmpty();
     QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);

@@ -27,6 +27,7 @@
 #include <QMimeData>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTableView>
 #include <QTest>
 #include <QToolButton>
@@ -208,11 +209,9 @@ private Q_SLOTS:
         QVERIFY(compareWith(ui, samplePath("zero2-w2")));
         auto* table = ui.find<QTableView>("differenceTable");
         QVERIFY(table->model()->rowCount() > 10);
-        // Options come first, then parameters on one side only, then values.
-        QCOMPARE(cell(table, 0, DifferenceColumn::Kind), u"step"_s);
-        QCOMPARE(cell(table, 0, DifferenceColumn::Different), u"5 → 6"_s);
+        QTest::keyClick(&ui.window(), Qt::Key_F7);
         int first = 0;
-        while (cell(table, first, DifferenceColumn::Kind) != "values"_L1)
+        while (first < 4 || cell(table, first, DifferenceColumn::Kind) != "values"_L1)
             QTest::keyClick(&ui.window(), Qt::Key_F7), first = table->currentIndex().row();
         QVERIFY(first > 3);
         const QString name = cell(table, first, DifferenceColumn::Name);
@@ -232,6 +231,62 @@ private Q_SLOTS:
         QVERIFY(ui.window().showPage(u"map"_s));
         QTest::keyClick(&ui.window(), Qt::Key_F7);
         QCOMPARE(table->currentIndex().row(), first);
+    }
+
+    /// Parameters come first, the largest change first; options and steps are one row, which unfolds.
+    void optionsAreFoldedBehindParameters()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero1-w2")));
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        auto* table = ui.find<QTableView>("differenceTable");
+        const auto name = [&](int row) { return cell(table, row, DifferenceColumn::Name); };
+        const auto kind = [&](int row) { return cell(table, row, DifferenceColumn::Kind); };
+        const auto isOption = [&](int row) { return kind(row) == "option"_L1 || kind(row) == "step"_L1; };
+        const int folded = table->model()->rowCount();
+        int group = -1;
+        for (int row = 0; row < folded; ++row) {
+            QVERIFY2(!isOption(row), qPrintable(name(row)));
+            if (name(row).startsWith(u"▸ "_s))
+                group = row;
+        }
+        QVERIFY(group > 0);
+        QVERIFY2(QRegularExpression(u"^▸ (\\d+ options? and )?\\d+ (option|step)s? differs?$"_s)
+                     .match(name(group))
+                     .hasMatch(),
+            qPrintable(name(group)));
+        for (int row = 0; row < group; ++row)
+            QVERIFY(kind(row) != "scalar"_L1);
+        const QString count = ui.find<QLabel>("compareCount")->text();
+
+        const auto click = [&] {
+            table->scrollTo(table->model()->index(group, 1));
+            QTest::mouseClick(table->viewport(), Qt::LeftButton, {},
+                table->visualRect(table->model()->index(group, 1)).center());
+        };
+        click();
+        QVERIFY(name(group).startsWith(u"▾ "_s));
+        const int unfolded = table->model()->rowCount();
+        QVERIFY(unfolded >= folded + 2);
+        for (int row = group + 1; row <= group + unfolded - folded; ++row)
+            QVERIFY(isOption(row));
+        QCOMPARE(ui.find<QLabel>("compareCount")->text(), count); // the row is no difference
+        table->setFocus();
+        QTest::keyClick(table, Qt::Key_Return);
+        QCOMPARE(table->model()->rowCount(), folded);
+        // No step to a row that is no difference.
+        table->setCurrentIndex(table->model()->index(group - 1, 1));
+        QTest::keyClick(&ui.window(), Qt::Key_F7);
+        QVERIFY(table->currentIndex().row() != group);
+        // A filter finds what is folded, and saved rows have it.
+        ui.find<ComparePage>("comparePage")->saveRows(ui.folder(u"all.csv"_s));
+        QTRY_VERIFY(QFile::exists(ui.folder(u"all.csv"_s)));
+        QFile saved(ui.folder(u"all.csv"_s));
+        QVERIFY(saved.open(QIODevice::ReadOnly));
+        QCOMPARE(QString::fromUtf8(saved.readAll()).count(u"\noption,"_s) > 0, true);
+        ui.find<QLineEdit>("filterField")->setText(u"kind:step"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(table->model()->rowCount() > 0 && isOption(0));
     }
 
     void sortsAndFilters()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/parameters/difference_table_model.h"
 
+using namespace Qt::StringLiterals;
+
 namespace shardscope::ui {
 
 DifferenceTableModel::DifferenceTableModel(QObject* parent)
@@ -17,6 +19,16 @@ DifferenceTableModel::DifferenceTableModel(QObject* parent)
         made.copy = made.tip;
         made.isNumber = column > DifferenceColumn::Different;
     }
+    Column& name = columns[static_cast<size_t>(DifferenceColumn::Name)];
+    name.text = [this](uint32_t row) {
+        const QString text = m_list->text(row, DifferenceColumn::Name);
+        return row == m_list->optionsRow() ? (m_unfolded ? u"▾ "_s : u"▸ "_s) % text : text;
+    };
+    name.tip = [this](uint32_t row) {
+        return row != m_list->optionsRow() ? m_list->text(row, DifferenceColumn::Name, true)
+            : m_unfolded                   ? tr("Click, or press Enter, to fold them")
+                                           : tr("Click, or press Enter, to list them");
+    };
     columns[static_cast<size_t>(DifferenceColumn::State)].muted = Column::always;
     columns[static_cast<size_t>(DifferenceColumn::NextStep)].titleTip
         = tr("How far the next optimizer steps of both sides are apart, relative to their length");
@@ -26,7 +38,32 @@ DifferenceTableModel::DifferenceTableModel(QObject* parent)
 void DifferenceTableModel::setList(DifferenceListPtr list)
 {
     m_list = std::move(list);
+    m_unfolded = false;
+    m_differences.clear();
     setRows({});
+}
+
+void DifferenceTableModel::showRows(std::vector<uint32_t> rows, bool folds)
+{
+    m_differences = std::move(rows);
+    m_folds = folds;
+    fold();
+}
+
+bool DifferenceTableModel::isOptionsRow(int row) const
+{
+    return row >= 0 && row < rowCount() && rowAt(row) == m_list->optionsRow();
+}
+
+void DifferenceTableModel::setUnfolded(bool unfolded)
+{
+    m_unfolded = unfolded;
+    fold();
+}
+
+void DifferenceTableModel::fold()
+{
+    setRows(m_folds ? withFoldedOptions(*m_list, m_differences, m_unfolded) : m_differences);
 }
 
 } // namespace shardscope::ui

@@ -16,9 +16,21 @@ public:
     /// Another comparison, or none; rows are empty until setRows().
     void setList(DifferenceListPtr list);
     [[nodiscard]] const DifferenceListPtr& list() const { return m_list; }
+    /// Shows these differences; `folds`: options among parameters are one row.
+    void showRows(std::vector<uint32_t> rows, bool folds);
+    /// The differences behind the rows, also those that are folded.
+    [[nodiscard]] const std::vector<uint32_t>& differences() const { return m_differences; }
+    [[nodiscard]] bool isOptionsRow(int row) const;
+    [[nodiscard]] bool isUnfolded() const { return m_unfolded; }
+    void setUnfolded(bool unfolded);
 
 private:
+    void fold();
+
     DifferenceListPtr m_list;
+    std::vector<uint32_t> m_differences;
+    bool m_folds = false;
+    bool m_unfolded = false;
 };
 
 } // namespace shardscope::ui
