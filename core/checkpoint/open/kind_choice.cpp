@@ -17,7 +17,7 @@ tl::unexpected<Error> failNothingOf(CheckpointKind kind, const io::Path& path)
 {
     return fail(ErrorCode::NotACheckpoint,
         "it holds nothing of kind `" + std::string(kindName(kind)) + "`, which was asked for", path.string(),
-        "omit --kind");
+        Hint::omit("--kind"));
 }
 
 Result<Discovery> discoverWeights(io::FileSystem& files, const io::Path& path, const io::FileInfo& info)
@@ -137,7 +137,7 @@ Status requireAskedKind(const Checkpoint& opened, std::optional<CheckpointKind> 
     return fail(ErrorCode::Usage,
         "it is of kind `" + std::string(kindName(opened.kind)) + "`, not `" + std::string(kindName(*asked))
             + "`" + why,
-        (opened.tagFolder.empty() ? opened.runFolder : opened.tagFolder).string(), "omit --kind");
+        (opened.tagFolder.empty() ? opened.runFolder : opened.tagFolder).string(), Hint::omit("--kind"));
 }
 
 } // namespace shardscope
