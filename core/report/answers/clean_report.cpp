@@ -108,8 +108,9 @@ void writeCleanText(
     bool anyHalf = false;
     for (const CleanEntry& entry : entries) {
         anyLeft = anyLeft || entry.state == CleanEntry::State::Abandoned;
-        table.add({printable(entry.work.path.string()), formatBytes(entry.work.bytes), workAgeText(entry),
-            stateText(entry.state)});
+        const std::string age = workAgeText(entry); // without one, its size is not known either
+        table.add({printable(entry.work.path.string()),
+            age.empty() ? std::string() : formatBytes(entry.work.bytes), age, stateText(entry.state)});
         anyHalf = anyHalf || entry.state == CleanEntry::State::HalfPublished;
     }
     table.write(sink, style, "");

@@ -148,6 +148,10 @@ TEST_CASE("clean ignores folders with such a name but other content, and follows
         CHECK(link.at("kind") == "link");
         CHECK(link.at("state") == "foreign");
     }
+    // They are not looked into, so that neither their size nor their age is known.
+    const std::string listed = runShardscope({"clean", folder / "run"}).out;
+    CHECK(listed.find(" days") == std::string::npos);
+    CHECK(listed.find("0 B") == std::string::npos);
     CHECK(contentOf(folder.path()) == before);
 
     const fs::path work = abandonedReshard(folder / "out", "3");
