@@ -317,7 +317,41 @@ std::optional<Session::DiskLook> Session::lookAtFiles(io::FileSystem& files, con
         if (before && !isHidden && !before->contains(entry.name) && !known.contains(entry.name))
             count(changes.appeared, changes.firstAppeared, entry.name);
     }
+    lookForTags(files, checkpoint, before, look);
     return look;
+}
+
+void Session::lookForTags(io::FileSystem& files, const Checkpoint& checkpoint,
+    const std::optional<std::set<std::string>>& before, DiskLook& look)
+{
+    const io::Path& tagFolder = checkpoint.tagFolder;
+    if (checkpoint.runFolder.empty() || tagFolder.empty())
+        return;
+    // A framework saves each tag in a numbered folder of its own.
+    const bool numbered = isNumberedCheckpoint(checkpoint.runFolder.filename().native());
+    const io::Path run = numbered ? checkpoint.runFolder.parent_path() : checkpoint.runFolder;
+    const auto entries = files.list(run);
+    if (!entries)
+        return;
+    const io::Path& own = numbered ? checkpoint.runFolder : tagFolder;
+    const bool wasListed = before && before->contains("../" + own.filename().native());
+    for (const io::DirectoryEntry& entry : *entries) {
+        if (entry.type != io::FileType::Directory || entry.name.starts_with('.')
+            || (numbered && !isNumberedCheckpoint(entry.name)))
+            continue;
+        const std::string name = "../" + entry.name;
+        look.names->insert(name);
+        if (!wasListed || before->contains(name))
+            continue;
+        const auto inside
+            = numbered ? Result<std::vector<io::DirectoryEntry>>() : files.list(run / entry.name);
+        const bool isTag
+            = numbered || (inside && std::ranges::any_of(*inside, [](const io::DirectoryEntry& file) {
+                  return file.name.ends_with(".pt") || file.name.ends_with(".distcp");
+              }));
+        if (isTag && look.changes.tags++ == 0)
+            look.changes.firstTag = entry.name;
+    }
 }
 
 void Session::checkOnDisk()

@@ -50,8 +50,10 @@ struct DiskChanges {
     std::string firstDeleted{}; ///< names, raw bytes
     std::string firstChanged{};
     std::string firstAppeared{};
+    uint64_t tags = 0; ///< that are new in the run
+    std::string firstTag{};
 
-    [[nodiscard]] bool isEmpty() const { return deleted + changed + appeared == 0; }
+    [[nodiscard]] bool isEmpty() const { return deleted + changed + appeared + tags == 0; }
     bool operator==(const DiskChanges&) const = default;
 };
 
@@ -133,8 +135,11 @@ private:
     /// What became of the files, and the names in the tag's folder.
     struct DiskLook {
         DiskChanges changes;
-        std::optional<std::set<std::string>> names; ///< nothing: it could not be listed
+        /// Nothing: it could not be listed. Folders of the run are "../NAME".
+        std::optional<std::set<std::string>> names;
     };
+    static void lookForTags(io::FileSystem& files, const Checkpoint& checkpoint,
+        const std::optional<std::set<std::string>>& before, DiskLook& look);
     static std::optional<DiskLook> lookAtFiles(io::FileSystem& files, const Checkpoint& checkpoint,
         const std::optional<std::set<std::string>>& before, const std::stop_token& token);
 
@@ -150,7 +155,7 @@ private:
     LatestOnly m_watcher{WorkLength::Long};
     QTimer m_poll;
     DiskChanges m_toldChanges; ///< by the last changedOnDisk() of this checkpoint
-    std::optional<std::set<std::string>> m_names; ///< in the tag's folder when it was first looked at
+    std::optional<std::set<std::string>> m_names; ///< DiskLook::names of the first look
     LatestOnly m_folderLook{WorkLength::Long};
     RunsFolderPtr m_runs;
     std::unique_ptr<TagStore> m_tags;

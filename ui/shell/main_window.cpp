@@ -115,6 +115,11 @@ void MainWindow::showChanges(const DiskChanges& changes)
     add(tr("%1 deleted (%2)"), changes.deleted, changes.firstDeleted);
     add(tr("%1 changed (%2)"), changes.changed, changes.firstChanged);
     add(tr("%1 new (%2)"), changes.appeared, changes.firstAppeared);
+    if (changes.tags > 0) {
+        const QString first = toText(changes.firstTag);
+        what.append(changes.tags == 1 ? tr("1 new tag (%1)").arg(first)
+                                      : tr("%1 new tags (%2, …)").arg(countText(changes.tags), first));
+    }
     m_messages->showMessage(changes.deleted > 0 ? Severity::Warning : Severity::Info,
         tr("On disk, since this checkpoint was read: %1.").arg(what.join(u", "_s)), {tr("Reload")});
 }

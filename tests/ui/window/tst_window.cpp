@@ -31,6 +31,8 @@
 #include <QTreeView>
 #include <QUrl>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 using namespace shardscope;
 using namespace shardscope::ui;
@@ -372,6 +374,24 @@ private Q_SLOTS:
         QVERIFY(told.wait(20'000));
         QVERIFY2(message->text().contains(u"1 file deleted ("_s % state), qPrintable(message->text()));
         QVERIFY(!message->text().contains(u"changed"_s));
+    }
+
+    void aNewTagIsNamed()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"growing"_s));
+        QVERIFY(ui.open(copy));
+        QSignalSpy told(&ui.window().session(), &Session::changedOnDisk);
+        const auto* message = ui.find<MessageBar>("windowMessages");
+        ui.window().session().checkOnDisk(); // remembers what is there
+        QTest::qWait(300);
+        QVERIFY(QDir().mkpath(copy + u"/logs"_s)); // no tag
+        std::filesystem::copy(copy.toStdString() + "/global_step6", copy.toStdString() + "/global_step9");
+        QVERIFY(told.wait(20'000));
+        QVERIFY2(message->text().contains(u": 1 new tag (global_step9)."_s), qPrintable(message->text()));
+        QTest::keyClick(&ui.window(), Qt::Key_F5);
+        QVERIFY(ui.settle());
+        QVERIFY(std::ranges::count(ui.checkpoint()->tags, "global_step9") == 1);
     }
 
     void recentListAndPins()
