@@ -83,8 +83,14 @@ Session::~Session() = default;
 
 void Session::open(const io::Path& path, const std::string& tag)
 {
-    const bool refining = m_checkpoint && path == m_place.path && tag == m_place.tag && m_place.roots.empty();
-    m_place = {path, tag, {}, false};
+    open({path, tag, {}, false});
+}
+
+void Session::open(OpenedPlace place)
+{
+    const bool refining = m_checkpoint && place.path == m_place.path && place.tag == m_place.tag
+        && place.roots == m_place.roots;
+    m_place = std::move(place);
     read(refining);
 }
 

@@ -69,6 +69,7 @@ public:
     ~Session() override;
 
     void open(const io::Path& path, const std::string& tag = {});
+    void open(OpenedPlace place);
     /// Opens the open checkpoint again together with another folder: other ranks of it, or the run's swap
     /// folder. If only a swap folder is open, `folder` is the checkpoint that describes its files.
     void addFolder(const io::Path& folder);

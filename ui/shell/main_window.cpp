@@ -126,10 +126,15 @@ void MainWindow::showChanges(const DiskChanges& changes)
 
 void MainWindow::openPath(const QString& path, const QString& tag)
 {
+    openPlace({toPath(path), tag.toStdString(), {}, false});
+}
+
+void MainWindow::openPlace(OpenedPlace place)
+{
     m_wanted.replaces = false;
     m_messages->hide();
-    m_start->showOpening(path);
-    m_session.open(toPath(path), tag.toStdString());
+    m_start->showOpening(pathText(place.path));
+    m_session.open(std::move(place));
 }
 
 void MainWindow::openRecent(const QString& path, const QString& tag)
@@ -311,6 +316,8 @@ void MainWindow::revisit(const HistoryPlace& former)
 std::pair<QString, QString> MainWindow::placeToOpen(const ReadCheckpoint& read)
 {
     const Checkpoint& checkpoint = *read.checkpoint;
+    if (read.place.salvage) // what it is of is not where it is
+        return {QString::fromStdString(read.place.path.native()), QString::fromStdString(read.place.tag)};
     const io::Path& run = checkpoint.runFolder.empty() ? read.place.path : checkpoint.runFolder;
     const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
     return {

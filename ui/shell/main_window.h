@@ -28,6 +28,7 @@ namespace shardscope::ui {
 class Breadcrumb;
 class CheckpointBar;
 class MessageBar;
+class MissedList;
 class PageFilter;
 class PageTabs;
 class PageWindow;
@@ -50,7 +51,8 @@ public:
     bool showPage(const QString& name);
     /// As soon as the checkpoint that is being opened is shown, which begins with the first page else.
     void showPageWhenOpen(const QString& name);
-    /// Opens what was open in an earlier window, a tab each; the last one is shown.
+    /// Opens what was open in earlier windows, each in a window with a tab for each entry; the last one is
+    /// shown. The first of the windows is this one.
     void openAgain(const QList<OpenedEntry>& entries);
     /// One of them, as it was seen.
     void openAgain(const OpenedEntry& entry);
@@ -79,6 +81,8 @@ public:
     void compareWith(const QString& path, bool start);
     /// Opens a second view of the page in front in its own window; null if no checkpoint is open.
     PageWindow* openPageWindow();
+    /// The windows of OpenedEntry::pages.
+    void openPageWindows(const QStringList& pages);
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
     /// The same, with a universal folder chosen.
@@ -154,7 +158,13 @@ private:
     void askForFurtherFolder();
     void showAbout();
     void showSettings();
-    void storeOpened();
+    [[nodiscard]] QList<OpenedEntry> openedEntries();
+    void openPlace(OpenedPlace place);
+    void openAgainHere(const QList<OpenedEntry>& entries);
+    PageWindow* openPageWindow(const PageEntry& entry);
+    /// Closes all windows; then the next start opens all of them.
+    void quit();
+    MissedList& missed();
     void fillLayoutMenu(QMenu* menu);
     void askForLayoutName();
     void focusPane(int step);

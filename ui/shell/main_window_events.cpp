@@ -44,7 +44,7 @@ void MainWindow::connectActions()
     connect(m_actions[ActionId::Reload], &QAction::triggered, &m_session, &Session::reload);
     connect(
         m_actions[ActionId::Close], &QAction::triggered, this, [this] { closeOpen(m_open->currentIndex()); });
-    connect(m_actions[ActionId::Quit], &QAction::triggered, this, &QWidget::close);
+    connect(m_actions[ActionId::Quit], &QAction::triggered, this, &MainWindow::quit);
     for (const Actions::OfPage& each : m_actions.ofPages())
         connect(each.action, &QAction::triggered, this, [this, page = each.page, what = each.what] {
             if (what->comesToFront)
@@ -84,7 +84,7 @@ void MainWindow::connectNavigation()
     connect(m_actions[ActionId::Forward], &QAction::triggered, &m_history, &SelectionHistory::forward);
     connect(m_actions[ActionId::Find], &QAction::triggered, this, [this] { m_filter->find().open(false); });
     connect(m_actions[ActionId::Palette], &QAction::triggered, this, [this] { m_filter->find().open(true); });
-    connect(m_actions[ActionId::PageWindow], &QAction::triggered, this, &MainWindow::openPageWindow);
+    connect(m_actions[ActionId::PageWindow], &QAction::triggered, this, [this] { openPageWindow(); });
     connect(m_actions[ActionId::NextPane], &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions[ActionId::PreviousPane], &QAction::triggered, this, [this] { focusPane(-1); });
     for (qsizetype i = 0; i < m_actions.pages().size(); ++i)
@@ -351,7 +351,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
         return;
     }
     rememberRecent(m_session.shown(), {});
-    storeOpened();
+    m_settings.setOpened(openedEntries());
     if (!m_actions[ActionId::FullScreen]->isChecked())
         m_settings.setWindow(saveGeometry(), m_docks->state());
     QMainWindow::closeEvent(event);

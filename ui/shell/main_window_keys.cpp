@@ -6,6 +6,7 @@
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/jobs_panel.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/missed_list.h"
 #include "ui/shell/page_tabs.h"
 #include "ui/shell/window_docks.h"
 #include "ui/widgets/focus_order.h"
@@ -21,8 +22,8 @@ namespace shardscope::ui {
 
 void MainWindow::orderPanes()
 {
-    orderFocus(
-        {m_toolBar, m_docks->explorer(), m_open, m_messages, m_tabs, m_docks->details(), m_docks->jobs()});
+    orderFocus({m_toolBar, m_docks->explorer(), &missed(), m_open, m_messages, m_tabs, m_docks->details(),
+        m_docks->jobs()});
 }
 
 void MainWindow::focusPane(int step)

@@ -4,39 +4,62 @@
 
 #include "ui/dialogs/settings_dialog.h"
 #include "ui/pages/jobs_panel.h"
+#include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/missed_list.h"
 #include "ui/shell/opened_again.h"
 #include "ui/shell/page_filter.h"
+#include "ui/shell/page_window.h"
 #include "ui/shell/window_docks.h"
 #include "ui/style/text_size.h"
+#include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 
+#include <QApplication>
 #include <QInputDialog>
+#include <QMap>
 #include <QMenu>
 
 #include <algorithm>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+MissedList& MainWindow::missed()
+{
+    return *findChild<MissedList*>();
+}
+
 void MainWindow::openAgain(const QList<OpenedEntry>& entries)
 {
-    if (entries.isEmpty())
-        return;
+    QMap<int, QList<OpenedEntry>> byWindow;
+    for (const OpenedEntry& entry : entries)
+        byWindow[entry.window].append(entry);
+    MainWindow* window = this;
+    for (const QList<OpenedEntry>& group : byWindow) {
+        window = window == nullptr ? openNewWindow() : window;
+        std::exchange(window, nullptr)->openAgainHere(group);
+    }
+}
+
+void MainWindow::openAgainHere(const QList<OpenedEntry>& entries)
+{
     auto* opener = new OpenedAgain(*this, entries);
-    connect(opener, &OpenedAgain::missed, this, [this](const QStringList& lines) {
-        const QString text = tr("Not opened again:") % u'\n' % lines.join(u'\n');
-        if (m_session.checkpoint())
-            m_messages->showMessage(Severity::Warning, text);
-        else
-            showOpenError(Error{ErrorCode::NotFound, text.toStdString(), {}, {}});
+    connect(opener, &OpenedAgain::missed, this, [this](const OpenedEntry& entry, const Error& why) {
+        m_messages->hide(); // the list says it
+        m_start->clearMessages();
+        missed().add(entry, why);
     });
 }
 
 void MainWindow::openAgain(const OpenedEntry& entry)
 {
-    openPath(entry.path, entry.tag);
+    OpenedPlace place{toPath(entry.path), entry.tag.toStdString(), {}, entry.salvage};
+    for (const QString& root : entry.roots)
+        place.roots.push_back(toPath(root));
+    openPlace(std::move(place));
     m_wanted.page = pageNamed(entry.page);
     m_wanted.address = entry.selected;
     m_wanted.paramFilter = entry.filter;
@@ -47,8 +70,8 @@ void MainWindow::setPartner(const QString& path)
     m_tabs->page(PageId::Compare)->compareWith(path, false);
 }
 
-/// The checkpoints of all tabs, the one that is shown last.
-void MainWindow::storeOpened()
+/// The checkpoints of all tabs, the one that is shown last; those that could not be opened again come first.
+QList<OpenedEntry> MainWindow::openedEntries()
 {
     QList<OpenedEntry> entries;
     const int shown = m_open->currentIndex();
@@ -57,6 +80,9 @@ void MainWindow::storeOpened()
         const HistoryPlace seen = tab == shown ? place() : m_open->entry(tab).place;
         OpenedEntry entry;
         std::tie(entry.path, entry.tag) = placeToOpen(read);
+        for (const io::Path& root : read.place.roots)
+            entry.roots.append(QString::fromStdString(root.native()));
+        entry.salvage = read.place.salvage;
         entry.page = pageEntry(seen.page).name;
         entry.filter = seen.filter;
         const auto& params = read.checkpoint->params;
@@ -66,9 +92,37 @@ void MainWindow::storeOpened()
             entry.against = QString::fromStdString(m_compareRun.wish()->other.native());
         entries.append(entry);
     }
-    if (shown >= 0 && shown < entries.size())
+    if (shown >= 0 && shown < entries.size()) {
+        for (const PageWindow* window : findChildren<PageWindow*>()) {
+            if (window->isVisible())
+                entries[shown].pages.append(
+                    window->pageName() % u' ' % QString::fromLatin1(window->saveGeometry().toBase64()));
+        }
         std::rotate(entries.begin() + shown, entries.begin() + shown + 1, entries.end());
-    m_settings.setOpened(entries);
+    }
+    return missed().entries() + entries;
+}
+
+void MainWindow::quit()
+{
+    QList<MainWindow*> windows{this};
+    for (QWidget* widget : QApplication::topLevelWidgets()) {
+        auto* window = qobject_cast<MainWindow*>(widget);
+        if (window != nullptr && window != this && window->isVisible())
+            windows.append(window);
+    }
+    QList<OpenedEntry> all;
+    for (int i = 0; i < windows.size(); ++i) {
+        for (OpenedEntry entry : windows[i]->openedEntries()) {
+            entry.window = i;
+            all.append(entry);
+        }
+    }
+    for (MainWindow* window : windows) {
+        if (!window->close())
+            return; // it asks what to do with its jobs; the others stay open, too
+    }
+    m_settings.setOpened(all);
 }
 
 void MainWindow::fillLayoutMenu(QMenu* menu)

@@ -16,9 +16,26 @@ namespace shardscope::ui {
 
 PageWindow* MainWindow::openPageWindow()
 {
-    if (!m_session.checkpoint())
-        return nullptr;
-    const PageEntry& entry = pageEntry(m_tabs->currentId());
+    return m_session.checkpoint() ? openPageWindow(pageEntry(m_tabs->currentId())) : nullptr;
+}
+
+void MainWindow::openPageWindows(const QStringList& pages)
+{
+    for (const QString& stored : pages) {
+        const QStringList words = stored.split(u' ');
+        const auto id = pageNamed(words.first());
+        if (!id || !m_session.checkpoint())
+            continue;
+        PageWindow* window = openPageWindow(pageEntry(*id));
+        if (words.size() == 2)
+            window->restoreGeometry(QByteArray::fromBase64(words[1].toLatin1()));
+    }
+    if (!pages.isEmpty())
+        activateWindow();
+}
+
+PageWindow* MainWindow::openPageWindow(const PageEntry& entry)
+{
     auto* window = new PageWindow(m_session, m_theme, this);
     Page* page = entry.make(
         {m_session, window->selection(), m_compareRun, m_findingStore, m_settings, m_theme}, window);
@@ -40,7 +57,7 @@ PageWindow* MainWindow::openPageWindow()
                 page->setFilter(m_filter->text());
         });
     }
-    window->setPage(page, entry.title);
+    window->setPage(page, entry);
     window->show();
     window->activateWindow();
     return window;

@@ -5,6 +5,7 @@
 #include "ui/controls/breadcrumb.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/missed_list.h"
 #include "ui/shell/page_filter.h"
 #include "ui/shell/window_docks.h"
 #include "ui/text/text.h"
@@ -45,7 +46,16 @@ void MainWindow::makePages()
     rows->addWidget(scrolled(m_tabs, centre, kMost), 1);
     m_stack->addWidget(scrolled(m_start, m_stack, kMost));
     m_stack->addWidget(centre);
-    setCentralWidget(m_stack);
+    auto* whole = new QWidget(this);
+    auto* missed = new MissedList(m_theme, whole);
+    connect(
+        missed, &MissedList::tryAgain, this, [this](const OpenedEntry& entry) { openAgainHere({entry}); });
+    auto* parts = new QVBoxLayout(whole);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(0);
+    parts->addWidget(missed);
+    parts->addWidget(m_stack, 1);
+    setCentralWidget(whole);
 }
 
 void MainWindow::makeToolBar()

@@ -3,6 +3,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/shell/missed_list.h"
 
 #include <QAction>
 
@@ -57,6 +58,10 @@ void MainWindow::closeOpen(int tab)
 
 void MainWindow::updateSwitcher()
 {
+    for (int tab = 0; tab < m_open->count(); ++tab) { // those that could be opened after all
+        const auto [path, tag] = placeToOpen(m_open->entry(tab).read);
+        missed().remove(path, tag);
+    }
     m_actions[ActionId::NextOpen]->setEnabled(m_open->count() > 1);
     m_actions[ActionId::PreviousOpen]->setEnabled(m_open->count() > 1);
 }

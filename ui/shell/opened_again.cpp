@@ -17,7 +17,7 @@ OpenedAgain::OpenedAgain(MainWindow& window, QList<OpenedEntry> entries)
 {
     connect(&window.session(), &Session::openFailed, this, [this](const Error& error) {
         m_hasFailed = true;
-        m_missed.append(tr("%1: %2").arg(m_current.path, toText(error.message)));
+        Q_EMIT missed(m_current, error);
     });
     connect(&window.session(), &Session::openingChanged, this, [this](bool isOpening) {
         if (!isOpening) // after the window has shown what was read
@@ -39,11 +39,13 @@ void OpenedAgain::next()
 
 void OpenedAgain::end()
 {
-    if (!m_missed.isEmpty())
-        Q_EMIT missed(m_missed);
+    for (const OpenedEntry& entry : m_left)
+        Q_EMIT missed(entry, Error{ErrorCode::Cancelled, "not opened yet", {}, {}});
     const bool isShown = m_window.session().path() == toPath(m_current.path);
     if (m_left.isEmpty() && isShown && !m_current.against.isEmpty())
         m_window.setPartner(m_current.against);
+    if (m_left.isEmpty() && isShown)
+        m_window.openPageWindows(m_current.pages);
     deleteLater();
 }
 

@@ -20,8 +20,8 @@ public:
     OpenedAgain(MainWindow& window, QList<OpenedEntry> entries);
 
 Q_SIGNALS:
-    /// Paths that could not be opened, with the reason.
-    void missed(const QStringList& lines);
+    /// One of them could not be opened.
+    void missed(const shardscope::ui::OpenedEntry& entry, const shardscope::Error& why);
 
 private:
     void next();
@@ -30,7 +30,6 @@ private:
     MainWindow& m_window;
     QList<OpenedEntry> m_left;
     OpenedEntry m_current;
-    QStringList m_missed;
     bool m_hasFailed = false; ///< the current one
 };
 

@@ -64,10 +64,11 @@ PageWindow::PageWindow(Session& session, Theme& theme, QWidget* parent)
     });
 }
 
-void PageWindow::setPage(Page* page, const QString& title)
+void PageWindow::setPage(Page* page, const PageEntry& entry)
 {
     m_page = page;
-    m_title = title;
+    m_title = entry.title;
+    m_name = entry.name;
     m_rows->addWidget(page, 1);
     showCheckpoint(m_session.checkpoint(), false);
     m_selection.select(m_session.selection().current());

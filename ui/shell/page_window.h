@@ -21,8 +21,9 @@ public:
     /// The objects for creating the page.
     [[nodiscard]] Selection& selection() { return m_selection; }
     /// Takes the page.
-    void setPage(Page* page, const QString& title);
+    void setPage(Page* page, const PageEntry& entry);
     [[nodiscard]] Page* page() const { return m_page; }
+    [[nodiscard]] const QString& pageName() const { return m_name; } ///< of its entry
     [[nodiscard]] bool isPinned() const;
     void setPinned(bool pinned);
 
@@ -36,6 +37,7 @@ private:
     QToolButton* m_pin;
     Page* m_page = nullptr;
     QString m_title;
+    QString m_name;
 };
 
 } // namespace shardscope::ui

@@ -33,6 +33,10 @@ struct OpenedEntry {
     QString selected; ///< the name of the parameter that was selected
     QString filter; ///< of the parameters
     QString against; ///< what it was compared with
+    QStringList roots{}; ///< further folders that it was opened with
+    bool salvage = false; ///< the first of them is a swap folder without a checkpoint of its own
+    QStringList pages{}; ///< of the shown one, in windows of their own: "map GEOMETRY", which is Base64
+    int window = 0; ///< which of the windows it was open in
     bool operator==(const OpenedEntry&) const = default;
 };
 

@@ -7,6 +7,9 @@
 #include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
 #include "ui/shell/drop_overlay.h"
+#include "ui/shell/missed_list.h"
+#include "ui/shell/page_window.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 
@@ -30,6 +33,7 @@
 using namespace Qt::StringLiterals;
 using namespace shardscope;
 using namespace shardscope::ui;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -124,21 +128,109 @@ private Q_SLOTS:
         QTRY_COMPARE(next.findChild<FilterField*>()->text(), u"mlp"_s);
     }
 
-    void aPathThatIsGoneIsNamed()
+    void furtherFoldersComeBack()
+    {
+        WindowFixture ui;
+        const fs::path first = copiedSample("zero3-w4", ui.folder(u"first"_s)).toStdString();
+        const fs::path second = ui.folder(u"second"_s).toStdString();
+        fs::create_directories(second / "global_step5");
+        std::vector<fs::path> moved;
+        for (const auto& entry : fs::directory_iterator(first / "global_step5")) {
+            if (entry.path().filename().string().find("pp_rank_2") != std::string::npos)
+                moved.push_back(entry.path());
+        }
+        for (const fs::path& file : moved)
+            fs::rename(file, second / "global_step5" / file.filename());
+        QVERIFY(ui.open(QString::fromStdString(first.string())));
+        QVERIFY(!ui.checkpoint()->complete);
+        ui.window().session().addFolder(second);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->complete);
+        ui.window().close();
+
+        Settings again(ui.settings().folder());
+        MainWindow next(realFilesAndSkeletons(), ui.theme(), again);
+        next.show();
+        next.openAgain(again.opened());
+        QTRY_VERIFY_WITH_TIMEOUT(next.isSettled() && next.session().checkpoint(), 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(next.session().checkpoint()->fullyRead, 30'000);
+        QVERIFY(next.session().checkpoint()->complete);
+        QCOMPARE(next.session().roots(), std::vector<io::Path>{second});
+    }
+
+    void windowsOfTheirOwnComeBack()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(PageId::Map);
+        PageWindow* page = ui.window().openPageWindow();
+        page->resize(700, 500);
+        MainWindow* second = ui.window().openNewWindow();
+        second->openPath(samplePath("zero2-w2"));
+        QTRY_VERIFY_WITH_TIMEOUT(second->session().checkpoint() && second->isSettled(), 30'000);
+        QVERIFY(ui.settle());
+        ui.window().actionSet()[ActionId::Quit]->trigger();
+        QVERIFY(!ui.window().isVisible());
+        QCOMPARE(ui.settings().opened().size(), 2);
+
+        Settings again(ui.settings().folder());
+        MainWindow next(realFilesAndSkeletons(), ui.theme(), again);
+        next.show();
+        next.openAgain(again.opened());
+        QTRY_VERIFY_WITH_TIMEOUT(next.session().checkpoint() && next.isSettled(), 30'000);
+        QVERIFY(next.session().checkpoint()->kind == CheckpointKind::Zero3);
+        QTRY_VERIFY(next.findChild<PageWindow*>() != nullptr);
+        QCOMPARE(next.findChild<PageWindow*>()->pageName(), u"map"_s);
+        QCOMPARE(next.findChild<PageWindow*>()->size(), QSize(700, 500));
+        MainWindow* other = nullptr;
+        for (QWidget* widget : QApplication::topLevelWidgets()) {
+            auto* window = qobject_cast<MainWindow*>(widget);
+            if (window != nullptr && window != &next && window->isVisible())
+                other = window;
+        }
+        QVERIFY(other != nullptr);
+        QTRY_VERIFY_WITH_TIMEOUT(other->session().checkpoint() && other->isSettled(), 30'000);
+        QVERIFY(other->session().checkpoint()->kind == CheckpointKind::Zero2);
+        other->close();
+    }
+
+    /// It stays as an entry until it is removed, or is there again.
+    void aPathThatIsGoneIsKept()
     {
         WindowFixture ui;
         const QString gone = ui.folder(u"gone"_s);
+        const OpenedEntry missing{gone, {}, u"map"_s, {}, {}, {}};
         ui.window().openAgain(
-            {{gone, {}, u"map"_s, {}, {}, {}}, {samplePath("zero2-w2"), {}, u"map"_s, {}, {}, {}}});
+            QList<OpenedEntry>{missing, {samplePath("zero2-w2"), {}, u"map"_s, {}, {}, {}}});
         QTRY_VERIFY_WITH_TIMEOUT(ui.checkpoint() && ui.checkpoint()->fullyRead, 30'000);
-        auto* messages = ui.find<MessageBar>("windowMessages");
-        QTRY_VERIFY(messages->text().contains(gone));
         QVERIFY(ui.settle());
+        auto* list = ui.find<MissedList>("missedList");
+        QTRY_VERIFY(list->isVisible());
+        const auto pathOf = [&] { return ui.find<ElidedLabel>("missedPath")->text(); };
+        QCOMPARE(pathOf(), gone);
+        QVERIFY(ui.find<ElidedLabel>("missedReason")->text() == "not found"_L1);
+        ui.window().close();
+        QCOMPARE(ui.settings().opened(), (QList<OpenedEntry>{missing, ui.settings().opened().last()}));
+        QCOMPARE(ui.settings().opened().last().path, samplePath("zero2-w2"));
+
+        // Also where nothing else is open.
+        ui.window().show();
         ui.window().session().close();
-        ui.window().openAgain(QList<OpenedEntry>{{gone, {}, u"map"_s, {}, {}, {}}});
-        auto* start = ui.find<StartPage>("startPage");
-        QTRY_VERIFY(start->messageBar()->text().contains(gone));
+        ui.find<QPushButton>("missedTryAgain")->click(); // it is still not there
+        QTest::qWait(50);
+        QTRY_VERIFY_WITH_TIMEOUT(list->isVisible() && pathOf() == gone, 30'000);
         QVERIFY(!ui.checkpoint());
+        copiedSample("zero1-w2", gone);
+        ui.find<QPushButton>("missedTryAgain")->click();
+        QTRY_VERIFY_WITH_TIMEOUT(ui.checkpoint() && ui.checkpoint()->fullyRead, 30'000);
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero1);
+        QVERIFY(list->isHidden());
+        ui.window().openAgain(QList<OpenedEntry>{{ui.folder(u"nowhere"_s), {}, {}, {}, {}, {}}});
+        QTRY_VERIFY(list->isVisible());
+        ui.find<QPushButton>("missedRemove")->click();
+        QTRY_VERIFY(list->isHidden());
+        ui.window().close();
+        QCOMPARE(ui.settings().opened().size(), 1);
     }
 
     void layoutsHaveNames()
