@@ -289,6 +289,20 @@ private Q_SLOTS:
         QVERIFY(table->model()->rowCount() > 0 && isOption(0));
     }
 
+    void namesAreReadableInANarrowWindow()
+    {
+        WindowFixture ui;
+        ui.window().resize(1000, 700);
+        QVERIFY(ui.open(samplePath("zero1-w2")));
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        auto* table = ui.find<QTableView>("differenceTable");
+        const int name = table->columnWidth(static_cast<int>(DifferenceColumn::Name));
+        QVERIFY(name >= table->fontMetrics().horizontalAdvance(u"layers.0.attention_norm.bias"_s) * 9 / 10);
+        ui.window().resize(1900, 700); // they have the room that is left
+        QTRY_VERIFY(table->columnWidth(static_cast<int>(DifferenceColumn::Name)) > name);
+        QCOMPARE(table->horizontalHeader()->length(), table->viewport()->width());
+    }
+
     void sortsAndFilters()
     {
         WindowFixture ui;
