@@ -5,11 +5,13 @@
 
 #include "app/cli/run.h"
 #include "core/base/build_info.h"
+#include "core/checkpoint/model/checkpoint_kind.h"
 #include "core/io/open_files.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/screenshot.h"
 #include "ui/style/app_style.h"
+#include "ui/text/text.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -19,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace Qt::StringLiterals;
@@ -62,6 +65,10 @@ void declareOptions(QCommandLineParser& parser)
     parser.addOption({u"theme"_s, u"system, light, dark or high-contrast."_s, u"THEME"_s});
     parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
     parser.addOption({u"tag"_s, u"Open this tag of the run."_s, u"TAG"_s});
+    parser.addOption({u"kind"_s, u"Open PATH as this kind, where the detected one is wrong."_s, u"KIND"_s});
+    parser.addOption(
+        {u"root"_s, u"Another folder with files of the checkpoint; can be repeated."_s, u"DIR"_s});
+    parser.addOption({u"donor"_s, u"An earlier checkpoint of the run that swapped to PATH."_s, u"DIR"_s});
     parser.addPositionalArgument(u"PATH"_s, u"Run folder, tag folder or state file."_s, u"[PATH…]"_s);
 }
 
@@ -96,12 +103,25 @@ std::optional<QSize> sizeOf(const QString& text)
     return size;
 }
 
+/// What the options open at a path; the command line means the same by them.
+OpenedPlace placeOf(const QCommandLineParser& parser, const QString& path)
+{
+    OpenedPlace place{toPath(path), parser.value(u"tag"_s).toStdString(), {}, parser.isSet(u"donor"_s),
+        shardscope::kindNamed(parser.value(u"kind"_s).toStdString())};
+    if (place.salvage)
+        place.roots.push_back(std::exchange(place.path, toPath(parser.value(u"donor"_s))));
+    for (const QString& root : parser.values(u"root"_s))
+        place.roots.push_back(toPath(root));
+    return place;
+}
+
 int saveScreenshot(MainWindow& window, const QCommandLineParser& parser)
 {
     ScreenshotWish wish;
     wish.file = parser.value(u"screenshot"_s);
     wish.page = parser.value(u"page"_s);
-    wish.path = parser.positionalArguments().value(0);
+    if (!parser.positionalArguments().isEmpty())
+        wish.place = placeOf(parser, parser.positionalArguments().first());
     wish.against = parser.value(u"against"_s);
     wish.select = parser.value(u"select"_s);
     if (const auto size = sizeOf(parser.value(u"size"_s)))
@@ -114,7 +134,7 @@ void openFirst(MainWindow& window, const QCommandLineParser& parser)
 {
     const QStringList paths = parser.positionalArguments();
     if (!paths.isEmpty())
-        window.openPath(paths.first(), parser.value(u"tag"_s));
+        window.openPlace(placeOf(parser, paths.first()));
     if (parser.isSet(u"select"_s))
         window.selectWhenOpen(parser.value(u"select"_s));
     window.filterWhenOpen(parser.value(u"filter"_s));
@@ -149,6 +169,8 @@ int main(int argc, char** argv)
         return usageError(parser.errorText());
     if (parser.isSet(u"help"_s))
         parser.showHelp(0);
+    if (parser.isSet(u"kind"_s) && !shardscope::kindNamed(parser.value(u"kind"_s).toStdString()))
+        return usageError(u"--kind takes the kinds that `shardscope inspect --help` lists"_s);
     Settings settings;
     Theme theme;
     const auto mode = themeOf(parser, settings);

@@ -140,6 +140,9 @@ void Session::read(bool refining)
                 options.depth = depth;
                 Stage stage;
                 stage.result = openCheckpoint(files, place.path, options, job);
+                if (!*stage.result && place.kind)
+                    stage.result->error().hint
+                        = tr("Choose another kind under File > Open As.").toStdString();
                 if (*stage.result)
                     stage.looks = freedOnWorker(mapLooks(*(*stage.result)->checkpoint));
                 else if (place.roots.empty()) // else it may be one of these that cannot be opened

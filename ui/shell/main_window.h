@@ -46,6 +46,7 @@ public:
     ~MainWindow() override;
 
     void openPath(const QString& path, const QString& tag = {});
+    void openPlace(OpenedPlace place);
     void showPage(PageId id);
     /// By its name in its PageEntry. False when there is none.
     bool showPage(const QString& name);
@@ -159,13 +160,13 @@ private:
     void showAbout();
     void showSettings();
     [[nodiscard]] QList<OpenedEntry> openedEntries();
-    void openPlace(OpenedPlace place);
     void openAgainHere(const QList<OpenedEntry>& entries);
     PageWindow* openPageWindow(const PageEntry& entry);
     /// Closes all windows; then the next start opens all of them.
     void quit();
     MissedList& missed();
     void fillLayoutMenu(QMenu* menu);
+    void fillKindMenu(QMenu* menu);
     void askForLayoutName();
     void focusPane(int step);
     void orderPanes();

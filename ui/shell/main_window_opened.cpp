@@ -56,13 +56,37 @@ void MainWindow::openAgainHere(const QList<OpenedEntry>& entries)
 
 void MainWindow::openAgain(const OpenedEntry& entry)
 {
-    OpenedPlace place{toPath(entry.path), entry.tag.toStdString(), {}, entry.salvage};
+    OpenedPlace place{
+        toPath(entry.path), entry.tag.toStdString(), {}, entry.salvage, kindNamed(entry.kind.toStdString())};
     for (const QString& root : entry.roots)
         place.roots.push_back(toPath(root));
     openPlace(std::move(place));
     m_wanted.page = pageNamed(entry.page);
     m_wanted.address = entry.selected;
     m_wanted.paramFilter = entry.filter;
+}
+
+void MainWindow::fillKindMenu(QMenu* menu)
+{
+    menu->clear();
+    const auto add = [&](const QString& text, std::optional<CheckpointKind> kind) {
+        QAction* action = menu->addAction(text);
+        action->setCheckable(true);
+        action->setChecked(m_session.shown().place.kind == kind);
+        action->setEnabled(m_session.checkpoint() != nullptr);
+        connect(action, &QAction::triggered, this, [this, kind] {
+            OpenedPlace place = m_session.shown().place;
+            place.kind = kind;
+            openPlace(std::move(place));
+            m_wanted.replaces = true;
+        });
+    };
+    add(tr("As &Detected"), {});
+    menu->addSeparator();
+    for (const KindTraits& traits : kKindTraits) {
+        if (!isUnknown(traits.kind))
+            add(kindText(traits.kind), traits.kind);
+    }
 }
 
 void MainWindow::setPartner(const QString& path)
@@ -83,6 +107,8 @@ QList<OpenedEntry> MainWindow::openedEntries()
         for (const io::Path& root : read.place.roots)
             entry.roots.append(QString::fromStdString(root.native()));
         entry.salvage = read.place.salvage;
+        if (read.place.kind)
+            entry.kind = toText(kindName(*read.place.kind));
         entry.page = pageEntry(seen.page).name;
         entry.filter = seen.filter;
         const auto& params = read.checkpoint->params;

@@ -102,6 +102,9 @@ void MainWindow::makeMenus()
     QMenu* recent = file->addMenu(tr("Open R&ecent"));
     recent->setObjectName(u"recentMenu"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecentMenu(recent); });
+    QMenu* kinds = file->addMenu(tr("Open &As"));
+    kinds->setObjectName(u"kindMenu"_s);
+    connect(kinds, &QMenu::aboutToShow, this, [this, kinds] { fillKindMenu(kinds); });
     file->addActions(
         {m_actions[ActionId::AddFolder], m_actions[ActionId::Reload], m_actions[ActionId::Close]});
     file->addActions(m_actions.of(PageAction::Menu::File));

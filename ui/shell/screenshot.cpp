@@ -146,15 +146,16 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
     std::optional<Error> error;
     QObject::connect(
         &window.session(), &Session::openFailed, &window, [&](const Error& why) { error = why; });
-    if (!wish.path.isEmpty() && wish.page != "start"_L1) {
-        window.openPath(wish.path);
+    if (!wish.place.path.empty() && wish.page != "start"_L1) {
+        window.openPlace(wish.place);
         waitUntil([&] { return window.isSettled(); });
         if (error)
             return complain(errorText(*error));
     }
     if (!window.session().checkpoint() && window.session().runsFolder() && !wish.page.isEmpty()
         && pageNamed(wish.page) != PageId::Runs)
-        return complain(u"%1 is a folder of runs: use --page runs, or give one of them"_s.arg(wish.path));
+        return complain(
+            u"%1 is a folder of runs: use --page runs, or give one of them"_s.arg(pathText(wish.place.path)));
     if (!wish.select.isEmpty() && !window.goToAddress(wish.select))
         return complain(u"the checkpoint has no parameter or address “%1”"_s.arg(wish.select));
     if (!wish.against.isEmpty()) {

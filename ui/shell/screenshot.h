@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/session/session.h"
+
 #include <QSize>
 #include <QString>
 #include <QStringList>
@@ -12,7 +14,7 @@ class MainWindow;
 struct ScreenshotWish {
     QString file; ///< PNG
     QString page; ///< one of screenshotPages(); empty: what is in front
-    QString path; ///< to open first; empty: the start page
+    OpenedPlace place{}; ///< to open first; without a path: the start page
     QString against; ///< to compare it with
     QString select; ///< an address to go to
     QSize size{1440, 900}; ///< of the picture, in logical pixels

@@ -108,7 +108,7 @@ QList<OpenedEntry> Settings::opened() const
         const auto text = [this](const QString& key) { return m_store.value(key).toString(); };
         OpenedEntry entry{text(u"path"_s), text(u"tag"_s), text(u"page"_s), text(u"selected"_s),
             text(u"filter"_s), text(u"against"_s), m_store.value(u"roots"_s).toStringList(),
-            m_store.value(u"salvage"_s).toBool(), m_store.value(u"pages"_s).toStringList(),
+            m_store.value(u"salvage"_s).toBool(), text(u"kind"_s), m_store.value(u"pages"_s).toStringList(),
             m_store.value(u"window"_s).toInt()};
         if (!entry.path.isEmpty())
             entries.append(entry);
@@ -131,6 +131,7 @@ void Settings::setOpened(const QList<OpenedEntry>& entries)
         m_store.setValue(u"against"_s, entries[i].against);
         m_store.setValue(u"roots"_s, entries[i].roots);
         m_store.setValue(u"salvage"_s, entries[i].salvage);
+        m_store.setValue(u"kind"_s, entries[i].kind);
         m_store.setValue(u"pages"_s, entries[i].pages);
         m_store.setValue(u"window"_s, entries[i].window);
     }

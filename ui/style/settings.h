@@ -35,6 +35,7 @@ struct OpenedEntry {
     QString against; ///< what it was compared with
     QStringList roots{}; ///< further folders that it was opened with
     bool salvage = false; ///< the first of them is a swap folder without a checkpoint of its own
+    QString kind{}; ///< that it was opened as, as --kind names it; empty: the detected one
     QStringList pages{}; ///< of the shown one, in windows of their own: "map GEOMETRY", which is Base64
     int window = 0; ///< which of the windows it was open in
     bool operator==(const OpenedEntry&) const = default;

@@ -7,6 +7,8 @@
 #include "ui/widgets/filter_field.h"
 
 #include <QAction>
+#include <QLabel>
+#include <QMenu>
 #include <QTabWidget>
 #include <QToolButton>
 
@@ -53,6 +55,43 @@ private Q_SLOTS:
         QVERIFY(barOf(ui).tabText(0).contains(u"zero2-w2"_s));
         QVERIFY(barOf(ui).tabToolTip(1).contains(samplePath("zero3-w4")));
         savePicture(ui, u"open-checkpoints.png"_s);
+    }
+
+    /// In place of what is shown; the detected kind is one of the choices.
+    void aKindIsAskedFor()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-universal-w2")));
+        QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Zero2);
+        auto* menu = ui.find<QMenu>("kindMenu");
+        const auto choose = [&](const QString& text) {
+            Q_EMIT menu->aboutToShow();
+            for (QAction* action : menu->actions()) {
+                if (action->text() == text) {
+                    const bool was = action->isChecked();
+                    action->trigger();
+                    return ui.settle() && !was;
+                }
+            }
+            return false;
+        };
+        QVERIFY(choose(u"universal checkpoint"_s));
+        QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Universal);
+        QCOMPARE(barOf(ui).count(), 1);
+        QVERIFY(ui.window().viewCommand().contains(u"--kind universal"_s));
+        QVERIFY(choose(u"As &Detected"_s));
+        QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Zero2);
+        QVERIFY(!ui.window().viewCommand().contains(u"--kind"_s));
+        // What is shown stays where the files are of another kind.
+        QVERIFY(choose(u"ZeRO-3"_s));
+        QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Zero2);
+        auto* message = ui.find<QLabel>("messageText");
+        QVERIFY(message->isVisible());
+        QVERIFY2(message->text().contains(u"zero3"_s) && message->text().contains(u"Open As"_s),
+            qPrintable(message->text()));
+        QVERIFY(choose(u"ZeRO-1"_s));
+        QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Zero1);
+        QVERIFY(ui.find<QWidget>("overviewPage") != nullptr);
     }
 
     /// Selection, page and filter of each are as they were left, and nothing is read again.
