@@ -25,11 +25,6 @@ namespace {
 
 constexpr std::string_view kFallback = "not-examined";
 
-/// Whether an error says something about the question, and nothing about the checkpoint.
-bool isOfAsker(const Error& error)
-{
-    return error.code == ErrorCode::Cancelled || error.code == ErrorCode::Usage;
-}
 /// Total file size: at 500 MB/s reading takes four seconds.
 constexpr uint64_t kReadAllBelow = uint64_t{2} << 30;
 
@@ -189,7 +184,7 @@ private:
                           || entry.parsed->role == FileRole::ExpertStates);
               });
         const auto opened = open(needsAll ? OpenDepth::Full : OpenDepth::Structure);
-        if (!opened && isOfAsker(opened.error()))
+        if (!opened && saysNothing(opened.error()))
             return forward(opened.error());
         if (!opened) {
             take({{kFallback, Severity::Warning, "the files were not counted: " + opened.error().message,
@@ -201,6 +196,13 @@ private:
         std::erase_if(found, [](const Finding& finding) { return !diagnosisOf(finding.code).countsFiles; });
         take(found);
         return {};
+    }
+
+    /// Whether an error of open() is about the question, and not a finding.
+    [[nodiscard]] bool saysNothing(const Error& error) const
+    {
+        return error.code == ErrorCode::Cancelled
+            || (m_options.open.kind && error.code == ErrorCode::NotACheckpoint);
     }
 
     Result<OpenedCheckpoint> open(OpenDepth depth)
@@ -238,7 +240,7 @@ private:
         }
         const bool named = std::any_of(m_context.tag.begin(), m_context.tag.end(),
             [](const FolderEntry& entry) { return entry.parsed.has_value(); });
-        if (isOfAsker(opened.error()) || !named)
+        if (saysNothing(opened.error()) || !named)
             return forward(std::move(opened).error());
         const Error& error = opened.error();
         take({{error.code == ErrorCode::Hostile ? "file-hostile" : "file-unreadable", Severity::Error,

@@ -88,8 +88,7 @@ void Session::open(const io::Path& path, const std::string& tag)
 
 void Session::open(OpenedPlace place)
 {
-    const bool refining = m_checkpoint && place.path == m_place.path && place.tag == m_place.tag
-        && place.roots == m_place.roots;
+    const bool refining = m_checkpoint && place == m_place;
     m_place = std::move(place);
     read(refining);
 }
@@ -140,7 +139,7 @@ void Session::read(bool refining)
                 options.depth = depth;
                 Stage stage;
                 stage.result = openCheckpoint(files, place.path, options, job);
-                if (!*stage.result && place.kind)
+                if (!*stage.result && stage.result->error().hint.text == Hint::omit("--kind").text)
                     stage.result->error().hint
                         = tr("Choose another kind under File > Open As.").toStdString();
                 if (*stage.result)

@@ -31,6 +31,7 @@ struct OpenedPlace {
     std::vector<io::Path> roots;
     bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
     std::optional<CheckpointKind> kind = {}; ///< in place of the detected one
+    bool operator==(const OpenedPlace&) const = default;
 };
 
 /// A checkpoint that was read, and from where.

@@ -229,6 +229,8 @@ struct Checkpoint {
     std::optional<double> lossScale;
     std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
     std::vector<std::string> clientStateKeys;
+    /// The kind that the files say, where another one was asked for (OpenOptions::kind).
+    std::optional<CheckpointKind> replacedKind;
     std::vector<std::string> evidence; ///< why it is of this kind
     std::vector<Finding> findings;
     /// What the optimizer keeps and this program does not understand (odd_states.h); a finding tells each.

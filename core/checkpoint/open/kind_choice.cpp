@@ -8,6 +8,7 @@
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shardscope {
 
@@ -20,19 +21,31 @@ tl::unexpected<Error> failNothingOf(CheckpointKind kind, const io::Path& path)
         Hint::omit("--kind"));
 }
 
-Result<Discovery> discoverWeights(io::FileSystem& files, const io::Path& path, const io::FileInfo& info)
+Result<Discovery> discoverWeights(
+    io::FileSystem& files, const io::Path& path, const io::FileInfo& info, const std::string& tag)
 {
     Discovery out;
     if (info.type != io::FileType::Directory) {
+        if (!tag.empty())
+            return fail(ErrorCode::Usage, "this path is a file, and --tag names a folder", path.string(),
+                Hint::omit("--tag"));
+        if (parseCheckpointFileName(path.filename().string()))
+            return failNothingOf(CheckpointKind::Weights, path);
         out.tagFolder = path.parent_path();
         out.selectedFile = path.filename().string();
         return out;
     }
     SHARDSCOPE_TRY(const Folder folder, listFolder(files, path));
     out.tagFolder = path;
-    out.selectedFile = weightsFileIn(folder);
+    if (!tag.empty()) {
+        if (!folder.hasFolder(tag))
+            return fail(ErrorCode::NotFound, "there is no folder `" + tag + "` in this one", path.string());
+        out.tagFolder /= tag;
+    }
+    SHARDSCOPE_TRY(const Folder chosen, listFolder(files, out.tagFolder));
+    out.selectedFile = weightsFileIn(chosen);
     if (out.selectedFile.empty())
-        return failNothingOf(CheckpointKind::Weights, path);
+        return failNothingOf(CheckpointKind::Weights, out.tagFolder);
     return out;
 }
 
@@ -42,8 +55,9 @@ Result<Discovery> discoverUniversal(
     SHARDSCOPE_TRY(Discovery out, discover(files, path, tag, job));
     if (isUniversal(out.foreignKind))
         return out;
-    // The run's `latest` names a native tag. Its other pointer names the universal one.
-    if (!out.runFolder.empty() && tag.empty()) {
+    // PATH is the run, and its `latest` names a native tag. Its other pointer names the universal one.
+    SHARDSCOPE_TRY(const io::Path asked, files.canonical(path));
+    if (tag.empty() && (asked == out.runFolder || asked == out.runFolder / "latest")) {
         SHARDSCOPE_TRY(const Folder run, listFolder(files, out.runFolder));
         if (run.has(kUniversalPointer))
             return discover(files, run.path / kUniversalPointer, tag, job);
@@ -72,7 +86,7 @@ Result<Discovery> discoverAsked(
         SHARDSCOPE_TRY(const io::Path asked, files.canonical(path));
         SHARDSCOPE_TRY(const io::FileInfo info, files.stat(asked));
         if (isWeights(kind))
-            return discoverWeights(files, asked, info);
+            return discoverWeights(files, asked, info, options.tag);
         SHARDSCOPE_TRY(auto found,
             discoverDistributed(
                 files, info.type == io::FileType::Directory ? asked : asked.parent_path(), options.tag));
@@ -124,17 +138,17 @@ bool takeAskedKind(const Reading& reading, std::optional<CheckpointKind> asked)
         return false;
     out.evidence.push_back("opened as " + std::string(traitsOf(*asked).title) + ", as asked; its files "
         + (hasNone ? "do not show a kind" : "say " + std::string(traitsOf(out.kind).title)));
-    out.kind = *asked;
+    out.replacedKind = std::exchange(out.kind, *asked);
     out.zeroStage = traitsOf(*asked).stage.value_or(1);
     return true;
 }
 
 Status requireAskedKind(const Checkpoint& opened, std::optional<CheckpointKind> asked)
 {
-    if (!asked || isUnknown(opened.kind) || opened.kind == *asked)
+    if (!asked || opened.kind == *asked || (isUnknown(opened.kind) && opened.modelError))
         return {};
     std::string why = opened.evidence.empty() ? std::string() : ": " + opened.evidence.front();
-    return fail(ErrorCode::Usage,
+    return fail(ErrorCode::NotACheckpoint,
         "it is of kind `" + std::string(kindName(opened.kind)) + "`, not `" + std::string(kindName(*asked))
             + "`" + why,
         (opened.tagFolder.empty() ? opened.runFolder : opened.tagFolder).string(), Hint::omit("--kind"));

@@ -16,7 +16,7 @@ void takeKindOf(const Reading& reading, FileId optimFile);
 /// both kinds, or if no optimizer file shows a kind.
 bool takeAskedKind(const Reading& reading, std::optional<CheckpointKind> asked);
 
-/// Usage if another kind was detected than the one that was asked for, with what shows it.
+/// NotACheckpoint if another kind was detected than the one that was asked for, with what shows it.
 Status requireAskedKind(const Checkpoint& opened, std::optional<CheckpointKind> asked);
 
 } // namespace shardscope

@@ -44,9 +44,8 @@ struct OpenedCheckpoint {
 /// Opens PATH: a run folder (with `latest`), a tag folder, a wrapper's folder, or one file of a checkpoint.
 ///
 /// Damaged checkpoints open with findings. `supported` and `complete` say what can be done with them. Errors:
-/// NotFound, Unreadable, NotACheckpoint (no file of DeepSpeed here), Usage (it is of another kind than
-/// `kind`), and Hostile or Damaged if this applies
-/// to the only file.
+/// NotFound, Unreadable, NotACheckpoint (no file of DeepSpeed here, or of another kind than `kind`), and
+/// Hostile or Damaged if this applies to the only file.
 Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job);
 

@@ -53,6 +53,7 @@ private:
     void takeFacts(const Checkpoint& first)
     {
         m_out.kind = first.kind;
+        m_out.replacedKind = first.replacedKind;
         m_out.zeroStage = first.zeroStage;
         m_out.precision = first.precision;
         m_out.optimizer = first.optimizer;

@@ -250,7 +250,9 @@ std::string idInput(const WritePlan& plan, const ReshardFacts& facts, uint32_t e
         + std::string(kindName(facts.kind)) + "|" + std::to_string(options.worldSize) + "|" + plan.targetName
         + "|" + plan.pointerName + "|" + std::to_string(facts.subGroupSize.value_or(0)) + "|"
         + std::to_string(facts.laidOut->parallel.tp) + "|" + std::to_string(facts.laidOut->parallel.pp)
-        + (expertRanks == 0 ? std::string() : "|ep" + std::to_string(expertRanks)) + "|";
+        + (expertRanks == 0 ? std::string() : "|ep" + std::to_string(expertRanks))
+        + (facts.laidOut->replacedKind ? "|as" + std::string(kindName(facts.laidOut->kind)) : std::string())
+        + "|";
     return out + idText(fieldsOf(options)) + "\n" + identityText(plan.sources);
 }
 
@@ -463,9 +465,9 @@ Result<WritePlan> planReshard(io::FileSystem& files, CheckpointPtr source, const
         = isUniversal(kind) ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool changesExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || changesExperts;
-    const bool rebuilds = kind != source->kind || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source))
-        || isUniversal(kind) || source->merged || slices || stages || !options.ties.empty()
-        || source->zenflow != columns
+    const bool rebuilds = kind != source->kind || source->replacedKind.has_value()
+        || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source)) || isUniversal(kind) || source->merged
+        || slices || stages || !options.ties.empty() || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     const TargetLayout layout{
         kind, ranks, changesExperts ? *options.ep : 0, subGroupSize, columns, rebuilds, whole.get()};

@@ -20,8 +20,8 @@ TEST_CASE("a checkpoint without optimizer files has the kind that its configurat
     CHECK(plain.at("kind") == "zero2");
     CHECK(plain.at("findings") == asked.at("findings"));
     CHECK(plain.at("evidence") == asked.at("evidence"));
-    for (const char* verb : {"inspect", "check", "params"})
-        errorOf({verb, run, "--kind", "zero3"}, 2, "usage");
+    for (const char* verb : {"inspect", "params"})
+        errorOf({verb, run, "--kind", "zero3"}, 3, "not-a-checkpoint");
 }
 
 TEST_CASE("kinds with files of one form replace each other")
@@ -37,7 +37,7 @@ TEST_CASE("kinds with files of one form replace each other")
         == answerOf({"inspect", run}).at("evidence"));
     for (const char* kind : {"zero3", "fp16", "torch"}) {
         CAPTURE(std::string(kind));
-        const Json error = errorOf({"inspect", run, "--kind", kind}, 2, "usage");
+        const Json error = errorOf({"inspect", run, "--kind", kind}, 3, "not-a-checkpoint");
         CHECK(error.at("message").get<std::string>().find("it is of kind `zero2`, not `") == 0);
         CHECK(error.at("hint") == "omit --kind");
     }
@@ -55,7 +55,13 @@ TEST_CASE("of several kinds in one folder one is chosen")
     const Json universal = answerOf({"inspect", run, "--kind", "universal"});
     CHECK(universal.at("kind") == "universal");
     CHECK(universal.at("tag") == "global_step5_universal");
-    errorOf({"inspect", run / "global_step5_universal", "--kind", "zero2"}, 2, "usage");
+    errorOf({"inspect", run / "global_step5_universal", "--kind", "zero2"}, 3, "not-a-checkpoint");
+    // A tag, or a file in it, is not another tag of its run.
+    const fs::path native = run / "global_step5";
+    for (const fs::path& path : {native, native / "mp_rank_00_model_states.pt"})
+        errorOf({"inspect", path, "--kind", "universal"}, 3, "not-a-checkpoint");
+    CHECK(answerOf({"inspect", run / "latest", "--kind", "universal"}).at("kind") == "universal");
+    errorOf({"inspect", native / "mp_rank_00_model_states.pt", "--kind", "weights"}, 3, "not-a-checkpoint");
     // Weights next to a tag, at which a Trainer's checkpoint opens.
     const TemporaryFolder folder;
     const fs::path checkpoint = folder / "checkpoint-6";
@@ -66,6 +72,9 @@ TEST_CASE("of several kinds in one folder one is chosen")
         CHECK(answerOf({"inspect", path}).at("kind") == "zero2");
         CHECK(answerOf({"inspect", path, "--kind", "weights"}).at("kind") == "weights");
     }
+    CHECK(answerOf({"inspect", folder.path(), "--kind", "weights", "--tag", "checkpoint-6"}).at("kind")
+        == "weights");
+    errorOf({"inspect", checkpoint, "--kind", "weights", "--tag", "nothing"}, 3, "not-found");
     CHECK(answerOf({"diff", checkpoint, folder / "model.safetensors", "--kind", "weights"}).at("equal")
         == true);
 }
@@ -78,8 +87,20 @@ TEST_CASE("a saved plan opens its source as the asked kind again")
         {"plan", "reshard", run, folder / "out", "-w", "3", "--kind", "zero1", "-o", folder / "plan.json"});
     CHECK(Json::parse(slurp(folder / "plan.json")).at("kind") == "zero1");
     answerOf({"run", folder / "plan.json"});
+    // It was written as that kind, not as what the files of the source say.
+    CHECK(answerOf({"inspect", folder / "out"}).at("kind") == "zero1");
+    CHECK(answerOf({"check", folder / "out"}).at("results")[0].at("findings").size()
+        == answerOf({"check", run}).at("results")[0].at("findings").size());
     CHECK(answerOf({"diff", run, folder / "out"}).at("equal") == true);
     // Without the option there is no field.
     answerOf({"plan", "reshard", run, folder / "out2", "-w", "3", "-o", folder / "plan2.json"});
     CHECK(!Json::parse(slurp(folder / "plan2.json")).contains("kind"));
+}
+
+TEST_CASE("a path of another kind does not end the check of the others")
+{
+    const Json answer
+        = answerOf({"check", samplePath("zero3-w4"), samplePath("zero2-w2"), "--kind", "zero2"}, 3);
+    REQUIRE(answer.at("results").size() == 2);
+    CHECK(answer.at("results")[1].at("tag") == "global_step6");
 }
