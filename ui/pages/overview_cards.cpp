@@ -158,9 +158,14 @@ void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, cons
     for (const FlatUnit& unit : checkpoint.units)
         for (const UnitState& state : unit.states)
             byState[state.name] += itemSize(state.dtype) * unit.partition.payloadElements();
-    for (const WholeTensor& whole : checkpoint.whole)
-        if (whole.param != kNoParam && checkpoint.params[index(whole.param)].sharedWith == kNoParam)
-            byState[whole.state] += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
+    auto sum = byState.end(); // tensors of one state follow each other
+    for (const WholeTensor& whole : checkpoint.whole) {
+        if (whole.param == kNoParam || checkpoint.params[index(whole.param)].sharedWith != kNoParam)
+            continue;
+        if (sum == byState.end() || sum->first != whole.state)
+            sum = byState.try_emplace(whole.state).first;
+        sum->second += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
+    }
     uint64_t padding = 0;
     for (const FlatUnit& unit : checkpoint.units)
         padding += paddingElements(unit.partition);

@@ -148,7 +148,11 @@ std::vector<std::string> Checkpoint::stateNames() const
 {
     std::vector<std::string> names;
     std::unordered_set<std::string_view> seen;
+    const std::string* former = nullptr;
     const auto add = [&](const std::string& name) {
+        if (former != nullptr && *former == name)
+            return; // of hundreds of thousands of tensors in a row
+        former = &name;
         if (name != "weight" && seen.insert(name).second)
             names.push_back(name);
     };
