@@ -42,11 +42,18 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     if (const QVariant spark = at.data(SparkRole); spark.isValid())
         paintSpark(painter, item, spark.toList());
     QRect textRect = item.rect.adjusted(8, 0, -8, 0);
-    if (!item.icon.isNull())
-        textRect.setLeft(style->subElementRect(QStyle::SE_ItemViewItemText, &item, view).left() + 2);
+    // Icons come before the text: at the left, or at the right where the window is right to left.
+    int before = 0;
+    if (!item.icon.isNull()) {
+        const QRect beside = style->subElementRect(QStyle::SE_ItemViewItemText, &item, view);
+        before = 2
+            + (item.direction == Qt::RightToLeft ? textRect.right() - beside.right()
+                                                 : beside.left() - textRect.left());
+    }
     const QVariant severity = at.data(SeverityRole);
     if (severity.isValid() && severity.toInt() >= 1)
-        textRect.setLeft(textRect.left() + paintSeverity(painter, item, severity.toInt()));
+        before += paintSeverity(painter, item, severity.toInt());
+    textRect = QStyle::visualRect(item.direction, textRect, textRect.adjusted(std::max(before, 0), 0, 0, 0));
     painter->save();
     painter->setFont(item.font);
     painter->setPen(item.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
@@ -142,8 +149,9 @@ void CellDelegate::paintSpark(
 int CellDelegate::paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const
 {
     const int side = std::min(16, option.rect.height() - 4);
-    const QRect area(option.rect.left() + (option.icon.isNull() ? 6 : 28),
-        option.rect.center().y() - side / 2 + 1, side, side);
+    const QRect area = QStyle::visualRect(option.direction, option.rect,
+        QRect(option.rect.left() + (option.icon.isNull() ? 6 : 28), option.rect.center().y() - side / 2 + 1,
+            side, side));
     const bool selected = (option.state & QStyle::State_Selected) != 0;
     const ThemeRole role = selected ? ThemeRole::AccentText
         : severity >= 2             ? ThemeRole::Error

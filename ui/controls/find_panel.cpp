@@ -49,6 +49,7 @@ public:
     {
         const QRect area = option.rect.adjusted(kMargin + 2, 0, -kMargin - 2, 0);
         painter->save();
+        painter->setLayoutDirection(Qt::LeftToRight); // names and places are, in every language
         const QVariant hit = at.data(kHitRole);
         if (!hit.isValid()) {
             QFont font = option.font;

@@ -118,6 +118,10 @@ void LoadCurves::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
+    painter.setLayoutDirection(Qt::LeftToRight); // a unit is behind its number in every language
+    const auto aligned = [this](Qt::Alignment to) {
+        return static_cast<int>(QStyle::visualAlignment(layoutDirection(), to | Qt::AlignVCenter));
+    };
     const double lane = lineHeight() + kLane;
     const QRectF upper(0, lineHeight(), width(), kLane);
     const QRectF lower(0, lane + 6 + lineHeight(), width(), kLane);
@@ -127,9 +131,9 @@ void LoadCurves::paintEvent(QPaintEvent* /*event*/)
     const auto title = [&](const QRectF& body, const QString& name, const QString& value) {
         const QRectF line(0, body.top() - lineHeight(), width(), lineHeight());
         painter.setPen(palette().color(QPalette::PlaceholderText));
-        painter.drawText(line, static_cast<int>(Qt::AlignLeading | Qt::AlignVCenter), name);
+        painter.drawText(line, aligned(Qt::AlignLeft), name);
         painter.setPen(palette().color(QPalette::Text));
-        painter.drawText(line, static_cast<int>(Qt::AlignTrailing | Qt::AlignVCenter), value);
+        painter.drawText(line, aligned(Qt::AlignRight), value);
         painter.setPen(QPen(palette().color(QPalette::Mid), 1));
         painter.drawLine(body.bottomLeft(), body.bottomRight());
     };

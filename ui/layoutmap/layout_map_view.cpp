@@ -18,6 +18,7 @@
 
 #include <QEvent>
 #include <QGridLayout>
+#include <QGuiApplication>
 #include <QLabel>
 
 #include <algorithm>
@@ -32,7 +33,9 @@ LayoutMapView::LayoutMapView(const Theme* theme, QWidget* parent)
     , m_viewport(new MapViewport(this))
 {
     setObjectName(QStringLiteral("layoutMapView"));
+    setLayoutDirection(Qt::LeftToRight); // elements are counted from the left in every language
     makeChildren();
+    m_header->setLayoutDirection(QGuiApplication::layoutDirection());
     arrangeChildren();
     connectChildren();
     applyTheme();

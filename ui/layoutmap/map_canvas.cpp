@@ -193,6 +193,7 @@ MapCanvas::TileSpan MapCanvas::tilesOf(const ContentRect& rect)
 void MapCanvas::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     if (!m_stack || m_viewport->isEmpty()) {
         painter.fillRect(rect(), QColor(m_palette->background));
         return;

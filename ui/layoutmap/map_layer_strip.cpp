@@ -153,6 +153,7 @@ std::vector<LayerBox> MapLayerStrip::boxes() const
 void MapLayerStrip::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
     bool odd = false;
     for (const LayerBox& layer : boxes()) {

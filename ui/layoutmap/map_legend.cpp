@@ -380,6 +380,7 @@ void MapLegend::paintRamp(QPainter& painter, const QRect& box) const
 void MapLegend::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
     const auto boxes = layoutItems(width());
     for (size_t i = 0; i < boxes.size(); ++i) {

@@ -95,6 +95,7 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
     y += legend->height();
     picture.size = QSize(left + std::max(canvas.width(), legend->width() - gutter->width()) + kMargin, y);
     QPainter overlay(&picture.overlay);
+    overlay.setLayoutDirection(Qt::LeftToRight);
     canvas.paintOverlay(overlay);
     return picture;
 }

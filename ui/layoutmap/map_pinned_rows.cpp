@@ -113,6 +113,7 @@ QImage MapPinnedRows::picture(MapSource::Point row, int width, int height) const
 void MapPinnedRows::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
     if (!m_stack || m_viewport->isEmpty()) {
         return;

@@ -49,6 +49,7 @@ QSize MapRankTotals::sizeHint() const
 void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
     forEachSection([&](const MapSource& source) { paintSection(painter, source); });
     const double ratio = devicePixelRatioF();

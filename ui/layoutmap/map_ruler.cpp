@@ -116,6 +116,7 @@ QString MapRuler::labelOf(uint64_t element, uint64_t step) const
 void MapRuler::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
     const auto& geometry = m_viewport->geometry(m_section);
     if (geometry.columns() == 0) {

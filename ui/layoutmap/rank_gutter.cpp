@@ -109,6 +109,7 @@ void RankGutter::paintHealth(
 void RankGutter::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // without it, the program's
     painter.fillRect(rect(), QColor(m_palette->background));
     forEachSection([&](const MapSource& source) {
         paintLabels(painter, source);

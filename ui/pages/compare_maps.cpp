@@ -34,6 +34,7 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     , m_legend(new MapLegend(this))
 {
     setObjectName(u"compareMaps"_s);
+    setLayoutDirection(Qt::LeftToRight); // their titles say which one is left
     m_left->setObjectName(u"compareMapLeft"_s);
     m_right->setObjectName(u"compareMapRight"_s);
     m_legend->setObjectName(u"compareLegend"_s);

@@ -127,6 +127,7 @@ int SeriesChart::pointAt(double x) const
 void SeriesChart::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // points are counted from the left in every language
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect(), m_theme.colour(ThemeRole::Surface));
     QFont bold = font();

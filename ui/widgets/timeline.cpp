@@ -331,6 +331,7 @@ void Timeline::paintMarks(QPainter& painter) const
 void Timeline::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
+    painter.setLayoutDirection(Qt::LeftToRight); // an axis of time
     paintAxis(painter);
     for (int i = 0; i < static_cast<int>(m_points.size()); ++i)
         paintBar(painter, i);

@@ -2,6 +2,7 @@
 // The window on small screens and with large text: everything that can be used is in reach.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/controls/cell_delegate.h"
 #include "ui/style/app_style.h"
 #include "ui/style/text_size.h"
 #include "ui/widgets/elided_label.h"
@@ -16,8 +17,10 @@
 #include <QHelpEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPainter>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QStandardItemModel>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
@@ -207,6 +210,98 @@ private Q_SLOTS:
         QCoreApplication::sendEvent(bar, &help);
         QCOMPARE(QToolTip::text(), isTitled ? QString() : bar->tabText(1));
         QToolTip::hideText();
+    }
+
+    /// Maps, charts and names are read from the left in every language.
+    void picturesAreNotMirrored_data()
+    {
+        QTest::addColumn<QString>("page");
+        QTest::addColumn<QStringList>("names");
+        QTest::addRow("map") << u"map"_s
+                             << QStringList{u"mapCanvas"_s, u"rankGutter"_s, u"mapRankTotals"_s,
+                                    u"mapRuler"_s, u"mapLayerStrip"_s, u"mapLegend"_s};
+        QTest::addRow("health") << u"health"_s << QStringList{u"healthOverLayers"_s, u"healthOverTags"_s};
+    }
+
+    void picturesAreNotMirrored()
+    {
+        QFETCH(QString, page);
+        QFETCH(QStringList, names);
+        const auto pictures = [&](Qt::LayoutDirection direction) {
+            QApplication::setLayoutDirection(direction);
+            WindowFixture ui;
+            ui.window().showPage(page);
+            QList<QImage> out;
+            if (!ui.open(samplePath("zero3-w4")))
+                return out;
+            ui.window().showPage(page);
+            if (!ui.settle())
+                return out;
+            const auto* shown = ui.find<QTabWidget>("pageTabs")->currentWidget();
+            for (const QString& name : names)
+                if (auto* widget = shown->findChild<QWidget*>(name)) {
+                    if (page != "map"_L1)
+                        widget->setFixedSize(300, 160);
+                    out.append(widget->grab().toImage());
+                }
+            return out;
+        };
+        const QList<QImage> left = pictures(Qt::LeftToRight);
+        QCOMPARE(left.size(), names.size());
+        const QList<QImage> right = pictures(Qt::RightToLeft);
+        QCOMPARE(right.size(), names.size());
+        for (qsizetype i = 0; i < names.size(); ++i)
+            QVERIFY2(left[i] == right[i], qPrintable(names[i]));
+    }
+
+    void theLeftCheckpointIsAtTheLeft()
+    {
+        QApplication::setLayoutDirection(Qt::RightToLeft);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(PageId::Compare);
+        ui.window().compareWith(samplePath("zero2-w2"), true);
+        QVERIFY(ui.settle());
+        const auto leftEdge
+            = [&](const char* name) { return ui.find<QWidget>(name)->mapTo(&ui.window(), QPoint()).x(); };
+        QVERIFY(leftEdge("compareMapLeft") < leftEdge("compareMapRight"));
+    }
+
+    /// In cells the text ends before the icon.
+    void textIsNotPaintedOverIcons()
+    {
+        Theme theme;
+        const CellDelegate delegate(theme);
+        QPixmap red(16, 16);
+        red.fill(Qt::red);
+        for (const auto direction : {Qt::LeftToRight, Qt::RightToLeft}) {
+            QTreeView view;
+            view.setLayoutDirection(direction);
+            const auto redPixels = [&](const QString& text) {
+                QStandardItemModel model;
+                auto* item = new QStandardItem(QIcon(red), text);
+                model.appendRow(item);
+                QStyleOptionViewItem option;
+                option.initFrom(&view);
+                option.widget = &view;
+                option.rect = QRect(0, 0, 300, 24);
+                option.decorationSize = QSize(16, 16);
+                option.features = QStyleOptionViewItem::HasDecoration;
+                QImage image(300, 24, QImage::Format_RGB32);
+                image.fill(Qt::white);
+                QPainter painter(&image);
+                painter.setLayoutDirection(direction);
+                delegate.paint(&painter, option, model.index(0, 0));
+                painter.end();
+                int count = 0;
+                for (int y = 0; y < image.height(); ++y)
+                    for (int x = 0; x < image.width(); ++x)
+                        count += image.pixelColor(x, y) == Qt::red ? 1 : 0;
+                return count;
+            };
+            QCOMPARE(redPixels(QString()), 256);
+            QCOMPARE(redPixels(u"MMMMMMMMMM"_s), 256);
+        }
     }
 
     /// Nothing is shortened where there is room, at two sizes of text.
