@@ -31,6 +31,7 @@ const PageTabBar::Form PageTabBar::kForms[] = {
 PageTabBar::PageTabBar(QWidget* parent)
     : QTabBar(parent)
 {
+    setObjectName(u"pageTabBar"_s);
     setElideMode(Qt::ElideNone);
     setUsesScrollButtons(true); // in windows that are narrower than nine icons
 }
