@@ -231,13 +231,8 @@ QRect MapCanvas::tileBox(int64_t x, int64_t y) const
 
 void MapCanvas::updateTile(const MapTileKey& key)
 {
-    if (!m_stack)
-        return;
-    if (key.layer != layer()) {
-        if (m_missing > 0)
-            update(); // perhaps it can be stretched
-        return;
-    }
+    if (!m_stack || key.layer != layer())
+        return; // the next paint may stretch it
     const auto seen = tilesOf(m_viewport->visibleRect());
     if (key.x < seen.left || key.x >= seen.right || key.y < seen.top || key.y >= seen.bottom)
         return;
