@@ -74,6 +74,10 @@ DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
 {
     for (uint32_t i = 0; i < m_judged->diff.params.size(); ++i)
         addParam(i);
+    const auto& params = m_judged->diff.params;
+    const auto longest = std::ranges::max_element(
+        params, {}, [](const ParamDifference& each) { return each.param.name.size(); });
+    m_longest = static_cast<uint32_t>(longest - params.begin());
     addScalars(true);
     addScalars(false);
     m_rows.push_back({DifferenceKind::Options, 0, 0, false});
@@ -81,6 +85,14 @@ DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
         m_options += scalar.left.kind == ScalarKind::Option ? 1 : 0;
         m_steps += scalar.left.kind == ScalarKind::Step ? 1 : 0;
     }
+}
+
+QString DifferenceList::longestName() const
+{
+    const auto& params = m_judged->diff.params;
+    const QString name = m_longest < params.size() ? toText(params[m_longest].param.name) : QString();
+    const QString options = u"▸ "_s % optionsText();
+    return options.size() > name.size() ? options : name;
 }
 
 bool DifferenceList::isOption(uint32_t i) const

@@ -38,6 +38,8 @@ public:
 
     [[nodiscard]] size_t size() const { return m_rows.size() - 1; } ///< of differences
     [[nodiscard]] uint32_t optionsRow() const { return static_cast<uint32_t>(size()); }
+    /// Of a parameter, or the text of optionsRow().
+    [[nodiscard]] QString longestName() const;
     /// An option or a step of a param group.
     [[nodiscard]] bool isOption(uint32_t i) const;
     [[nodiscard]] const DifferenceRow& row(uint32_t i) const { return m_rows[i]; }
@@ -63,6 +65,7 @@ private:
 
     std::shared_ptr<const JudgedDiff> m_judged;
     std::vector<DifferenceRow> m_rows;
+    uint32_t m_longest = 0; ///< place of the longest name in StateDiff::params
     uint32_t m_options = 0; ///< of kind Option
     uint32_t m_steps = 0;
 };

@@ -230,6 +230,7 @@ void ComparePage::showRun()
     m_maps->setOutcome(m_run.outcome());
     const DifferenceListPtr list = m_run.outcome() ? m_run.outcome()->differences : nullptr;
     m_model->setList(list);
+    fitName();
     m_count->clear();
     if (list)
         query();
@@ -317,13 +318,19 @@ bool ComparePage::eventFilter(QObject* watched, QEvent* event)
     return Page::eventFilter(watched, event);
 }
 
-/// Names have what the other columns leave, but are never squeezed: the table scrolls then.
+/// Names have what the other columns leave, and are whole on half of the page at least: the table scrolls
+/// then.
 void ComparePage::fitName()
 {
     constexpr auto kName = static_cast<int>(DifferenceColumn::Name);
     const int others = m_table->horizontalHeader()->length() - m_table->columnWidth(kName);
-    const int readable = m_table->fontMetrics().horizontalAdvance(u"layers.00.attention.weight"_s);
-    m_table->setColumnWidth(kName, std::max(readable, m_table->viewport()->width() - others));
+    constexpr int kMargins = 16;
+    const int width = m_table->viewport()->width();
+    const QFontMetrics metrics = m_table->fontMetrics();
+    const QString longest = m_model->list() ? m_model->list()->longestName() : QString();
+    const int readable = metrics.horizontalAdvance(u"layers.00.attention.weight"_s) + kMargins;
+    const int whole = std::min(metrics.horizontalAdvance(longest) + kMargins, width / 2);
+    m_table->setColumnWidth(kName, std::max({readable, whole, width - others}));
 }
 
 void ComparePage::goToDifference(int step)
