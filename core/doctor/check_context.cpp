@@ -54,6 +54,31 @@ Status take(CheckTarget& target, std::string_view key, std::string_view value)
     return {};
 }
 
+/// Removes what is before the first comma that separates, and returns it with its own commas.
+std::string takePart(std::string_view& text)
+{
+    std::string out;
+    while (!text.empty()) {
+        const bool isOwn = text.starts_with("\\,");
+        const char next = text[isOwn ? 1 : 0];
+        text.remove_prefix(isOwn ? 2 : 1);
+        if (next == ',' && !isOwn)
+            break;
+        out += next;
+    }
+    return out;
+}
+
+/// "64G": with the largest unit that leaves no rest.
+std::string sizeWord(uint64_t bytes)
+{
+    constexpr std::string_view kUnits = "KMGTPE";
+    size_t unit = 0;
+    for (; unit < kUnits.size() && bytes > 0 && bytes % 1024 == 0; ++unit)
+        bytes /= 1024;
+    return std::to_string(bytes) + (unit == 0 ? std::string() : std::string(1, kUnits[unit - 1]));
+}
+
 } // namespace
 
 Result<CheckTarget> parseCheckTarget(std::string_view text)
@@ -61,13 +86,11 @@ Result<CheckTarget> parseCheckTarget(std::string_view text)
     CheckTarget target;
     std::string seen = ",";
     while (!text.empty()) {
-        const size_t comma = text.find(',');
-        const std::string_view part = text.substr(0, comma);
-        text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+        const std::string part = takePart(text);
         const size_t equals = part.find('=');
         const std::string key(part.substr(0, equals));
-        if (equals == std::string_view::npos)
-            return fail(ErrorCode::Usage, "`" + std::string(part) + "` is not KEY=VALUE", {},
+        if (equals == std::string::npos)
+            return fail(ErrorCode::Usage, "`" + part + "` is not KEY=VALUE", {},
                 "write a target as world-size=N,stage=S,memory=SIZE,disk=PATH");
         if (seen.find("," + key + ",") != std::string::npos)
             return fail(ErrorCode::Usage, "the target has `" + key + "` twice");
@@ -75,6 +98,25 @@ Result<CheckTarget> parseCheckTarget(std::string_view text)
         SHARDSCOPE_CHECK(take(target, key, part.substr(equals + 1)));
     }
     return target;
+}
+
+std::string checkTargetWord(const CheckTarget& target)
+{
+    std::string out;
+    const auto add = [&out](std::string_view key, std::string_view value) {
+        out += (out.empty() ? "" : ",") + std::string(key) + '=';
+        for (const char c : value)
+            out += c == ',' ? std::string("\\,") : std::string(1, c);
+    };
+    if (target.worldSize)
+        add("world-size", std::to_string(*target.worldSize));
+    if (target.stage)
+        add("stage", std::to_string(*target.stage));
+    if (target.memoryBytes)
+        add("memory", sizeWord(*target.memoryBytes));
+    if (target.disk)
+        add("disk", target.disk->native()); // last: what it ends with cannot hide a comma
+    return out;
 }
 
 namespace {

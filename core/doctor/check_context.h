@@ -27,8 +27,11 @@ struct CheckTarget {
     std::optional<io::Path> disk; ///< a folder on the disk for copies
 };
 
-/// "world-size=8,stage=3,memory=64G,disk=/scratch", each at most once. Usage for anything else.
+/// "world-size=8,stage=3,memory=64G,disk=/scratch", each at most once. A comma in a value is written `\,`.
+/// Usage for anything else.
 Result<CheckTarget> parseCheckTarget(std::string_view text);
+/// What parseCheckTarget() reads as this target; empty for any use.
+std::string checkTargetWord(const CheckTarget& target);
 
 struct ByteFacts;
 

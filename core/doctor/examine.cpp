@@ -47,6 +47,7 @@ public:
               nullptr, nullptr}
     {
         m_out.path = path.string();
+        m_out.target = options.target;
         m_out.depth = options.choosesDepth ? CheckDepth::Metadata : options.depth;
         m_context.jobs = jobs();
     }

@@ -58,6 +58,7 @@ struct CheckResult {
     std::vector<DoctorFinding> findings;
     std::array<TierFacts, 4> tiers; ///< by CheckDepth
     CheckDepth depth = CheckDepth::Metadata; ///< requested or chosen
+    CheckTarget target = {}; ///< the use that it was checked for
     uint64_t bytesNotRead = 0; ///< of the checkpoint's files; 0 where every byte was read
     bool stopped = false; ///< on request, before the check was complete
     std::shared_ptr<const ByteFacts> bytes = {}; ///< what reading every byte found; null if it was not done

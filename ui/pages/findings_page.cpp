@@ -382,6 +382,7 @@ void FindingsPage::saveReport(CheckReport form, const QString& path)
     command.option(u"--depth"_s, std::string(checkDepthName(m_run.depth())));
     for (const std::string& code : m_run.skipped())
         command.option(u"--skip"_s, code);
+    command.optionIfAny(u"--for"_s, checkTargetWord(m_run.result()->target));
     if (form == CheckReport::Json)
         command.flag(u"--json"_s, true);
     else

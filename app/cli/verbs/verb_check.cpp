@@ -206,7 +206,8 @@ std::vector<Option> checkOptions()
         {.name = "--for",
             .kind = ValueKind::Text,
             .valueName = "TARGET",
-            .help = "The intended use of the checkpoint: any of world-size=N,stage=S,memory=SIZE,disk=PATH. "
+            .help = "The intended use of the checkpoint: any of world-size=N,stage=S,memory=SIZE,disk=PATH; "
+                    "`\\,` is a comma in PATH. "
                     "What prevents this use is reported as a finding, too."},
         {.name = "--sarif",
             .kind = ValueKind::NewFile,

@@ -83,6 +83,8 @@ void describe(auto& out, const CheckResult& result)
             out.nameOrNull("tag", result.tag);
             out.field("stopped", result.stopped);
             out.word("depth", result.depth, depthName, "as requested, or chosen by auto");
+            out.nameOrNull("use", checkTargetWord(result.target),
+                "the intended use, as --for takes it; null: any. Depths below metadata do not check it");
             out.object("not_read", [&](auto& notRead) {
                 notRead.is("NotRead", "Bytes that the check did not read, and what they hold.");
                 notRead.field(
@@ -155,6 +157,12 @@ ReportHead checkHead(io::FileSystem& files, const std::vector<CheckResult>& resu
         }
     }
     return out;
+}
+
+std::string useText(const CheckResult& result)
+{
+    const std::string use = checkTargetWord(result.target);
+    return use.empty() || result.depth >= CheckDepth::Metadata ? use : use + "; not checked: needs metadata";
 }
 
 std::string checkSchema()

@@ -19,6 +19,8 @@ std::string checkSchema();
 ReportHead checkHead(io::FileSystem& files, const std::vector<CheckResult>& results, std::string command);
 /// As text, the most important first. Meaning and repair are printed once for each kind of finding.
 void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results);
+/// The use that was checked, as --for takes it, and whether the depth allows to check it; empty for any use.
+std::string useText(const CheckResult& result);
 /// "values not read: 3.1 GiB (3,328,599,654 bytes)"; empty if every byte was read.
 std::string notReadText(const CheckResult& result);
 

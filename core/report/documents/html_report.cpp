@@ -137,7 +137,8 @@ std::string resultText(const CheckResult& result, const CheckpointIdentity& abou
         all.push_back(made.finding);
     out += factList(factsOf(about),
         term("Found", findingCountText(all) + (result.stopped ? "; stopped, not complete" : ""))
-            + term("Depth", checkDepthName(result.depth)) + term("Not read", notReadText(result)));
+            + term("Depth", checkDepthName(result.depth)) + term("Intended use", useText(result))
+            + term("Not read", notReadText(result)));
     for (auto next = result.findings.begin(); next != result.findings.end();) {
         const auto end = std::find_if(next, result.findings.end(), [&](const DoctorFinding& other) {
             return other.finding.code != next->finding.code

@@ -88,7 +88,8 @@ std::string resultText(const CheckResult& result, const CheckpointIdentity& abou
     for (const DoctorFinding& made : result.findings)
         all.push_back(made.finding);
     out += factText(factsOf(about)) + item("Found", findingCountText(all))
-        + item("Depth", checkDepthName(result.depth)) + item("Not read", notReadText(result));
+        + item("Depth", checkDepthName(result.depth)) + item("Intended use", useText(result))
+        + item("Not read", notReadText(result));
     if (result.stopped)
         out += "- Stopped: the check is not complete\n";
     for (auto next = result.findings.begin(); next != result.findings.end();) {

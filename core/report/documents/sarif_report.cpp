@@ -152,8 +152,10 @@ std::string sarifReport(const std::vector<CheckResult>& results, const ReportHea
         if (result.error)
             continue;
         const std::string_view part = result.partNotRead();
+        const std::string use = checkTargetWord(result.target);
         unread.push_back({{"path", toValidUtf8(result.path)}, {"depth", checkDepthName(result.depth)},
-            {"bytes", result.bytesNotRead}, {"what", part.empty() ? json() : json(part)}});
+            {"bytes", result.bytesNotRead}, {"what", part.empty() ? json() : json(part)},
+            {"use", use.empty() ? json() : json(toValidUtf8(use))}});
     }
     const json driver{{"name", "Shardscope"}, {"version", buildInfo().version}, {"rules", rules}};
     const json run{{"tool", {{"driver", driver}}},

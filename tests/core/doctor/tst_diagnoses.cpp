@@ -62,6 +62,17 @@ TEST_CASE("a target is written with commas")
     CHECK(target->memoryBytes == uint64_t{64} << 30);
     CHECK(target->disk == io::Path("/scratch/a=b"));
     REQUIRE(parseCheckTarget(""));
+    CHECK(checkTargetWord(*target) == "world-size=6,stage=2,memory=64G,disk=/scratch/a=b");
+    CHECK(checkTargetWord({}).empty());
+    for (const char* odd : {"/a,stage=1", "/a\\,b", "/a,b\\", ",", "/a\\\\"}) {
+        CAPTURE(odd);
+        const CheckTarget written{{}, 0, 1536, io::Path(odd)};
+        const auto again = parseCheckTarget(checkTargetWord(written));
+        REQUIRE(again);
+        CHECK(again->disk == written.disk);
+        CHECK(again->stage == 0);
+        CHECK(again->memoryBytes == uint64_t{1536});
+    }
     for (const char* wrong : {"world-size=0", "world-size=x", "stage=4", "memory=much", "ranks=4", "stage",
              "stage=1,stage=2", "disk="}) {
         CAPTURE(wrong);

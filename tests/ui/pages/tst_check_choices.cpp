@@ -3,6 +3,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/check_chooser.h"
+#include "ui/controls/check_target_chooser.h"
 #include "ui/pages/check_bar.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/thread_links.h"
@@ -11,8 +12,12 @@
 
 #include <QDesktopServices>
 #include <QDialogButtonBox>
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QTest>
 #include <QTextBrowser>
 #include <QToolButton>
@@ -131,6 +136,32 @@ private Q_SLOTS:
         page->check();
         QVERIFY(ui.settle());
         QVERIFY(hasKind(*page->model(), code.c_str()));
+    }
+
+    void reportsNameTheUseThatWasChecked()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* page = ui.find<FindingsPage>("findingsPage");
+        ui.window().showPage(u"findings"_s);
+        QTest::mouseClick(ui.find<QToolButton>("checkFor"), Qt::LeftButton);
+        auto* chooser = ui.find<CheckTargetChooser>("checkTargetChooser");
+        chooser->findChild<QSpinBox*>(u"targetRanks"_s)->setValue(7);
+        QTest::keyClick(chooser, Qt::Key_Return);
+        QVERIFY(ui.settle());
+        const auto saved = [&](CheckReport form, const QString& name) {
+            page->saveReport(form, ui.folder(name));
+            ui.settle();
+            QFile file(ui.folder(name));
+            return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+        };
+        const QJsonObject answer = QJsonDocument::fromJson(saved(CheckReport::Json, u"use.json"_s)).object();
+        const QString command = answer[u"report"_s].toObject()[u"command"_s].toString();
+        QVERIFY2(command.contains(u" --for world-size=7"_s), qPrintable(command));
+        QCOMPARE(answer[u"results"_s][0].toObject()[u"use"_s].toString(), u"world-size=7"_s);
+        QVERIFY(saved(CheckReport::Html, u"use.html"_s).contains("<dt>Intended use</dt><dd>world-size=7"));
+        QVERIFY(saved(CheckReport::Markdown, u"use.md"_s).contains("- Intended use: world-size=7\n"));
+        QVERIFY(saved(CheckReport::Sarif, u"use.sarif"_s).contains("\"use\": \"world-size=7\""));
     }
 
 private:
