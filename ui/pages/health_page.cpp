@@ -265,7 +265,7 @@ QString HealthPage::summaryText(const HealthFacts& facts) const
     if (m_run.isRunning())
         return facts.tagsLeft > 0 ? tr("Reading more tags of the run: %1 left…").arg(facts.tagsLeft)
                                   : tr("Reading the tags of the run…");
-    const bool isWhole = facts.isComplete && facts.tagsLeft == 0 && !facts.error;
+    const bool isWhole = facts.isWhole();
     const QString rest = isWhole ? QString()
         : facts.error            ? u' ' % tr("The other tags were not read.")
                                  : u' ' % tr("Reading was stopped: not all tags were read.");
@@ -303,7 +303,7 @@ void HealthPage::saveRows(const QString& path)
     ShellCommand command(u"stats"_s, sourceWords(*m_checkpoint, m_place));
     command.flag(u"--health"_s, true)
         .flag(u"--params"_s, isByParam())
-        .flag(u"--history"_s, !m_facts->history.empty())
+        .flag(u"--history"_s, m_facts->hasHistory())
         .flag(u"--exact"_s, m_run.isExact())
         .flag(u"--json"_s, true);
     m_saver.save(
@@ -311,7 +311,10 @@ void HealthPage::saveRows(const QString& path)
             table = HealthTable{m_checkpoint, m_facts, m_model->rows(), isByParam(), m_place.path,
                 reportHead(command.text().toStdString())},
             target = SaveTarget{path, readAt(m_place)}] { return writeHealthTable(files, table, target); },
-        tr("Saved the rows to %1.").arg(path));
+        m_facts->isWhole()
+            ? tr("Saved the rows to %1.").arg(path)
+            : tr("Saved the rows of this tag to %1. The other tags are not in it: they were not all read.")
+                  .arg(path));
 }
 
 bool HealthPage::isByParam() const

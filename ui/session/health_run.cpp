@@ -85,7 +85,7 @@ void readFacts(io::FileSystem& files, const Checkpoint& checkpoint, const Health
         deliver(facts);
         if (!place.run.empty())
             addHistory(files, place, exact, cache, job, facts, deliver);
-        if (!facts.history.empty() && facts.tagsLeft == 0)
+        if (!facts.history.empty() && facts.tagsLeft == 0 && !facts.error)
             facts.alarms = findAlarms(facts.history);
     }
     facts.isComplete = true;
@@ -188,7 +188,7 @@ QString writeHealthTable(io::FileSystem& files, HealthTable table, const SaveTar
             const HealthFacts& facts = *table.facts;
             return writeHealthJson(sink,
                 {context, *facts.tag, facts.tag->params, facts.history, facts.alarms, table.byParam,
-                    !facts.history.empty()});
+                    facts.hasHistory(), facts.tagsOmitted});
         }
         putHeadComments(sink, table.head);
         putHealthRows(sink, table);

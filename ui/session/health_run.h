@@ -26,6 +26,10 @@ struct HealthFacts {
     std::optional<Error> error;
 
     [[nodiscard]] bool hasAlarm(std::string_view layer) const;
+    /// Everything that was to be read was read.
+    [[nodiscard]] bool isWhole() const { return isComplete && tagsLeft == 0 && !error; }
+    /// The history can be reported: what is there is all of it, and the alarms are its alarms.
+    [[nodiscard]] bool hasHistory() const { return isWhole() && !history.empty(); }
 };
 using HealthFactsPtr = std::shared_ptr<const HealthFacts>;
 
@@ -39,9 +43,9 @@ struct HealthTable {
     ReportHead head; ///< without the checkpoint
 };
 
-/// Writes *.json as the answer of `shardscope stats --health --json`, all else as CSV with the same fields
-/// (core/report/text/csv_row.h), with the head as comments. Returns why it could not be written; empty if it
-/// was. For a worker.
+/// Writes *.json as the answer of `shardscope stats --health --json`, with the history if it has that; all
+/// else as CSV with the same fields (core/report/text/csv_row.h), with the head as comments. Returns why it
+/// could not be written; empty if it was. For a worker.
 QString writeHealthTable(io::FileSystem& files, HealthTable table, const SaveTarget& target);
 
 /// Reads it on a worker thread: first the checkpoint, then the newest tags of its run. The latest start()

@@ -127,7 +127,11 @@ void describeHealth(auto& out, const HealthAnswer& answer)
             describeRow(each, row);
         });
     });
-    out.maybe(answer.hasHistory, [&] { out.field("history", answer.history, "all tags, oldest first"); });
+    out.maybe(answer.hasHistory, [&] {
+        out.field("history", answer.history, "the tags of the run, oldest first");
+        out.field("tags_omitted", answer.tagsOmitted,
+            "tags of the run that were not read; only the window leaves out old ones");
+    });
     out.field("alarms", answer.alarms, "by tag, oldest first");
     out.field("findings", answer.context.checkpoint.findings);
     describeCompute(out, answer.context);

@@ -12,10 +12,11 @@ struct HealthAnswer {
     const AnswerContext& context;
     TagHealth tag;
     std::vector<HealthRow> params; ///< if they were asked for
-    std::vector<TagHealth> history; ///< all tags of the run, oldest first; empty if not asked for
+    std::vector<TagHealth> history; ///< tags of the run, oldest first; empty if not asked for
     std::vector<HealthAlarm> alarms;
     bool hasParams = false;
     bool hasHistory = false;
+    uint64_t tagsOmitted = 0; ///< of the run, which are not in `history`
 };
 
 void writeHealthJson(const TextSink& sink, const HealthAnswer& answer);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The health page: figures of every layer, alarms in words, and the other tags of the run.
+#include "core/io/faulting_file_system.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/models/model_roles.h"
 #include "ui/pages/health_page.h"
+#include "ui/text/text.h"
 #include "ui/widgets/series_chart.h"
 
 #include <QAbstractItemModelTester>
@@ -15,9 +17,13 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+
+#include <atomic>
+#include <memory>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -38,6 +44,32 @@ QString twoTags(const WindowFixture& ui, bool damaged)
         return {};
     return run;
 }
+
+/// The files of the newest tag cannot be opened while they are held.
+class HeldTag : public io::FaultingFileSystem
+{
+public:
+    HeldTag()
+        : io::FaultingFileSystem(io::realFileSystem())
+    {
+    }
+
+    void hold(bool on)
+    {
+        m_held = on;
+        m_held.notify_all();
+    }
+
+    Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override
+    {
+        if (path.native().find("global_step6") != std::string::npos)
+            m_held.wait(true);
+        return io::FaultingFileSystem::openRead(path);
+    }
+
+private:
+    std::atomic<bool> m_held{false};
+};
 
 class HealthTest : public QObject
 {
@@ -98,6 +130,62 @@ private Q_SLOTS:
         QCOMPARE(answer[u"history"_s].toArray().size(), 2);
         QVERIFY(answer[u"report"_s].toObject()[u"command"_s].toString().endsWith(
             u" --health --history --json"_s));
+    }
+
+    /// Some of the history is not the history.
+    void whatIsSavedBeforeAllTagsAreReadHasThisTagAlone()
+    {
+        HeldTag files;
+        WindowFixture ui(ThemeMode::Light, files);
+        const auto released = qScopeGuard([&files] { files.hold(false); });
+        ui.window().openPath(twoTags(ui, false), u"global_step3"_s);
+        QVERIFY(ui.settle());
+        QCOMPARE(ui.checkpoint()->tag, std::string("global_step3"));
+        files.hold(true);
+        ui.window().showPage(PageId::Health);
+        auto* page = ui.find<HealthPage>("healthPage");
+        const auto* summary = ui.find<QLabel>("healthSummary");
+        QTRY_VERIFY_WITH_TIMEOUT(summary->text().contains(u": 1 left"_s), 30'000); // its own is there
+        QSignalSpy saved(page, &Page::told);
+        const auto savedAnswer = [&](const QString& name) {
+            page->saveRows(ui.folder(name));
+            saved.wait();
+            QFile json(ui.folder(name));
+            return json.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(json.readAll()).object()
+                                                  : QJsonObject();
+        };
+        for (const QString& name : {u"reading.json"_s, u"stopped.json"_s}) {
+            const QJsonObject answer = savedAnswer(name);
+            QVERIFY(answer.contains(u"layers"_s));
+            QVERIFY(!answer.contains(u"history"_s));
+            const QString command = answer[u"report"_s].toObject()[u"command"_s].toString();
+            QVERIFY2(!command.contains(u"--history"_s), qPrintable(command));
+            QVERIFY(saved.last().last().toString().contains(u"not all read"_s));
+            QTest::keyClick(page, Qt::Key_Escape);
+        }
+        files.hold(false);
+        QVERIFY(ui.settle());
+    }
+
+    void theAnswerSaysHowManyTagsWereOmitted()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        HealthFacts facts;
+        facts.tag.emplace().tag = "global_step6";
+        facts.history = {*facts.tag};
+        facts.tagsOmitted = 3;
+        facts.isComplete = true;
+        const QString path = ui.folder(u"omitted.json"_s);
+        const HealthTable table{ui.window().session().checkpoint(),
+            std::make_shared<const HealthFacts>(facts), {}, false, toPath(samplePath("zero2-w2")),
+            reportHead("command")};
+        QCOMPARE(writeHealthTable(io::realFileSystem(), table, SaveTarget{path, {}}), QString());
+        QFile json(path);
+        QVERIFY(json.open(QIODevice::ReadOnly));
+        const QJsonObject answer = QJsonDocument::fromJson(json.readAll()).object();
+        QCOMPARE(answer[u"history"_s].toArray().size(), 1);
+        QCOMPARE(answer[u"tags_omitted"_s].toInt(), 3);
     }
 
     void anAlarmNamesTheLayerAndGoesToIt()
