@@ -162,7 +162,11 @@ private:
     [[nodiscard]] QList<OpenedEntry> openedEntries();
     void openAgainHere(const QList<OpenedEntry>& entries);
     PageWindow* openPageWindow(const PageEntry& entry);
-    /// Closes all windows; then the next start opens all of them.
+    /// Those of this process that are open, this one first.
+    [[nodiscard]] QList<MainWindow*> openWindows();
+    [[nodiscard]] QList<OpenedEntry> openedInAllWindows();
+    /// Closes all windows, and the next start opens all of them. If one has jobs, it asks what shall become
+    /// of them, and until that is done all windows stay open.
     void quit();
     MissedList& missed();
     void fillLayoutMenu(QMenu* menu);

@@ -347,11 +347,11 @@ void MainWindow::closeEvent(QCloseEvent* event)
 {
     if (jobs().activeCount() > 0) {
         event->ignore();
-        m_jobs.askBeforeClosing();
+        m_jobs.askBeforeClosing([this] { close(); });
         return;
     }
     rememberRecent(m_session.shown(), {});
-    m_settings.setOpened(openedEntries());
+    m_settings.setOpened(openedInAllWindows());
     if (!m_actions[ActionId::FullScreen]->isChecked())
         m_settings.setWindow(saveGeometry(), m_docks->state());
     QMainWindow::closeEvent(event);

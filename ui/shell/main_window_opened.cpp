@@ -129,25 +129,44 @@ QList<OpenedEntry> MainWindow::openedEntries()
     return missed().entries() + entries;
 }
 
-void MainWindow::quit()
+QList<MainWindow*> MainWindow::openWindows()
 {
     QList<MainWindow*> windows{this};
     for (QWidget* widget : QApplication::topLevelWidgets()) {
         auto* window = qobject_cast<MainWindow*>(widget);
-        if (window != nullptr && window != this && window->isVisible())
+        if (window != nullptr && window != this && window->isVisible() && &window->m_settings == &m_settings)
             windows.append(window);
     }
+    return windows;
+}
+
+QList<OpenedEntry> MainWindow::openedInAllWindows()
+{
     QList<OpenedEntry> all;
+    const QList<MainWindow*> windows = openWindows();
     for (int i = 0; i < windows.size(); ++i) {
         for (OpenedEntry entry : windows[i]->openedEntries()) {
             entry.window = i;
             all.append(entry);
         }
     }
+    return all;
+}
+
+void MainWindow::quit()
+{
+    const QList<MainWindow*> windows = openWindows();
     for (MainWindow* window : windows) {
-        if (!window->close())
-            return; // it asks what to do with its jobs; the others stay open, too
+        if (window->jobs().activeCount() > 0) {
+            window->raise();
+            window->activateWindow();
+            window->m_jobs.askBeforeClosing([window] { window->quit(); });
+            return;
+        }
     }
+    const QList<OpenedEntry> all = openedInAllWindows();
+    for (MainWindow* window : windows)
+        window->close();
     m_settings.setOpened(all);
 }
 

@@ -239,8 +239,9 @@ void WindowJobs::showClean()
     dialog->open();
 }
 
-void WindowJobs::askBeforeClosing()
+void WindowJobs::askBeforeClosing(std::function<void()> close)
 {
+    m_close = std::move(close);
     if (m_window->findChild<QMessageBox*>(u"closeQuestion"_s) != nullptr)
         return;
     m_seenFailures.clear();
@@ -298,13 +299,13 @@ void WindowJobs::closeWhenIdle()
     const Closing how = std::exchange(m_closing, Closing::No);
     if (how == Closing::Detach) {
         continueDetached();
-        m_window->close();
+        m_close();
         return;
     }
     const auto failed = std::find_if(m_list.jobs().begin(), m_list.jobs().end(),
         [this](const Job* job) { return endedBadly(*job) && !m_seenFailures.contains(job); });
     if (how == Closing::Now || failed == m_list.jobs().end()) {
-        m_window->close();
+        m_close();
         return;
     }
     const Job& job = **failed;

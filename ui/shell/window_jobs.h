@@ -10,6 +10,8 @@
 
 #include <QSet>
 
+#include <functional>
+
 class QMainWindow;
 
 namespace shardscope::ui {
@@ -47,8 +49,9 @@ public:
     void askForSkeleton();
     /// What interrupted jobs left in the run folder, or in another one.
     void showClean();
-    /// What shall become of the jobs that run when the window is closed; closes it then.
-    void askBeforeClosing();
+    /// What shall become of the jobs that run when the window is to be closed; calls `close` when none runs
+    /// any more, unless the window shall stay open.
+    void askBeforeClosing(std::function<void()> close);
 
 Q_SIGNALS:
     /// A job needs the user.
@@ -80,6 +83,7 @@ private:
     JobList m_list;
     DesktopNotifier m_notifier;
     Closing m_closing = Closing::No;
+    std::function<void()> m_close; ///< of the last question
     QString m_headlessProgram;
     QStringList m_detached; ///< records of the jobs that go on without the window
     QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed

@@ -173,6 +173,51 @@ private Q_SLOTS:
         QTRY_VERIFY(!ui.window().isVisible());
     }
 
+    void quittingAsksBeforeAnyWindowIsClosed()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        const QPointer<MainWindow> second = ui.window().openNewWindow();
+        second->openPath(samplePath("zero2-w2"));
+        QTRY_VERIFY_WITH_TIMEOUT(second->session().checkpoint() && second->isSettled(), 30'000);
+        ManualJob job;
+        second->jobs().add(job.make());
+        const auto asked = [&] { return second->findChild<QMessageBox*>(u"closeQuestion"_s); };
+        const auto choose = [&](QMessageBox::ButtonRole role) {
+            for (QAbstractButton* button : asked()->buttons())
+                if (asked()->buttonRole(button) == role)
+                    return button->click();
+        };
+        ui.window().actionSet()[ActionId::Quit]->trigger();
+        QTRY_VERIFY(asked() != nullptr);
+        QVERIFY(ui.window().isVisible() && second->isVisible());
+        choose(QMessageBox::RejectRole);
+        QTRY_VERIFY(asked() == nullptr);
+        QVERIFY(ui.window().isVisible() && second->isVisible());
+
+        ui.window().actionSet()[ActionId::Quit]->trigger();
+        QTRY_VERIFY(asked() != nullptr);
+        choose(QMessageBox::AcceptRole);
+        QVERIFY(ui.window().isVisible() && second->isVisible());
+        job.end = 1;
+        QTRY_VERIFY(second.isNull() && !ui.window().isVisible());
+        QCOMPARE(ui.settings().opened().size(), 2);
+    }
+
+    void aWindowThatIsClosedKeepsTheOthersForTheNextStart()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        MainWindow* second = ui.window().openNewWindow();
+        second->openPath(samplePath("zero2-w2"));
+        QTRY_VERIFY_WITH_TIMEOUT(second->session().checkpoint() && second->isSettled(), 30'000);
+        QVERIFY(second->close());
+        QStringList paths;
+        for (const OpenedEntry& entry : ui.settings().opened())
+            paths.append(entry.path);
+        QVERIFY2(paths.contains(samplePath("zero3-w4")), qPrintable(paths.join(u' ')));
+    }
+
     void aFailureKeepsTheWindowOpen_data()
     {
         QTest::addColumn<int>("end");
