@@ -66,18 +66,25 @@ void addFacts(io::FileSystem& files, const Checkpoint& checkpoint, TagSummary& o
             out.findings.push_back(
                 {finding, &diagnosisOf(finding.code), std::string(), CheckDepth::Metadata});
     }
-    std::tie(out.fingerprint, out.fingerprintVersion) = recordedFingerprint(files, checkpoint.tagFolder);
+    if (auto recorded = recordedFingerprint(files, checkpoint.tagFolder))
+        std::tie(out.fingerprint, out.fingerprintVersion) = std::move(*recorded);
 }
 
 } // namespace
 
-std::pair<std::string, uint64_t> recordedFingerprint(io::FileSystem& files, const io::Path& tagFolder)
+Result<std::pair<std::string, uint64_t>> recordedFingerprint(io::FileSystem& files, const io::Path& tagFolder)
 {
     const auto text = files.readSmall(tagFolder / kManifestName, kMaxManifestBytes);
-    const auto manifest = text ? parseManifest(*text) : Result<Manifest>(forward(text.error()));
-    if (!manifest || manifest->fingerprint.empty() || manifest->fingerprintIsNewer)
-        return {};
-    return {manifest->fingerprint, static_cast<uint64_t>(manifest->fingerprintVersion)};
+    if (!text && text.error().code == ErrorCode::NotFound)
+        return std::pair<std::string, uint64_t>();
+    if (!text)
+        return forward(text.error());
+    SHARDSCOPE_TRY(const Manifest manifest, parseManifest(*text));
+    if (manifest.fingerprintIsNewer)
+        return fail(ErrorCode::Unsupported, "the fingerprint is of a newer version of Shardscope");
+    if (manifest.fingerprint.empty())
+        return std::pair<std::string, uint64_t>();
+    return std::pair(manifest.fingerprint, static_cast<uint64_t>(manifest.fingerprintVersion));
 }
 
 size_t TagSummary::count(Severity severity) const

@@ -42,8 +42,10 @@ struct TagSummary {
 };
 
 /// The fingerprint in the manifest of a tag, as 32 hex digits, and the version of its definition; empty and 0
-/// without one.
-std::pair<std::string, uint64_t> recordedFingerprint(io::FileSystem& files, const io::Path& tagFolder);
+/// without one: the state when the tag was written, also if its files have changed since. An error if the
+/// manifest cannot be read, or has a fingerprint of a newer definition.
+Result<std::pair<std::string, uint64_t>> recordedFingerprint(
+    io::FileSystem& files, const io::Path& tagFolder);
 
 /// The tags of the run that PATH belongs to: a run folder, a tag folder, or the output folder of a framework.
 struct RunTags {

@@ -33,10 +33,13 @@ CheckpointIdentity identityOf(io::FileSystem& files, const Checkpoint& checkpoin
     out.files = counts.count;
     out.bytes = counts.bytes;
     if (!checkpoint.tagFolder.empty()) {
-        const auto [text, version] = recordedFingerprint(files, checkpoint.tagFolder);
-        out.fingerprint = text;
-        if (!text.empty())
-            out.fingerprintVersion = version;
+        const auto recorded = recordedFingerprint(files, checkpoint.tagFolder);
+        if (!recorded) {
+            out.fingerprintError = toValidUtf8(recorded.error().message); // it may quote the file
+        } else if (!recorded->first.empty()) {
+            out.fingerprint = recorded->first;
+            out.fingerprintVersion = recorded->second;
+        }
     }
     return out;
 }
@@ -87,8 +90,11 @@ std::vector<ReportFact> factsOf(const CheckpointIdentity& about)
                 + " elements");
     if (about.files)
         add("Files", formatCount(*about.files) + ", " + formatCount(about.bytes.value_or(0)) + " bytes");
-    if (!about.fingerprint.empty())
-        add("Fingerprint",
+    constexpr std::string_view kFingerprint = "Fingerprint when written";
+    if (!about.fingerprintError.empty())
+        add(kFingerprint, "cannot be read: " + about.fingerprintError);
+    else if (!about.fingerprint.empty())
+        add(kFingerprint,
             about.fingerprint + " (version " + std::to_string(about.fingerprintVersion.value_or(0)) + ")");
     return out;
 }

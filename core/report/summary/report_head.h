@@ -19,7 +19,10 @@ struct CheckpointIdentity {
     CheckpointKind kind = CheckpointKind::Unknown;
     std::string precision;
     std::string deepspeed; ///< the version that wrote it
-    std::string fingerprint; ///< from the manifest of a job of this program; else empty
+    /// From the manifest of a job of this program; else empty. The files may have changed since it was
+    /// written.
+    std::string fingerprint;
+    std::string fingerprintError{}; ///< why the manifest does not say it; empty without a manifest
     /// Empty where it is not known.
     std::optional<uint64_t> fingerprintVersion{};
     std::optional<uint64_t> ranks{};
@@ -81,7 +84,10 @@ void describe(auto& out, const CheckpointIdentity& about)
     out.field("elements", about.elements);
     out.field("files", about.files);
     out.field("bytes", about.bytes);
-    out.textOrNull("fingerprint", about.fingerprint, "from the manifest of a job of this program");
+    out.textOrNull("fingerprint", about.fingerprint,
+        "when the checkpoint was written, from the manifest of a job of this program: the files may have "
+        "changed since");
+    out.textOrNull("fingerprint_error", about.fingerprintError, "why it cannot be read from the manifest");
     out.field("fingerprint_version", about.fingerprintVersion);
 }
 

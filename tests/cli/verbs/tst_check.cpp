@@ -244,7 +244,7 @@ TEST_CASE("check: reports in files say version, time, command and what the check
         {std::string("<dt>Written by</dt><dd>Shardscope "), std::string("<dt>Time</dt><dd>20"),
             "<dt>Command</dt><dd><code>" + command, std::string("<dt>Tag</dt><dd><code>global_step6</code>"),
             std::string("<dt>Kind</dt><dd>ZeRO-2, 1 rank, bf16</dd>"),
-            "<dt>Fingerprint</dt><dd>" + fingerprint + " (version 2)</dd>"}) {
+            "<dt>Fingerprint when written</dt><dd>" + fingerprint + " (version 2)</dd>"}) {
         CHECK_MESSAGE(html.find(part) != std::string::npos, part);
     }
     const Json found = Json::parse(slurp(folder / "a.sarif")).at("runs").at(0);
@@ -258,7 +258,19 @@ TEST_CASE("check: reports in files say version, time, command and what the check
     CHECK(about.at("kind") == "zero2");
     CHECK(about.at("ranks") == 1);
     CHECK(about.at("fingerprint") == fingerprint);
+    CHECK(about.at("fingerprint_error").is_null());
     CHECK(about.at("files") == answerOf({"inspect", run}).at("files").at("count"));
+
+    // A manifest that cannot be read is not the same as none.
+    spill(newestOf(run) / "shardscope.json", "{");
+    const std::string markdown = folder / "damaged.md";
+    runShardscope({"check", run, "--depth", "metadata", "--markdown", markdown, "--sarif", folder / "a.sarif",
+        "--force"});
+    CHECK(slurp(markdown).find("- Fingerprint when written: cannot be read: ") != std::string::npos);
+    const Json damaged = Json::parse(slurp(folder / "a.sarif")).at("runs").at(0);
+    const Json& unread = damaged.at("properties").at("checkpoints").at(0);
+    CHECK(unread.at("fingerprint").is_null());
+    CHECK(unread.at("fingerprint_error").is_string());
 }
 
 TEST_CASE("a small checkpoint is read whole unless a depth is named, and the answer says what was not read")
