@@ -231,6 +231,8 @@ void ComparePage::showRun()
     const DifferenceListPtr list = m_run.outcome() ? m_run.outcome()->differences : nullptr;
     m_model->setList(list);
     fitName();
+    m_rowsFilter.reset();
+    m_saveRows->setEnabled(false);
     m_count->clear();
     if (list)
         query();
@@ -268,6 +270,8 @@ void ComparePage::showRows(std::vector<uint32_t> rows)
     m_filling = true;
     m_model->showRows(std::move(rows), m_order.filter.isEmpty()); // what a filter finds is not hidden
     m_filling = false;
+    m_rowsFilter = m_order.filter;
+    m_saveRows->setEnabled(true);
     const auto shown = static_cast<uint64_t>(m_model->differences().size());
     const auto all = static_cast<uint64_t>(m_model->list()->size());
     m_count->setText(shown == all ? (all == 0 ? tr("No differences")
@@ -412,15 +416,15 @@ void ComparePage::saveReport(const QString& path)
 
 void ComparePage::saveRows(const QString& path)
 {
-    if (!m_run.outcome())
-        return;
+    if (!m_rowsFilter)
+        return m_messages->showMessage(Severity::Error, tr("Nothing was saved: the rows are not there yet."));
     QStringList words{u"--against"_s, quotedWord(m_run.wish()->other.native())};
-    if (!m_order.filter.isEmpty())
-        words << u"--filter"_s << quotedWord(m_order.filter);
+    if (!m_rowsFilter->isEmpty())
+        words << u"--filter"_s << quotedWord(*m_rowsFilter);
     const QString command = pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place));
     write(path,
         [&files = m_context.session.files(), rows = m_model->differences(),
-            saved = toSave(command, m_order.filter)](
+            saved = toSave(command, *m_rowsFilter)](
             const SaveTarget& target) { return writeDifferenceRows(files, saved, rows, target); });
 }
 

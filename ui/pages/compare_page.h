@@ -7,6 +7,7 @@
 #include "ui/session/compare_run.h"
 
 #include <functional>
+#include <optional>
 
 class QLabel;
 class QSplitter;
@@ -85,6 +86,7 @@ private:
     QToolButton* m_save;
     CommandLine* m_command;
     DifferenceOrder m_order;
+    std::optional<QString> m_rowsFilter; ///< that made the rows; none: they are not there yet
     bool m_filling = false;
     LatestOnly m_querier{WorkLength::Short};
     FileSaver m_saver{m_messages};

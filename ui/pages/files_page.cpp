@@ -201,12 +201,7 @@ void FilesPage::saveRows(const QString& path)
 {
     if (!m_checkpoint)
         return;
-    QStringList words;
-    if (!m_filter.isEmpty())
-        words << u"--filter"_s << quotedWord(m_filter);
-    ReportHead head
-        = reportHead(pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place)).toStdString());
-    head.filter = m_filter.toStdString();
+    ReportHead head = rowsHead(entry().name, m_filter, sourceWords(*m_checkpoint, m_place));
     m_saver.save(
         [&files = m_context.session.files(),
             table = FileRows{m_checkpoint, m_fileModel->rows(), m_place.path, std::move(head)},

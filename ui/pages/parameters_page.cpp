@@ -140,8 +140,8 @@ ParametersPage::ParametersPage(const PageContext& context, QWidget* parent)
     QAction* show = addViewAction(m_table, tr("Show on the Partition Map"));
     connect(
         show, &QAction::triggered, this, [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
-    connect(addViewAction(m_table, tr("Save Table…")), &QAction::triggered, this,
-        &ParametersPage::askWhereToSave);
+    m_save = addViewAction(m_table, tr("Save Table…"));
+    connect(m_save, &QAction::triggered, this, &ParametersPage::askWhereToSave);
     connect(header, &QHeaderView::sortIndicatorChanged, this, [this](int column, Qt::SortOrder order) {
         m_column = static_cast<ParamColumn>(column);
         m_descending = order == Qt::DescendingOrder;
@@ -179,6 +179,8 @@ void ParametersPage::showCheckpoint()
     m_index.reset();
     m_model->setIndex(nullptr);
     m_querier.cancel();
+    m_rowsFilter.reset();
+    m_save->setEnabled(false);
     Q_EMIT matchesChanged(nullptr); // ids of the former checkpoint
     if (!m_checkpoint) {
         m_indexer.cancel();
@@ -243,6 +245,7 @@ void ParametersPage::showRows(ParameterRows result)
     m_following = true;
     m_model->setRows(std::move(result.rows));
     m_following = false;
+    m_rowsFilter = m_filter;
     m_summary->setText(
         (shown == total ? QString()
                         : QString(tr("%1 of %2 rows").arg(countText(shown), countText(total)) % u" · "_s))
@@ -426,6 +429,7 @@ QString ParametersPage::constantsText() const
 void ParametersPage::showEmptyState()
 {
     const bool empty = m_model->rowCount() == 0;
+    m_save->setEnabled(m_rowsFilter.has_value());
     m_table->setVisible(!empty);
     m_empty->setVisible(empty);
     const QString problem = ParameterFilter::parse(m_filter).error();
@@ -461,14 +465,9 @@ void ParametersPage::askWhereToSave()
 
 void ParametersPage::saveRows(const QString& path)
 {
-    if (!m_index)
-        return;
-    QStringList words;
-    if (!m_filter.isEmpty())
-        words << u"--filter"_s << quotedWord(m_filter);
-    ReportHead head
-        = reportHead(pageCommand(entry().name, words, sourceWords(*m_checkpoint, m_place)).toStdString());
-    head.filter = m_filter.toStdString();
+    if (!m_rowsFilter)
+        return Q_EMIT told(Severity::Error, tr("Nothing was saved: the rows are not there yet."));
+    ReportHead head = rowsHead(entry().name, *m_rowsFilter, sourceWords(*m_checkpoint, m_place));
     m_saver.save(
         [&files = m_context.session.files(),
             table = ParameterTable{m_index, m_model->rows(), m_path, std::move(head)},

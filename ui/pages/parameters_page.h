@@ -11,7 +11,9 @@
 #include <QTimer>
 
 #include <map>
+#include <optional>
 
+class QAction;
 class QLabel;
 class QTableView;
 
@@ -62,11 +64,13 @@ private:
 
     QTableView* m_table;
     ParameterTableModel* m_model;
+    QAction* m_save = nullptr; ///< the rows
     QLabel* m_summary;
     QLabel* m_empty;
     io::Path m_path; ///< as it was opened
     ParameterIndexPtr m_index;
     QString m_filter;
+    std::optional<QString> m_rowsFilter; ///< that made the rows; none: they are not there yet
     ReadValuesPtr m_values; ///< that the rows on screen were chosen by
     std::map<int, bool> m_columnsChosen; ///< shown or hidden by the user
     QTimer m_storeColumns; ///< a while after the user has changed one

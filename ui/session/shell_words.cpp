@@ -54,6 +54,16 @@ QString pageCommand(const QString& page, const QStringList& options, const Sourc
     return words.join(u' ');
 }
 
+ReportHead rowsHead(const QString& page, const QString& filter, const SourceWords& source)
+{
+    QStringList words;
+    if (!filter.isEmpty())
+        words << u"--filter"_s << quotedWord(filter);
+    ReportHead head = reportHead(pageCommand(page, words, source).toStdString());
+    head.filter = filter.toStdString();
+    return head;
+}
+
 ShellCommand::ShellCommand(const QString& verb, const SourceWords& source)
     : m_words{u"shardscope"_s, verb, source.path}
     , m_last(source.options)

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/describe/option.h"
+#include "core/report/summary/report_head.h"
 #include "ui/session/check_run.h"
 
 #include <QStringList>
@@ -28,6 +29,8 @@ SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place);
 
 /// The command that opens a page of the window. `options`: quoted words that come before the path.
 QString pageCommand(const QString& page, const QStringList& options, const SourceWords& source);
+/// The head of a report of the rows of a page that this filter leaves, without the checkpoint.
+ReportHead rowsHead(const QString& page, const QString& filter, const SourceWords& source);
 
 /// A command line of `shardscope` that does what the window does. All views make theirs with it.
 class ShellCommand

@@ -22,6 +22,8 @@
 #include <QTableView>
 #include <QTest>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 // Options that a test leaves out keep their defaults.
@@ -330,6 +332,47 @@ private Q_SLOTS:
         QVERIFY(saved.wait());
         QCOMPARE(saved.last().at(0).value<Severity>(), Severity::Error);
         QVERIFY(ui.find<MessageBar>("windowMessages")->text().contains(saved.last().at(1).toString()));
+    }
+
+    /// A worker makes the rows: a filter that was just typed did not make those on screen.
+    void savedRowsHaveTheFilterThatMadeThem()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        auto* page = ui.find<ParametersPage>("parametersPage");
+        page->setFilter(u"layers weight"_s);
+        QVERIFY(ui.settle());
+        const int rows = page->model()->rowCount();
+        QSignalSpy saved(page, &Page::told);
+        page->setFilter(u"bias"_s);
+        page->saveRows(ui.folder(u"rows.csv"_s));
+        QVERIFY(saved.wait());
+        QFile csv(ui.folder(u"rows.csv"_s));
+        QVERIFY(csv.open(QIODevice::ReadOnly));
+        QStringList lines = QString::fromUtf8(csv.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        QVERIFY(takeComments(lines).contains(u"\n# Filter: layers weight\n"_s));
+        QCOMPARE(lines.size(), rows + 1);
+        QVERIFY(ui.settle());
+
+        // Before the first rows of a checkpoint are there, nothing can be saved.
+        saved.clear();
+        const QList<QAction*> actions = page->table()->actions();
+        const auto save = std::ranges::find(actions, u"Save Table…"_s, &QAction::text);
+        QVERIFY(save != actions.end() && (*save)->isEnabled());
+        std::optional<bool> wasEnabled;
+        connect(page->model(), &QAbstractItemModel::modelReset, page, [&] {
+            if (wasEnabled || !page->model()->parameterIndex())
+                return;
+            wasEnabled = (*save)->isEnabled();
+            page->saveRows(ui.folder(u"none.csv"_s));
+        });
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QCOMPARE(wasEnabled, std::optional(false));
+        QVERIFY(!saved.isEmpty());
+        QCOMPARE(saved.first().at(0).value<Severity>(), Severity::Error);
+        QVERIFY(!QFile::exists(ui.folder(u"none.csv"_s)));
+        QVERIFY((*save)->isEnabled());
     }
 
     void termsAreCompleted()

@@ -13,6 +13,7 @@
 #include <QFileDialog>
 #include <QSignalSpy>
 #include <QTest>
+#include <QToolButton>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -114,6 +115,28 @@ private Q_SLOTS:
             QVERIFY2(refuses(bar, [&] { page->saveRows(folder + u"/new"_s); }), qPrintable(folder));
         }
         QVERIFY(contentOf(other) == before);
+    }
+
+    /// A worker makes the rows: a filter that was just typed did not make those on screen.
+    void rowsOfAComparisonHaveTheFilterThatMadeThem()
+    {
+        auto* page = m_ui->find<ComparePage>("comparePage");
+        const auto* save = m_ui->find<QToolButton>("compareSaveRows");
+        QVERIFY(!save->isEnabled());
+        QVERIFY(compareWith(*m_ui, samplePath("zero2-w2/global_step3")));
+        QVERIFY(save->isEnabled());
+        page->setFilter(u"exp_avg"_s);
+        QVERIFY(m_ui->settle());
+        page->setFilter(u"no such name"_s);
+        page->saveRows(m_ui->folder(u"rows.csv"_s));
+        QVERIFY(m_ui->settle());
+        QTRY_VERIFY(QFile::exists(m_ui->folder(u"rows.csv"_s)));
+        QFile file(m_ui->folder(u"rows.csv"_s));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QString text = QString::fromUtf8(file.readAll());
+        QVERIFY(text.contains(u",exp_avg,"_s)); // a row
+        QVERIFY2(text.contains(u"\n# Filter: exp_avg\n"_s), qPrintable(text.left(1000)));
+        QVERIFY(text.contains(u" --filter exp_avg "_s));
     }
 
 private:
