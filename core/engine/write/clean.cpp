@@ -51,11 +51,13 @@ bool isRunning(io::FileSystem& files, int64_t process)
     return files.stat("/proc/" + std::to_string(process)).has_value();
 }
 
-int64_t ageOf(const UnfinishedWork& work)
+std::optional<uint64_t> ageOf(const UnfinishedWork& work)
 {
+    if (work.modifiedNs == 0)
+        return std::nullopt; // a link is not looked into
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const int64_t nowNs = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-    return std::max<int64_t>(0, (nowNs - work.modifiedNs) / 1'000'000'000);
+    return static_cast<uint64_t>(std::max<int64_t>(0, (nowNs - work.modifiedNs) / 1'000'000'000));
 }
 
 /// Whether the work is a link, or belongs to another user. `place` is its folder.

@@ -4,6 +4,7 @@
 #include "core/base/job_context.h"
 #include "core/checkpoint/folder/work_folders.h"
 
+#include <optional>
 #include <vector>
 
 namespace shardscope {
@@ -14,7 +15,7 @@ struct CleanEntry {
     enum class State { Abandoned, InUse, HalfPublished, Foreign, Removed };
     UnfinishedWork work;
     State state = State::Abandoned;
-    int64_t ageSeconds = 0; ///< since the newest of its files was written
+    std::optional<uint64_t> ageSeconds{}; ///< since the newest of its files was written; not of a link
 };
 
 /// The unfinished work in `folder`. With `removes`, removes abandoned work. Keeps work in use: a running job

@@ -40,12 +40,12 @@ std::string stateText(CleanEntry::State state)
 
 std::string workAgeText(const CleanEntry& entry)
 {
-    constexpr int64_t kMinute = 60;
-    constexpr int64_t kHour = 60 * kMinute;
-    constexpr int64_t kDay = 24 * kHour;
-    if (entry.work.modifiedNs == 0)
+    constexpr uint64_t kMinute = 60;
+    constexpr uint64_t kHour = 60 * kMinute;
+    constexpr uint64_t kDay = 24 * kHour;
+    if (!entry.ageSeconds)
         return {};
-    const int64_t seconds = entry.ageSeconds;
+    const uint64_t seconds = *entry.ageSeconds;
     if (seconds >= 2 * kDay)
         return std::to_string(seconds / kDay) + " days";
     if (seconds >= 2 * kHour)
@@ -64,9 +64,9 @@ void describe(auto& out, const CleanEntry& entry)
             : entry.work.isFolder ? "folder"
                                   : "file",
         {"folder", "file", "link"});
-    out.field("bytes", entry.work.bytes);
-    out.field(
-        "age_seconds", static_cast<uint64_t>(entry.ageSeconds), "since the newest file in it was written");
+    out.field("bytes", entry.work.bytes, "0 for a link, which is not looked into");
+    out.field("age_seconds", entry.ageSeconds,
+        "since the newest file in it was written; null if it is not known, as for a link");
     out.field("publishing", entry.work.isPublishing,
         "whether the job was moving the files of an export into place");
     out.word("state", entry.state, stateName,

@@ -147,6 +147,7 @@ TEST_CASE("clean ignores folders with such a name but other content, and follows
     for (const Json& link : links) {
         CHECK(link.at("kind") == "link");
         CHECK(link.at("state") == "foreign");
+        CHECK(link.at("age_seconds").is_null());
     }
     // They are not looked into, so that neither their size nor their age is known.
     const std::string listed = runShardscope({"clean", folder / "run"}).out;
