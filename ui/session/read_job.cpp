@@ -8,6 +8,7 @@
 #include "core/compute/compute_choice.h"
 #include "core/engine/verify/verify.h"
 #include "core/report/answers/skeleton_report.h"
+#include "core/report/answers/verify_report.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/text/text.h"
 
@@ -100,22 +101,22 @@ QString problemsText(size_t count)
 /// `marks`: of the problems, values that no run saved. The bytes may be right all the same.
 QString verdictOf(const VerifyReport& report, size_t marks)
 {
-    const QString digest = report.digest == io::DigestKind::Sha256 ? u"SHA-256"_s : u"XXH3-128"_s;
-    const QString what = report.manifest
-        ? u"%1 of every file against the manifest, the CRC of every record"_s.arg(digest)
-        : u"the CRC of every record and the structure of every file"_s;
+    const QString what = toText(checkedText(report));
+    const QString checked = what.isEmpty() ? u"Nothing was checked."_s : u"Checked: %1."_s.arg(what);
     QString text;
     if (const size_t wrong = report.problems.size() - marks; wrong > 0)
-        text = u"Verification failed: %1. Checked: %2."_s.arg(problemsText(wrong), what);
-    else if (report.manifest)
-        text = u"Verified, every byte is as it was written. Checked: %1."_s.arg(what);
+        text = u"Verification failed: %1. %2"_s.arg(problemsText(wrong), checked);
+    else if (report.isCompared())
+        text = u"Verified, every byte is as it was written. %1"_s.arg(checked);
     else
         text = u"No problems found in %1."_s.arg(what);
     if (marks > 0)
         text += u" Not all values are of a run: a repair has reconstructed some."_s;
-    if (!report.manifest)
-        text += u" There is no manifest (shardscope.json) to compare with, so changed values with a right "
-                u"CRC were not looked for. Compare it with another copy to find them."_s;
+    if (const std::string why = noManifestText(report); !why.empty())
+        text += u" %1."_s.arg(sentenceText(why));
+    if (!report.isCompared() && report.crc)
+        text += u" So changed values with a right CRC were not looked for. Compare it with another copy to "
+                u"find them."_s;
     return text % u' ' % readText(report.files, report.bytes) % u'.';
 }
 
@@ -151,7 +152,7 @@ Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints
     if (report.problems.size() > kMostLogged)
         context.log("and " + std::to_string(report.problems.size() - kMostLogged) + " more");
     JobOutcome outcome{.summary = verdictOf(report, report.problems.size() - wrong),
-        .needsAttention = !report.ok || !report.manifest};
+        .needsAttention = !report.ok || !report.isCompared()};
     if (report.ok)
         outcome.figure = QString::fromStdString(report.fingerprint);
     outcome.problems = std::move(report.problems);

@@ -183,49 +183,50 @@ void addErrors(const Checkpoint& checkpoint, VerifyReport& report)
     }
 }
 
-/// Exported weights have a manifest; other weights have nothing to compare.
-Result<VerifyReport> verifyWeights(
-    io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
-{
-    const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
-    const bool halfPublished
-        = std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
-              return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
-          });
-    if (against || (!text && !halfPublished))
-        return fail(ErrorCode::Unsupported, "weights alone have no checksums and no state to compare",
-            checkpoint.tagFolder.string());
-    VerifyReport report;
-    report.manifest = text.has_value();
-    addErrors(checkpoint, report);
-    if (!text)
-        return report; // not ok
-    if (const auto manifest = parseManifest(*text))
-        SHARDSCOPE_CHECK(verifyExported({files, report, job}, checkpoint.tagFolder, *manifest));
-    else
-        addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
-    report.ok = report.problems.empty();
-    return report;
-}
-
 /// The manifest of the checkpoint, if there is one; an unreadable one is a problem.
 std::optional<Manifest> manifestOf(const VerifyRun& run, const Checkpoint& checkpoint)
 {
     VerifyReport& report = run.report;
     const auto text = run.files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
-    if (!text && text.error().code != ErrorCode::NotFound)
-        addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
-    if (!text)
+    if (!text && text.error().code == ErrorCode::NotFound)
         return std::nullopt;
-    report.manifest = true;
+    if (!text) {
+        report.manifest = ManifestUse::Unreadable;
+        addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
+        return std::nullopt;
+    }
     auto manifest = parseManifest(*text);
     if (!manifest) {
+        report.manifest = ManifestUse::Damaged;
         addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
         return std::nullopt;
     }
+    report.manifest = ManifestUse::Compared;
     report.digest = manifest->digestKind();
     report.fingerprintVersion = manifest->fingerprintVersion;
     return std::move(*manifest);
+}
+
+/// Exported weights have a manifest; other weights have nothing to compare.
+Result<VerifyReport> verifyWeights(
+    io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
+{
+    VerifyReport report;
+    const VerifyRun run{files, report, job};
+    addErrors(checkpoint, report);
+    const std::optional<Manifest> manifest = manifestOf(run, checkpoint);
+    const bool halfPublished
+        = std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
+              return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
+          });
+    if (against || (report.manifest == ManifestUse::Absent && !halfPublished))
+        return fail(ErrorCode::Unsupported, "weights alone have no checksums and no state to compare",
+            checkpoint.tagFolder.string());
+    if (manifest) {
+        SHARDSCOPE_CHECK(verifyExported(run, checkpoint.tagFolder, *manifest));
+    }
+    report.ok = report.problems.empty();
+    return report;
 }
 
 Status compareWithManifest(
@@ -307,8 +308,9 @@ Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkp
         "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (source ? bytesToRead(*source) : 0));
     const std::optional<Manifest> manifest = manifestOf(run, *checkpoint);
     const DigestVersion version = report.fingerprintVersion;
-    const ScanOptions options{.digest = manifest ? report.digest : io::DigestKind::None, .version = version};
+    const ScanOptions options{.digest = report.digest, .version = version};
     SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, options, job));
+    report.crc = true;
     reportScan(*checkpoint, scan, report);
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors, version);
     report.fingerprint

@@ -18,15 +18,26 @@
 
 namespace shardscope {
 
+/// What became of the manifest (shardscope.json) of a checkpoint.
+enum class ManifestUse : uint8_t {
+    Absent,
+    Unreadable, ///< it exists, and its bytes cannot be read
+    Damaged, ///< it is no manifest of this program
+    Compared, ///< every file was compared with it
+};
+
 struct VerifyReport {
     bool ok = false;
-    bool manifest = false; ///< a shardscope.json was found and compared
+    ManifestUse manifest = ManifestUse::Absent;
+    bool crc = false; ///< the CRC of every record and the structure of every file were checked
     uint64_t files = 0;
     uint64_t bytes = 0;
     std::string fingerprint; ///< of the whole training state
     DigestVersion fingerprintVersion = kDigestVersion; ///< that of the manifest, if there is one
-    io::DigestKind digest = io::DigestKind::Xxh3; ///< of the files, as the manifest has it
+    io::DigestKind digest = io::DigestKind::None; ///< of the files, that was compared with the manifest
     std::vector<Finding> problems;
+
+    [[nodiscard]] bool isCompared() const { return manifest == ManifestUse::Compared; }
 };
 
 /// Success if the checkpoint can be verified: its kind is known, or its folder has the manifest of an export.
@@ -43,8 +54,8 @@ struct VerifyAgainst {
 /// Reads every byte of a checkpoint: checks the CRC of every record, the structure of every file, and its
 /// digest against the manifest if there is one. With `against`, also compares every parameter and state with
 /// that checkpoint, at any world size. If the two differ in slices or stages, both are merged
-/// (same_degrees.h), slices by the rules if given. Weights have no state: those of an export are compared
-/// with its manifest; Unsupported for others.
+/// (same_degrees.h), slices by the rules if given. Weights have no state and no CRC: the digests of an export
+/// are compared with its manifest; Unsupported for others.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const VerifyAgainst& against, const Workers& workers, JobContext& job);
 

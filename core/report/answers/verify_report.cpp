@@ -11,6 +11,29 @@ namespace shardscope {
 
 namespace {
 
+std::string_view manifestUseName(ManifestUse use)
+{
+    switch (use) {
+    case ManifestUse::Absent:
+        return "absent";
+    case ManifestUse::Unreadable:
+        return "unreadable";
+    case ManifestUse::Damaged:
+        return "damaged";
+    case ManifestUse::Compared:
+        break;
+    }
+    return "compared";
+}
+
+/// Empty if no file's digest was compared.
+std::string_view digestName(const VerifyReport& report)
+{
+    if (!report.isCompared())
+        return {};
+    return report.digest == io::DigestKind::Sha256 ? "SHA-256" : "XXH3-128";
+}
+
 void describeVerify(
     auto& out, const AnswerContext& context, const VerifyReport& report, std::string_view against)
 {
@@ -18,7 +41,11 @@ void describeVerify(
     describeSubject(out, context);
     out.maybe(!against.empty(), [&] { out.name("against", against); });
     out.field("ok", report.ok);
-    out.field("manifest", report.manifest);
+    out.field("manifest", report.isCompared(), "every file was compared with it");
+    out.word("manifest_use", report.manifest, manifestUseName);
+    out.wordOrNull("digest", digestName(report), {"SHA-256", "XXH3-128"},
+        "of every file, that was compared with the manifest; null if none was");
+    out.field("crc", report.crc, "the CRC of every record and the structure of every file were checked");
     out.field("files", report.files);
     out.field("bytes", report.bytes);
     out.textOrNull("fingerprint", report.fingerprint);
@@ -29,6 +56,31 @@ void describeVerify(
 }
 
 } // namespace
+
+std::string checkedText(const VerifyReport& report)
+{
+    const std::string digests
+        = report.isCompared() ? fmt::format("{} of every file against the manifest", digestName(report)) : "";
+    if (!report.crc)
+        return digests;
+    return digests.empty() ? "the CRC of every record and the structure of every file"
+                           : digests + ", the CRC of every record";
+}
+
+std::string noManifestText(const VerifyReport& report)
+{
+    switch (report.manifest) {
+    case ManifestUse::Absent:
+        return "there is no manifest (shardscope.json) to compare with";
+    case ManifestUse::Unreadable:
+        return "the manifest (shardscope.json) cannot be read";
+    case ManifestUse::Damaged:
+        return "the manifest (shardscope.json) is damaged";
+    case ManifestUse::Compared:
+        break;
+    }
+    return {};
+}
 
 void writeVerifyJson(
     const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against)
@@ -50,10 +102,9 @@ void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerC
     fields.add("read",
         fmt::format("{} files, {} ({} bytes)", formatCount(report.files), formatBytes(report.bytes),
             formatCount(report.bytes)));
-    fields.add("checked",
-        report.manifest ? std::string(report.digest == io::DigestKind::Sha256 ? "SHA-256" : "XXH3-128")
-                + " of every file against the manifest, CRC of every record"
-                        : "CRC of every record and the structure; there is no manifest to compare with");
+    const std::string checked = checkedText(report);
+    const std::string why = noManifestText(report);
+    fields.add("checked", (checked.empty() ? "nothing" : checked) + (why.empty() ? "" : "; " + why));
     if (!against.empty())
         fields.add("against", printable(against));
     if (!report.fingerprint.empty())

@@ -7,6 +7,12 @@
 
 namespace shardscope {
 
+/// The checks that ran, as a list for a sentence; empty if none did.
+std::string checkedText(const VerifyReport& report);
+/// Why the files were not compared with the manifest, as a sentence without capital and point; empty if they
+/// were.
+std::string noManifestText(const VerifyReport& report);
+
 /// The answer of `verify`. `against` is the other checkpoint's folder, or empty.
 void writeVerifyJson(
     const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against);

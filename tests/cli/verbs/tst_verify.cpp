@@ -99,6 +99,49 @@ TEST_CASE("a fingerprint of a later release is not compared, and that is said")
     CHECK(answerOf({"tags", run}).at("tags").at(0).at("fingerprint").is_null());
 }
 
+TEST_CASE("an export has digests to compare and no CRC, and verify claims no other check")
+{
+    const TemporaryFolder folder;
+    const fs::path out = folder / "out";
+    REQUIRE(runShardscope(
+                {"export", samplePath("zero2-w2"), out, "--format", "safetensors", "--sha256", "--quiet"})
+                .exitCode
+        == 0);
+    const Json answer = answerOf({"verify", out});
+    CHECK(answer.at("manifest_use") == "compared");
+    CHECK(answer.at("digest") == "SHA-256");
+    CHECK(answer.at("crc") == false);
+    const std::string text = runShardscope({"verify", out}).out;
+    CHECK(text.find("SHA-256 of every file against the manifest") != std::string::npos);
+    CHECK(text.find("CRC") == std::string::npos);
+}
+
+TEST_CASE("a manifest that cannot be used is not absent, and nothing was compared with it")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copyOfRelease01(folder);
+    const fs::path manifest = run / "global_step7/shardscope.json";
+    spill(manifest, "{}");
+    const Json damaged = answerOf({"verify", run}, 1);
+    CHECK(damaged.at("manifest") == false);
+    CHECK(damaged.at("manifest_use") == "damaged");
+    CHECK(damaged.at("digest").is_null());
+    CHECK(damaged.at("crc") == true);
+    std::string text = runShardscope({"verify", run}).out;
+    CHECK(text.find("the manifest (shardscope.json) is damaged") != std::string::npos);
+    CHECK(text.find("of every file against the manifest") == std::string::npos);
+
+    fs::remove(manifest);
+    fs::create_symlink("shardscope.json", manifest); // to itself: ELOOP
+    CHECK(answerOf({"verify", run}, 1).at("manifest_use") == "unreadable");
+    text = runShardscope({"verify", run}).out;
+    CHECK(text.find("the manifest (shardscope.json) cannot be read") != std::string::npos);
+    CHECK(text.find("there is no manifest") == std::string::npos);
+
+    fs::remove(manifest);
+    CHECK(answerOf({"verify", run}).at("manifest_use") == "absent");
+}
+
 TEST_CASE("patterns of slices are for the other checkpoint, and need one")
 {
     errorOf({"verify", samplePath("zero2-w2"), "--patterns", "patterns.json"}, 2, "usage");

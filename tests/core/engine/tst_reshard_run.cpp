@@ -55,7 +55,7 @@ TEST_CASE("an executed reshard has the bytes of the naive writer, verifies and i
             for (const Finding& problem : verified->problems)
                 MESSAGE(problem.code, " ", problem.where.text(), ": ", problem.message);
             CHECK(verified->ok);
-            CHECK(verified->manifest);
+            CHECK(verified->isCompared());
             CHECK(verified->fingerprint == report->fingerprint);
         }
     }

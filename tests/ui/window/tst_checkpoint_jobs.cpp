@@ -175,6 +175,23 @@ private Q_SLOTS:
         QVERIFY(job->outcome().needsAttention);
     }
 
+    void verifyOfAManifestThatCannotBeUsedSaysSo()
+    {
+        WindowFixture ui;
+        const QString path = writtenSample(ui);
+        QFile manifest(path % u"/global_step7/shardscope.json"_s);
+        QVERIFY(manifest.open(QIODevice::WriteOnly | QIODevice::Truncate) && manifest.write("{}") == 2);
+        manifest.close();
+        QVERIFY(ui.open(path));
+        action(ui, "actionVerify")->trigger();
+        const Job* job = endedJob(ui);
+        QVERIFY2(job != nullptr && job->state() == JobState::Succeeded, describe(job->error()).c_str());
+        const QString text = job->outcome().summary;
+        QVERIFY2(text.contains(u"The manifest (shardscope.json) is damaged."_s), qPrintable(text));
+        QVERIFY2(
+            !text.contains(u"against the manifest"_s) && !text.contains(u"no manifest"_s), qPrintable(text));
+    }
+
     void verifyLeadsToTheFileThatDiffers()
     {
         WindowFixture ui;
