@@ -60,6 +60,14 @@ std::pair<uint64_t, uint64_t> countOf(const std::vector<CleanEntry>& entries, Cl
     return out;
 }
 
+QString removedText(const std::vector<CleanEntry>& entries)
+{
+    const auto [gone, freed] = countOf(entries, CleanState::Removed);
+    return CleanDialog::tr("Removed: %1, %2.").arg(countText(gone), bytesText(freed));
+}
+
+using Entries = Result<std::vector<CleanEntry>>;
+
 } // namespace
 
 CleanDialog::CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& folder, QWidget* parent)
@@ -93,9 +101,9 @@ CleanDialog::CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& fo
     m_remove->setAutoDefault(false);
     m_remove->setEnabled(false);
     makeLayout();
-    connect(m_folder->line(), &QLineEdit::textChanged, this, [this] { look(false); });
-    connect(m_remove, &QPushButton::clicked, this, [this] { look(true); });
-    look(false);
+    connect(m_folder->line(), &QLineEdit::textChanged, this, [this] { look(); });
+    connect(m_remove, &QPushButton::clicked, this, &CleanDialog::remove);
+    look();
 }
 
 void CleanDialog::makeLayout()
@@ -117,38 +125,87 @@ void CleanDialog::makeLayout()
     resizeWithinScreen(this, {760, 420});
 }
 
-void CleanDialog::look(bool removes)
+io::Path CleanDialog::folder() const
 {
-    using Entries = Result<std::vector<CleanEntry>>;
+    return toPath(m_folder->path());
+}
+
+void CleanDialog::look()
+{
     m_remove->setEnabled(false);
+    m_abandoned.clear();
     m_messages->hide();
-    const QString path = m_folder->path();
-    if (path.isEmpty()) {
+    if (m_folder->path().isEmpty()) {
         m_worker.cancel();
         m_list->clear();
         m_summary->setText(tr("Choose a folder. Its subfolders are not searched."));
         return;
     }
-    m_summary->setText(removes ? tr("Removing…") : tr("Looking…"));
+    m_summary->setText(tr("Looking…"));
     m_worker.run<Entries>(
-        [&files = m_files, folder = toPath(path), removes](
+        [&files = m_files, folder = folder()](
             const std::stop_token& token, const std::function<void(Entries)>& deliver) {
             JobContext job(token);
-            deliver(cleanFolder(files, folder, removes, job));
+            deliver(cleanFolder(files, folder, false, job));
         },
-        [this, removes](const Entries& entries) {
+        [this](const Entries& entries) {
             if (entries)
-                return show(*entries, removes);
+                return show(*entries, false);
             m_list->clear();
             m_summary->clear();
             m_messages->showError(entries.error());
         });
 }
 
+void CleanDialog::remove()
+{
+    m_isRemoving = true;
+    m_folder->setEnabled(false); // another folder would cancel it half-way
+    m_remove->setEnabled(false);
+    m_messages->hide();
+    m_summary->setText(tr("Removing…"));
+    m_worker.run<Entries>(
+        [&files = m_files, folder = folder(), shown = m_abandoned](
+            const std::stop_token& token, const std::function<void(Entries)>& deliver) {
+            JobContext job(token);
+            deliver(cleanShown(files, folder, shown, job));
+        },
+        [this](const Entries& entries) { endRemoval(entries); });
+}
+
+void CleanDialog::endRemoval(const Entries& entries)
+{
+    m_isRemoving = false;
+    m_folder->setEnabled(true);
+    if (isHidden()) {
+        if (entries)
+            Q_EMIT removed(removedText(*entries));
+        else
+            Q_EMIT failed(entries.error());
+        deleteLater();
+        return;
+    }
+    if (entries)
+        return show(*entries, true);
+    look(); // what is left
+    m_messages->showError(entries.error());
+}
+
+void CleanDialog::done(int result)
+{
+    if (!m_isRemoving)
+        return QDialog::done(result);
+    setAttribute(Qt::WA_DeleteOnClose, false);
+    hide();
+}
+
 void CleanDialog::show(const std::vector<CleanEntry>& entries, bool removed)
 {
     m_list->clear();
+    m_abandoned.clear();
     for (const CleanEntry& entry : entries) {
+        if (entry.state == CleanState::Abandoned)
+            m_abandoned.push_back(entry.work);
         const QString name = pathText(entry.work.path.filename());
         const QString age = toText(workAgeText(entry));
         const bool isRead = !age.isEmpty(); // else neither its age nor its size is known
@@ -165,16 +222,17 @@ void CleanDialog::show(const std::vector<CleanEntry>& entries, bool removed)
     m_remove->setEnabled(left > 0);
     m_remove->setText(
         left == 0 ? tr("&Remove") : tr("&Remove %1 (%2)").arg(countText(left), bytesText(bytes)));
-    const auto [gone, freed] = countOf(entries, CleanState::Removed);
-    const uint64_t kept = entries.size() - left - gone;
+    const uint64_t kept = entries.size() - left - countOf(entries, CleanState::Removed).first;
     QStringList text;
     if (removed)
-        text.append(tr("Removed: %1, %2.").arg(countText(gone), bytesText(freed)));
+        text.append(removedText(entries));
     else if (entries.empty())
         text.append(tr("No job left anything in this folder. Its subfolders were not searched."));
     else if (left > 0)
         text.append(tr("Abandoned work is continued if its job is started again. After the removal, the job "
                        "starts from the beginning."));
+    if (removed && left > 0)
+        text.append(tr("Abandoned since it was listed: %1.").arg(countText(left)));
     if (kept > 0)
         text.append(tr("Kept: %1.").arg(countText(kept)));
     m_summary->setText(text.join(u' '));

@@ -28,11 +28,22 @@ public:
     CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& folder, QWidget* parent = nullptr);
 
     [[nodiscard]] bool isBusy() const { return m_worker.isRunning(); }
+    /// A removal goes on without the dialog, which is deleted at its end.
+    void done(int result) override;
+
+Q_SIGNALS:
+    /// The end of a removal whose dialog was closed.
+    void removed(const QString& text);
+    void failed(const shardscope::Error& error);
 
 private:
     void makeLayout();
-    /// Lists the folder of the field, and removes what is abandoned in it before.
-    void look(bool removes);
+    [[nodiscard]] io::Path folder() const;
+    /// Lists the folder of the field.
+    void look();
+    /// Removes what is listed as abandoned, and nothing else.
+    void remove();
+    void endRemoval(const Result<std::vector<CleanEntry>>& entries);
     void show(const std::vector<CleanEntry>& entries, bool removed);
 
     io::FileSystem& m_files;
@@ -41,6 +52,8 @@ private:
     QTreeWidget* m_list;
     QLabel* m_summary;
     QPushButton* m_remove;
+    std::vector<UnfinishedWork> m_abandoned; ///< as listed
+    bool m_isRemoving = false;
     LatestOnly m_worker{WorkLength::Long};
 };
 

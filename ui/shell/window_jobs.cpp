@@ -236,6 +236,9 @@ void WindowJobs::showClean()
     auto* dialog = new CleanDialog(
         m_session.files(), m_theme, checkpoint ? ownFolderOf(*checkpoint) : io::Path(), m_window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &CleanDialog::removed, this,
+        [this](const QString& text) { m_messages->showMessage(Severity::Info, text); });
+    connect(dialog, &CleanDialog::failed, this, [this](const Error& error) { m_messages->showError(error); });
     dialog->open();
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 namespace shardscope {
 
@@ -112,23 +113,11 @@ Status removeEntry(
     return {};
 }
 
-} // namespace
+/// Whether abandoned work is removed; nothing is, if empty.
+using MayRemove = std::function<bool(const UnfinishedWork&)>;
 
-bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
-{
-    if (!hasEntry(files, workFolder, "lock"))
-        return false; // locking would create the file
-    const auto hold = io::holdFolder(workFolder, io::HoldKind::Own);
-    if (!hold)
-        return isLeased(files, workFolder, false);
-    const auto lock = files.lock(workFolder / "lock");
-    if (!lock && lock.error().code == ErrorCode::Busy)
-        return true;
-    return isLeased(files, workFolder, lock && *lock);
-}
-
-Result<std::vector<CleanEntry>> cleanFolder(
-    io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job)
+Result<std::vector<CleanEntry>> clean(
+    io::FileSystem& files, const io::Path& folder, const MayRemove& mayRemove, JobContext& job)
 {
     const io::OutageWatch watch;
     SHARDSCOPE_CHECK(files.list(folder));
@@ -150,13 +139,47 @@ Result<std::vector<CleanEntry>> cleanFolder(
             entry.state = CleanEntry::State::InUse;
         else if (entry.work.isFolder && isHalfPublished(files, folder, entry.work))
             entry.state = CleanEntry::State::HalfPublished;
-        else if (removes)
+        else if (mayRemove && mayRemove(entry.work)) {
             SHARDSCOPE_CHECK(removeEntry(files, *place, folder, entry));
+        }
     }
-    if (removes && !out.empty())
+    if (mayRemove && !out.empty())
         SHARDSCOPE_CHECK(files.syncDirectory(folder));
     SHARDSCOPE_CHECK(watch.status());
     return out;
+}
+
+} // namespace
+
+bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
+{
+    if (!hasEntry(files, workFolder, "lock"))
+        return false; // locking would create the file
+    const auto hold = io::holdFolder(workFolder, io::HoldKind::Own);
+    if (!hold)
+        return isLeased(files, workFolder, false);
+    const auto lock = files.lock(workFolder / "lock");
+    if (!lock && lock.error().code == ErrorCode::Busy)
+        return true;
+    return isLeased(files, workFolder, lock && *lock);
+}
+
+Result<std::vector<CleanEntry>> cleanFolder(
+    io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job)
+{
+    return clean(
+        files, folder, removes ? MayRemove([](const UnfinishedWork&) { return true; }) : nullptr, job);
+}
+
+Result<std::vector<CleanEntry>> cleanShown(
+    io::FileSystem& files, const io::Path& folder, const std::vector<UnfinishedWork>& shown, JobContext& job)
+{
+    const auto wasShown = [&](const UnfinishedWork& work) {
+        return std::ranges::any_of(shown, [&](const UnfinishedWork& each) {
+            return each.path == work.path && each.bytes == work.bytes && each.modifiedNs == work.modifiedNs;
+        });
+    };
+    return clean(files, folder, wasShown, job);
 }
 
 Result<CleanEntry::State> discardWorkFolder(io::FileSystem& files, const io::Path& workFolder)

@@ -25,6 +25,11 @@ struct CleanEntry {
 Result<std::vector<CleanEntry>> cleanFolder(
     io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job);
 
+/// The same, for what a user was shown: removes of the abandoned work only `shown`, and of that only what has
+/// not changed since.
+Result<std::vector<CleanEntry>> cleanShown(
+    io::FileSystem& files, const io::Path& folder, const std::vector<UnfinishedWork>& shown, JobContext& job);
+
 /// Removes one work folder with all that its job finished. Another state if it is kept, as above;
 /// Removed also if it is not there.
 Result<CleanEntry::State> discardWorkFolder(io::FileSystem& files, const io::Path& workFolder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the window does with the open checkpoint besides writing another one: verify, fingerprint, skeleton,
-// check for a use, and cleaning up after jobs.
+// and check for a use.
 #include "core/checkpoint/folder/skeleton.h"
 #include "core/compare/digest/state_fingerprint.h"
 #include "core/engine/write/execute.h"
@@ -10,13 +10,11 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/check_target_chooser.h"
 #include "ui/controls/job_card.h"
-#include "ui/dialogs/clean_dialog.h"
 #include "ui/pages/findings_page.h"
 #include "ui/style/app_style.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/link_button.h"
-#include "ui/widgets/message_bar.h"
 
 #include <QClipboard>
 #include <QComboBox>
@@ -24,15 +22,12 @@
 #include <QDockWidget>
 #include <QFile>
 #include <QFileDialog>
-#include <QLabel>
-#include <QLineEdit>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSpinBox>
 #include <QTest>
 #include <QToolButton>
-#include <QTreeWidget>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -437,49 +432,6 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY(use->text().contains(u"any use"_s));
         QVERIFY(!hasFinding("world-size-mismatch"));
-    }
-
-    void whatJobsLeftIsListedAndRemoved()
-    {
-        WindowFixture ui;
-        const QString run = copiedSample("zero3-w4", ui.folder(u"run"_s));
-        const QString left = run % u"/.report.html.partial-999999999-1"_s;
-        QFile file(left);
-        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("half") == 4);
-        file.close();
-        QVERIFY(QFile::link(ui.folder(u"elsewhere"_s), run % u"/.linked.html.partial-999999998-1"_s));
-        QVERIFY(ui.open(run));
-        action(ui, "actionClean")->trigger();
-        auto* dialog = ui.find<CleanDialog>("cleanDialog");
-        QVERIFY(dialog != nullptr);
-        QTRY_VERIFY(!dialog->isBusy());
-        auto* list = dialog->findChild<QTreeWidget*>(u"cleanList"_s);
-        QCOMPARE(list->topLevelItemCount(), 2);
-        keepPicture(*dialog, u"clean"_s);
-        QVERIFY(list->topLevelItem(0)->text(1).isEmpty()); // a link is not looked into
-        QVERIFY(QFile::exists(left)); // nothing is removed before it was asked for
-        auto* remove = dialog->findChild<QPushButton*>(u"cleanRemove"_s);
-        QVERIFY(remove->isEnabled());
-        QTest::mouseClick(remove, Qt::LeftButton);
-        QTRY_VERIFY(!dialog->isBusy());
-        QVERIFY(!QFile::exists(left));
-        QVERIFY(QFileInfo(run % u"/.linked.html.partial-999999998-1"_s).isSymLink()); // foreign
-        QVERIFY(!remove->isEnabled());
-        QVERIFY(dialog->findChild<QLabel*>(u"cleanSummary"_s)->text().contains(u"Kept: 1"_s));
-        keepPicture(*dialog, u"cleaned"_s);
-    }
-
-    void cleaningSaysWhyItCannotLook()
-    {
-        WindowFixture ui;
-        action(ui, "actionClean")->trigger(); // no checkpoint is open
-        auto* dialog = ui.find<CleanDialog>("cleanDialog");
-        QVERIFY(dialog != nullptr);
-        auto* line = dialog->findChild<QLineEdit*>();
-        QVERIFY(line->text().isEmpty());
-        QTest::keyClicks(line, ui.folder(u"missing"_s));
-        QTRY_VERIFY(!dialog->isBusy() && dialog->findChild<MessageBar*>()->isVisible());
-        QVERIFY(!dialog->findChild<QPushButton*>(u"cleanRemove"_s)->isEnabled());
     }
 };
 
