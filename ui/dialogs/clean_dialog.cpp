@@ -73,6 +73,7 @@ using Entries = Result<std::vector<CleanEntry>>;
 CleanDialog::CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& folder, QWidget* parent)
     : QDialog(parent)
     , m_files(files)
+    , m_begin(folder)
     , m_folder(new PathField({.kind = PathQuestion::Kind::Folder,
                                  .name = u"cleanFolderDialog"_s,
                                  .title = tr("Clean Up a Folder")},
@@ -87,7 +88,7 @@ CleanDialog::CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& fo
     addManualKey(this, u"resharding"_s);
     m_folder->setObjectName(u"cleanFolder"_s);
     m_folder->line()->setPlaceholderText(tr("The folder that a job wrote to"));
-    m_folder->line()->setText(QString::fromStdString(folder.native()));
+    m_folder->line()->setText(pathText(folder));
     prepareTree(m_list, theme, u"cleanList"_s, tr("What interrupted jobs left"));
     m_list->setColumnCount(kColumns);
     m_list->setHeaderLabels({tr("Name"), tr("Size"), tr("Last written"), tr("State")});
@@ -127,7 +128,8 @@ void CleanDialog::makeLayout()
 
 io::Path CleanDialog::folder() const
 {
-    return toPath(m_folder->path());
+    // Its text has lost what is not UTF-8.
+    return m_folder->line()->text() == pathText(m_begin) ? m_begin : toPath(m_folder->path());
 }
 
 void CleanDialog::look()
@@ -214,7 +216,9 @@ void CleanDialog::show(const std::vector<CleanEntry>& entries, bool removed)
                 isRead ? tr("%1 ago").arg(age) : QString(), stateText(entry)});
         item->setTextAlignment(Size, Qt::AlignRight | Qt::AlignVCenter);
         item->setTextAlignment(Age, Qt::AlignRight | Qt::AlignVCenter);
-        item->setToolTip(Name, tr("%1, for %2").arg(name, toText(entry.work.target)));
+        // As rich text, so that it cannot be taken for one.
+        item->setToolTip(Name,
+            u"<span>%1</span>"_s.arg(tr("%1, for %2").arg(name, toText(entry.work.target)).toHtmlEscaped()));
         if (isRead)
             item->setToolTip(Size, exactBytesText(entry.work.bytes));
     }

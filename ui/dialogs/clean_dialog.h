@@ -47,6 +47,7 @@ private:
     void show(const std::vector<CleanEntry>& entries, bool removed);
 
     io::FileSystem& m_files;
+    io::Path m_begin; ///< the folder until it is edited
     PathField* m_folder;
     MessageBar* m_messages;
     QTreeWidget* m_list;

@@ -5,6 +5,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/clean_dialog.h"
 #include "ui/style/app_style.h"
+#include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QDialogButtonBox>
@@ -19,6 +20,8 @@
 #include <QTreeWidget>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 using namespace Qt::StringLiterals;
@@ -119,6 +122,24 @@ private Q_SLOTS:
         QTest::keyClicks(line, ui.folder(u"missing"_s));
         QTRY_VERIFY(!dialog->isBusy() && dialog->findChild<MessageBar*>()->isVisible());
         QVERIFY(!dialog->findChild<QPushButton*>(u"cleanRemove"_s)->isEnabled());
+    }
+
+    void namesThatAreNotUtf8OrLookLikeMarkup()
+    {
+        WindowFixture ui;
+        const io::Path run = toPath(ui.folder(u"."_s)) / "run\xff";
+        std::filesystem::create_directories(run);
+        std::ofstream(run / ".<b>bold<b>.partial-999999999-1") << "half";
+        CleanDialog dialog(io::realFileSystem(), ui.theme(), run);
+        dialog.show();
+        QTRY_VERIFY(!dialog.isBusy());
+        const auto* list = dialog.findChild<QTreeWidget*>(u"cleanList"_s);
+        QCOMPARE(list->topLevelItemCount(), 1);
+        const QString tip = list->topLevelItem(0)->toolTip(0);
+        QVERIFY2(tip.contains(u"&lt;b&gt;bold"_s) && !tip.contains(u"<b>"_s), qPrintable(tip));
+        QTest::mouseClick(dialog.findChild<QPushButton*>(u"cleanRemove"_s), Qt::LeftButton);
+        QTRY_VERIFY(!dialog.isBusy());
+        QVERIFY(std::filesystem::is_empty(run));
     }
 
     void onlyWhatWasListedAsAbandonedIsRemoved()
