@@ -10,11 +10,14 @@
 #include <QStringList>
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 namespace shardscope::ui {
+
+struct OpenedPlace; // ui/session/session.h
 
 enum class JobState : uint8_t { Queued, Running, Cancelling, Succeeded, Failed, Cancelled };
 
@@ -28,7 +31,8 @@ struct JobOutcome {
     std::string tag = {}; ///< in that run folder
     QString figure = {}; ///< that the job was for, to be copied
     std::vector<Finding> problems = {}; ///< that it found in `checkpoint`
-    io::Path checkpoint = {}; ///< the tag folder that was read, if there are problems
+    io::Path checkpoint = {}; ///< the tag folder that was read, if there can be problems
+    std::shared_ptr<const OpenedPlace> readFrom = {}; ///< what opens `checkpoint` as it was read
 };
 
 /// What a job that writes needs besides its work.

@@ -10,6 +10,7 @@
 #include "core/report/answers/skeleton_report.h"
 #include "core/report/answers/verify_report.h"
 #include "ui/session/fingerprint_store.h"
+#include "ui/session/session.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
@@ -120,13 +121,14 @@ QString verdictOf(const VerifyReport& report, size_t marks)
     return text % u' ' % readText(report.files, report.bytes) % u'.';
 }
 
-/// Where the window opens it again.
+/// How the window opens it again: with the same folders, as the same kind.
 void setPlace(JobOutcome& outcome, const Checkpoint& checkpoint, const CheckPlace& place)
 {
     const bool isTag = !checkpoint.tag.empty() && !hasNoRunFolder(checkpoint.kind);
     outcome.checkpoint = checkpoint.tagFolder;
-    outcome.place = isTag ? checkpoint.runFolder : place.path;
-    outcome.tag = isTag ? checkpoint.tag : std::string();
+    outcome.readFrom
+        = std::make_shared<const OpenedPlace>(OpenedPlace{isTag ? checkpoint.runFolder : place.path,
+            isTag ? checkpoint.tag : std::string(), place.open.roots, place.open.salvage, place.open.kind});
 }
 
 void logProblem(const Finding& problem, JobContext& context)

@@ -262,15 +262,21 @@ void MainWindow::goToProblem(const Job* job, const Place& where)
 {
     const JobOutcome& outcome = job->outcome();
     const CheckpointPtr& open = m_session.checkpoint();
-    if (!open || open->tagFolder != outcome.checkpoint) {
-        openPath(QString::fromStdString(outcome.place.native()), QString::fromStdString(outcome.tag));
-        m_wanted.page = PageId::Files;
-        m_wanted.address = QString::fromStdString(where.file());
+    const OpenedPlace& shown = m_session.shown().place;
+    const OpenedPlace& read = *outcome.readFrom;
+    const bool isInFile = !where.file().empty(); // which may be missing
+    if (open && open->tagFolder == outcome.checkpoint && shown.roots == read.roots
+        && shown.salvage == read.salvage && shown.kind == read.kind) {
+        goToPlace(where);
+        if (isInFile)
+            showPage(PageId::Files);
         return;
     }
-    goToPlace(where);
-    if (!where.file().empty()) // which may be missing
-        showPage(PageId::Files);
+    openPlace(read);
+    if (where.isEmpty())
+        return;
+    m_wanted.page = isInFile ? PageId::Files : PageId::Map;
+    m_wanted.address = QString::fromStdString(isInFile ? where.file() : where.text());
 }
 
 void MainWindow::askForFolder()

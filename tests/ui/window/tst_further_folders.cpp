@@ -4,6 +4,7 @@
 #include "tests/support/swapped_checkpoint.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/pages/jobs_panel.h"
 
 #include <QAction>
 #include <QDir>
@@ -70,6 +71,46 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->complete);
         QVERIFY(ui.open(QString::fromStdString(first.string())));
         QVERIFY(!ui.checkpoint()->complete);
+    }
+
+    void aProblemOpensTheCheckpointWithItsFolders()
+    {
+        WindowFixture ui;
+        const fs::path first = copiedSample("zero3-w4", ui.folder(u"first"_s)).toStdString();
+        const fs::path second = ui.folder(u"second"_s).toStdString();
+        fs::create_directories(second / "global_step5");
+        for (const auto& entry : fs::directory_iterator(first / "global_step5")) {
+            const std::string name = entry.path().filename().string();
+            if (name.find("pp_rank_3") != std::string::npos)
+                fs::rename(entry.path(), second / "global_step5" / name);
+        }
+        QVERIFY(ui.open(QString::fromStdString(first.string())));
+        addFolder(ui, QString::fromStdString(second.string()));
+        QVERIFY(ui.checkpoint()->complete);
+        const std::string param = ui.checkpoint()->params.front().name;
+        ui.window().actionSet()[ActionId::Verify]->trigger();
+        const Job* job = ui.window().jobs().jobs().last();
+        QTRY_VERIFY_WITH_TIMEOUT(job->state() == JobState::Succeeded, 30'000);
+        auto* panel = ui.window().findChild<JobsPanel*>();
+        const auto isOfBothFolders
+            = [&] { return ui.checkpoint()->complete && ui.window().session().roots().size() == 1; };
+        // From another checkpoint, to a file and to a place that is no file.
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        Q_EMIT panel->placeRequested(job, Place("latest"));
+        QVERIFY(ui.settle());
+        QVERIFY(isOfBothFolders());
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        Q_EMIT panel->placeRequested(job, ParamAddress{param, {}});
+        QVERIFY(ui.settle());
+        QVERIFY(isOfBothFolders());
+        QTRY_VERIFY(ui.window().selection().current().param != kNoParam);
+        QCOMPARE(ui.checkpoint()->params[index(ui.window().selection().current().param)].name, param);
+        // From the same tag without the other folder.
+        QVERIFY(ui.open(QString::fromStdString(first.string())));
+        QVERIFY(!ui.checkpoint()->complete);
+        Q_EMIT panel->placeRequested(job, ParamAddress{param, {}});
+        QVERIFY(ui.settle());
+        QVERIFY(isOfBothFolders());
     }
 
     void swapFolderWithTheCheckpointOfItsRun()
