@@ -181,25 +181,26 @@ Result<JobOutcome> fingerprint(const Subject& subject, FingerprintStore& fingerp
     return outcome;
 }
 
-Result<JobOutcome> writeSkeletonOf(const Subject& subject, const io::Path& to, JobContext& context)
+Result<JobOutcome> writeSkeletonOf(const Subject& subject, const SkeletonTarget& to, JobContext& context)
 {
     SHARDSCOPE_TRY(const CheckpointPtr checkpoint, openAgain(subject, context));
     SkeletonRequest request;
     request.asked = subject.place.path;
     request.tagWasNamed = !subject.place.open.tag.empty();
-    request.out = to;
-    request.force = true; // the file dialog has asked
+    request.out = to.path;
+    request.force = to.replaces;
     SHARDSCOPE_TRY(const SkeletonReport report,
         writeCheckedSkeleton(subject.files, checkpoint, request, subject.place.open, context));
     for (const std::string& key : report.redactedKeys)
         context.log("values removed: client key " + key);
     for (const std::string& name : report.sizeOnly)
         context.log("size and time only: " + name);
-    JobOutcome outcome{.summary = u"Written without values: %1 from %2 (%3) · names are kept: look at them "
-                                  u"before you share the file · %4"_s.arg(bytesText(report.bytesAfter),
-                                      filesText(report.files), bytesText(report.bytesBefore), pathText(to))};
-    outcome.output = to;
-    outcome.place = to;
+    JobOutcome outcome{
+        .summary = u"Written without values: %1 from %2 (%3) · names are kept: look at them "
+                   u"before you share the file · %4"_s.arg(bytesText(report.bytesAfter),
+                       filesText(report.files), bytesText(report.bytesBefore), pathText(to.path))};
+    outcome.output = to.path;
+    outcome.place = to.path;
     return outcome;
 }
 
@@ -227,9 +228,9 @@ Job* makeFingerprintJob(io::FileSystem& files, const PlacedCheckpoint& shown, Fi
             JobContext& context) { return fingerprint(subject, fingerprints, context); }));
 }
 
-Job* makeSkeletonJob(io::FileSystem& files, const PlacedCheckpoint& shown, const io::Path& to)
+Job* makeSkeletonJob(io::FileSystem& files, const PlacedCheckpoint& shown, const SkeletonTarget& to)
 {
-    return reading(new Job(u"Skeleton of %1"_s.arg(nameOf(shown)), pathText(to),
+    return reading(new Job(u"Skeleton of %1"_s.arg(nameOf(shown)), pathText(to.path),
         [subject = subjectOf(files, shown), to](
             JobContext& context) { return writeSkeletonOf(subject, to, context); }));
 }

@@ -16,7 +16,13 @@ Job* makeVerifyJob(io::FileSystem& files, const PlacedCheckpoint& shown, Fingerp
 /// The fingerprint of the training state. `fingerprints` gets it, too, unless files have changed since they
 /// were read; it outlives the job.
 Job* makeFingerprintJob(io::FileSystem& files, const PlacedCheckpoint& shown, FingerprintStore& fingerprints);
-/// Writes the checkpoint without its values as one zip file; an existing one is replaced.
-Job* makeSkeletonJob(io::FileSystem& files, const PlacedCheckpoint& shown, const io::Path& to);
+/// Where a skeleton is written.
+struct SkeletonTarget {
+    io::Path path;
+    bool replaces = false; ///< the user has agreed to replace the file that is there
+};
+/// Writes the checkpoint without its values as one zip file. A job that is started again replaces no file
+/// that was created since.
+Job* makeSkeletonJob(io::FileSystem& files, const PlacedCheckpoint& shown, const SkeletonTarget& to);
 
 } // namespace shardscope::ui

@@ -225,9 +225,12 @@ void WindowJobs::askForSkeleton()
             .name = u"skeletonDialog"_s,
             .title = tr("Save a Checkpoint Without Values"),
             .filters = tr("Skeleton (*.zip)"),
-            .suggested = QString::fromStdString(named.filename().native()) % u".zip"_s},
-        [this, of = shown()](
-            const QString& path) { m_list.add(makeSkeletonJob(m_session.files(), of, toPath(path))); });
+            .suggested = pathText(named.filename()) % u".zip"_s},
+        [this, of = shown()](const QString& path) {
+            SkeletonTarget to{toPath(path)};
+            to.replaces = m_session.files().stat(to.path).has_value(); // the dialog has asked
+            m_list.add(makeSkeletonJob(m_session.files(), of, to));
+        });
 }
 
 void WindowJobs::showClean()

@@ -22,6 +22,7 @@
 #include <QDockWidget>
 #include <QFile>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
@@ -352,6 +353,35 @@ private Q_SLOTS:
         job = endedJob(ui);
         QVERIFY(job != nullptr && job->state() == JobState::Failed);
         QVERIFY(statusOf(cardOf(ui.window(), job)).contains(u"original checkpoint"_s));
+    }
+
+    void aSkeletonReplacesOnlyWhatTheDialogHasAskedAbout()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().jobs().add(new Job(u"Other"_s, {}, [](JobContext& context) -> Result<JobOutcome> {
+            while (!context.cancelled())
+                QThread::msleep(1);
+            return fail(ErrorCode::Cancelled, "cancelled");
+        }));
+        const QString to = ui.folder(u"for-a-report.zip"_s);
+        action(ui, "actionSaveSkeleton")->trigger(); // waits for the other job
+        QVERIFY(answer(ui, "skeletonDialog", to));
+        Job* job = ui.window().jobs().jobs().last();
+        ui.window().jobs().cancelAll();
+        QTRY_VERIFY(ui.window().jobs().activeCount() == 0 && job->state() == JobState::Cancelled);
+        QFile file(to);
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("mine") == 4);
+        file.close();
+        ui.window().jobs().resume(job);
+        QTRY_VERIFY_WITH_TIMEOUT(job->state() == JobState::Failed, 30'000);
+        QCOMPARE(job->error().code, ErrorCode::TargetExists);
+        QCOMPARE(QFileInfo(to).size(), 4);
+        action(ui, "actionSaveSkeleton")->trigger();
+        QVERIFY(answer(ui, "skeletonDialog", to)); // which has asked
+        job = endedJob(ui);
+        QVERIFY2(job != nullptr && job->state() == JobState::Succeeded, describe(job->error()).c_str());
+        QVERIFY(QFileInfo(to).size() > 4);
     }
 
     void aSkeletonInsideOfTheRunIsRefused()
