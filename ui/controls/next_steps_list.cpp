@@ -87,20 +87,20 @@ void NextStepsList::show(
     const CheckpointPtr& checkpoint, const std::shared_ptr<const std::vector<Finding>>& found)
 {
     showText(tr("Asking what can be planned…"));
-    m_asker.run<std::vector<NextStep>>(
+    m_asker.run<Answers>(
         [&files = m_files, checkpoint, found](
-            const std::stop_token& token, const std::function<void(std::vector<NextStep>)>& deliver) {
+            const std::stop_token& token, const std::function<void(Answers)>& deliver) {
             JobContext job(token);
-            deliver(nextSteps(files, checkpoint, *found, job));
+            deliver({nextSteps(files, checkpoint, *found, job),
+                readingJobs(files, *checkpoint).whyNotVerify.empty()});
         },
-        [this, hasChecksums = !isWeights(checkpoint->kind)](
-            std::vector<NextStep> steps) { fill(std::move(steps), hasChecksums); });
+        [this](Answers answers) { fill(std::move(answers)); });
 }
 
-void NextStepsList::fill(std::vector<NextStep> steps, bool hasChecksums)
+void NextStepsList::fill(Answers answers)
 {
     clear();
-    m_steps = std::move(steps);
+    m_steps = std::move(answers.steps);
     int row = 0;
     const auto addLink = [&](const QString& text, NextStepId id) {
         auto* link = new LinkButton(text, this);
@@ -124,7 +124,7 @@ void NextStepsList::fill(std::vector<NextStep> steps, bool hasChecksums)
             reason->setTextInteractionFlags(Qt::TextSelectableByMouse);
             reason->setForegroundRole(QPalette::PlaceholderText);
             m_grid->addWidget(reason, row, 1);
-            if (step.id == NextStepId::Verify && hasChecksums) { // that is what can be verified
+            if (step.id == NextStepId::Verify && answers.hasChecksums) { // that is what can be verified
                 ++row;
                 addLink(tr("Verify only its checksums and structure"), step.id);
             }

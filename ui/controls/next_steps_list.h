@@ -34,8 +34,11 @@ Q_SIGNALS:
 
 private:
     void clear();
-    /// `hasChecksums`: files can be verified also without a manifest.
-    void fill(std::vector<NextStep> steps, bool hasChecksums);
+    struct Answers {
+        std::vector<NextStep> steps;
+        bool hasChecksums = false; ///< files can be verified, also without a manifest
+    };
+    void fill(Answers answers);
 
     io::FileSystem& m_files;
     const Theme& m_theme;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/overview_page.h"
 
+#include "core/checkpoint/folder/skeleton.h"
 #include "ui/controls/map_thumbnail.h"
 #include "ui/controls/next_steps_list.h"
 #include "ui/pages/findings_list.h"
@@ -337,7 +338,7 @@ void OverviewPage::showProvenance()
     m_cards.provenance->clear();
     fillProvenance(*m_cards.provenance, *m_checkpoint, *m_provenance, links());
     if (m_checkpoint->fullyRead && !m_checkpoint->modelError && !m_checkpoint->params.empty()
-        && !isWeights(m_checkpoint->kind))
+        && !isWeights(m_checkpoint->kind) && !isSkeleton(*m_checkpoint))
         fillFingerprint(*m_cards.provenance, m_context.session.fingerprints().of(m_checkpoint),
             [this] { Q_EMIT actionRequested(u"actionFingerprint"_s); });
 }

@@ -2,6 +2,7 @@
 #include "ui/shell/actions.h"
 
 #include "ui/style/icons.h"
+#include "ui/text/text.h"
 
 #include <QAction>
 #include <QActionGroup>
@@ -68,6 +69,15 @@ const std::vector<Row>& ownActions()
     return kRows;
 }
 
+/// The name and the first key.
+QString tipOf(const QAction& action)
+{
+    QString tip = action.text().remove(u'&').remove(u"…"_s);
+    if (!action.shortcut().isEmpty())
+        tip += u" ("_s % action.shortcut().toString(QKeySequence::NativeText) % u')';
+    return tip;
+}
+
 QAction* make(const Row& row, const Theme& theme, QWidget* parent)
 {
     auto* action = new QAction(row.text, parent);
@@ -75,10 +85,7 @@ QAction* make(const Row& row, const Theme& theme, QWidget* parent)
     action->setShortcuts(row.keys);
     if (!row.icon.isEmpty())
         action->setIcon(themedIcon(theme, row.icon));
-    QString tip = action->text().remove(u'&').remove(u"…"_s);
-    if (!row.keys.isEmpty())
-        tip += u" ("_s % row.keys.first().toString(QKeySequence::NativeText) % u')';
-    action->setToolTip(tip);
+    action->setToolTip(tipOf(*action));
     parent->addAction(action);
     return action;
 }
@@ -173,15 +180,26 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
     (*this)[Reshard]->setEnabled(canReshard);
     (*this)[Convert]->setEnabled(canReshard);
     (*this)[Export]->setEnabled(canExport);
-    for (const ActionId id : {Verify, Fingerprint, SaveSkeleton}) // until setRead()
+    for (const ActionId id : {Verify, Fingerprint, SaveSkeleton}) { // until setRead()
         (*this)[id]->setEnabled(false);
+        (*this)[id]->setToolTip(tipOf(*(*this)[id]));
+    }
 }
 
-void Actions::setRead(bool hasState) const
+void Actions::setPossible(ActionId id, const std::string& whyNot) const
 {
-    (*this)[ActionId::Verify]->setEnabled(true);
-    (*this)[ActionId::Fingerprint]->setEnabled(hasState);
-    (*this)[ActionId::SaveSkeleton]->setEnabled(true);
+    QAction* action = (*this)[id];
+    action->setEnabled(whyNot.empty());
+    // As rich text, so that names in it cannot be taken for one.
+    action->setToolTip(
+        whyNot.empty() ? tipOf(*action) : u"<span>%1.</span>"_s.arg(sentenceText(whyNot).toHtmlEscaped()));
+}
+
+void Actions::setRead(const ReadingJobs& jobs) const
+{
+    setPossible(ActionId::Verify, jobs.whyNotVerify);
+    setPossible(ActionId::Fingerprint, jobs.whyNotFingerprint);
+    setPossible(ActionId::SaveSkeleton, jobs.whyNotSkeleton);
 }
 
 void Actions::setRunsOpen() const

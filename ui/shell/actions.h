@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/report/summary/next_steps.h"
 #include "ui/pages/page.h"
 
 #include <QList>
 
+#include <string>
 #include <vector>
 
 class QAction;
@@ -81,12 +83,13 @@ public:
     /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
     /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
-    /// After setOpen(true, …): all files were read. `hasState`: not only weights.
-    void setRead(bool hasState) const;
+    /// After setOpen(true, …): all files were read. The reasons become tool tips.
+    void setRead(const ReadingJobs& jobs) const;
     /// After setOpen(false, …): a folder of runs is open, and no checkpoint.
     void setRunsOpen() const;
 
 private:
+    void setPossible(ActionId id, const std::string& whyNot) const;
     [[nodiscard]] QList<QAction*> range(ActionId first, ActionId last) const;
 
     QList<QAction*> m_own; ///< by id

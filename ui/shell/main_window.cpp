@@ -164,8 +164,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     const bool known = checkpoint && !checkpoint->modelError;
     m_actions.setOpen(checkpoint != nullptr, known && !checkpoint->units.empty(),
         known && !checkpoint->params.empty(), checkpoint && isSwapKind(checkpoint->kind));
-    if (checkpoint && checkpoint->fullyRead)
-        m_actions.setRead(known && !checkpoint->params.empty() && !isWeights(checkpoint->kind));
+    m_jobs.askWhatCanRead();
     updatePageActions();
     const bool isRuns = !checkpoint && m_session.runsFolder();
     m_stack->setCurrentIndex(checkpoint || isRuns ? 1 : 0);
@@ -277,7 +276,7 @@ void MainWindow::showRuns()
 bool MainWindow::isSettled() const
 {
     return !m_session.isOpening() && !m_filter->find().isBusy() && !m_docks->explorer()->isBusy()
-        && !m_docks->details()->isBusy()
+        && !m_docks->details()->isBusy() && !m_jobs.isAsking()
         && std::none_of(
             m_tabs->pages().begin(), m_tabs->pages().end(), [](const Page* page) { return page->isBusy(); });
 }

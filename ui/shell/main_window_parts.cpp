@@ -108,6 +108,7 @@ void MainWindow::makeMenus()
     file->addActions(
         {m_actions[ActionId::AddFolder], m_actions[ActionId::Reload], m_actions[ActionId::Close]});
     file->addActions(m_actions.of(PageAction::Menu::File));
+    file->setToolTipsVisible(true); // why an action is not possible
     file->addActions({m_actions[ActionId::SaveSkeleton], m_actions[ActionId::Clean]});
     file->addSeparator();
     file->addActions({m_actions[ActionId::Settings], m_actions[ActionId::Quit]});
@@ -124,6 +125,7 @@ void MainWindow::makeMenus()
     go->addActions({m_actions[ActionId::NextOpen], m_actions[ActionId::PreviousOpen]});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions(m_actions.of(PageAction::Menu::Checkpoint));
+    checkpoint->setToolTipsVisible(true);
     checkpoint->addActions({m_actions[ActionId::Verify], m_actions[ActionId::Fingerprint]});
     checkpoint->addSeparator();
     checkpoint->addActions(

@@ -200,6 +200,17 @@ void WindowJobs::startUndo(const QString& folder)
     m_list.add(makeUndoJob(m_session.files(), m_session.checkpoint()->tagFolder, options));
 }
 
+void WindowJobs::askWhatCanRead()
+{
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    if (!checkpoint || !checkpoint->fullyRead)
+        return m_asker.cancel();
+    m_asker.run<ReadingJobs>(
+        [&files = m_session.files(), checkpoint](const std::stop_token&,
+            const std::function<void(ReadingJobs)>& deliver) { deliver(readingJobs(files, *checkpoint)); },
+        [this](const ReadingJobs& jobs) { Q_EMIT readingKnown(jobs); });
+}
+
 void WindowJobs::startVerify()
 {
     m_list.add(makeVerifyJob(m_session.files(), shown(), m_session.fingerprints()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/report/summary/next_steps.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/session/session.h"
@@ -42,6 +43,9 @@ public:
     ExportDialog* showExport();
     void startRepair(const WritePlanPtr& plan, const QString& folder);
     void startUndo(const QString& folder);
+    /// Asks which jobs can read the open checkpoint, if all of it was read: readingKnown() answers.
+    void askWhatCanRead();
+    [[nodiscard]] bool isAsking() const { return m_asker.isRunning(); }
     void startVerify();
     /// Copies the fingerprint if it is known; else a job computes it.
     void startFingerprint();
@@ -54,6 +58,7 @@ public:
     void askBeforeClosing(std::function<void()> close);
 
 Q_SIGNALS:
+    void readingKnown(const shardscope::ReadingJobs& jobs);
     /// A job needs the user.
     void attention();
     /// The window stays open, though it was to be closed, because a job failed.
@@ -89,6 +94,7 @@ private:
     QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed
     LatestOnly m_finder{WorkLength::Long};
     LatestOnly m_cleaner{WorkLength::Long};
+    LatestOnly m_asker{WorkLength::Long};
 };
 
 } // namespace shardscope::ui

@@ -310,8 +310,7 @@ std::string skeletonRunName(const Checkpoint& checkpoint)
     return numbered ? name : name.ends_with(".ckpt") ? "run.ckpt" : "run";
 }
 
-Status checkSkeletonRequest(
-    io::FileSystem& files, const Checkpoint& checkpoint, const SkeletonRequest& request)
+Status requireSkeletonSource(io::FileSystem& files, const Checkpoint& checkpoint)
 {
     const auto notSupported = [&](const std::string& what) {
         return fail(ErrorCode::Unsupported, what, checkpoint.tagFolder.string());
@@ -323,6 +322,13 @@ Status checkSkeletonRequest(
             + (isSwapKind(checkpoint.kind)           ? std::string("a swap folder")
                     : isDistributed(checkpoint.kind) ? std::string("a distributed checkpoint of PyTorch")
                                                      : std::string("a single file")));
+    return {};
+}
+
+Status checkSkeletonRequest(
+    io::FileSystem& files, const Checkpoint& checkpoint, const SkeletonRequest& request)
+{
+    SHARDSCOPE_CHECK(requireSkeletonSource(files, checkpoint));
     SHARDSCOPE_CHECK(checkTarget(files, checkpoint, request));
     return checkKeys(checkpoint, request.keep);
 }

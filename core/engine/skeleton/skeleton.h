@@ -35,6 +35,9 @@ struct SkeletonReport {
 /// wrappers ("checkpoint-500").
 std::string skeletonRunName(const Checkpoint& checkpoint);
 
+/// Success if a skeleton can be made from the checkpoint, wherever it is written.
+Status requireSkeletonSource(io::FileSystem& files, const Checkpoint& checkpoint);
+
 /// The errors of writeSkeleton() that do not need an examination of the source.
 Status checkSkeletonRequest(
     io::FileSystem& files, const Checkpoint& checkpoint, const SkeletonRequest& request);

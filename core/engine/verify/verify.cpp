@@ -207,6 +207,19 @@ std::optional<Manifest> manifestOf(const VerifyRun& run, const Checkpoint& check
     return std::move(*manifest);
 }
 
+bool isHalfPublished(const Checkpoint& checkpoint)
+{
+    return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
+        return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
+    });
+}
+
+tl::unexpected<Error> nothingToCompare(const Checkpoint& checkpoint)
+{
+    return fail(ErrorCode::Unsupported, "weights alone have no checksums and no state to compare",
+        checkpoint.tagFolder.string());
+}
+
 /// Exported weights have a manifest; other weights have nothing to compare.
 Result<VerifyReport> verifyWeights(
     io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
@@ -215,13 +228,8 @@ Result<VerifyReport> verifyWeights(
     const VerifyRun run{files, report, job};
     addErrors(checkpoint, report);
     const std::optional<Manifest> manifest = manifestOf(run, checkpoint);
-    const bool halfPublished
-        = std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
-              return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
-          });
-    if (against || (report.manifest == ManifestUse::Absent && !halfPublished))
-        return fail(ErrorCode::Unsupported, "weights alone have no checksums and no state to compare",
-            checkpoint.tagFolder.string());
+    if (against || (report.manifest == ManifestUse::Absent && !isHalfPublished(checkpoint)))
+        return nothingToCompare(checkpoint);
     if (manifest) {
         SHARDSCOPE_CHECK(verifyExported(run, checkpoint.tagFolder, *manifest));
     }
@@ -338,9 +346,13 @@ Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkp
 
 Status requireVerifiable(io::FileSystem& files, const Checkpoint& checkpoint)
 {
-    const bool isExported
-        = hasNoRunFolder(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
-    return isExported ? Status() : requireKnownKind(checkpoint); // of an export the manifest is enough
+    const auto manifest = files.stat(checkpoint.tagFolder / kManifestName);
+    if (hasNoRunFolder(checkpoint.kind) && manifest)
+        return {}; // of an export the manifest is enough
+    const bool isAbsent = !manifest && manifest.error().code == ErrorCode::NotFound;
+    if (isWeights(checkpoint.kind) && isAbsent && !isHalfPublished(checkpoint))
+        return nothingToCompare(checkpoint);
+    return requireKnownKind(checkpoint);
 }
 
 void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)

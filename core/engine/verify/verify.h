@@ -41,6 +41,7 @@ struct VerifyReport {
 };
 
 /// Success if the checkpoint can be verified: its kind is known, or its folder has the manifest of an export.
+/// Weights without one have nothing to compare, unless an export was interrupted while it was published.
 Status requireVerifiable(io::FileSystem& files, const Checkpoint& checkpoint);
 /// Makes values that no run saved, as in a repaired copy, problems of the report.
 void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report);

@@ -2,9 +2,12 @@
 #include "core/report/summary/next_steps.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/folder/skeleton.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
 #include "core/doctor/diagnosis.h"
+#include "core/engine/skeleton/skeleton.h"
+#include "core/engine/verify/verify.h"
 #include "core/plan/export/export.h"
 #include "core/plan/reshard/reshard.h"
 
@@ -28,6 +31,11 @@ std::string reasonOf(const Error& error, const Checkpoint& checkpoint)
     return problems == 1
         ? first
         : formatCount(problems) + " problems would make the result wrong, the first: " + first;
+}
+
+std::string reasonOf(const Status& status, const Checkpoint& checkpoint)
+{
+    return status ? std::string() : reasonOf(status.error(), checkpoint);
 }
 
 /// Whether a job can be planned. Usage: an option has to be chosen first.
@@ -86,17 +94,20 @@ std::string whyNotExport(io::FileSystem& files, const CheckpointPtr& checkpoint,
 
 std::string whyNotCompare(const Checkpoint& checkpoint)
 {
-    const Status known = requireModel(checkpoint);
-    return known ? std::string() : reasonOf(known.error(), checkpoint);
+    return reasonOf(requireModel(checkpoint), checkpoint);
 }
+
+constexpr std::string_view kNoValues = "it is a skeleton and holds no values";
 
 std::string whyNotVerify(io::FileSystem& files, const Checkpoint& checkpoint)
 {
+    if (isSkeleton(checkpoint))
+        return std::string(kNoValues);
     const auto manifest = files.stat(checkpoint.tagFolder / kManifestName);
     if (!manifest && manifest.error().code != ErrorCode::NotFound)
         return reasonOf(manifest.error(), checkpoint);
     return manifest
-        ? std::string()
+        ? reasonOf(requireVerifiable(files, checkpoint), checkpoint)
         : "it was not written by Shardscope: there is no " + std::string(kManifestName) + " to compare with";
 }
 
@@ -113,6 +124,21 @@ std::vector<NextStep> nextSteps(
         {NextStepId::Verify, whyNotVerify(files, *checkpoint)}};
     if (job.cancelled())
         out.clear();
+    return out;
+}
+
+ReadingJobs readingJobs(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    ReadingJobs out;
+    out.whyNotSkeleton = reasonOf(requireSkeletonSource(files, checkpoint), checkpoint);
+    if (isSkeleton(checkpoint)) {
+        out.whyNotVerify = out.whyNotFingerprint = kNoValues;
+        return out;
+    }
+    out.whyNotVerify = reasonOf(requireVerifiable(files, checkpoint), checkpoint);
+    out.whyNotFingerprint = reasonOf(requireModel(checkpoint), checkpoint);
+    if (out.whyNotFingerprint.empty() && (checkpoint.params.empty() || isWeights(checkpoint.kind)))
+        out.whyNotFingerprint = "it has no training state";
     return out;
 }
 

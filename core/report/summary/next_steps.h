@@ -39,4 +39,14 @@ struct NextStep {
 std::vector<NextStep> nextSteps(
     io::FileSystem& files, const CheckpointPtr& checkpoint, std::span<const Finding> found, JobContext& job);
 
+/// Why a job that only reads cannot run on a checkpoint: each one sentence, or empty if it can.
+struct ReadingJobs {
+    std::string whyNotVerify; ///< not even checksums
+    std::string whyNotFingerprint;
+    std::string whyNotSkeleton;
+};
+
+/// For a checkpoint that was fully read. Looks for its manifest, and reads nothing else.
+ReadingJobs readingJobs(io::FileSystem& files, const Checkpoint& checkpoint);
+
 } // namespace shardscope

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -62,6 +63,26 @@ TEST_CASE("what cannot be done has one reason")
     // Stock DeepSpeed has no universal form of native experts: the planner says so.
     CHECK(whyNot(opened(sample("experts-w4")), NextStepId::Convert).find("universal") != std::string::npos);
     CHECK(whyNot(opened(sample("experts-w4")), NextStepId::Resume) == "");
+}
+
+TEST_CASE("jobs that read are possible where they do not fail at once")
+{
+    const TemporaryFolder temporary;
+    std::filesystem::create_directories(temporary.path() / "weights");
+    std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+    header.resize(64, ' ');
+    std::ofstream file(temporary.path() / "weights/model.safetensors", std::ios::binary);
+    file << static_cast<char>(header.size()) << std::string(7, '\0') << header << std::string(4, '\0');
+    file.close();
+    const ReadingJobs weights
+        = readingJobs(realFilesAndSkeletons(), *opened(temporary.path() / "weights/model.safetensors"));
+    CHECK(weights.whyNotVerify.find("no checksums") != std::string::npos);
+    CHECK(weights.whyNotFingerprint != "");
+    CHECK(weights.whyNotSkeleton.find("DeepSpeed") != std::string::npos);
+    const ReadingJobs sound = readingJobs(realFilesAndSkeletons(), *opened(sample("zero2-w2")));
+    CHECK(sound.whyNotVerify == "");
+    CHECK(sound.whyNotFingerprint == "");
+    CHECK(sound.whyNotSkeleton == "");
 }
 
 TEST_CASE("a checkpoint with a lost file can be repaired or says why not, and nothing else is promised")

@@ -348,11 +348,18 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY(isSkeleton(*ui.checkpoint()));
         QCOMPARE(ui.checkpoint()->params.size(), params);
-        // It has no values: what needs them says so.
-        action(ui, "actionVerify")->trigger();
-        job = endedJob(ui);
-        QVERIFY(job != nullptr && job->state() == JobState::Failed);
-        QVERIFY(statusOf(cardOf(ui.window(), job)).contains(u"original checkpoint"_s));
+        // It has no values: what needs them is not offered, and says why.
+        for (const char* name : {"actionVerify", "actionFingerprint", "actionSaveSkeleton"}) {
+            QVERIFY(!action(ui, name)->isEnabled());
+            QVERIFY2(
+                action(ui, name)->toolTip().contains(u"skeleton"_s), qPrintable(action(ui, name)->toolTip()));
+        }
+        QTRY_VERIFY(ui.find<LinkButton>("fingerprintLink") == nullptr);
+        for (const LinkButton* step : ui.find<QWidget>("nextSteps")->findChildren<LinkButton*>())
+            QVERIFY2(!step->text().startsWith(u"Verify"_s), qPrintable(step->text()));
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QVERIFY(action(ui, "actionVerify")->isEnabled());
+        QVERIFY(!action(ui, "actionVerify")->toolTip().contains(u"skeleton"_s));
     }
 
     void aSkeletonReplacesOnlyWhatTheDialogHasAskedAbout()
