@@ -207,6 +207,12 @@ std::optional<Manifest> manifestOf(const VerifyRun& run, const Checkpoint& check
     return std::move(*manifest);
 }
 
+bool hasFinding(const Checkpoint& checkpoint, std::string_view code)
+{
+    return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(),
+        [&](const Finding& finding) { return finding.code == code; });
+}
+
 bool isHalfPublished(const Checkpoint& checkpoint)
 {
     return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
@@ -319,6 +325,7 @@ Result<VerifyReport> verified(io::FileSystem& files, const CheckpointPtr& checkp
     const ScanOptions options{.digest = report.digest, .version = version};
     SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, options, job));
     report.crc = true;
+    report.lacksCrc = hasFinding(*checkpoint, code::kRecordUnchecked);
     reportScan(*checkpoint, scan, report);
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors, version);
     report.fingerprint

@@ -29,7 +29,8 @@ enum class ManifestUse : uint8_t {
 struct VerifyReport {
     bool ok = false;
     ManifestUse manifest = ManifestUse::Absent;
-    bool crc = false; ///< the CRC of every record and the structure of every file were checked
+    bool crc = false; ///< the CRC of every record that has one and the structure of every file were checked
+    bool lacksCrc = false; ///< there are records without one, such as those of torch's legacy files
     uint64_t files = 0;
     uint64_t bytes = 0;
     std::string fingerprint; ///< of the whole training state

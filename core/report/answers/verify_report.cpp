@@ -45,7 +45,8 @@ void describeVerify(
     out.word("manifest_use", report.manifest, manifestUseName);
     out.wordOrNull("digest", digestName(report), {"SHA-256", "XXH3-128"},
         "of every file, that was compared with the manifest; null if none was");
-    out.field("crc", report.crc, "the CRC of every record and the structure of every file were checked");
+    out.field("crc", report.crc,
+        "the CRC of every record that has one and the structure of every file were checked");
     out.field("files", report.files);
     out.field("bytes", report.bytes);
     out.textOrNull("fingerprint", report.fingerprint);
@@ -63,8 +64,9 @@ std::string checkedText(const VerifyReport& report)
         = report.isCompared() ? fmt::format("{} of every file against the manifest", digestName(report)) : "";
     if (!report.crc)
         return digests;
-    return digests.empty() ? "the CRC of every record and the structure of every file"
-                           : digests + ", the CRC of every record";
+    const std::string crc
+        = report.lacksCrc ? "the CRC of every record that has one" : "the CRC of every record";
+    return digests.empty() ? crc + " and the structure of every file" : digests + ", " + crc;
 }
 
 std::string noManifestText(const VerifyReport& report)

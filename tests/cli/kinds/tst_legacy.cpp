@@ -48,6 +48,9 @@ TEST_CASE("a legacy checkpoint answers like the zip files it was made from")
             CHECK((record.at("crc32").is_null() || record.at("bytes") == 0));
     }
     CHECK(answerOf({"verify", kLegacy, "--against", samplePath("zero1-w2")}).at("ok") == true);
+    CHECK(
+        runShardscope({"verify", kLegacy}).out.find("CRC of every record that has one") != std::string::npos);
+    CHECK(runShardscope({"verify", samplePath("zero1-w2")}).out.find("that has one") == std::string::npos);
 }
 
 TEST_CASE("output from a legacy checkpoint has the zip form and the same state")
