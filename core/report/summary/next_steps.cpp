@@ -135,6 +135,11 @@ ReadingJobs readingJobs(io::FileSystem& files, const Checkpoint& checkpoint)
         out.whyNotVerify = out.whyNotFingerprint = kNoValues;
         return out;
     }
+    if (isSwapKind(checkpoint.kind)) { // its error names options of the command line
+        out.whyNotVerify = out.whyNotFingerprint
+            = "it is a swap folder: only a checkpoint of the run records names and shapes";
+        return out;
+    }
     out.whyNotVerify = reasonOf(requireVerifiable(files, checkpoint), checkpoint);
     out.whyNotFingerprint = reasonOf(requireModel(checkpoint), checkpoint);
     if (out.whyNotFingerprint.empty() && (checkpoint.params.empty() || isWeights(checkpoint.kind)))

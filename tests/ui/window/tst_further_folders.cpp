@@ -5,6 +5,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/pages/jobs_panel.h"
+#include "ui/widgets/link_button.h"
 
 #include <QAction>
 #include <QDir>
@@ -123,6 +124,14 @@ private Q_SLOTS:
         QVERIFY(ui.open(ui.folder(u"nvme"_s)));
         QVERIFY(ui.checkpoint()->kind == CheckpointKind::Swap);
         QVERIFY(!ui.checkpoint()->supported);
+        // Jobs that would fail at once are not offered.
+        const QAction* verify = ui.window().actionSet()[ActionId::Verify];
+        QVERIFY(!verify->isEnabled());
+        QVERIFY2(verify->toolTip().contains(u"swap folder"_s) && !verify->toolTip().contains(u"--"_s),
+            qPrintable(verify->toolTip()));
+        QVERIFY(!ui.window().actionSet()[ActionId::SaveSkeleton]->isEnabled());
+        for (const LinkButton* step : ui.find<QWidget>("nextSteps")->findChildren<LinkButton*>())
+            QVERIFY2(!step->text().startsWith(u"Verify"_s), qPrintable(step->text()));
         const QAction* action = ui.window().actionSet()[ActionId::AddFolder];
         QVERIFY(action->text().contains(u"Checkpoint"_s));
         // A folder without a checkpoint is reported and dropped.
@@ -136,6 +145,7 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->complete);
         QVERIFY(isMarked(ui.checkpoint()));
         QVERIFY(ui.window().actionSet()[ActionId::Reshard]->isEnabled());
+        QVERIFY(verify->isEnabled() && !verify->toolTip().contains(u'<'));
         QVERIFY(!action->text().contains(u"Checkpoint"_s));
     }
 };
