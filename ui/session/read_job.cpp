@@ -189,8 +189,12 @@ Result<JobOutcome> writeSkeletonOf(const Subject& subject, const SkeletonTarget&
     request.tagWasNamed = !subject.place.open.tag.empty();
     request.out = to.path;
     request.force = to.replaces;
-    SHARDSCOPE_TRY(const SkeletonReport report,
-        writeCheckedSkeleton(subject.files, checkpoint, request, subject.place.open, context));
+    const auto written
+        = writeCheckedSkeleton(subject.files, checkpoint, request, subject.place.open, context);
+    if (!written && written.error().code == ErrorCode::TargetExists)
+        return fail(ErrorCode::TargetExists, "the file was created after its name was chosen",
+            to.path.native(), "save the skeleton once more to replace it");
+    SHARDSCOPE_TRY(const SkeletonReport report, written);
     for (const std::string& key : report.redactedKeys)
         context.log("values removed: client key " + key);
     for (const std::string& name : report.sizeOnly)

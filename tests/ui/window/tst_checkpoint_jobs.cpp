@@ -383,6 +383,7 @@ private Q_SLOTS:
         ui.window().jobs().resume(job);
         QTRY_VERIFY_WITH_TIMEOUT(job->state() == JobState::Failed, 30'000);
         QCOMPARE(job->error().code, ErrorCode::TargetExists);
+        QVERIFY(!statusOf(cardOf(ui.window(), job)).contains(u"--"_s)); // no option of a terminal
         QCOMPARE(QFileInfo(to).size(), 4);
         action(ui, "actionSaveSkeleton")->trigger();
         QVERIFY(answer(ui, "skeletonDialog", to)); // which has asked
