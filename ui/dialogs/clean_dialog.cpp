@@ -152,7 +152,7 @@ void CleanDialog::look()
         },
         [this](const Entries& entries) {
             if (entries)
-                return show(*entries, false);
+                return showEntries(*entries, false);
             m_list->clear();
             m_summary->clear();
             m_messages->showError(entries.error());
@@ -188,7 +188,7 @@ void CleanDialog::endRemoval(const Entries& entries)
         return;
     }
     if (entries)
-        return show(*entries, true);
+        return showEntries(*entries, true);
     look(); // what is left
     m_messages->showError(entries.error());
 }
@@ -201,7 +201,7 @@ void CleanDialog::done(int result)
     hide();
 }
 
-void CleanDialog::show(const std::vector<CleanEntry>& entries, bool removed)
+void CleanDialog::showEntries(const std::vector<CleanEntry>& entries, bool removed)
 {
     m_list->clear();
     m_abandoned.clear();

@@ -44,7 +44,7 @@ private:
     /// Removes what is listed as abandoned, and nothing else.
     void remove();
     void endRemoval(const Result<std::vector<CleanEntry>>& entries);
-    void show(const std::vector<CleanEntry>& entries, bool removed);
+    void showEntries(const std::vector<CleanEntry>& entries, bool removed);
 
     io::FileSystem& m_files;
     io::Path m_begin; ///< the folder until it is edited

@@ -357,7 +357,7 @@ private Q_SLOTS:
                 continue;
             QVERIFY2(ui.settle(), "background work does not end");
             if (!pictures.isEmpty() && done % 1000 == 0)
-                QVERIFY(ui.window().grab().save(u"%1/%2.png"_s.arg(pictures).arg(done, 6, 10, u'0')));
+                QVERIFY(ui.window().grab().save(u"%1/%2.png"_s.arg(pictures).arg(done, 6, 10, QChar(u'0'))));
         }
         qInfo("%d actions, the longest took %lld ms", actions, static_cast<long long>(longest));
         user.calm();
