@@ -78,6 +78,20 @@ int usageError(const QString& text)
     return 2;
 }
 
+/// What is wrong with the options that say how PATH is opened. Empty: nothing.
+QString sourceProblem(const QCommandLineParser& parser)
+{
+    const qsizetype count = parser.positionalArguments().size();
+    for (const QString& option : {u"tag"_s, u"kind"_s, u"root"_s, u"donor"_s}) {
+        const bool isOfOne = option == "root"_L1 || option == "donor"_L1;
+        if (parser.isSet(option) && (count == 0 || (isOfOne && count > 1)))
+            return u"--%1 needs %2"_s.arg(option, isOfOne ? u"one PATH"_s : u"a PATH"_s);
+    }
+    if (parser.isSet(u"kind"_s) && !shardscope::kindNamed(parser.value(u"kind"_s).toStdString()))
+        return u"--kind takes the kinds that `shardscope inspect --help` lists"_s;
+    return {};
+}
+
 /// Nothing for another name.
 std::optional<ThemeMode> themeOf(const QCommandLineParser& parser, const Settings& settings)
 {
@@ -169,8 +183,8 @@ int main(int argc, char** argv)
         return usageError(parser.errorText());
     if (parser.isSet(u"help"_s))
         parser.showHelp(0);
-    if (parser.isSet(u"kind"_s) && !shardscope::kindNamed(parser.value(u"kind"_s).toStdString()))
-        return usageError(u"--kind takes the kinds that `shardscope inspect --help` lists"_s);
+    if (const QString problem = sourceProblem(parser); !problem.isEmpty())
+        return usageError(problem);
     Settings settings;
     Theme theme;
     const auto mode = themeOf(parser, settings);
@@ -196,7 +210,7 @@ int main(int argc, char** argv)
     for (const QString& path : paths.mid(1)) {
         others.push_back(std::make_unique<MainWindow>(shardscope::realFilesAndSkeletons(), theme, settings));
         others.back()->show();
-        others.back()->openPath(path, parser.value(u"tag"_s));
+        others.back()->openPlace(placeOf(parser, path));
     }
     if (parser.isSet(u"page"_s) && !paths.isEmpty())
         window.showPageWhenOpen(parser.value(u"page"_s));

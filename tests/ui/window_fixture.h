@@ -3,6 +3,7 @@
 
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "tests/support/places.h"
+#include "ui/jobs/latest_only.h"
 #include "ui/shell/main_window.h"
 
 #include <QApplication>
@@ -28,6 +29,15 @@ public:
         m_window->activateWindow();
         QApplication::setActiveWindow(m_window.get());
     }
+
+    /// Cancelled work may still use the files, which belong to the test.
+    ~WindowFixture()
+    {
+        m_window.reset();
+        LatestOnly::waitForAll();
+    }
+    WindowFixture(const WindowFixture&) = delete;
+    WindowFixture& operator=(const WindowFixture&) = delete;
 
     [[nodiscard]] MainWindow& window() { return *m_window; }
     [[nodiscard]] Settings& settings() { return *m_settings; }

@@ -28,6 +28,7 @@ public:
     CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& folder, QWidget* parent = nullptr);
 
     [[nodiscard]] bool isBusy() const { return m_worker.isRunning(); }
+    [[nodiscard]] bool isRemoving() const { return m_isRemoving; }
     /// A removal goes on without the dialog, which is deleted at its end.
     void done(int result) override;
 

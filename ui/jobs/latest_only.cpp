@@ -42,6 +42,13 @@ void freeOnWorker(std::shared_ptr<const void> last)
     workerPool(WorkLength::Short).start([last = std::move(last)]() mutable { last.reset(); });
 }
 
+void LatestOnly::waitForAll()
+{
+    constexpr int kMostMs = 30'000;
+    workerPool(WorkLength::Long).waitForDone(kMostMs);
+    workerPool(WorkLength::Short).waitForDone(kMostMs);
+}
+
 void LatestOnly::startOnPool(WorkLength length, std::function<void()> work)
 {
     workerPool(length).start(std::move(work));

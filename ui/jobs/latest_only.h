@@ -71,6 +71,10 @@ public:
 
     [[nodiscard]] bool isRunning() const { return m_state->running; }
 
+    /// Waits for all work of the program, also for what was cancelled, at most for half a minute. For owners
+    /// of what work uses, such as files of a test.
+    static void waitForAll();
+
 private:
     struct State {
         uint64_t wanted = 0; ///< GUI thread only

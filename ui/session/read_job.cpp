@@ -7,6 +7,7 @@
 #include "core/compare/digest/state_fingerprint.h"
 #include "core/compute/compute_choice.h"
 #include "core/engine/verify/verify.h"
+#include "core/io/published_file.h"
 #include "core/report/answers/skeleton_report.h"
 #include "core/report/answers/verify_report.h"
 #include "ui/session/fingerprint_store.h"
@@ -126,9 +127,13 @@ void setPlace(JobOutcome& outcome, const Checkpoint& checkpoint, const CheckPlac
 {
     const bool isTag = !checkpoint.tag.empty() && !hasNoRunFolder(checkpoint.kind);
     outcome.checkpoint = checkpoint.tagFolder;
-    outcome.readFrom
-        = std::make_shared<const OpenedPlace>(OpenedPlace{isTag ? checkpoint.runFolder : place.path,
-            isTag ? checkpoint.tag : std::string(), place.open.roots, place.open.salvage, place.open.kind});
+    // Of the steps of a distributed checkpoint, and of weights that a tag names, the folder that was read.
+    const bool isChosen = hasNoRunFolder(checkpoint.kind) && !checkpoint.tagFolder.empty()
+        && (isDistributed(checkpoint.kind) || !place.open.tag.empty());
+    outcome.readFrom = std::make_shared<const OpenedPlace>(OpenedPlace{isTag ? checkpoint.runFolder
+            : isChosen                                                       ? checkpoint.tagFolder
+                                                                             : place.path,
+        isTag ? checkpoint.tag : std::string(), place.open.roots, place.open.salvage, place.open.kind});
 }
 
 void logProblem(const Finding& problem, JobContext& context)
@@ -191,7 +196,9 @@ Result<JobOutcome> writeSkeletonOf(const Subject& subject, const SkeletonTarget&
     request.force = to.replaces;
     const auto written
         = writeCheckedSkeleton(subject.files, checkpoint, request, subject.place.open, context);
-    if (!written && written.error().code == ErrorCode::TargetExists)
+    const auto there = io::entryType(subject.files, to.path);
+    const bool isFile = there && *there == io::FileType::Regular; // a link or folder is never replaced
+    if (!written && written.error().code == ErrorCode::TargetExists && !to.replaces && isFile)
         return fail(ErrorCode::TargetExists, "the file was created after its name was chosen",
             to.path.native(), "save the skeleton once more to replace it");
     SHARDSCOPE_TRY(const SkeletonReport report, written);

@@ -88,7 +88,7 @@ void Session::open(const io::Path& path, const std::string& tag)
 
 void Session::open(OpenedPlace place)
 {
-    const bool refining = m_checkpoint && place == m_place;
+    const bool refining = m_checkpoint && place == m_shown;
     m_place = std::move(place);
     read(refining);
 }
@@ -120,7 +120,7 @@ void Session::read(bool refining)
     m_opening = true;
     Q_EMIT openingChanged(true);
     m_opener.run<Stage>(
-        [&files = m_files, place = m_place](
+        [&files = m_files, place = m_place, isFirst = m_checkpoint == nullptr](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext job(token, [&deliver](const Progress& progress) {
                 Stage stage;
@@ -140,8 +140,9 @@ void Session::read(bool refining)
                 Stage stage;
                 stage.result = openCheckpoint(files, place.path, options, job);
                 if (!*stage.result && stage.result->error().hint.text == Hint::omit("--kind").text)
-                    stage.result->error().hint
-                        = tr("Choose another kind under File > Open As.").toStdString();
+                    stage.result->error().hint = (isFirst ? tr("Open it without a kind.")
+                                                          : tr("Choose another kind under File > Open As."))
+                                                     .toStdString();
                 if (*stage.result)
                     stage.looks = freedOnWorker(mapLooks(*(*stage.result)->checkpoint));
                 else if (place.roots.empty()) // else it may be one of these that cannot be opened
@@ -208,7 +209,7 @@ void Session::reload()
 {
     m_tags->refresh();
     if (!m_place.path.empty())
-        read(m_checkpoint != nullptr);
+        read(m_checkpoint != nullptr && m_place == m_shown);
 }
 
 void Session::stopReading()
@@ -325,12 +326,12 @@ std::optional<Session::DiskLook> Session::lookAtFiles(io::FileSystem& files, con
         if (before && !isHidden && !before->contains(entry.name) && !known.contains(entry.name))
             count(changes.appeared, changes.firstAppeared, entry.name);
     }
-    lookForTags(files, checkpoint, before, look);
+    lookForTags(files, checkpoint, before, look, token);
     return look;
 }
 
 void Session::lookForTags(io::FileSystem& files, const Checkpoint& checkpoint,
-    const std::optional<std::set<std::string>>& before, DiskLook& look)
+    const std::optional<std::set<std::string>>& before, DiskLook& look, const std::stop_token& token)
 {
     const io::Path& tagFolder = checkpoint.tagFolder;
     if (checkpoint.runFolder.empty() || tagFolder.empty())
@@ -344,6 +345,8 @@ void Session::lookForTags(io::FileSystem& files, const Checkpoint& checkpoint,
     const io::Path& own = numbered ? checkpoint.runFolder : tagFolder;
     const bool wasListed = before && before->contains("../" + own.filename().native());
     for (const io::DirectoryEntry& entry : *entries) {
+        if (token.stop_requested())
+            return;
         if (entry.type != io::FileType::Directory || entry.name.starts_with('.')
             || (numbered && !isNumberedCheckpoint(entry.name)))
             continue;

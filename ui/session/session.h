@@ -141,7 +141,7 @@ private:
         std::optional<std::set<std::string>> names;
     };
     static void lookForTags(io::FileSystem& files, const Checkpoint& checkpoint,
-        const std::optional<std::set<std::string>>& before, DiskLook& look);
+        const std::optional<std::set<std::string>>& before, DiskLook& look, const std::stop_token& token);
     static std::optional<DiskLook> lookAtFiles(io::FileSystem& files, const Checkpoint& checkpoint,
         const std::optional<std::set<std::string>>& before, const std::stop_token& token);
 

@@ -317,7 +317,10 @@ std::pair<QString, QString> MainWindow::placeToOpen(const ReadCheckpoint& read)
     const Checkpoint& checkpoint = *read.checkpoint;
     if (read.place.salvage) // what it is of is not where it is
         return {QString::fromStdString(read.place.path.native()), QString::fromStdString(read.place.tag)};
-    const io::Path& run = checkpoint.runFolder.empty() ? read.place.path : checkpoint.runFolder;
+    const bool isChosen = checkpoint.runFolder.empty() && !read.place.tag.empty();
+    const io::Path& run = isChosen     ? checkpoint.tagFolder
+        : checkpoint.runFolder.empty() ? read.place.path
+                                       : checkpoint.runFolder;
     const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
     return {
         QString::fromStdString(run.native()), isLatest ? QString() : QString::fromStdString(checkpoint.tag)};

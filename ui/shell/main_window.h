@@ -160,6 +160,8 @@ private:
     void showAbout();
     void showSettings();
     [[nodiscard]] QList<OpenedEntry> openedEntries();
+    /// Without what is seen of it.
+    [[nodiscard]] static OpenedEntry entryToOpen(const ReadCheckpoint& read);
     void openAgainHere(const QList<OpenedEntry>& entries);
     PageWindow* openPageWindow(const PageEntry& entry);
     /// Those of this process that are open, this one first.

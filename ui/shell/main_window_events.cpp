@@ -358,6 +358,12 @@ void MainWindow::closeEvent(QCloseEvent* event)
         m_jobs.askBeforeClosing([this] { close(); });
         return;
     }
+    if (m_jobs.isRemoving()) {
+        event->ignore();
+        m_messages->showMessage(
+            Severity::Warning, tr("Files are being removed. Close the window when that is done."));
+        return;
+    }
     rememberRecent(m_session.shown(), {});
     m_settings.setOpened(openedInAllWindows());
     if (!m_actions[ActionId::FullScreen]->isChecked())

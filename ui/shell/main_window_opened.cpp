@@ -76,6 +76,11 @@ void MainWindow::fillKindMenu(QMenu* menu)
         action->setEnabled(m_session.checkpoint() != nullptr);
         connect(action, &QAction::triggered, this, [this, kind] {
             OpenedPlace place = m_session.shown().place;
+            // `latest` may name another tag by now.
+            const CheckpointPtr& checkpoint = m_session.checkpoint();
+            if (!place.kind && place.tag.empty() && !checkpoint->runFolder.empty()
+                && kind != CheckpointKind::Universal)
+                place.tag = checkpoint->tag;
             place.kind = kind;
             openPlace(std::move(place));
             m_wanted.replaces = true;
@@ -94,7 +99,20 @@ void MainWindow::setPartner(const QString& path)
     m_tabs->page(PageId::Compare)->compareWith(path, false);
 }
 
-/// The checkpoints of all tabs, the one that is shown last; those that could not be opened again come first.
+OpenedEntry MainWindow::entryToOpen(const ReadCheckpoint& read)
+{
+    OpenedEntry entry;
+    std::tie(entry.path, entry.tag) = placeToOpen(read);
+    for (const io::Path& root : read.place.roots)
+        entry.roots.append(QString::fromStdString(root.native()));
+    entry.salvage = read.place.salvage;
+    if (read.place.kind)
+        entry.kind = toText(kindName(*read.place.kind));
+    return entry;
+}
+
+/// The checkpoints of all tabs, the one that is shown last; those that could not be opened again, or were not
+/// yet, come first.
 QList<OpenedEntry> MainWindow::openedEntries()
 {
     QList<OpenedEntry> entries;
@@ -102,13 +120,7 @@ QList<OpenedEntry> MainWindow::openedEntries()
     for (int tab = 0; tab < m_open->count(); ++tab) {
         const ReadCheckpoint& read = m_open->entry(tab).read;
         const HistoryPlace seen = tab == shown ? place() : m_open->entry(tab).place;
-        OpenedEntry entry;
-        std::tie(entry.path, entry.tag) = placeToOpen(read);
-        for (const io::Path& root : read.place.roots)
-            entry.roots.append(QString::fromStdString(root.native()));
-        entry.salvage = read.place.salvage;
-        if (read.place.kind)
-            entry.kind = toText(kindName(*read.place.kind));
+        OpenedEntry entry = entryToOpen(read);
         entry.page = pageEntry(seen.page).name;
         entry.filter = seen.filter;
         const auto& params = read.checkpoint->params;
@@ -126,7 +138,10 @@ QList<OpenedEntry> MainWindow::openedEntries()
         }
         std::rotate(entries.begin() + shown, entries.begin() + shown + 1, entries.end());
     }
-    return missed().entries() + entries;
+    QList<OpenedEntry> waiting = missed().entries();
+    for (const OpenedAgain* opener : findChildren<OpenedAgain*>())
+        waiting += opener->waiting();
+    return waiting + entries;
 }
 
 QList<MainWindow*> MainWindow::openWindows()

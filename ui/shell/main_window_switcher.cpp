@@ -58,10 +58,8 @@ void MainWindow::closeOpen(int tab)
 
 void MainWindow::updateSwitcher()
 {
-    for (int tab = 0; tab < m_open->count(); ++tab) { // those that could be opened after all
-        const auto [path, tag] = placeToOpen(m_open->entry(tab).read);
-        missed().remove(path, tag);
-    }
+    for (int tab = 0; tab < m_open->count(); ++tab) // those that could be opened after all
+        missed().remove(entryToOpen(m_open->entry(tab).read));
     m_actions[ActionId::NextOpen]->setEnabled(m_open->count() > 1);
     m_actions[ActionId::PreviousOpen]->setEnabled(m_open->count() > 1);
 }

@@ -17,6 +17,17 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+/// Whether both are opened from the same folders, as the same kind.
+bool isSamePlace(const OpenedEntry& a, const OpenedEntry& b)
+{
+    return a.path == b.path && a.tag == b.tag && a.roots == b.roots && a.salvage == b.salvage
+        && a.kind == b.kind;
+}
+
+} // namespace
+
 MissedList::MissedList(Theme& theme, QWidget* parent)
     : QFrame(parent)
     , m_theme(theme)
@@ -31,7 +42,7 @@ MissedList::MissedList(Theme& theme, QWidget* parent)
 
 void MissedList::add(const OpenedEntry& entry, const Error& why)
 {
-    remove(entry.path, entry.tag);
+    remove(entry);
     m_lines.append({entry, makeLine(entry, why)});
     m_rows->addWidget(m_lines.last().widget);
     show();
@@ -51,8 +62,12 @@ QWidget* MissedList::makeLine(const OpenedEntry& entry, const Error& why)
     reason->setObjectName(u"missedReason"_s);
     reason->setIsSentence(true);
     reason->setForegroundRole(QPalette::PlaceholderText);
-    const bool isGone = why.code == ErrorCode::NotFound;
-    reason->setText(isGone ? tr("not found") : toText(why.message));
+    // Another folder that it was opened with may be what is gone.
+    const bool isGone = why.code == ErrorCode::NotFound && toText(why.path) == entry.path;
+    reason->setText(isGone ? tr("not found")
+            : why.code == ErrorCode::NotFound && !why.path.empty()
+            ? tr("%1 was not found").arg(toText(why.path))
+            : toText(why.message));
     if (isGone)
         reason->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed); // the path needs the room
     auto* row = new QHBoxLayout(line);
@@ -71,19 +86,19 @@ QWidget* MissedList::makeLine(const OpenedEntry& entry, const Error& why)
     // Later: the button is deleted with its line.
     connect(addButton(u"missedTryAgain"_s, tr("Try Again")), &QPushButton::clicked, this, [this, entry] {
         QTimer::singleShot(0, this, [this, entry] {
-            remove(entry.path, entry.tag);
+            remove(entry);
             Q_EMIT tryAgain(entry);
         });
     });
     connect(addButton(u"missedRemove"_s, tr("Remove")), &QPushButton::clicked, this,
-        [this, entry] { QTimer::singleShot(0, this, [this, entry] { remove(entry.path, entry.tag); }); });
+        [this, entry] { QTimer::singleShot(0, this, [this, entry] { remove(entry); }); });
     return line;
 }
 
-void MissedList::remove(const QString& path, const QString& tag)
+void MissedList::remove(const OpenedEntry& like)
 {
     for (qsizetype i = m_lines.size() - 1; i >= 0; --i) {
-        if (m_lines[i].entry.path == path && m_lines[i].entry.tag == tag)
+        if (isSamePlace(m_lines[i].entry, like))
             delete m_lines.takeAt(i).widget;
     }
     setVisible(!m_lines.isEmpty());

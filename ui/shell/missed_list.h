@@ -20,7 +20,7 @@ public:
 
     void add(const OpenedEntry& entry, const Error& why);
     /// It was opened, or is not wanted any more.
-    void remove(const QString& path, const QString& tag);
+    void remove(const OpenedEntry& like);
     [[nodiscard]] QList<OpenedEntry> entries() const;
 
 Q_SIGNALS:

@@ -19,11 +19,21 @@ OpenedAgain::OpenedAgain(MainWindow& window, QList<OpenedEntry> entries)
         m_hasFailed = true;
         Q_EMIT missed(m_current, error);
     });
+    connect(&window.session(), &Session::runsFound, this, [this] {
+        m_hasFailed = true;
+        Q_EMIT missed(m_current, Error{ErrorCode::NotACheckpoint, "it is a folder of runs now", {}, {}});
+    });
     connect(&window.session(), &Session::openingChanged, this, [this](bool isOpening) {
         if (!isOpening) // after the window has shown what was read
             QTimer::singleShot(0, this, &OpenedAgain::next);
     });
     next();
+}
+
+QList<OpenedEntry> OpenedAgain::waiting() const
+{
+    const bool isReading = !m_hasFailed && !m_current.path.isEmpty() && m_window.session().isOpening();
+    return isReading ? QList<OpenedEntry>{m_current} + m_left : m_left;
 }
 
 void OpenedAgain::next()

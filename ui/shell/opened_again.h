@@ -19,6 +19,9 @@ public:
     /// `entries` is not empty.
     OpenedAgain(MainWindow& window, QList<OpenedEntry> entries);
 
+    /// Those that are not open yet, and the one that is being opened.
+    [[nodiscard]] QList<OpenedEntry> waiting() const;
+
 Q_SIGNALS:
     /// One of them could not be opened.
     void missed(const shardscope::ui::OpenedEntry& entry, const shardscope::Error& why);

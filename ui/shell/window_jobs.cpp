@@ -239,7 +239,7 @@ void WindowJobs::askForSkeleton()
             .suggested = pathText(named.filename()) % u".zip"_s},
         [this, of = shown()](const QString& path) {
             SkeletonTarget to{toPath(path)};
-            to.replaces = m_session.files().stat(to.path).has_value(); // the dialog has asked
+            to.replaces = io::realFileSystem().stat(to.path).has_value(); // the dialog has asked
             m_list.add(makeSkeletonJob(m_session.files(), of, to));
         });
 }
@@ -256,9 +256,17 @@ void WindowJobs::showClean()
     dialog->open();
 }
 
+bool WindowJobs::isRemoving() const
+{
+    const auto dialogs = m_window->findChildren<CleanDialog*>();
+    return std::any_of(
+        dialogs.begin(), dialogs.end(), [](const CleanDialog* dialog) { return dialog->isRemoving(); });
+}
+
 void WindowJobs::askBeforeClosing(std::function<void()> close)
 {
     m_close = std::move(close);
+    m_closing = Closing::No; // an earlier answer is asked again
     if (m_window->findChild<QMessageBox*>(u"closeQuestion"_s) != nullptr)
         return;
     m_seenFailures.clear();

@@ -53,6 +53,8 @@ public:
     void askForSkeleton();
     /// What interrupted jobs left in the run folder, or in another one.
     void showClean();
+    /// A clean-up still removes files; its dialog may be closed.
+    [[nodiscard]] bool isRemoving() const;
     /// What shall become of the jobs that run when the window is to be closed; calls `close` when none runs
     /// any more, unless the window shall stay open.
     void askBeforeClosing(std::function<void()> close);

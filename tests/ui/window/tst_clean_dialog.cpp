@@ -16,6 +16,7 @@
 #include <QPointer>
 #include <QProcess>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QTest>
 #include <QTreeWidget>
 
@@ -189,6 +190,10 @@ private Q_SLOTS:
         const QPointer<CleanDialog> dialog = listed(ui);
         QVERIFY(dialog);
         files.isHeld = true;
+        const auto letGo = qScopeGuard([&files] {
+            if (files.isHeld.exchange(false))
+                QTest::qWait(500); // the removal ends before the files do
+        });
         QTest::mouseClick(dialog->findChild<QPushButton*>(u"cleanRemove"_s), Qt::LeftButton);
         QVERIFY(!dialog->findChild<QLineEdit*>()->isEnabled());
         dialog->close();

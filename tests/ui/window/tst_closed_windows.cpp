@@ -208,10 +208,11 @@ private Q_SLOTS:
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
-        MainWindow* second = ui.window().openNewWindow();
+        const QPointer<MainWindow> second = ui.window().openNewWindow();
         second->openPath(samplePath("zero2-w2"));
         QTRY_VERIFY_WITH_TIMEOUT(second->session().checkpoint() && second->isSettled(), 30'000);
         QVERIFY(second->close());
+        QTRY_VERIFY(second.isNull());
         QStringList paths;
         for (const OpenedEntry& entry : ui.settings().opened())
             paths.append(entry.path);

@@ -24,6 +24,7 @@
 #include <QListWidget>
 #include <QMenu>
 #include <QMimeData>
+#include <QPointer>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTabWidget>
@@ -191,7 +192,9 @@ private Q_SLOTS:
         QVERIFY(other != nullptr);
         QTRY_VERIFY_WITH_TIMEOUT(other->session().checkpoint() && other->isSettled(), 30'000);
         QVERIFY(other->session().checkpoint()->kind == CheckpointKind::Zero2);
+        const QPointer<MainWindow> closed = other;
         other->close();
+        QTRY_VERIFY(closed.isNull());
     }
 
     /// It stays as an entry until it is removed, or is there again.
