@@ -102,7 +102,7 @@ void MainWindow::makeMenus()
     QMenu* recent = file->addMenu(tr("Open R&ecent"));
     recent->setObjectName(u"recentMenu"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecentMenu(recent); });
-    QMenu* kinds = file->addMenu(tr("Open &As"));
+    QMenu* kinds = file->addMenu(tr("O&pen As"));
     kinds->setObjectName(u"kindMenu"_s);
     connect(kinds, &QMenu::aboutToShow, this, [this, kinds] { fillKindMenu(kinds); });
     file->addActions(

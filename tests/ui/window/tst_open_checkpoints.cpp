@@ -5,9 +5,9 @@
 #include "ui/shell/checkpoint_bar.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
 
 #include <QAction>
-#include <QLabel>
 #include <QMenu>
 #include <QTabWidget>
 #include <QToolButton>
@@ -85,7 +85,7 @@ private Q_SLOTS:
         // What is shown stays where the files are of another kind.
         QVERIFY(choose(u"ZeRO-3"_s));
         QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Zero2);
-        auto* message = ui.find<QLabel>("messageText");
+        const auto* message = ui.find<MessageBar>("windowMessages");
         QVERIFY(message->isVisible());
         QVERIFY2(message->text().contains(u"zero3"_s) && message->text().contains(u"Open As"_s),
             qPrintable(message->text()));
