@@ -17,6 +17,7 @@
 #include <QRandomGenerator>
 #include <QScreen>
 #include <QTest>
+#include <QTimer>
 #include <QWheelEvent>
 
 #include <filesystem>
@@ -68,10 +69,14 @@ public:
     {
         if (!m_log.fileName().isEmpty() && !m_log.open(QIODevice::WriteOnly))
             qFatal("the log cannot be written");
+        // Some context menus have an event loop of their own, in which this is all that happens.
+        m_inMenus.setInterval(60);
+        QObject::connect(&m_inMenus, &QTimer::timeout, &m_inMenus, [this] { chooseInMenu(); });
     }
 
     void act()
     {
+        m_inMenus.start();
         const int kind = below(100);
         if (kind < 34)
             click(Qt::LeftButton, false);
@@ -94,6 +99,7 @@ public:
         else
             open();
         QCoreApplication::processEvents();
+        m_inMenus.stop();
         tidy();
     }
 
@@ -112,6 +118,19 @@ public:
     }
 
 private:
+    void chooseInMenu()
+    {
+        const QPointer<QWidget> menu = QApplication::activePopupWidget();
+        if (!menu)
+            return;
+        for (int steps = below(6); steps > 0 && menu; --steps)
+            QTest::keyClick(menu, Qt::Key_Down);
+        if (menu && below(2) == 0)
+            QTest::keyClick(menu, Qt::Key_Return);
+        if (menu)
+            menu->close();
+    }
+
     int below(int end) { return m_random.bounded(end); }
     template <class List>
     const auto& oneOf(const List& list)
@@ -315,6 +334,7 @@ private:
     QStringList m_paths;
     QRandomGenerator m_random;
     QFile m_log;
+    QTimer m_inMenus;
 };
 
 } // namespace
