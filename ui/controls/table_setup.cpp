@@ -3,6 +3,7 @@
 
 #include "ui/controls/cell_delegate.h"
 #include "ui/models/model_roles.h"
+#include "ui/widgets/actions_menu.h"
 
 #include <QAction>
 #include <QApplication>
@@ -120,7 +121,7 @@ void prepareView(
     view->setObjectName(objectName);
     view->setAccessibleName(spokenName);
     view->setItemDelegate(new CellDelegate(theme, view));
-    view->setContextMenuPolicy(Qt::ActionsContextMenu);
+    showActionsInMenu(view);
     view->setEditTriggers(QAbstractItemView::NoEditTriggers);
     view->setSelectionBehavior(QAbstractItemView::SelectRows);
     view->setSelectionMode(QAbstractItemView::SingleSelection);

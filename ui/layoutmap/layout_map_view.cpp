@@ -310,9 +310,11 @@ void LayoutMapView::updateRuler()
     const auto isShown = [&](const std::optional<MapSource::Point>& point) {
         return point && point->section < stack->count();
     };
+    const MapSource::Point cursor = m_interaction->cursor()->place(); // may be of a former stack
     const MapSource::Point place = isShown(marks.hovered) ? *marks.hovered
         : isShown(marks.pinned)                           ? *marks.pinned
-                                                          : m_interaction->cursor()->place();
+        : isShown(cursor)                                 ? cursor
+                                                          : MapSource::Point{};
     const MapSource& source = stack->source(place.section);
     m_layers->setRow(place);
     m_ruler->setSection(source.number(), source.files() ? 1 : itemSize(source.state().dtype),
@@ -377,13 +379,14 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     m_rowBar->setStack(stack);
     m_legend->setStack(stack);
     showChoices();
-    updateMargins();
+    // First what is shown, then its margins: who is told of them looks at both.
     if (!keepZoom || !sameSizes) {
         m_viewport->setWhole(sizes);
         m_link->follow();
     } else {
         m_canvas->setMarks(marks);
     }
+    updateMargins();
     updateRuler();
     showMarks();
 }

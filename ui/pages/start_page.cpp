@@ -3,6 +3,7 @@
 
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
+#include "ui/widgets/actions_menu.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/message_bar.h"
 
@@ -213,7 +214,7 @@ void StartPage::makeRecentActions()
         action->setShortcutContext(Qt::WidgetShortcut);
         m_recent->addAction(action);
     }
-    m_recent->setContextMenuPolicy(Qt::ActionsContextMenu);
+    showActionsInMenu(m_recent);
     connect(m_recent, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* now) {
         m_pin->setText(now != nullptr && now->data(kPinnedRole).toBool() ? tr("Unpin") : tr("Pin"));
     });

@@ -17,6 +17,7 @@
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
+#include "ui/widgets/actions_menu.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/path_field.h"
@@ -197,7 +198,7 @@ QWidget* TensorPage::makeValues()
 
 void TensorPage::addActions(QWidget* view)
 {
-    view->setContextMenuPolicy(Qt::ActionsContextMenu);
+    showActionsInMenu(view);
     const auto add = [&](const QString& text, auto call) {
         auto* action = new QAction(text, view);
         connect(action, &QAction::triggered, this, [this, call] {

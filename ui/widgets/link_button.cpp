@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/link_button.h"
 
+#include "ui/widgets/actions_menu.h"
 #include "ui/widgets/focus_ring.h"
 
 #include <QAction>
@@ -32,7 +33,7 @@ LinkButton::LinkButton(const QString& text, QWidget* parent)
         QApplication::clipboard()->setText(m_exact.isEmpty() ? QAbstractButton::text() : m_exact);
     });
     addAction(copy);
-    setContextMenuPolicy(Qt::ActionsContextMenu);
+    showActionsInMenu(this);
 }
 
 QSizeF LinkButton::layOut(QTextLayout& layout, int width) const

@@ -5,6 +5,7 @@
 //   SHARDSCOPE_RANDOM_LOG=actions.txt SHARDSCOPE_RANDOM_PICTURES=FOLDER test_ui TestRandomUser
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/pages/page.h"
 
 #include <QAction>
 #include <QDesktopServices>
@@ -57,6 +58,19 @@ public Q_SLOTS:
 private:
     static inline const QStringList kSchemes{u"file"_s, u"http"_s, u"https"_s};
 };
+
+/// What still works.
+QString busyText(WindowFixture& ui)
+{
+    QStringList names;
+    for (const Page* page : ui.window().findChildren<Page*>()) {
+        if (page->isBusy())
+            names.append(page->objectName());
+    }
+    if (ui.window().session().isOpening())
+        names.append(u"opening"_s);
+    return u"background work does not end: "_s + names.join(u", "_s);
+}
 
 class RandomUser
 {
@@ -375,7 +389,7 @@ private Q_SLOTS:
             longest = std::max(longest, timer.elapsed());
             if (done % 200 != 0 && done != actions)
                 continue;
-            QVERIFY2(ui.settle(), "background work does not end");
+            QVERIFY2(ui.settle(), qPrintable(busyText(ui)));
             if (!pictures.isEmpty() && done % 1000 == 0)
                 QVERIFY(ui.window().grab().save(u"%1/%2.png"_s.arg(pictures).arg(done, 6, 10, QChar(u'0'))));
         }

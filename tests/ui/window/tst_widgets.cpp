@@ -10,15 +10,19 @@
 #include "ui/style/theme.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/elided_text.h"
+#include "ui/widgets/link_button.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QApplication>
 #include <QHeaderView>
 #include <QMenu>
+#include <QPointer>
 #include <QScrollArea>
 #include <QTableWidget>
 #include <QTest>
 #include <QToolButton>
+
+#include <memory>
 
 // Options that a test leaves out keep their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -186,6 +190,20 @@ private Q_SLOTS:
         for (int y = 0; y < image.height(); ++y)
             for (int x = 0; x < image.width(); x += 7)
                 QCOMPARE(image.pixel(x, y), ground);
+    }
+
+    /// A list of links is made again while the menu of one of them is open.
+    void aMenuGoesWithItsLink()
+    {
+        auto link = std::make_unique<LinkButton>(u"dp0"_s);
+        link->show();
+        Q_EMIT link->customContextMenuRequested({2, 2});
+        const QPointer<QWidget> menu = QApplication::activePopupWidget();
+        QVERIFY(menu);
+        QCOMPARE(menu->actions().size(), 1);
+        link.reset();
+        QVERIFY(!menu);
+        QVERIFY(QApplication::activePopupWidget() == nullptr);
     }
 
     void longMessagesLeaveRoom()
