@@ -9,6 +9,7 @@
 
 #include <QAction>
 #include <QDesktopServices>
+#include <QDrag>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QFileDialog>
@@ -83,14 +84,14 @@ public:
     {
         if (!m_log.fileName().isEmpty() && !m_log.open(QIODevice::WriteOnly))
             qFatal("the log cannot be written");
-        // Some context menus have an event loop of their own, in which this is all that happens.
-        m_inMenus.setInterval(60);
-        QObject::connect(&m_inMenus, &QTimer::timeout, &m_inMenus, [this] { chooseInMenu(); });
+        // Some menus, and drags, have an event loop of their own, in which this is all that happens.
+        m_nested.setInterval(60);
+        QObject::connect(&m_nested, &QTimer::timeout, &m_nested, [this] { endNestedLoop(); });
     }
 
     void act()
     {
-        m_inMenus.start();
+        m_nested.start();
         const int kind = below(100);
         if (kind < 34)
             click(Qt::LeftButton, false);
@@ -113,7 +114,7 @@ public:
         else
             open();
         QCoreApplication::processEvents();
-        m_inMenus.stop();
+        m_nested.stop();
         tidy();
     }
 
@@ -132,11 +133,11 @@ public:
     }
 
 private:
-    void chooseInMenu()
+    void endNestedLoop()
     {
         const QPointer<QWidget> menu = QApplication::activePopupWidget();
         if (!menu)
-            return;
+            return QDrag::cancel(); // of text, which has an event loop, too
         for (int steps = below(6); steps > 0 && menu; --steps)
             QTest::keyClick(menu, Qt::Key_Down);
         if (menu && below(2) == 0)
@@ -348,7 +349,7 @@ private:
     QStringList m_paths;
     QRandomGenerator m_random;
     QFile m_log;
-    QTimer m_inMenus;
+    QTimer m_nested;
 };
 
 } // namespace
