@@ -6,6 +6,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/pages/page.h"
+#include "ui/style/app_style.h"
 
 #include <QAction>
 #include <QDesktopServices>
@@ -358,6 +359,8 @@ class TestRandomUser : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    void initTestCase() { QApplication::setStyle(new AppStyle); }
+
     void everythingGoesOn()
     {
         const QTemporaryDir folder; // jobs write next to what they read
