@@ -379,7 +379,7 @@ void LayoutMapView::setStack(const MapStackPtr& stack, bool keepZoom)
     m_rowBar->setStack(stack);
     m_legend->setStack(stack);
     showChoices();
-    // First what is shown, then its margins: who is told of them looks at both.
+    // The margins come last: the ruler, which follows them, reads the stack and the viewport.
     if (!keepZoom || !sameSizes) {
         m_viewport->setWhole(sizes);
         m_link->follow();

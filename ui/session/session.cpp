@@ -354,12 +354,8 @@ void Session::lookForTags(io::FileSystem& files, const Checkpoint& checkpoint,
         look.names->insert(name);
         if (!wasListed || before->contains(name))
             continue;
-        const auto inside
-            = numbered ? Result<std::vector<io::DirectoryEntry>>() : files.list(run / entry.name);
-        const bool isTag
-            = numbered || (inside && std::ranges::any_of(*inside, [](const io::DirectoryEntry& file) {
-                  return file.name.ends_with(".pt") || file.name.ends_with(".distcp");
-              }));
+        const auto folder = listFolder(files, run / entry.name);
+        const bool isTag = numbered || (folder && folder->isTagFolder());
         if (isTag && look.changes.tags++ == 0)
             look.changes.firstTag = entry.name;
     }

@@ -19,11 +19,12 @@ constexpr uint64_t kAnswerLimitBytes = uint64_t{256} << 20;
 Status checkUsage(const Arguments& arguments)
 {
     // Options that ask for different answers.
-    static constexpr std::array<std::pair<const char*, const char*>, 8> kApart{{
+    static constexpr std::array<std::pair<const char*, const char*>, 9> kApart{{
         {"--combine", "--partial"},
         {"--combine", "--per-parameter"},
         {"--combine", "--join"},
         {"--combine", "--tag"},
+        {"--combine", "--kind"},
         {"--combine", "--root"},
         {"--combine", "--donor"},
         {"--partial", "--per-parameter"},

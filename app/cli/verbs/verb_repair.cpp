@@ -35,8 +35,8 @@ Result<int> runRepair(Session& session)
     const Arguments& arguments = session.arguments();
     if (arguments.has("--undo")) {
         // The copy's repair.json records all of this.
-        for (const std::string_view other :
-            {"--set", "--from", "--masters", "--moments", "--depth", "--tag-out", "--allow", "--root"}) {
+        for (const std::string_view other : {"--set", "--from", "--masters", "--moments", "--depth",
+                 "--tag-out", "--allow", "--root", "--kind"}) {
             if (arguments.has(other))
                 return fail(ErrorCode::Usage, "--undo takes no " + std::string(other), {},
                     "with --undo, use only --fix and --tag to choose what to write");

@@ -36,9 +36,9 @@ void describeEvidence(Reading& reading, const OptimizerFiles& optimizers)
     out.evidence.push_back(std::to_string(optimizers.count)
         + (optimizers.count == 1 ? " optimizer file" : " optimizer files")
         + (reading.bf16Prefix ? " with the bf16_ prefix" : ""));
-    if (optimizers.isAsked)
-        ; // the evidence has it
-    else if (optimizers.zero3)
+    if (out.replacedKind) {
+        // The evidence has it already.
+    } else if (optimizers.zero3)
         out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");
     else if (hasBf16Optimizer(out.kind))
         out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");

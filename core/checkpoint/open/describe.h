@@ -12,7 +12,6 @@ struct OptimizerFiles {
     size_t count = 0;
     FileId guide = kNoFile; ///< the file that was read first
     bool zero3 = false;
-    bool isAsked = false; ///< OpenOptions::kind was used; it is in the evidence already
 };
 
 /// Fills Checkpoint::optimizer (names of the states) and lossScale.

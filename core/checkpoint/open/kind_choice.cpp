@@ -128,19 +128,18 @@ void takeKindOf(const Reading& reading, FileId optimFile)
         out.kind = kindOfStage(out.zeroStage);
 }
 
-bool takeAskedKind(const Reading& reading, std::optional<CheckpointKind> asked)
+void takeAskedKind(const Reading& reading, std::optional<CheckpointKind> asked)
 {
     Checkpoint& out = reading.out;
     if (!asked || out.kind == *asked)
-        return false;
+        return;
     const bool hasNone = isUnknown(out.kind);
     if (!haveOneForm(out.kind, *asked) && !(hasNone && partitionsGroups(*asked)))
-        return false;
+        return;
     out.evidence.push_back("opened as " + std::string(traitsOf(*asked).title) + ", as asked; its files "
         + (hasNone ? "do not show a kind" : "say " + std::string(traitsOf(out.kind).title)));
     out.replacedKind = std::exchange(out.kind, *asked);
     out.zeroStage = traitsOf(*asked).stage.value_or(1);
-    return true;
 }
 
 Status requireAskedKind(const Checkpoint& opened, std::optional<CheckpointKind> asked)

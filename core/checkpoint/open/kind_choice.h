@@ -12,9 +12,9 @@ namespace shardscope {
 /// neither.
 void takeKindOf(const Reading& reading, FileId optimFile);
 
-/// Replaces the kind that was detected, and returns true, if the optimizer's partitions have the same form in
-/// both kinds, or if no optimizer file shows a kind.
-bool takeAskedKind(const Reading& reading, std::optional<CheckpointKind> asked);
+/// Replaces the kind that was detected (Checkpoint::replacedKind) if the optimizer's partitions have the same
+/// form in both kinds, or if no optimizer file shows a kind.
+void takeAskedKind(const Reading& reading, std::optional<CheckpointKind> asked);
 
 /// NotACheckpoint if another kind was detected than the one that was asked for, with what shows it.
 Status requireAskedKind(const Checkpoint& opened, std::optional<CheckpointKind> asked);

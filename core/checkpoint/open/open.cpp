@@ -130,7 +130,7 @@ private:
         if (m_out.templateModel == kNoFile && m_guideOptim == kNoFile)
             return failNothingReadable();
         m_reading.stop(readRanks(zero3));
-        describeEvidence(m_reading, {m_optimCount, m_guideOptim, zero3, m_isAsked});
+        describeEvidence(m_reading, {m_optimCount, m_guideOptim, zero3});
         return {};
     }
 
@@ -276,7 +276,7 @@ private:
             m_out.kind = CheckpointKind::Zero3;
         m_out.zeroStage = partitionsParameters(m_out.kind) ? 3 : m_out.zeroStage;
         applyConfiguredStage(m_reading, optim);
-        m_isAsked = takeAskedKind(m_reading, m_options.kind);
+        takeAskedKind(m_reading, m_options.kind);
         m_guideOptim = optim;
         return zero3;
     }
@@ -410,7 +410,6 @@ private:
     Checkpoint& m_out;
     size_t m_optimCount = 0;
     FileId m_guideOptim = kNoFile;
-    bool m_isAsked = false; ///< the kind was asked for, not detected
 };
 
 Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery>& discovery,

@@ -90,6 +90,8 @@ TEST_CASE("a saved plan opens its source as the asked kind again")
     CHECK(answerOf({"inspect", folder / "out"}).at("kind") == "zero1");
     answerOf({"check", folder / "out"}); // finds no error
     CHECK(answerOf({"diff", run, folder / "out"}).at("equal") == true);
+    errorOf({"repair", folder / "out", folder / "undone", "--undo", "all", "--kind", "zero1"}, 2,
+        "usage"); // no effect
     // Without the option there is no field.
     answerOf({"plan", "reshard", run, folder / "out2", "-w", "3", "-o", folder / "plan2.json"});
     CHECK(!Json::parse(slurp(folder / "plan2.json")).contains("kind"));

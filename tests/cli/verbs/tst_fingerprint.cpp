@@ -267,6 +267,7 @@ TEST_CASE("options that cannot be combined, and input without a fingerprint")
     errorOf({"fingerprint", path, "--partial", "--per-parameter"}, 2, "usage");
     errorOf({"fingerprint", path, "--partial", "--combine"}, 2, "usage");
     errorOf({"fingerprint", path, "--combine", "--root", path}, 2, "usage");
+    errorOf({"fingerprint", path, "--combine", "--kind", "zero2"}, 2, "usage");
     errorOf({"fingerprint", path, "--combine", "--donor", path}, 2, "usage");
     errorOf({"fingerprint", path, "--patterns", "x"}, 2, "usage");
     errorOf({"fingerprint", samplePath("zero2-universal-w2") / "global_step5_universal", "--partial"}, 4,
