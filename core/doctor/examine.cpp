@@ -24,7 +24,6 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kFallback = "not-examined";
-
 /// Total file size: at 500 MB/s reading takes four seconds.
 constexpr uint64_t kReadAllBelow = uint64_t{2} << 30;
 

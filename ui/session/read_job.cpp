@@ -12,6 +12,7 @@
 #include "core/report/answers/verify_report.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/session/session.h"
+#include "ui/session/value_run.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
@@ -72,13 +73,6 @@ Result<ComputeChoice> computeFor(const Subject& subject, const Checkpoint& check
     SHARDSCOPE_TRY(ComputeChoice choice, chooseCompute({}, need, subject.files, userRateMemory()));
     context.log("arithmetic: " + choice.backend->name() + " (" + choice.reason + ")");
     return choice;
-}
-
-bool hasSameFiles(const Checkpoint& left, const Checkpoint& right)
-{
-    return std::ranges::equal(left.files, right.files, [](const CheckpointFile& a, const CheckpointFile& b) {
-        return a.path == b.path && a.identity == b.identity;
-    });
 }
 
 /// On the thread of the store.

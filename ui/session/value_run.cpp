@@ -45,6 +45,13 @@ ValueRun::~ValueRun()
     m_stop.request_stop();
 }
 
+bool hasSameFiles(const Checkpoint& left, const Checkpoint& right)
+{
+    return std::ranges::equal(left.files, right.files, [](const CheckpointFile& a, const CheckpointFile& b) {
+        return a.path == b.path && a.identity == b.identity;
+    });
+}
+
 ReadValuesPtr ValueRun::of(const CheckpointPtr& checkpoint) const
 {
     return isOf(checkpoint) ? m_values : nullptr;
@@ -57,9 +64,7 @@ bool ValueRun::isOf(const CheckpointPtr& checkpoint) const
         return m_checkpoint && checkpoint;
     return m_checkpoint->tagFolder == checkpoint->tagFolder && !checkpoint->tagFolder.empty()
         && m_checkpoint->params.size() == checkpoint->params.size()
-        && std::ranges::equal(m_checkpoint->files, checkpoint->files, [](const auto& one, const auto& other) {
-               return one.name == other.name && one.identity == other.identity;
-           });
+        && hasSameFiles(*m_checkpoint, *checkpoint);
 }
 
 void ValueRun::leave(const CheckpointPtr& shown)

@@ -73,4 +73,7 @@ private:
     LatestOnly m_taker{WorkLength::Short};
 };
 
+/// Whether two snapshots are of the same files, unchanged.
+[[nodiscard]] bool hasSameFiles(const Checkpoint& left, const Checkpoint& right);
+
 } // namespace shardscope::ui

@@ -10,8 +10,7 @@
 namespace shardscope {
 
 /// The answer of `check`: one result per path, or an error for a path that cannot be read. Without `depth`,
-/// each result has its own depth. `report`: of a
-/// file that the window saves.
+/// each result has its own depth. `report`: of a file that the window saves.
 void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results,
     std::optional<CheckDepth> depth, const ReportHead* report = nullptr);
 std::string checkSchema();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/summary/report_head.h"
 
-#include "core/base/build_info.h"
 #include "core/base/text.h"
 #include "core/engine/verify/run_tags.h"
 #include "core/layout/counts.h"
@@ -58,7 +57,7 @@ std::vector<ReportFact> factsOf(const ReportHead& head)
 {
     std::vector<ReportFact> out;
     out.push_back({"Written by",
-        "Shardscope " + std::string(reportVersion()) + " (" + std::string(reportCommit()) + ")"});
+        "Shardscope " + std::string(buildInfo().version) + " (" + std::string(buildInfo().commit) + ")"});
     for (ReportFact fact : {ReportFact{"Time", head.time}, ReportFact{"Command", head.command, true},
              ReportFact{"Filter", head.filter, true}}) {
         if (!fact.text.empty())
@@ -119,16 +118,6 @@ void putHeadComments(const TextSink& sink, const ReportHead& head)
 {
     for (const std::string& line : headLines(head))
         sink("# " + line + "\n");
-}
-
-std::string_view reportVersion()
-{
-    return buildInfo().version;
-}
-
-std::string_view reportCommit()
-{
-    return buildInfo().commit;
 }
 
 } // namespace shardscope

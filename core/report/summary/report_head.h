@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/build_info.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/describe/json_writer.h"
 
@@ -65,10 +66,6 @@ std::vector<std::string> headLines(const ReportHead& head);
 /// The lines as comments before the header of comma-separated values: "# Time: …".
 void putHeadComments(const TextSink& sink, const ReportHead& head);
 
-/// The version of this program, for `report` in JSON.
-std::string_view reportVersion();
-std::string_view reportCommit();
-
 void describe(auto& out, const CheckpointIdentity& about)
 {
     out.is("CheckpointIdentity", "What a checkpoint was when the report was made.");
@@ -94,8 +91,8 @@ void describe(auto& out, const CheckpointIdentity& about)
 void describe(auto& out, const ReportHead& head)
 {
     out.is("ReportHead", "Who made a report, when and of what.");
-    out.field("shardscope", reportVersion(), "the version of this program");
-    out.field("commit", reportCommit());
+    out.field("shardscope", buildInfo().version, "the version of this program");
+    out.field("commit", buildInfo().commit);
     out.field("time", head.time, "UTC");
     out.textOrNull("command", head.command, "that makes the same, for a shell");
     out.nameOrNull("filter", head.filter, "of the rows that were saved; null: all");
