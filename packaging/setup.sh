@@ -33,7 +33,7 @@ if [ "${1:-}" = --with-slurm ]; then
     shift
 fi
 if [ "${1:-}" = --with-tools ]; then
-    packages="$packages zsh fish groff-base libxml2-utils mypy"
+    packages="$packages zsh fish groff-base libxml2-utils mypy openssh-client openssh-server"
     shift
 fi
 case "${1:-}" in

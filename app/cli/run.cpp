@@ -8,6 +8,8 @@
 #include "app/cli/frame/next_command.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/frame/version.h"
+#include "app/cli/jobs/far_answer.h"
+#include "app/cli/jobs/far_paths.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
@@ -16,6 +18,8 @@
 #include "core/base/job_context.h"
 #include "core/base/shell_quote.h"
 #include "core/checkpoint/folder/discover.h"
+#include "core/far/far_files.h"
+#include "core/far/far_host.h"
 #include "core/io/limited_file_system.h"
 #include "core/peers/mpi_peers.h"
 #include "core/report/answers/finding_report.h"
@@ -150,7 +154,7 @@ bool asksForJson(const std::vector<std::string>& words)
 std::vector<std::string> checkpointsInstead(const Error& error)
 {
     JobContext job;
-    return runsInstead(io::realFileSystem(), error, job);
+    return runsInstead(far::farAndOwnFiles(), error, job);
 }
 
 /// Reports the error in the chosen output form, with the command to run next, and returns the exit code.
@@ -195,9 +199,24 @@ Result<int> runVerb(Session& session)
     return session.parsed().command->run(session);
 }
 
-Result<int> runCommand(const Parsed& parsed, Output& output)
+/// What other hosts were asked, for those who look at slow lines.
+void logTraffic(JobContext& job)
+{
+    for (const auto& [host, traffic] : far::farTraffic())
+        job.log(host + ": " + std::to_string(traffic.questions) + " questions, "
+            + std::to_string(traffic.bytesSent) + " bytes sent, " + std::to_string(traffic.bytesReceived)
+            + " bytes received");
+}
+
+Result<int> runCommand(Parsed& parsed, Output& output)
 {
     std::stop_source stop;
+    SHARDSCOPE_CHECK(takeFarPaths(parsed));
+    far::setFarSettings(
+        {.mayInstall = !parsed.arguments.has("--no-remote-install"), .says = [&](std::string_view line) {
+             if (!output.quiet())
+                 output.message(std::string(line) + "\n");
+         }});
     SHARDSCOPE_CHECK(checkWrittenFiles(parsed, realFilesAndSkeletons()));
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
@@ -224,13 +243,17 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     std::optional<io::LimitedFileSystem> limited;
     std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
     if (rate)
-        skeletons.emplace(limited.emplace(io::realFileSystem(), *rate, stop.get_token()));
+        skeletons.emplace(limited.emplace(far::farAndOwnFiles(), *rate, stop.get_token()));
     io::FileSystem& files = skeletons ? *skeletons : realFilesAndSkeletons();
     Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
+    SHARDSCOPE_TRY(const std::optional<int> there, answerThere(parsed, output, job));
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
-    auto code = peers ? runWithPeers(session, *peers, runVerb) : runVerb(session);
+    auto code = there ? Result<int>(*there)
+        : peers       ? runWithPeers(session, *peers, runVerb)
+                      : runVerb(session);
     output.progressLine("");
+    logTraffic(job);
     if (!code)
         return code;
     SHARDSCOPE_CHECK(output.finishAnswer());
@@ -290,7 +313,7 @@ int runWords(const std::vector<std::string>& words)
     }
     if (words.size() == 2 && words[0] == kSchemasWord)
         return writeSchemas(words[1]) ? kExitDone : exitCode(ErrorCode::WriteFailed);
-    const auto parsed = parse(program(), words);
+    auto parsed = parse(program(), words);
     const bool isPeer = std::ranges::find(words, "--mpi") != words.end() && isSilentPeer();
     if (!parsed && isPeer)
         return kExitDone; // the first process says what is wrong
@@ -364,24 +387,40 @@ Status requireReading(const Parsed& parsed)
     return {};
 }
 
+namespace {
+
+/// The command to run next for somebody on another machine; none for ours, whose paths are of this one.
+std::string fromHost(const std::string& host, const std::string& next)
+{
+    if (host.empty() || next.empty())
+        return next;
+    return next.starts_with("shardscope") ? std::string() : "ssh " + host + " " + shellQuoted(next);
+}
+
+} // namespace
+
 int answerWords(
     const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
 {
-    std::vector<std::string> words{"--json"};
+    std::vector<std::string> words;
+    if (!sinks.message)
+        words.emplace_back("--json");
     words.insert(words.end(), asked.begin(), asked.end());
     const auto parsed = parse(program(), words);
     Arguments json;
-    json.set("--json", {"true"});
+    if (!sinks.message)
+        json.set("--json", {"true"});
     Output output(parsed ? parsed->arguments : json, sinks);
     if (!parsed)
-        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
+        return report(
+            output, parsed.error(), fromHost(sinks.host, nextCommand(parsed.error(), nullptr, words)));
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
     const auto code = answerParsed(*parsed, output, files, job);
     if (code)
         return *code;
     const Error error = withNearPath(code.error(), words);
-    return report(output, error, nextCommand(error, &*parsed, words));
+    return report(output, error, fromHost(sinks.host, nextCommand(error, &*parsed, words)));
 }
 
 int run(int argc, char** argv)

@@ -25,8 +25,8 @@ struct Parsed;
 /// `shardscope-gui --headless …` calls only this. It does not use Qt.
 int run(int argc, char** argv);
 
-/// Runs one command line without the program's name that only reads, with a JSON answer, in a process that
-/// does other things, too; returns its exit code. Thread-safe.
+/// Runs one command line without the program's name that only reads, in a process that does other things, too;
+/// returns its exit code. With a JSON answer, or as text where the sinks take messages. Thread-safe.
 int answerWords(
     const std::vector<std::string>& words, const OutputSinks& sinks, io::FileSystem& files, JobContext& job);
 /// Usage for commands that write, and for options that let a command write or that belong to a whole process.

@@ -23,6 +23,7 @@
 #include "core/report/answers/tags_report.h"
 #include "core/report/answers/verify_report.h"
 #include "core/report/layout/layout_report.h"
+#include "core/serve/file_calls.h"
 #include "core/serve/messages.h"
 
 #include <algorithm>
@@ -61,6 +62,8 @@ constexpr AnswerSchema kSchemas[] = {
     {"reshard", [] { return planSchema("reshard"); }},
     {"run", [] { return planSchema("run"); }},
     {"saved-plan", savedPlanSchema},
+    {"serve-file-results", serve::fileResultsSchema},
+    {"serve-files", serve::fileCallsSchema},
     {"serve-reply", serve::replySchema},
     {"serve-request", serve::requestSchema},
     {"show", showSchema},

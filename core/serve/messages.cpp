@@ -29,6 +29,12 @@ void describe(auto& out, ConstOr<Request> auto& request)
     });
     out.present("digest", request.digest,
         [&] { out.field("digest", request.digest, "of `emit`: add what `combine` needs"); });
+    out.present("text", request.text,
+        [&] { out.field("text", request.text, "of `answer`: as text, with `message` replies"); });
+    out.present("host", !request.host.empty(), [&] {
+        out.field("host", request.host,
+            "with `text`: the client's name for this host, for the command to run next");
+    });
 }
 
 void describe(auto& out, ConstOr<Reply> auto& reply)

@@ -24,11 +24,14 @@ inline constexpr std::string_view kPlan = "plan"; ///< payload: a saved plan; ho
 inline constexpr std::string_view kEmit = "emit"; ///< `of` a plan: the bytes of `file`
 inline constexpr std::string_view kCombine = "combine"; ///< `of` a plan; payload: answers of kEmit
 inline constexpr std::string_view kElements = "elements"; ///< `of` a checkpoint or plan: those of a box
+inline constexpr std::string_view kFiles = "files"; ///< payload: calls on files (file_calls.h)
+inline constexpr std::string_view kAlive
+    = "alive"; ///< from now on kAlive replies, as long as the input lasts
 inline constexpr std::string_view kClose = "close"; ///< `of` what is held: holds it no longer
 inline constexpr std::string_view kCancel = "cancel"; ///< `of` a request: ends it with the error `cancelled`
 } // namespace ask
 inline constexpr std::array kAsked{ask::kAnswer, ask::kOpen, ask::kPlan, ask::kEmit, ask::kCombine,
-    ask::kElements, ask::kClose, ask::kCancel};
+    ask::kElements, ask::kFiles, ask::kAlive, ask::kClose, ask::kCancel};
 
 /// The header of a frame to the server.
 struct Request {
@@ -40,6 +43,8 @@ struct Request {
     Box box = {}; ///< of the tensor; without dimensions: all of it
     uint32_t to = 0; ///< of kEmit: an open descriptor of the server, in place of data frames; 0: none
     bool digest = false; ///< the answer of kEmit has what kCombine needs
+    bool text = false; ///< of kAnswer: an answer for people, with kMessage replies
+    std::string host = {}; ///< with `text`: how the client calls this host, for commands to run next
 };
 
 /// What a reply brings.
@@ -48,14 +53,16 @@ inline constexpr std::string_view kHello = "hello"; ///< the first frame, before
 inline constexpr std::string_view kData = "data"; ///< payload: the next bytes of the answer, file or box
 inline constexpr std::string_view kFile
     = "file"; ///< payload: the next bytes of a file that was asked for as `-`
+inline constexpr std::string_view kMessage = "message"; ///< payload: lines for people, as on standard error
+inline constexpr std::string_view kAlive = "alive"; ///< of no request: the server is still there
 inline constexpr std::string_view kProgress = "progress"; ///< payload: as a line of `--progress json`
 inline constexpr std::string_view kDone
-    = "done"; ///< the last frame; payload: the answer of kEmit and kCombine
+    = "done"; ///< the last frame; payload: the answer of kEmit, kCombine and kFiles
 inline constexpr std::string_view kError
     = "error"; ///< the last frame; payload: the object that --json prints
 } // namespace reply
-inline constexpr std::array kReplied{
-    reply::kHello, reply::kData, reply::kFile, reply::kProgress, reply::kDone, reply::kError};
+inline constexpr std::array kReplied{reply::kHello, reply::kData, reply::kFile, reply::kMessage,
+    reply::kAlive, reply::kProgress, reply::kDone, reply::kError};
 
 /// The header of a frame from the server.
 struct Reply {

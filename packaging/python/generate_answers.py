@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 # Answers that no function of the package returns.
-OTHERS = ("completion", "error", "help", "version", "saved-plan", "serve-reply", "serve-request")
+OTHERS = ("completion", "error", "help", "version", "saved-plan", "serve-file-results", "serve-files",
+          "serve-reply", "serve-request")
 # The result of `check` has a list where the program writes none.
 DEFAULTS = {("CheckAnswer", "results"): ("List[CheckResult]", "field(default_factory=list)")}
 WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}

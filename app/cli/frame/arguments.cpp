@@ -66,6 +66,12 @@ void Arguments::set(std::string_view option, std::vector<std::string> values)
     m_options.insert_or_assign(std::string(option), std::move(values));
 }
 
+void Arguments::setPositional(std::string_view name, std::vector<std::string> values)
+{
+    if (!values.empty())
+        m_positionals.insert_or_assign(std::string(name), std::move(values));
+}
+
 void Arguments::addPositional(std::string_view name, std::string value)
 {
     m_positionals[std::string(name)].push_back(std::move(value));

@@ -30,6 +30,8 @@ public:
 
     void set(std::string_view option, std::vector<std::string> values);
     void addPositional(std::string_view name, std::string value);
+    /// In place of all values that it has.
+    void setPositional(std::string_view name, std::vector<std::string> values);
 
 private:
     std::map<std::string, std::vector<std::string>, std::less<>> m_options;

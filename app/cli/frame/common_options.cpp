@@ -36,6 +36,9 @@ std::vector<Option> outputOptions()
             .kind = ValueKind::NewFile,
             .valueName = "FILE",
             .help = "Append a log with times to FILE."},
+        {.name = "--no-remote-install",
+            .help = "Of a path on another host ([user@]host:/path): fail where the host has no shardscope of "
+                    "this version. Default: copy this program there, into the user's cache."},
         {.name = "--help", .letter = 'h', .help = "Show this text."},
     };
 }

@@ -4,6 +4,7 @@
 #include "app/cli/frame/help.h"
 #include "core/base/nearest_word.h"
 #include "core/base/shell_quote.h"
+#include "core/far/far_path.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -114,6 +115,8 @@ std::string existingPlace(const std::string& path, bool isFolder)
 /// Who may read or write what could not be.
 std::string listPlace(const Error& error, const std::string& otherwise)
 {
+    if (const auto there = far::farPathOf(error.path.empty() ? otherwise : error.path))
+        return "ssh " + there->host + " ls -ld " + shellQuoted(there->path.string());
     return "ls -ld " + existingPlace(error.path.empty() ? otherwise : error.path, false);
 }
 

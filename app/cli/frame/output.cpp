@@ -44,7 +44,8 @@ Output::Output(const Arguments& arguments)
 Output::Output(const Arguments& arguments, OutputSinks sinks)
     : m_sinks(std::move(sinks))
     , m_json(arguments.has("--json"))
-    , m_quiet(true)
+    , m_quiet(!m_sinks->message || arguments.has("--quiet"))
+    , m_verbose(m_sinks->message && arguments.has("--verbose"))
 {
 }
 
@@ -94,8 +95,11 @@ Status Output::finishAnswer()
 void Output::message(std::string_view lines)
 {
     const std::lock_guard lock(m_mutex);
-    if (m_sinks)
+    if (m_sinks) {
+        if (m_sinks->message)
+            m_sinks->message(lines);
         return;
+    }
     if (m_lineShown)
         put(stderr, "\r\x1b[K");
     m_lineShown = false;

@@ -16,6 +16,9 @@ namespace shardscope::cli {
 struct OutputSinks {
     std::function<bool(std::string_view)> answer;
     std::function<bool(std::string_view)> file; ///< Output::writeFile()
+    /// Lines for people. Set: the answer is for people, too, as on a terminal without colours.
+    std::function<void(std::string_view)> message = {};
+    std::string host = {}; ///< where they read them: the name of this host for ssh; empty: here
 };
 
 /// The only access to the standard streams. Standard output gets the answer and nothing else.
@@ -25,7 +28,8 @@ class Output
 {
 public:
     explicit Output(const Arguments& arguments);
-    /// Without messages, progress and colours. File and answer do not share a stream.
+    /// Without progress and colours, and without messages unless the sinks take them. File and answer do not
+    /// share a stream.
     Output(const Arguments& arguments, OutputSinks sinks);
 
     [[nodiscard]] bool json() const { return m_json; }

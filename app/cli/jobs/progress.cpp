@@ -3,6 +3,7 @@
 
 #include "app/cli/frame/terminal.h"
 #include "core/base/text.h"
+#include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
 #include "core/report/text/printable.h"
@@ -42,6 +43,18 @@ void describe(auto& out, const Progress& progress)
 }
 
 } // namespace
+
+std::optional<Progress> parseProgress(std::string_view json)
+{
+    const JsonNode node = JsonNode::parse(json);
+    const auto phase = node.at("phase").text();
+    const auto done = node.at("bytes_done").integer<uint64_t>();
+    const auto total = node.at("bytes_total").integer<uint64_t>();
+    const auto rate = node.at("bytes_per_second").integer<uint32_t>();
+    if (!phase || !done || !total)
+        return std::nullopt;
+    return Progress{printable(*phase), *done, *total, static_cast<double>(rate.value_or(0))};
+}
 
 std::string progressJson(const Progress& progress)
 {

@@ -5,6 +5,7 @@
 #include "app/cli/jobs/parameter_words.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/write_job.h"
+#include "app/cli/serve/file_answers.h"
 #include "core/base/build_info.h"
 #include "core/base/parallel.h"
 #include "core/checkpoint/model/require.h"
@@ -28,6 +29,7 @@ constexpr size_t kMaxUnderWay = 256;
 constexpr size_t kMaxHeld = 64;
 constexpr int kWaitMs = 200; // between two looks whether the job was stopped
 constexpr size_t kReadBytes = size_t{1} << 18;
+constexpr std::chrono::seconds kAliveEvery{5};
 
 /// The bytes of one answer, in frames of a good size. The first error stays.
 class DataFrames
@@ -202,6 +204,7 @@ void Server::endAll()
     for (auto& [id, stop] : m_underWay)
         stop.request_stop();
     m_changed.notify_all();
+    m_end.notify_all();
     m_channel.end();
 }
 
@@ -259,6 +262,10 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
         return combine(work, job);
     if (request.ask == serve::ask::kElements)
         return elements(work, last, job);
+    if (request.ask == serve::ask::kFiles)
+        return files(work);
+    if (request.ask == serve::ask::kAlive)
+        startAlive();
     if (request.ask == serve::ask::kOpen) {
         SHARDSCOPE_TRY(const std::vector<std::string> words, serve::parseWords(work.payload));
         SHARDSCOPE_TRY(OpenedCheckpoint opened, m_settings.open(words, job));
@@ -280,10 +287,15 @@ Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobCont
     SHARDSCOPE_TRY(const std::vector<std::string> words, serve::parseWords(work.payload));
     DataFrames data(m_channel, work.request.id, serve::reply::kData);
     DataFrames file(m_channel, work.request.id, serve::reply::kFile);
-    last.exit = m_settings.answer(words,
-        {.answer = [&](std::string_view text) { return data.add(text).has_value(); },
-            .file = [&](std::string_view text) { return file.add(text).has_value(); }},
-        job);
+    OutputSinks sinks{.answer = [&](std::string_view text) { return data.add(text).has_value(); },
+        .file = [&](std::string_view text) { return file.add(text).has_value(); }};
+    if (work.request.text)
+        sinks.message = [&](std::string_view lines) {
+            (void)m_channel.send(
+                {.id = work.request.id, .reply = std::string(serve::reply::kMessage)}, lines);
+        };
+    sinks.host = work.request.host;
+    last.exit = m_settings.answer(words, sinks, job);
     SHARDSCOPE_CHECK(file.finish());
     SHARDSCOPE_CHECK(data.finish());
     return std::string();
@@ -361,6 +373,33 @@ Result<std::string> Server::elements(const Work& work, serve::Reply& last, JobCo
         m_files, *checkpoint, part, [&](std::span<const uint8_t> bytes) { return data.add(bytes); }, job));
     SHARDSCOPE_CHECK(data.finish());
     return std::string();
+}
+
+Result<std::string> Server::files(const Work& work)
+{
+    DataFrames data(m_channel, work.request.id, serve::reply::kData);
+    SHARDSCOPE_TRY(std::string results,
+        answerFileCalls(
+            *m_settings.plainFiles, work.payload, [&](std::string_view bytes) { return data.add(bytes); }));
+    SHARDSCOPE_CHECK(data.finish());
+    return results;
+}
+
+/// On a thread of its own, because the others may all compute, and a client must know that from a lost
+/// connection.
+void Server::startAlive()
+{
+    const std::lock_guard lock(m_mutex);
+    if (m_alive.isStarted() || m_ended)
+        return;
+    m_alive = Thread::start([this] {
+        std::unique_lock inner(m_mutex);
+        while (!m_end.wait_for(inner, kAliveEvery, [&] { return m_ended; })) {
+            inner.unlock();
+            (void)m_channel.send({.reply = std::string(serve::reply::kAlive)}, {});
+            inner.lock();
+        }
+    });
 }
 
 Status Server::hold(uint64_t id, Held held)

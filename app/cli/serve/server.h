@@ -5,6 +5,7 @@
 // protocol itself is in core/serve. Start with Server.
 
 #include "app/cli/frame/output.h"
+#include "core/base/parallel.h"
 #include "core/engine/parts/emit.h"
 #include "core/io/stream_file.h"
 #include "core/plan/saved/saved_plan.h"
@@ -48,6 +49,7 @@ struct ServerSettings {
     /// Runs a command that only reads, as run.h says.
     std::function<int(const std::vector<std::string>& words, const OutputSinks& sinks, JobContext& job)>
         answer;
+    io::FileSystem* plainFiles = nullptr; ///< for calls on files: skeletons are files there
     /// Opens the checkpoint of these words.
     std::function<Result<OpenedCheckpoint>(const std::vector<std::string>& words, JobContext& job)> open;
 };
@@ -86,6 +88,8 @@ private:
     Result<std::string> emit(const Work& work, JobContext& job);
     Result<std::string> combine(const Work& work, JobContext& job);
     Result<std::string> elements(const Work& work, serve::Reply& last, JobContext& job);
+    Result<std::string> files(const Work& work);
+    void startAlive();
     Status hold(uint64_t id, Held held);
     Status close(uint64_t id);
     Result<std::shared_ptr<const Held>> heldOf(const serve::Request& request);
@@ -96,12 +100,14 @@ private:
     Channel& m_channel;
     ServerSettings m_settings;
     std::mutex m_mutex; ///< of all that follows
-    std::condition_variable m_changed;
+    std::condition_variable m_changed; ///< for workers
+    std::condition_variable m_end; ///< m_ended was set
     std::deque<Work> m_waiting;
     std::map<uint64_t, std::stop_source> m_underWay; ///< by id; also those that wait
     std::map<uint64_t, std::shared_ptr<const Held>> m_held; ///< by the id of the request that opened it
     size_t m_waitingBytes = 0; ///< of payloads in m_waiting
     bool m_ended = false;
+    Thread m_alive; ///< says that the server is there; ends after endAll()
 };
 
 } // namespace shardscope::cli

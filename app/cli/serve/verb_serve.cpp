@@ -6,6 +6,7 @@
 #include "app/cli/run.h"
 #include "app/cli/serve/server.h"
 #include "app/cli/verbs/verbs.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <algorithm>
 
@@ -49,6 +50,7 @@ Result<int> runServe(Session& session)
         settings.descriptors.push_back(static_cast<uint32_t>(descriptor));
     }
     io::FileSystem& files = session.files();
+    settings.plainFiles = &withoutSkeletons(files);
     settings.answer = [&files](const std::vector<std::string>& words, const OutputSinks& sinks,
                           JobContext& job) { return answerWords(words, sinks, files, job); };
     settings.open = [&files](const std::vector<std::string>& words, JobContext& job) {

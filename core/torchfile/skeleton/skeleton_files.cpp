@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/skeleton/skeleton_files.h"
 
+#include "core/far/far_files.h"
+
 #include <algorithm>
 
 namespace shardscope {
@@ -128,6 +130,33 @@ bool SkeletonFiles::canShareBytes(const io::Path& file, const io::Path& folder)
     return !isInSkeleton(file) && !isInSkeleton(folder) && m_inner.canShareBytes(file, folder);
 }
 
+bool SkeletonFiles::mayHoldSkeleton(std::span<const io::Path> paths)
+{
+    return std::ranges::any_of(paths, [](const io::Path& path) {
+        return std::ranges::any_of(path, [](const io::Path& part) { return mayBeSkeleton(part); });
+    });
+}
+
+std::vector<SkeletonFiles::Opened> SkeletonFiles::openReadAll(std::span<const io::Path> paths)
+{
+    return mayHoldSkeleton(paths) ? FileSystem::openReadAll(paths) : m_inner.openReadAll(paths);
+}
+
+std::vector<Result<io::FileInfo>> SkeletonFiles::statAll(std::span<const io::Path> paths)
+{
+    return mayHoldSkeleton(paths) ? FileSystem::statAll(paths) : m_inner.statAll(paths);
+}
+
+std::vector<Status> SkeletonFiles::readAll(std::span<const io::ReadRange> ranges)
+{
+    return m_inner.readAll(ranges); // which takes files of others, too
+}
+
+std::vector<Status> SkeletonFiles::checkAllUnchanged(std::span<const io::ReadFile* const> files)
+{
+    return m_inner.checkAllUnchanged(files);
+}
+
 Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::create(const io::Path& path, uint32_t mode)
 {
     SHARDSCOPE_CHECK(checkWritable(path));
@@ -211,8 +240,14 @@ Result<std::unique_ptr<io::FileLock>> SkeletonFiles::lock(const io::Path& path, 
 
 io::FileSystem& realFilesAndSkeletons()
 {
-    static SkeletonFiles files(io::realFileSystem());
+    static SkeletonFiles files(far::farAndOwnFiles());
     return files;
+}
+
+io::FileSystem& withoutSkeletons(io::FileSystem& files)
+{
+    auto* skeletons = dynamic_cast<SkeletonFiles*>(&files);
+    return skeletons != nullptr ? skeletons->inner() : files;
 }
 
 bool holdsNoValues(io::FileSystem& files, const io::Path& path)

@@ -26,6 +26,7 @@ public:
     {
     }
 
+    [[nodiscard]] io::FileSystem& inner() const { return m_inner; }
     /// Whether `path` is a skeleton or is in one.
     [[nodiscard]] bool isInSkeleton(const io::Path& path);
 
@@ -34,6 +35,10 @@ public:
     Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override;
     Status appendSynced(const io::Path& path, std::string_view text) override;
     Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
+    std::vector<Opened> openReadAll(std::span<const io::Path> paths) override;
+    std::vector<Result<io::FileInfo>> statAll(std::span<const io::Path> paths) override;
+    std::vector<Status> readAll(std::span<const io::ReadRange> ranges) override;
+    std::vector<Status> checkAllUnchanged(std::span<const io::ReadFile* const> files) override;
     Result<io::FileInfo> stat(const io::Path& path) override;
     Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
     Result<io::Path> canonical(const io::Path& path) override;
@@ -61,6 +66,8 @@ private:
     /// Nothing for places outside of skeletons.
     Result<std::optional<Place>> placeOf(const io::Path& path);
     Result<std::shared_ptr<SkeletonArchive>> archiveAt(const io::Path& path);
+    /// Whether one of the paths may be in a skeleton, by its name alone.
+    static bool mayHoldSkeleton(std::span<const io::Path> paths);
     /// NoPermission for places inside of one: the skeleton itself is a file like others.
     Status checkWritable(const io::Path& path);
 
@@ -69,8 +76,12 @@ private:
     std::map<std::string, std::shared_ptr<SkeletonArchive>> m_archives; ///< by path
 };
 
-/// The machine's own files, with skeletons as folders. One instance for the process; thread-safe.
+/// The machine's own files and those of other hosts (core/far), with skeletons as folders. One instance for
+/// the process; thread-safe.
 io::FileSystem& realFilesAndSkeletons();
+
+/// The same without skeletons, where `files` has them.
+io::FileSystem& withoutSkeletons(io::FileSystem& files);
 
 /// Whether `path` is in a skeleton: then its values cannot be read, and are not reported as missing.
 [[nodiscard]] bool holdsNoValues(io::FileSystem& files, const io::Path& path);

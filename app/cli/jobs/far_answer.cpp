@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/jobs/far_answer.h"
+
+#include "app/cli/jobs/progress.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/jobs/text_file.h"
+#include "core/far/far_files.h"
+#include "core/far/far_host.h"
+#include "core/report/text/printable.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope::cli {
+
+namespace {
+
+/// Options that are about this process.
+constexpr std::array<std::string_view, 6> kOfThisProcess{
+    "--json", "--no-color", "--progress", "--log-file", "--no-remote-install", "--help"};
+
+bool isOfThisProcess(const Option& option)
+{
+    return std::ranges::find(kOfThisProcess, option.name) != kOfThisProcess.end();
+}
+
+std::vector<Option> allOptions(const Command& command)
+{
+    std::vector<Option> out = command.options;
+    out.insert(out.end(), command.commonOptions.begin(), command.commonOptions.end());
+    std::erase_if(out, isOfThisProcess);
+    return out;
+}
+
+/// The words of a command for the other host, and what of it stays here.
+struct Relayed {
+    std::string host;
+    std::vector<std::string> words;
+    std::string report; ///< a file of this machine that the command writes; empty: none
+};
+
+/// Puts the words together. Fails where the command has to run here.
+class Relay
+{
+public:
+    explicit Relay(const Parsed& parsed)
+        : m_parsed(parsed)
+    {
+    }
+
+    std::optional<Relayed> take()
+    {
+        const Arguments& arguments = m_parsed.arguments;
+        if (!m_parsed.command->reads || arguments.has("--mpi") || arguments.has("--bwlimit"))
+            return std::nullopt;
+        for (size_t i = 1; i < m_parsed.path.size(); ++i)
+            m_out.words.push_back(m_parsed.path[i]->name);
+        for (const Option& option : allOptions(*m_parsed.command)) {
+            for (const std::string& value : arguments.all(option.name)) {
+                if (option.kind == ValueKind::Flag)
+                    m_out.words.push_back(option.name);
+                else if (const auto sent = valueFor(option, value))
+                    m_out.words.push_back(option.name + "=" + *sent);
+                else
+                    return std::nullopt;
+            }
+        }
+        m_out.words.emplace_back("--");
+        for (const Positional& positional : m_parsed.command->positionals) {
+            for (const std::string& value : arguments.allOf(positional.name)) {
+                const auto sent = valueOf(positional.kind, value);
+                if (!sent)
+                    return std::nullopt;
+                m_out.words.push_back(*sent);
+            }
+        }
+        return m_out.host.empty() ? std::nullopt : std::optional(std::move(m_out));
+    }
+
+private:
+    std::optional<std::string> valueFor(const Option& option, const std::string& value)
+    {
+        if (option.kind != ValueKind::NewFile || value == kStandardOutput)
+            return valueOf(option.kind, value);
+        // Values of a tensor are written by position, and two reports would come mixed.
+        if (option.name == "--npy" || !m_out.report.empty())
+            return std::nullopt;
+        m_out.report = value;
+        return std::string(kStandardOutput);
+    }
+
+    std::optional<std::string> valueOf(ValueKind kind, const std::string& value)
+    {
+        switch (kind) {
+        case ValueKind::Path:
+        case ValueKind::Folder: {
+            const auto far = far::farPathOf(value);
+            if (!far || (!m_out.host.empty() && m_out.host != far->host))
+                return std::nullopt;
+            m_out.host = far->host;
+            return homeless(*far);
+        }
+        case ValueKind::File:
+        case ValueKind::NewFolder:
+            return std::nullopt;
+        default:
+            return value;
+        }
+    }
+
+    /// The path without "~", which no shell would replace in these words.
+    static std::optional<std::string> homeless(const far::FarPath& far)
+    {
+        const std::string path = far.path.string();
+        if (!path.starts_with('~'))
+            return path;
+        const auto home = far::farAndOwnFiles().canonical(far::farPath(far.host, "~"));
+        if (!home)
+            return std::nullopt; // the command fails with this error here
+        return far::farPathOf(*home)->path.string() + path.substr(1);
+    }
+
+    const Parsed& m_parsed;
+    Relayed m_out;
+};
+
+/// Text of the other host, which may be anybody's, so that it controls no terminal. JSON has no control
+/// characters, but names as they are.
+std::string harmless(std::string_view text, bool isJson)
+{
+    std::string out;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        std::string line(text.substr(0, end));
+        if (isJson)
+            std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+        out += isJson ? line : printable(line);
+        if (end < text.size())
+            out += '\n';
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
+constexpr size_t kReportLimit = size_t{256} << 20;
+
+} // namespace
+
+Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, JobContext& job)
+{
+    auto relayed = Relay(parsed).take();
+    if (!relayed)
+        return std::nullopt;
+    std::string report;
+    std::string unended; // of the last line: a character can be cut in two
+    far::FarQuestion question{.request = {.ask = std::string(serve::ask::kAnswer),
+                                  .text = !output.json(),
+                                  .host = output.json() ? std::string() : relayed->host},
+        .payload = serve::wordsPayload(relayed->words),
+        .data = [&](std::string_view bytes) -> Status {
+            unended += bytes;
+            const size_t end = unended.rfind('\n') + 1; // 0 for none
+            output.answer()(harmless(std::string_view(unended).substr(0, end), output.json()));
+            unended.erase(0, end);
+            return {};
+        },
+        .file = [&](std::string_view bytes) -> Status {
+            if (bytes.size() > kReportLimit - report.size())
+                return fail(ErrorCode::LimitExceeded, "the report of the other host is too large");
+            report += bytes;
+            return {};
+        },
+        .message = [&](std::string_view text) { output.message(harmless(text, false)); },
+        .job = &job};
+    if (const auto sink = progressSink(output, parsed.arguments))
+        question.progress = [sink](std::string_view json) {
+            if (const auto progress = parseProgress(json))
+                sink(*progress);
+        };
+    SHARDSCOPE_TRY(const far::FarAnswer answer, far::farHost(relayed->host).ask(question));
+    output.answer()(harmless(unended, output.json()));
+    if (!relayed->report.empty() && !report.empty()) {
+        const Session session(parsed, output, far::farAndOwnFiles(), job);
+        SHARDSCOPE_CHECK(writeTextFile(session, relayed->report, report, parsed.arguments.has("--force")));
+    } else if (!report.empty()) {
+        SHARDSCOPE_CHECK(output.writeFile(report));
+    }
+    return std::optional(answer.last.exit.value_or(exitCode(ErrorCode::Internal)));
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Room core/far: other hosts. Their paths (far_path.h), the connection to one (far_host.h), and their files
+// as a FileSystem. Start with farAndOwnFiles().
+
+#include "core/far/far_path.h"
+#include "core/io/forwarding_file_system.h"
+
+namespace shardscope::far {
+
+/// The files of this machine, and those of others under far paths: read by `shardscope serve` over there.
+/// Calls for many files or ranges are one question to each host, and hosts are asked side by side.
+///
+/// Nothing is written on another host: such calls are Unsupported. Thread-safe. Reading fails as on this
+/// machine, and Unreadable, as an outage, where the connection is lost.
+class FarFiles final : public io::ForwardingFileSystem
+{
+public:
+    explicit FarFiles(io::FileSystem& own)
+        : io::ForwardingFileSystem(own)
+    {
+    }
+
+    Opened openRead(const io::Path& path) override;
+    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<io::WriteFile>> openShared(const io::Path& path, uint32_t mode) override;
+    Status appendSynced(const io::Path& path, std::string_view text) override;
+    Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
+    std::vector<Opened> openReadAll(std::span<const io::Path> paths) override;
+    std::vector<Result<io::FileInfo>> statAll(std::span<const io::Path> paths) override;
+    std::vector<Status> readAll(std::span<const io::ReadRange> ranges) override;
+    std::vector<Status> checkAllUnchanged(std::span<const io::ReadFile* const> files) override;
+    Result<io::FileInfo> stat(const io::Path& path) override;
+    Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
+    Result<io::Path> canonical(const io::Path& path) override;
+    Result<io::Space> space(const io::Path& path) override;
+    bool canShareBytes(const io::Path& file, const io::Path& folder) override;
+    Status makeDirectory(const io::Path& path, uint32_t mode) override;
+    Status makeDirectories(const io::Path& path) override;
+    Status removeFile(const io::Path& path) override;
+    Status removeTree(const io::Path& path) override;
+    Status rename(const io::Path& from, const io::Path& to) override;
+    Status renameNoReplace(const io::Path& from, const io::Path& to) override;
+    Status exchange(const io::Path& a, const io::Path& b) override;
+    Status syncDirectory(const io::Path& path) override;
+    Status setMode(const io::Path& path, uint32_t mode) override;
+    /// None on another host.
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path, io::LockKind kind) override;
+};
+
+/// One instance for the process.
+io::FileSystem& farAndOwnFiles();
+
+} // namespace shardscope::far

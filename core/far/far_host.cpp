@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/far/far_host.h"
+
+#include "core/base/build_info.h"
+#include "core/base/parallel.h"
+#include "core/far/far_path.h"
+#include "core/io/outage_watch.h"
+#include "core/serve/file_calls.h"
+#include "core/serve/frame.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <utility>
+
+namespace shardscope::far {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kLook{200};
+constexpr milliseconds kCancelPatience{5000};
+
+std::mutex& settingsMutex()
+{
+    static std::mutex mutex;
+    return mutex;
+}
+
+FarSettings& settings()
+{
+    static FarSettings settings;
+    return settings;
+}
+
+/// An error of the other end, as one of this machine's paths.
+Error ofHost(Error error, const std::string& host)
+{
+    if (error.path.starts_with('/') || error.path.starts_with('~'))
+        error.path = farPath(host, error.path).string();
+    return error;
+}
+
+} // namespace
+
+/// A line with its reading thread.
+struct FarHost::Connection {
+    struct Pending {
+        const FarQuestion* question = nullptr;
+        std::optional<Result<FarAnswer>> answer;
+    };
+
+    explicit Connection(std::string host)
+        : name(std::move(host))
+    {
+    }
+    ~Connection()
+    {
+        {
+            const std::lock_guard lock(mutex);
+            isEnding = true;
+        }
+        line.end();
+    }
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    Status start();
+    Status awaitHello();
+    void read();
+    Status take(const serve::Frame& frame);
+    void lose(Error error);
+    Status send(const serve::Request& request, std::string_view payload);
+    Result<FarAnswer> ask(const FarQuestion& question);
+
+    std::string name;
+    milliseconds silence{}; ///< that of FarSettings: five `alive` replies are missing
+    FarLine line;
+    std::mutex sending;
+    std::mutex mutex; ///< of all that follows
+    std::condition_variable changed;
+    std::map<uint64_t, Pending*> pending;
+    std::optional<Error> lost;
+    uint64_t lastId = 0;
+    bool isEnding = false;
+    serve::FrameReader frames;
+    FarTraffic traffic;
+    Thread reader; ///< last, so that it ends first
+};
+
+Status FarHost::Connection::start()
+{
+    FarSettings chosen;
+    {
+        const std::lock_guard lock(settingsMutex());
+        chosen = settings();
+    }
+    silence = chosen.silence;
+    SHARDSCOPE_TRY(line, FarLine::start(name, chosen));
+    SHARDSCOPE_CHECK(awaitHello());
+    SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive)}, {}));
+    reader = Thread::start([this] { read(); });
+    if (!reader.isStarted())
+        return forward(noThread());
+    return {};
+}
+
+Status FarHost::Connection::awaitHello()
+{
+    const std::string early = line.takeEarly();
+    frames.add(std::span(reinterpret_cast<const uint8_t*>(early.data()), early.size()));
+    const auto until = steady_clock::now() + silence;
+    for (;;) {
+        SHARDSCOPE_TRY(const auto frame, frames.next());
+        if (frame) {
+            SHARDSCOPE_TRY(const serve::Reply hello, serve::parseReply(frame->header));
+            if (hello.reply == serve::reply::kHello && hello.protocol == serve::kProtocol
+                && hello.version == buildInfo().version)
+                return {};
+            return fail(ErrorCode::Unsupported,
+                "the other end does not speak as shardscope " + std::string(buildInfo().version) + " does",
+                name, "install the same version on both hosts");
+        }
+        SHARDSCOPE_TRY(const auto bytes, line.receive(kLook));
+        frames.add(bytes);
+        traffic.bytesReceived += bytes.size();
+        if (bytes.empty() && steady_clock::now() > until)
+            return fail(ErrorCode::Unreadable, "the other end does not answer", name);
+    }
+}
+
+void FarHost::Connection::read()
+{
+    auto heard = steady_clock::now();
+    for (;;) {
+        const auto bytes = line.receive(kLook);
+        const std::lock_guard lock(mutex);
+        if (isEnding || lost)
+            return;
+        if (!bytes)
+            return lose(bytes.error());
+        if (!bytes->empty())
+            heard = steady_clock::now();
+        else if (steady_clock::now() - heard > silence)
+            return lose({ErrorCode::Unreadable, "nothing arrives any more", name, {}});
+        frames.add(*bytes);
+        traffic.bytesReceived += bytes->size();
+        for (;;) {
+            auto frame = frames.next();
+            if (!frame)
+                return lose(frame.error());
+            if (!*frame)
+                break;
+            if (const Status taken = take(**frame); !taken)
+                return lose(taken.error());
+        }
+    }
+}
+
+/// With the mutex locked: a question that was given up gets nothing more.
+Status FarHost::Connection::take(const serve::Frame& frame)
+{
+    SHARDSCOPE_TRY(serve::Reply reply, serve::parseReply(frame.header));
+    const auto found = pending.find(reply.id);
+    if (found == pending.end())
+        return {}; // one that was given up, or none at all
+    Pending& asked = *found->second;
+    const FarQuestion& question = *asked.question;
+    if (reply.reply == serve::reply::kData || reply.reply == serve::reply::kFile) {
+        const auto& sink = reply.reply == serve::reply::kData ? question.data : question.file;
+        if (!sink)
+            return fail(ErrorCode::Hostile, "the other end sends data that were not asked for");
+        return sink(frame.payload);
+    }
+    if (reply.reply == serve::reply::kProgress || reply.reply == serve::reply::kMessage) {
+        const auto& sink = reply.reply == serve::reply::kProgress ? question.progress : question.message;
+        if (sink)
+            sink(frame.payload);
+        return {};
+    }
+    if (reply.reply == serve::reply::kDone)
+        asked.answer.emplace(FarAnswer{std::move(reply), frame.payload});
+    else
+        asked.answer.emplace(forward(ofHost(serve::parseError(frame.payload), name)));
+    pending.erase(found);
+    changed.notify_all();
+    return {};
+}
+
+/// With the mutex locked.
+void FarHost::Connection::lose(Error error)
+{
+    error.message = "the connection to the host is lost: " + error.message;
+    error.path = name;
+    line.end();
+    lost = error;
+    for (auto& [id, asked] : pending)
+        asked->answer.emplace(forward(error));
+    pending.clear();
+    changed.notify_all();
+}
+
+Status FarHost::Connection::send(const serve::Request& request, std::string_view payload)
+{
+    std::string bytes = serve::frameStart(serve::requestText(request), payload.size());
+    bytes += payload;
+    const std::lock_guard lock(sending);
+    return line.send(bytes, silence);
+}
+
+Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
+{
+    serve::Request request = question.request;
+    Pending asked{&question, {}};
+    std::unique_lock lock(mutex);
+    if (lost)
+        return forward(*lost);
+    request.id = ++lastId;
+    pending.emplace(request.id, &asked);
+    ++traffic.questions;
+    traffic.bytesSent += question.payload.size();
+    lock.unlock();
+    const Status sent = send(request, question.payload);
+    lock.lock();
+    if (!sent && !asked.answer)
+        lose(sent.error());
+    std::optional<steady_clock::time_point> givenUp;
+    while (!asked.answer) {
+        changed.wait_for(lock, kLook);
+        const bool stops = question.job != nullptr && question.job->cancelled();
+        if (asked.answer || !stops)
+            continue;
+        if (!givenUp) {
+            givenUp = steady_clock::now() + kCancelPatience;
+            const uint64_t id = ++lastId;
+            lock.unlock();
+            (void)send({.id = id, .ask = std::string(serve::ask::kCancel), .of = request.id}, {});
+            lock.lock();
+        } else if (steady_clock::now() > *givenUp) {
+            pending.erase(request.id);
+            return forward(question.job->poll().error());
+        }
+    }
+    return std::move(*asked.answer);
+}
+
+namespace {
+
+struct Hosts {
+    std::mutex mutex;
+    std::map<std::string, FarHost> byName;
+};
+
+Hosts& hosts()
+{
+    static Hosts all;
+    return all;
+}
+
+} // namespace
+
+FarHost::FarHost(std::string host)
+    : m_name(std::move(host))
+{
+}
+
+FarHost::~FarHost() = default;
+
+Result<std::shared_ptr<FarHost::Connection>> FarHost::connection()
+{
+    const std::lock_guard connecting(m_connecting);
+    {
+        const std::lock_guard lock(m_mutex);
+        if (m_failed)
+            return forward(*m_failed);
+        if (m_connection)
+            return m_connection;
+    }
+    auto made = std::make_shared<Connection>(m_name);
+    const Status started = made->start();
+    const std::lock_guard lock(m_mutex);
+    if (!started) {
+        m_failed = started.error();
+        return forward(*m_failed);
+    }
+    m_connection = std::move(made);
+    return m_connection;
+}
+
+Result<FarAnswer> FarHost::ask(const FarQuestion& question)
+{
+    const auto connected = connection();
+    auto answer = connected ? (*connected)->ask(question) : Result<FarAnswer>(forward(connected.error()));
+    // Whoever took the error for a fact about a file is told that it was none.
+    if (!answer && (!connected || isLost()))
+        io::noteOutage(answer.error());
+    return answer;
+}
+
+Status FarHost::connectAgain()
+{
+    std::shared_ptr<Connection> former;
+    {
+        const std::lock_guard lock(m_mutex);
+        m_failed.reset();
+        if (m_connection) {
+            const std::lock_guard inner(m_connection->mutex);
+            if (m_connection->lost)
+                former = std::exchange(m_connection, nullptr);
+        }
+    }
+    const auto connected = connection();
+    return connected ? Status() : forward(connected.error());
+}
+
+bool FarHost::isLost() const
+{
+    const std::lock_guard lock(m_mutex);
+    if (m_failed)
+        return true;
+    if (!m_connection)
+        return false;
+    const std::lock_guard inner(m_connection->mutex);
+    return m_connection->lost.has_value();
+}
+
+FarTraffic FarHost::traffic() const
+{
+    const std::lock_guard lock(m_mutex);
+    if (!m_connection)
+        return {};
+    const std::lock_guard inner(m_connection->mutex);
+    return m_connection->traffic;
+}
+
+FarHost& farHost(const std::string& name)
+{
+    Hosts& all = hosts();
+    const std::lock_guard lock(all.mutex);
+    return all.byName.try_emplace(name, name).first->second;
+}
+
+std::vector<std::pair<std::string, FarTraffic>> farTraffic()
+{
+    Hosts& all = hosts();
+    const std::lock_guard lock(all.mutex);
+    std::vector<std::pair<std::string, FarTraffic>> out;
+    for (const auto& [name, host] : all.byName)
+        out.emplace_back(name, host.traffic());
+    return out;
+}
+
+void setFarSettings(FarSettings chosen)
+{
+    const std::lock_guard lock(settingsMutex());
+    settings() = std::move(chosen);
+}
+
+} // namespace shardscope::far

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/base/result.h"
+#include "core/far/far_line.h"
+#include "core/serve/messages.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace shardscope::far {
+
+/// A question to another host.
+struct FarQuestion {
+    serve::Request request; ///< without an id
+    std::string payload = {};
+    /// Take what arrives, on another thread. An error ends the connection.
+    std::function<Status(std::string_view bytes)> data = {};
+    std::function<Status(std::string_view bytes)> file = {};
+    std::function<void(std::string_view json)> progress = {};
+    std::function<void(std::string_view lines)> message = {};
+    const JobContext* job = nullptr; ///< whose stop cancels it
+};
+
+struct FarAnswer {
+    serve::Reply last;
+    std::string payload;
+};
+
+/// What went over the wire, for benchmarks and the window.
+struct FarTraffic {
+    uint64_t questions = 0;
+    uint64_t bytesSent = 0;
+    uint64_t bytesReceived = 0;
+};
+
+/// A connection to another host, made when it is first needed; many questions can be under way. Thread-safe.
+///
+/// Once lost, it stays lost, so that a job meets one error and not a gap, until connectAgain(). Nothing
+/// hangs: where no byte arrives for 25 s while an answer is owed, it is lost.
+class FarHost
+{
+public:
+    explicit FarHost(std::string host);
+    ~FarHost();
+    FarHost(const FarHost&) = delete;
+    FarHost& operator=(const FarHost&) = delete;
+
+    [[nodiscard]] const std::string& name() const { return m_name; }
+    /// Errors of FarLine::start(); Unreadable when the connection is lost; those that the other end gives,
+    /// with their paths as paths of this host; Hostile if what it sends is no answer; Cancelled.
+    Result<FarAnswer> ask(const FarQuestion& question);
+    /// Makes the connection, or makes it anew if it was lost.
+    Status connectAgain();
+    /// Whether a connection was made and lost.
+    [[nodiscard]] bool isLost() const;
+    [[nodiscard]] FarTraffic traffic() const;
+
+private:
+    struct Connection;
+    Result<std::shared_ptr<Connection>> connection();
+
+    std::string m_name;
+    std::mutex m_connecting; ///< while it connects: other questions wait for it
+    mutable std::mutex m_mutex; ///< of all that follows
+    std::shared_ptr<Connection> m_connection;
+    std::optional<Error> m_failed; ///< the error of the first try
+};
+
+/// The host of this name, one for the process.
+FarHost& farHost(const std::string& name);
+/// Of all hosts that this process is connected to, by name.
+std::vector<std::pair<std::string, FarTraffic>> farTraffic();
+/// For connections that are made from now on.
+void setFarSettings(FarSettings settings);
+
+} // namespace shardscope::far

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/far/far_line.h"
+
+#include "core/base/build_info.h"
+#include "core/base/shell_quote.h"
+#include "core/base/text.h"
+#include "core/far/own_program.h"
+#include "core/io/file_system.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace shardscope::far {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::string_view kMark = "shardscope-far "; ///< begins each line of kScript
+constexpr size_t kGreetingLimit = size_t{64} << 10; // what the login itself may print before it
+constexpr size_t kWordsLimit = 2000;
+constexpr milliseconds kPatience{30000}; ///< for a host that is reached
+constexpr milliseconds kLook{500};
+
+/// Runs on the other host, by its login shell's `sh`. $1: folder of this version; $2: how the first line of
+/// `shardscope --version` begins. On one line, without quotes that a login shell such as csh could see.
+constexpr std::string_view kScript
+    = R"sh(p="${XDG_CACHE_HOME:-$HOME/.cache}/shardscope/far/$1/shardscope"; )sh"
+      R"sh(if [ -x "$p" ]; then echo "shardscope-far ready"; exec "$p" serve; fi; w=""; )sh"
+      R"sh(if q=$(command -v shardscope 2>/dev/null); then w=$("$q" --version 2>/dev/null | head -n 1); )sh"
+      R"sh(case "$w" in "$2"*) echo "shardscope-far ready"; exec "$q" serve;; esac; fi; )sh"
+      R"sh(echo "shardscope-far absent $(uname -s) $(uname -m) $w"; read -r n || exit 0; )sh"
+      R"sh(d="${p%/*}"; t="$d/.new-$$"; umask 077; )sh"
+      R"sh(if mkdir -p "$d" && head -c "$n" >"$t" && [ "$(wc -c <"$t")" -eq "$n" ] && chmod 700 "$t" && )sh"
+      R"sh("$t" --version >/dev/null && mv -f "$t" "$p"; then echo "shardscope-far ready"; exec "$p" serve; )sh"
+      R"sh(fi; rm -f "$t"; echo "shardscope-far failed")sh";
+
+/// A stranger's words in one line, for a sentence of ours.
+std::string plainText(std::string_view text)
+{
+    std::string out = toValidUtf8(text);
+    for (char& c : out)
+        c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    while (!out.empty() && out.back() == ' ')
+        out.pop_back();
+    return out;
+}
+
+/// The words of the local command.
+std::vector<std::string> commandFor(const std::string& host, const std::string& version)
+{
+    const BuildInfo build = buildInfo();
+    const std::string ours = "shardscope " + std::string(build.version) + " (" + std::string(build.commit);
+    const std::string remote
+        = "exec sh -c " + shellQuoted(kScript) + " sh " + shellQuoted(version) + " " + shellQuoted(ours);
+    // Brackets are of paths; ssh takes an address without them.
+    std::string name = host;
+    std::erase_if(name, [](char c) { return c == '[' || c == ']'; });
+    const char* const asked = std::getenv("SHARDSCOPE_SSH");
+    if (asked != nullptr && *asked != '\0')
+        return {"/bin/sh", "-c", "exec " + std::string(asked) + " \"$@\"", "sh", name, remote};
+    // ssh notices a dead line itself, also while it still connects.
+    return {"ssh", "-T", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o",
+        "ServerAliveCountMax=4", "--", name, remote};
+}
+
+/// Starts a process with a socket as standard input and output. -1: errno says why.
+pid_t spawn(const std::vector<std::string>& words, int socket, int errors)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    sigset_t restored;
+    sigemptyset(&restored);
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP})
+        sigaddset(&restored, signal);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &restored);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    std::vector<char*> arguments;
+    for (const std::string& word : words)
+        arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    pid_t process = -1;
+    const int failed
+        = ::posix_spawnp(&process, arguments.front(), &actions, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    errno = failed;
+    return failed == 0 ? process : -1;
+}
+
+/// The machine of a line "absent Linux x86_64 …", and the version that is there, if any.
+struct Absent {
+    std::string system;
+    std::string machine;
+    std::string version;
+};
+
+Absent absentOf(std::string_view line)
+{
+    std::array<std::string, 2> words;
+    for (std::string& word : words) {
+        const size_t end = std::min(line.find(' '), line.size());
+        word = line.substr(0, end);
+        line.remove_prefix(std::min(end + 1, line.size()));
+    }
+    return {words[0], words[1], std::string(line)};
+}
+
+std::string byHand(const std::string& machine)
+{
+    const std::string version(buildInfo().version);
+    return "put shardscope-" + version + "-linux-" + machine + ".tar.gz there, or `pip install shardscope=="
+        + version + "`, so that `shardscope` is in the PATH of a command that ssh runs";
+}
+
+} // namespace
+
+FarLine::FarLine(FarLine&& other) noexcept
+{
+    *this = std::move(other);
+}
+
+FarLine& FarLine::operator=(FarLine&& other) noexcept
+{
+    if (this == &other)
+        return *this;
+    close();
+    m_host = std::move(other.m_host);
+    m_process = std::exchange(other.m_process, -1);
+    m_socket = std::exchange(other.m_socket, -1);
+    m_errors = std::exchange(other.m_errors, -1);
+    m_words = std::move(other.m_words);
+    m_early = std::move(other.m_early);
+    m_buffer = std::move(other.m_buffer);
+    return *this;
+}
+
+FarLine::~FarLine()
+{
+    close();
+}
+
+void FarLine::close()
+{
+    if (m_socket >= 0)
+        ::close(m_socket);
+    if (m_errors >= 0)
+        ::close(m_errors);
+    if (m_process > 0) {
+        ::kill(m_process, SIGTERM);
+        while (::waitpid(m_process, nullptr, 0) < 0 && errno == EINTR) { }
+    }
+    m_socket = m_errors = -1;
+    m_process = -1;
+}
+
+Result<FarLine> FarLine::start(const std::string& host, const FarSettings& settings)
+{
+    int both[2] = {-1, -1};
+    int errors[2] = {-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) != 0)
+        return fail(ErrorCode::Unreadable, std::string("no socket can be made: ") + std::strerror(errno));
+    FarLine out;
+    out.m_host = host;
+    out.m_socket = both[0];
+    const bool hasPipe = ::pipe2(errors, O_CLOEXEC) == 0;
+    out.m_errors = errors[0];
+    const auto program = OwnProgram::find();
+    out.m_process
+        = hasPipe ? spawn(commandFor(host, program ? program->version : "none"), both[1], errors[1]) : -1;
+    const int failure = errno;
+    ::close(both[1]);
+    ::close(errors[1]);
+    if (out.m_process < 0)
+        return fail(ErrorCode::Unreadable, std::string("ssh cannot be started: ") + std::strerror(failure),
+            host, "install OpenSSH's client, or name another command in SHARDSCOPE_SSH");
+    SHARDSCOPE_TRY(std::string greeting, out.greeting());
+    if (greeting.starts_with("absent ")) {
+        const Status installed = out.install(greeting.substr(7), settings);
+        if (!installed && installed.error().code == ErrorCode::Unsupported)
+            return forward(installed.error());
+        // Where the copy failed over there, this says so, and not that the line has ended.
+        auto next = out.greeting();
+        if (!next)
+            return forward(installed ? next.error() : installed.error());
+        greeting = std::move(*next);
+    }
+    if (greeting != "ready")
+        return fail(ErrorCode::Unsupported, "this program could not be copied to the host: " + out.words(),
+            host, "it needs room in the user's cache folder there (~/.cache), from which programs may run");
+    return out;
+}
+
+Result<std::string> FarLine::greeting()
+{
+    for (size_t printed = 0;;) {
+        for (size_t end = m_early.find('\n'); end != std::string::npos; end = m_early.find('\n')) {
+            std::string line = m_early.substr(0, end);
+            m_early.erase(0, end + 1);
+            printed += line.size();
+            if (line.starts_with(kMark))
+                return line.substr(kMark.size());
+        }
+        if (printed + m_early.size() > kGreetingLimit)
+            return fail(ErrorCode::Unreadable, "the login prints too much before a command runs", m_host);
+        // However long somebody needs to type a password.
+        SHARDSCOPE_TRY(const auto bytes, receive(kLook));
+        m_early.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+}
+
+Status FarLine::install(const std::string& machine, const FarSettings& settings)
+{
+    const Absent there = absentOf(machine);
+    const std::string version(buildInfo().version);
+    const std::string lacks = there.version.empty() ? "has no `shardscope`"
+                                                    : "has another `shardscope`: " + plainText(there.version);
+    if (!settings.mayInstall)
+        return fail(ErrorCode::Unsupported,
+            "the host " + lacks + ", and this program may not be copied there", m_host,
+            byHand(there.machine));
+    if (there.system != "Linux" || there.machine != ownMachine())
+        return fail(ErrorCode::Unsupported,
+            "the host " + lacks + ", and this program is for Linux on " + std::string(ownMachine())
+                + ", not for " + plainText(there.system) + " on " + plainText(there.machine),
+            m_host, byHand(plainText(there.machine)));
+    const auto program = OwnProgram::find();
+    if (!program)
+        return fail(ErrorCode::Unsupported,
+            "the host " + lacks + ", and there is no `shardscope-static` beside this program to be copied",
+            m_host, byHand(there.machine));
+    if (settings.says)
+        settings.says("copying shardscope " + version + " (" + formatBytes(program->bytes) + ") to " + m_host
+            + ", once");
+    SHARDSCOPE_CHECK(send(std::to_string(program->bytes) + "\n", kPatience));
+    return program->read([&](std::string_view bytes) { return send(bytes, kPatience); });
+}
+
+Result<std::span<const uint8_t>> FarLine::receive(milliseconds wait)
+{
+    m_buffer.resize(size_t{1} << 18);
+    const auto until = steady_clock::now() + wait;
+    for (;;) {
+        std::array<pollfd, 2> waits{{{m_socket, POLLIN, 0}, {m_errors, POLLIN, 0}}};
+        const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now()).count();
+        (void)::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+        if (waits[1].revents != 0) {
+            const ssize_t count = ::read(m_errors, m_buffer.data(), m_buffer.size());
+            if (count > 0)
+                m_words.append(m_buffer.data(), static_cast<size_t>(count));
+            if (m_words.size() > kWordsLimit)
+                m_words.erase(0, m_words.size() - kWordsLimit);
+            if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
+                ::close(m_errors);
+                m_errors = -1; // poll() takes no notice of it
+            }
+        }
+        if (waits[0].revents != 0) {
+            const ssize_t count = ::recv(m_socket, m_buffer.data(), m_buffer.size(), MSG_DONTWAIT);
+            if (count > 0)
+                return std::span(
+                    reinterpret_cast<const uint8_t*>(m_buffer.data()), static_cast<size_t>(count));
+            if (count == 0 || (errno != EINTR && errno != EAGAIN))
+                return forward(ended("the connection has ended"));
+        }
+        if (steady_clock::now() >= until)
+            return std::span<const uint8_t>();
+    }
+}
+
+Status FarLine::send(std::string_view bytes, milliseconds patience) const
+{
+    auto until = steady_clock::now() + patience;
+    while (!bytes.empty()) {
+        const ssize_t count = ::send(m_socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count > 0) {
+            bytes.remove_prefix(static_cast<size_t>(count));
+            until = steady_clock::now() + patience;
+        } else if (count < 0 && errno != EAGAIN && errno != EINTR) {
+            return fail(ErrorCode::Unreadable, "the connection has ended", m_host);
+        } else if (steady_clock::now() > until) {
+            return fail(ErrorCode::Unreadable, "the connection takes nothing any more", m_host);
+        } else {
+            pollfd wait{m_socket, POLLOUT, 0};
+            (void)::poll(&wait, 1, 200);
+        }
+    }
+    return {};
+}
+
+void FarLine::end() const
+{
+    (void)::shutdown(m_socket, SHUT_RDWR);
+}
+
+std::string FarLine::words() const
+{
+    return plainText(m_words);
+}
+
+Error FarLine::ended(std::string what) const
+{
+    const std::string words = this->words();
+    return {ErrorCode::Unreadable, std::move(what) + (words.empty() ? "" : ": " + words), m_host,
+        {"see whether `ssh " + m_host + " true` works; a path of this machine with a colon is typed ./"
+                + m_host + ":…",
+            {{Retry::Shown}}}};
+}
+
+} // namespace shardscope::far

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints on another host: every verb gives what it gives there, nothing has to be installed, and
+// whatever the other end does ends in an error. The host is this machine behind a real sshd, or behind a
+// script in place of ssh.
+#include "core/serve/frame.h"
+#include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+void script(const fs::path& path, const std::string& text)
+{
+    spill(path, "#!/bin/sh\n" + text);
+    fs::permissions(path, fs::perms::owner_all);
+}
+
+/// Another host: a home folder, and a PATH with the built program or without it.
+class Host
+{
+public:
+    explicit Host(bool hasProgram = true)
+    {
+        fs::create_directories(m_folder / "home");
+        fs::create_directories(m_folder / "bin");
+        if (hasProgram)
+            fs::create_symlink(programPath(), m_folder / "bin/shardscope");
+        script(m_folder / "ssh",
+            "[ \"$1\" = node7 ] || exit 255\nexec env -i HOME='" + (m_folder / "home").string() + "' PATH='"
+                + (m_folder / "bin").string() + ":/usr/bin:/bin' sh -c \"$2\"\n");
+    }
+
+    [[nodiscard]] fs::path home() const { return m_folder / "home"; }
+    [[nodiscard]] const TemporaryFolder& folder() const { return m_folder; }
+    [[nodiscard]] ProcessOptions options() const
+    {
+        return {.environment = {{"SHARDSCOPE_SSH", "'" + (m_folder / "ssh").string() + "'"}}};
+    }
+    ProcessResult run(const Words& words) const { return runShardscope(words, options()); }
+
+private:
+    TemporaryFolder m_folder;
+};
+
+std::string far(const fs::path& path)
+{
+    return "node7:" + path.string();
+}
+
+/// The object without what differs from run to run.
+nlohmann::json answer(const ProcessResult& result)
+{
+    nlohmann::json out = nlohmann::json::parse(result.out);
+    out.erase("seconds");
+    if (out.contains("results")) {
+        for (auto& part : out["results"])
+            part.erase("seconds");
+    }
+    return out;
+}
+
+std::string withoutHost(std::string text)
+{
+    for (size_t at = text.find("node7:"); at != std::string::npos; at = text.find("node7:", at))
+        text.erase(at, 6);
+    return text;
+}
+
+std::vector<Words> readingVerbs(const std::string& path, const std::string& parameter)
+{
+    return {{"inspect", path}, {"params", path}, {"layout", path}, {"layout", path, "--rank", "dp1"},
+        {"files", path, "--records"}, {"show", path, parameter}, {"stats", path}, {"stats", path, "--health"},
+        {"fingerprint", path, "--per-parameter"}, {"check", path}, {"verify", path}, {"tags", path},
+        {"diff", path, path}, {"show", path, "no.such.parameter"}, {"inspect", path + "/absent"},
+        {"params", path, "--tag", "absent"}};
+}
+
+} // namespace
+
+TEST_CASE("every reading verb gives what it gives on that host")
+{
+    const Host host;
+    for (const std::string& name : kSampleNames) {
+        const std::string local = samplePath(name).string();
+        const std::string parameter = answerOf({"params", local})["parameters"][0]["name"];
+        const auto here = readingVerbs(local, parameter);
+        const auto there = readingVerbs(far(local), parameter);
+        for (size_t i = 0; i < here.size(); ++i) {
+            CAPTURE(here[i]);
+            Words asked = here[i];
+            asked.emplace_back("--json");
+            const ProcessResult expected = runShardscope(asked);
+            asked = there[i];
+            asked.emplace_back("--json");
+            const ProcessResult found = host.run(asked);
+            CHECK(found.exitCode == expected.exitCode);
+            CHECK(answer(found) == answer(expected));
+        }
+    }
+}
+
+TEST_CASE("an answer for people is the one of that host, too")
+{
+    const Host host;
+    const std::string local = samplePath("zero3-w4").string();
+    for (const char* verb : {"inspect", "params", "layout", "files", "fingerprint"}) {
+        CAPTURE(verb);
+        const ProcessResult expected = runShardscope({verb, local});
+        const ProcessResult found = host.run({verb, far(local)});
+        CHECK(found.exitCode == expected.exitCode);
+        CHECK(found.out == expected.out);
+        CHECK(found.err == expected.err);
+    }
+    const ProcessResult absent = host.run({"inspect", far(local) + "/absent"});
+    CHECK(absent.exitCode == 3);
+    CHECK(absent.err.find("run: ssh node7 'ls -la ") != std::string::npos);
+}
+
+TEST_CASE("with files of other hosts the same comes out")
+{
+    const Host host;
+    for (const std::string& name : kSampleNames) {
+        const std::string local = samplePath(name).string();
+        const std::string parameter = answerOf({"params", local})["parameters"][0]["name"];
+        const auto here = readingVerbs(local, parameter);
+        const auto there = readingVerbs(far(local), parameter);
+        for (size_t i = 0; i < here.size(); ++i) {
+            CAPTURE(here[i]);
+            // Such a limit is of this process, so that the other host gives nothing but bytes.
+            Words asked = here[i];
+            asked.insert(asked.end(), {"--json", "--bwlimit", "100G"});
+            const ProcessResult expected = runShardscope(asked);
+            asked = there[i];
+            asked.insert(asked.end(), {"--json", "--bwlimit", "100G"});
+            ProcessResult found = host.run(asked);
+            found.out = withoutHost(found.out);
+            CHECK(found.exitCode == expected.exitCode);
+            if (expected.exitCode == 0)
+                CHECK(answer(found) == answer(expected));
+        }
+    }
+}
+
+TEST_CASE("checkpoints here and there are compared, and one from there is resharded here")
+{
+    const Host host;
+    const std::string local = samplePath("zero3-w4").string();
+    const ProcessResult same = host.run({"diff", far(local), local, "--json"});
+    CHECK(same.exitCode == 0);
+    CHECK(nlohmann::json::parse(same.out)["equal"] == true);
+    const TemporaryFolder folder;
+    const std::string one = (folder / "one").string();
+    const std::string other = (folder / "other").string();
+    REQUIRE(runShardscope({"reshard", local, one, "-w", "3"}).exitCode == 0);
+    const ProcessResult made = host.run({"reshard", far(local), other, "-w", "3"});
+    CAPTURE(made.err);
+    CHECK(made.exitCode == 0);
+    auto expected = contentOf(one);
+    auto found = contentOf(other);
+    REQUIRE(expected.size() == found.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+        CAPTURE(expected[i].first);
+        CHECK(found[i].first == expected[i].first);
+        CHECK((found[i].second == expected[i].second));
+    }
+    CHECK(host.run({"verify", other, "--against", far(local)}).exitCode == 0);
+}
+
+TEST_CASE("ranks of one checkpoint are read from several hosts")
+{
+    const Host host;
+    const TemporaryFolder folder;
+    const fs::path first = copySample("zero2-w2", folder);
+    const fs::path second = folder / "second";
+    fs::copy(first, second, fs::copy_options::recursive);
+    const auto removeOf = [](const fs::path& run, const std::string& rank) {
+        for (const auto& entry : fs::recursive_directory_iterator(run)) {
+            if (entry.path().filename().string().find("zero_pp_rank_" + rank) != std::string::npos)
+                fs::remove(entry.path());
+        }
+    };
+    removeOf(first, "1");
+    removeOf(second, "0");
+    const nlohmann::json whole = answerOf({"fingerprint", samplePath("zero2-w2").string()});
+    for (const Words& words : {Words{"fingerprint", far(first), "--root", second.string()},
+             Words{"fingerprint", first.string(), "--root", far(second)},
+             Words{"fingerprint", far(first), "--root", far(second)}}) {
+        CAPTURE(words);
+        Words asked = words;
+        asked.emplace_back("--json");
+        const ProcessResult found = host.run(asked);
+        CAPTURE(found.err);
+        REQUIRE(found.exitCode == 0);
+        CHECK(nlohmann::json::parse(found.out)["fingerprint"] == whole["fingerprint"]);
+    }
+}
+
+TEST_CASE("a report of a checkpoint there is a file here")
+{
+    const Host host;
+    const TemporaryFolder folder;
+    const std::string local = samplePath("zero2-w2").string();
+    const std::string report = (folder / "report.html").string();
+    CHECK(host.run({"check", far(local), "--html", report}).exitCode == 0);
+    CHECK(slurp(report).find("<html") != std::string::npos);
+    CHECK(host.run({"check", far(local), "--html", report}).exitCode == 5); // never overwritten
+    const std::string array = (folder / "array.npy").string();
+    const std::string parameter = answerOf({"params", local})["parameters"][0]["name"];
+    const std::string expected = (folder / "expected.npy").string();
+    REQUIRE(runShardscope({"show", local, parameter, "--npy", expected}).exitCode == 0);
+    CHECK(host.run({"show", far(local), parameter, "--npy", array}).exitCode == 0);
+    CHECK((slurp(array) == slurp(expected)));
+}
+
+TEST_CASE("paths without a slash are below the home folder there")
+{
+    const Host host;
+    fs::create_directories(host.home() / "runs");
+    fs::copy(samplePath("zero2-w2"), host.home() / "runs/llama", fs::copy_options::recursive);
+    for (const char* path : {"node7:runs/llama", "node7:~/runs/llama"}) {
+        CAPTURE(path);
+        const ProcessResult found = host.run({"inspect", path, "--json"});
+        CHECK(found.exitCode == 0);
+        const ProcessResult limited = host.run({"inspect", path, "--json", "--bwlimit", "100G"});
+        CHECK(limited.exitCode == 0);
+    }
+    CHECK(host.run({"tags", "node7:", "--json"}).exitCode == 0); // a folder of runs
+}
+
+TEST_CASE("nothing is written there from here, and files of the command line are of this machine")
+{
+    const Host host;
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const auto before = contentOf(folder.path());
+    const std::string local = run.string();
+    for (const Words& words : {Words{"reshard", local, far(folder / "out"), "-w", "3"},
+             Words{"export", far(run), far(folder / "out")}, Words{"ensure", far(run), "-w", "3"},
+             Words{"clean", far(run)}, Words{"run", far(folder / "plan.json")},
+             Words{"check", local, "--html", far(folder / "report.html")},
+             Words{"inspect", local, "--log-file", far(folder / "log")},
+             Words{"skeleton", local, far(folder / "skeleton.zip")}}) {
+        CAPTURE(words);
+        const ProcessResult refused = host.run(words);
+        CHECK(refused.exitCode == 4);
+        CHECK(refused.err.find("takes only a path of this machine") != std::string::npos);
+    }
+    CHECK(contentOf(folder.path()) == before);
+}
+
+TEST_CASE(
+    "a host without the program is refused where it may not be copied, and one with another version named")
+{
+    const Host host(false);
+    const std::string path = far(samplePath("zero2-w2"));
+    const ProcessResult refused = host.run({"inspect", path, "--no-remote-install"});
+    CHECK(refused.exitCode == 4);
+    CHECK(refused.err.find("the host has no `shardscope`, and this program may not be copied there")
+        != std::string::npos);
+    CHECK(refused.err.find("tar.gz") != std::string::npos);
+    script(host.folder() / "bin/shardscope", "echo 'shardscope 0.0.1 (abc, release)'\n");
+    const ProcessResult other = host.run({"inspect", path, "--no-remote-install"});
+    CHECK(other.exitCode == 4);
+    CHECK(other.err.find("another `shardscope`: shardscope 0.0.1 (abc, release)") != std::string::npos);
+    CHECK(fs::is_empty(host.home()));
+    script(host.folder() / "bin/uname", "case $1 in -s) echo Linux;; *) echo riscv64;; esac\n");
+    const ProcessResult foreign = host.run({"inspect", path});
+    CHECK(foreign.exitCode == 4);
+    CHECK(foreign.err.find("not for Linux on riscv64") != std::string::npos);
+    CHECK(foreign.err.find("linux-riscv64.tar.gz") != std::string::npos);
+}
+
+#ifdef SHARDSCOPE_TEST_STATIC
+TEST_CASE("the program is copied once to a host that lacks it")
+{
+    const Host host(false);
+    const std::string local = samplePath("zero2-w2").string();
+    const ProcessResult first = host.run({"inspect", far(local), "--json"});
+    CAPTURE(first.err);
+    CHECK(first.exitCode == 0);
+    CHECK(first.out == runShardscope({"inspect", local, "--json"}).out);
+    CHECK(first.err.starts_with("copying shardscope "));
+    const ProcessResult second = host.run({"inspect", far(local), "--json"});
+    CHECK(second.exitCode == 0);
+    CHECK(second.err.empty());
+    // One file, which only its user may read, in a folder of its version.
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(host.home() / ".cache/shardscope/far")) {
+        if (entry.is_regular_file())
+            found.push_back(entry.path());
+    }
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].filename() == "shardscope");
+    CHECK((fs::status(found[0]).permissions() & (fs::perms::group_all | fs::perms::others_all))
+        == fs::perms::none);
+    // A copy that ended early is never used.
+    const Host full(false);
+    script(full.folder() / "bin/head", "exec /usr/bin/head -c 1000\n");
+    const ProcessResult cut = full.run({"inspect", far(local)});
+    CHECK(cut.exitCode == 4);
+    CHECK(cut.err.find("could not be copied") != std::string::npos);
+}
+#endif
+
+TEST_CASE("what a login prints before the command does no harm")
+{
+    const Host host;
+    const std::string local = samplePath("zero2-w2").string();
+    const std::string ssh = slurp(host.folder() / "ssh");
+    script(host.folder() / "ssh", "echo Welcome; printf 'no line end'; echo; echo warning >&2\n" + ssh);
+    const ProcessResult found = host.run({"inspect", far(local), "--json"});
+    CHECK(found.exitCode == 0);
+    CHECK(found.out == runShardscope({"inspect", local, "--json"}).out);
+    script(host.folder() / "ssh", "yes Welcome\n");
+    CHECK(host.run({"inspect", far(local)}).exitCode == 3);
+}
+
+TEST_CASE("words for ssh are never options of ssh")
+{
+    const Host host;
+    script(host.folder() / "ssh", "echo called > '" + (host.folder() / "called").string() + "'; exit 255\n");
+    for (const char* path : {"-oProxyCommand=touch x:/y", "a b:/y", "$(touch x):/y", "ada@-x:/y"}) {
+        CAPTURE(path);
+        CHECK(host.run({"inspect", "--", path}).exitCode == 3);
+    }
+    CHECK_FALSE(fs::exists(host.folder() / "called"));
+    CHECK(host.run({"inspect", "node7:/y"}).exitCode == 3);
+    CHECK(fs::exists(host.folder() / "called"));
+}
+
+TEST_CASE("what ssh says is in the error")
+{
+    const Host host;
+    script(host.folder() / "ssh", "echo 'Permission denied (publickey).' >&2; exit 255\n");
+    const nlohmann::json error = nlohmann::json::parse(host.run({"inspect", "node7:/x", "--json"}).out);
+    CHECK(error["code"] == "unreadable");
+    CHECK(std::string(error["message"]).find("Permission denied (publickey).") != std::string::npos);
+    CHECK(error["path"] == "node7");
+}
+
+namespace {
+
+std::string frame(const std::string& header, const std::string& payload = {})
+{
+    return serve::frameStart(header, payload.size()) + payload;
+}
+
+} // namespace
+
+TEST_CASE("another end that sends nonsense ends in an error, at once")
+{
+    const Host host;
+    const std::string version = nlohmann::json::parse(runShardscope({"--version", "--json"}).out)["version"];
+    const std::string hello = "shardscope-far ready\n"
+        + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}");
+    const std::string done = R"({"id":2,"reply":"done","exit":0})";
+    for (const std::string& sent :
+        {std::string("shardscope-far ready\n"), std::string("shardscope-far ready\nxxxxxxxx"),
+            "shardscope-far ready\n" + frame(R"({"id":0,"reply":"hello","protocol":9,"version":"9"})"), hello,
+            hello + std::string(8, '\xff'), hello + frame("{}"), hello + frame("no JSON"),
+            hello + frame(done, "no JSON"), hello + frame(done, R"({"results":[]})"),
+            hello + frame(done, R"({"results":[{"path":"../../etc"}]})"),
+            hello + frame(R"({"id":2,"reply":"data"})", std::string(100, 'x'))
+                + frame(done, R"({"results":[{"path":"/x"}]})"),
+            hello + frame(R"({"id":2,"reply":"error","exit":3})", "no JSON"),
+            hello + frame(R"({"id":2,"reply":"error","exit":3})", R"({"code":"none","message":"m"})"),
+            std::string("shardscope-far absent\n"), std::string("shardscope-far \n"),
+            std::string("shardscope-far failed\n")}) {
+        CAPTURE(sent);
+        spill(host.folder() / "sent", sent);
+        script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'\n");
+        const auto began = std::chrono::steady_clock::now();
+        // Files of the other end, and an answer of it.
+        const ProcessResult files = host.run({"inspect", "node7:/x", "--bwlimit", "1G"});
+        CHECK((files.exitCode == 3 || files.exitCode == 4));
+        CHECK_FALSE(files.err.empty());
+        const ProcessResult whole = host.run({"inspect", "node7:/x"});
+        CHECK(whole.exitCode != 70);
+        CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+    }
+}
+
+TEST_CASE("text of the other end controls no terminal")
+{
+    const Host host;
+    const std::string version = nlohmann::json::parse(runShardscope({"--version", "--json"}).out)["version"];
+    spill(host.folder() / "sent",
+        "shardscope-far ready\n"
+            + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
+            + frame(R"({"id":2,"reply":"message"})", "\x1b]0;title\x07 warning\n")
+            + frame(R"({"id":2,"reply":"data"})", "\x1b[2Jgone\n")
+            + frame(R"({"id":2,"reply":"done","exit":0})"));
+    script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
+    for (const Words& words : {Words{"inspect", "node7:/x"}, Words{"inspect", "node7:/x", "--json"}}) {
+        const ProcessResult found = host.run(words);
+        CHECK(found.exitCode == 0);
+        CHECK((found.out + found.err).find('\x1b') == std::string::npos);
+        CHECK(found.out.find("gone") != std::string::npos);
+    }
+}
+
+TEST_CASE("a connection that is cut at any moment leaves an error and no half output")
+{
+    const Host host;
+    const std::string local = samplePath("zero3-w4").string();
+    const std::string ssh = slurp(host.folder() / "ssh");
+    const TemporaryFolder folder;
+    size_t whole = 0;
+    size_t cut = 0;
+    for (int step = 0; step < 30; ++step) {
+        const size_t bytes = size_t{60} << (step % 15);
+        CAPTURE(bytes);
+        // Of what the other end sends only so many bytes arrive.
+        script(host.folder() / "cut",
+            "env -i HOME='" + host.home().string() + "' PATH='" + (host.folder() / "bin").string()
+                + ":/usr/bin:/bin' sh -c \"$2\" | { /usr/bin/dd status=none bs=1 count="
+                + std::to_string(bytes) + "; kill -9 0; }\n");
+        script(host.folder() / "ssh", "exec setsid -w '" + (host.folder() / "cut").string() + "' \"$@\"\n");
+        const std::string out = (folder / ("out" + std::to_string(step))).string();
+        const ProcessResult result = step < 15
+            ? host.run({"inspect", far(local), "--json", "--bwlimit", "100G"})
+            : host.run({"reshard", far(local), out, "-w", "3"});
+        if (result.exitCode == 0) {
+            ++whole;
+            continue;
+        }
+        ++cut;
+        CHECK(result.exitCode == 3);
+        if (step < 15) {
+            CHECK(nlohmann::json::parse(result.out)["schema"] == "shardscope/error/1");
+        } else {
+            CHECK_FALSE(fs::exists(fs::path(out) / "latest"));
+            for (const auto& entry : fs::exists(out) ? fs::directory_iterator(out) : fs::directory_iterator())
+                CHECK(entry.path().filename().string().starts_with('.'));
+            script(host.folder() / "ssh", ssh.substr(ssh.find('\n') + 1));
+            CHECK(
+                host.run({"reshard", far(local), out, "-w", "3"}).exitCode == 0); // the same command goes on
+        }
+    }
+    CHECK(cut > 8);
+    CHECK(whole > 1);
+}
+
+TEST_CASE("a real sshd serves as the other host")
+{
+    if (!isInstalled("/usr/sbin/sshd"))
+        return;
+    const Host host;
+    const fs::path& folder = host.folder().path();
+    for (const char* key : {"host_key", "user_key"})
+        REQUIRE(runProcess(
+                    {"/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", (folder / key).string()})
+                    .exitCode
+            == 0);
+    if (::geteuid() == 0)
+        fs::create_directories("/run/sshd"); // which sshd wants; its service makes it at each start
+    spill(folder / "sshd_config",
+        "HostKey " + (folder / "host_key").string() + "\nAuthorizedKeysFile "
+            + (folder / "user_key.pub").string() + "\nStrictModes no\nUsePAM no\nPidFile none\nSetEnv PATH="
+            + (folder / "bin").string() + ":/usr/bin:/bin HOME=" + host.home().string() + "\n");
+    spill(folder / "ssh_config",
+        "Host node7\n  ProxyCommand /usr/sbin/sshd -i -f " + (folder / "sshd_config").string()
+            + "\n  IdentityFile " + (folder / "user_key").string()
+            + "\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  "
+              "LogLevel ERROR\n");
+    const ProcessOptions options{
+        .environment = {{"SHARDSCOPE_SSH", "ssh -F '" + (folder / "ssh_config").string() + "'"}}};
+    const std::string local = samplePath("zero3-w4").string();
+    const ProcessResult found = runShardscope({"inspect", far(local), "--json"}, options);
+    CAPTURE(found.err);
+    CHECK(found.exitCode == 0);
+    CHECK(found.out == runShardscope({"inspect", local, "--json"}).out);
+    const ProcessResult same = runShardscope({"diff", far(local), local}, options);
+    CHECK(same.exitCode == 0);
+    const ProcessResult absent = runShardscope({"inspect", "node8:/x"}, options);
+    CHECK(absent.exitCode == 3);
+    CHECK(absent.err.find("node8") != std::string::npos);
+}
