@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 
 namespace shardscope::far {
@@ -20,6 +21,14 @@ using serve::FileResult;
 constexpr uint64_t kQuestionBytes = uint64_t{16} << 20; ///< of data, which are held until all have arrived
 constexpr size_t kQuestionCalls = 8192;
 constexpr size_t kQuestionsAtOnce = 8;
+
+/// A device number of another host is none of this machine: folders of both are never taken for the same one.
+/// Done twice, it is undone.
+io::FileIdentity marked(io::FileIdentity identity, const std::string& host)
+{
+    identity.device ^= std::hash<std::string>()(host) | 1;
+    return identity;
+}
 
 /// What to ask one host, with the place of each answer.
 struct Asked {
@@ -75,6 +84,7 @@ std::vector<FileResult> askOnce(
     size_t at = 0;
     for (size_t i = 0; i < calls.size(); ++i) {
         FileResult& result = (*results)[i];
+        result.info.identity = marked(result.info.identity, host.name());
         if (result.error) {
             result.error = ofHost(std::move(*result.error), host.name());
             if (result.isOutage)
@@ -177,7 +187,7 @@ public:
     }
     [[nodiscard]] FileCall call(std::string_view what, uint64_t offset, uint64_t bytes) const
     {
-        return {std::string(what), m_far.path.string(), m_identity, offset, bytes};
+        return {std::string(what), m_far.path.string(), marked(m_identity, m_far.host), offset, bytes};
     }
     Status readAt(uint64_t offset, std::span<uint8_t> out) const override
     {

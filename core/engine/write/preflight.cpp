@@ -55,9 +55,10 @@ Result<bool> isAtOrBelow(io::FileSystem& files, const io::Path& path, const io::
         SHARDSCOPE_TRY(const io::FileInfo info, files.stat(at));
         if (sameFile(info, wanted))
             return true;
-        if (at == at.parent_path())
+        const io::Path above = at.parent_path();
+        if (above == at || above.parent_path().empty()) // the root, of this machine or of another host
             return false;
-        at = at.parent_path();
+        at = above;
     }
 }
 

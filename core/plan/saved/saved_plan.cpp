@@ -7,6 +7,7 @@
 #include "core/describe/json_in.h"
 #include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
+#include "core/far/far_path.h"
 #include "core/plan/export/export_place.h"
 #include "core/plan/model/source_list.h"
 
@@ -29,7 +30,7 @@ void describePath(auto& out, std::string_view name, auto& path, const About& abo
     out.name(name, text, about);
     if constexpr (kReads<decltype(out)>) {
         path = text;
-        if (!path.is_absolute())
+        if (!path.is_absolute() && !far::isFar(path))
             out.refuse(name, "is not an absolute path");
     }
 }
@@ -188,6 +189,8 @@ void describePlan(auto& out, auto& plan)
 /// Another process runs the plan, in another folder.
 io::Path absolutePath(const io::Path& path)
 {
+    if (far::isFar(path))
+        return path;
     std::error_code error;
     io::Path out = std::filesystem::absolute(path, error);
     return error ? path : out;

@@ -177,6 +177,13 @@ TEST_CASE("checkpoints here and there are compared, and one from there is reshar
         CHECK((found[i].second == expected[i].second));
     }
     CHECK(host.run({"verify", other, "--against", far(local)}).exitCode == 0);
+    // A saved plan names the host.
+    const std::string plan = (folder / "plan.json").string();
+    const std::string third = (folder / "third").string();
+    CHECK(host.run({"plan", "reshard", far(local), third, "-w", "3", "-o", plan}).exitCode == 0);
+    CHECK(slurp(plan).find(far(local)) != std::string::npos);
+    CHECK(host.run({"run", plan}).exitCode == 0);
+    CHECK((contentOf(third) == expected));
 }
 
 TEST_CASE("ranks of one checkpoint are read from several hosts")
