@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the window's GUI thread is kept by single events: bench_window CHECKPOINT [OTHER]. Opens it, goes
-// through all pages, scrolls, filters, sorts, hovers. Prints figures only.
+// How long the window's GUI thread is kept by single events: bench_window [--opening] CHECKPOINT [OTHER].
+// Opens it with each page in front, reads it again, switches to the other one, closes it, goes through all
+// pages, scrolls, filters, sorts, hovers. --opening: only the first four. Prints figures only.
 #include "tests/bench/event_watcher.h"
 
 #include "ui/dialogs/export_dialog.h"
@@ -15,8 +16,11 @@
 #include "ui/style/app_style.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/tensor_grid.h"
+#include "ui/text/text.h"
 #include "ui/widgets/filter_field.h"
 
+#include <QAction>
+#include <QElapsedTimer>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QMouseEvent>
@@ -46,9 +50,47 @@ public:
     {
     }
 
-    void run(const QString& path, const QString& other)
+    /// As step(), but does not wait for what may take minutes: what can be done next is planned.
+    void shortStep(const QString& name, const std::function<void()>& work)
     {
-        step(u"open"_s, [&] { m_window.openPath(path); });
+        constexpr int kLongest = 5'000; // milliseconds
+        m_watcher.begin(name);
+        m_watcher.call(name, work);
+        QElapsedTimer passed;
+        passed.start();
+        m_watcher.runUntil([&] {
+            return m_window.isSettled() || (!m_window.session().isOpening() && passed.hasExpired(kLongest));
+        });
+    }
+
+    /// Opening, and what shows another checkpoint in place of one.
+    void openAll(const QString& path, const QString& other)
+    {
+        shortStep(u"open"_s, [&] { m_window.openPath(path); });
+        for (const char* name : {"map", "parameters", "findings", "overview"}) {
+            const QString page = QString::fromLatin1(name);
+            shortStep(u"close"_s, [&] { m_window.session().close(); });
+            shortStep(u"open: "_s % page % u" in front"_s, [&] {
+                m_window.showPageWhenOpen(page);
+                m_window.openPath(path);
+            });
+        }
+        shortStep(u"reload"_s, [&] { m_window.session().reload(); });
+        if (other.isEmpty())
+            return;
+        shortStep(u"open: another one"_s, [&] { m_window.openPath(other); });
+        for (const char* name : {"overview", "map", "parameters", "overview"}) {
+            m_window.showPage(QString::fromLatin1(name));
+            settle();
+            shortStep(u"switch"_s, [&] { m_window.actionSet()[ActionId::NextOpen]->trigger(); });
+        }
+        shortStep(u"close one of two"_s, [&] { m_window.actionSet()[ActionId::Close]->trigger(); });
+        if (m_window.session().path() != toPath(path))
+            shortStep(u"open"_s, [&] { m_window.openPath(path); });
+    }
+
+    void use(const QString& other)
+    {
         for (const bool again : {false, true}) {
             for (const char* name : {"map", "parameters", "tensor", "files", "compare", "overview"}) {
                 const QString page = QString::fromLatin1(name);
@@ -273,8 +315,10 @@ private:
 int main(int argc, char** argv)
 {
     EventWatcher application(argc, argv);
-    if (argc < 2) {
-        std::fprintf(stderr, "bench_window CHECKPOINT [OTHER]\n");
+    QStringList paths = QCoreApplication::arguments().mid(1);
+    const bool openingOnly = paths.removeAll(u"--opening"_s) > 0;
+    if (paths.isEmpty()) {
+        std::fprintf(stderr, "bench_window [--opening] CHECKPOINT [OTHER]\n");
         return 2;
     }
     QApplication::setStyle(new AppStyle);
@@ -290,9 +334,13 @@ int main(int argc, char** argv)
     });
     application.call(u"show"_s, [&] { window->show(); });
     application.runUntil([&] { return window->isSettled(); });
-    Visit(application, *window)
-        .run(QString::fromLocal8Bit(argv[1]), argc > 2 ? QString::fromLocal8Bit(argv[2]) : QString());
+    const QString other = paths.size() > 1 ? paths[1] : QString();
+    Visit visit(application, *window);
+    visit.openAll(paths[0], other);
+    if (!openingOnly)
+        visit.use(other);
     application.print(kPrinted);
+    application.printLongest(u"open"_s);
     std::fflush(stdout);
     window.reset();
     return 0;

@@ -4,6 +4,7 @@
 #include <QEvent>
 #include <QMetaEnum>
 #include <QThread>
+#include <QTimer>
 
 #include <algorithm>
 #include <cstdio>
@@ -106,9 +107,11 @@ void EventWatcher::leave(const QString& what, Times start)
 
 void EventWatcher::runUntil(const std::function<bool()>& done)
 {
+    QTimer wake; // `done` may change without an event
+    wake.start(20);
     for (int calm = 0; calm < 3; ++calm) {
-        while (!done())
-            processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
+        while (!done()) // with a time limit it would not wait, and take a core from the workers
+            processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents);
         processEvents();
     }
 }
@@ -134,6 +137,23 @@ void EventWatcher::print(double limit) const
                     kind->count, kSlow);
         }
     }
+}
+
+void EventWatcher::printLongest(const QString& steps) const
+{
+    const Longest* longest = nullptr;
+    QString where;
+    for (const QString& step : m_order) {
+        for (const auto& [what, kind] : m_steps.at(step)) {
+            if (step.startsWith(steps) && (longest == nullptr || kind.milliseconds > longest->milliseconds)) {
+                longest = &kind;
+                where = step;
+            }
+        }
+    }
+    if (longest != nullptr)
+        std::printf("longest event of “%s”: %.1f ms (%s: %s)\n", qPrintable(steps), longest->milliseconds,
+            qPrintable(where), qPrintable(longest->what));
 }
 
 } // namespace shardscope::bench

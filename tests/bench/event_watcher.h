@@ -28,6 +28,8 @@ public:
     void runUntil(const std::function<bool()>& done);
     /// Prints the longest event of every step, and all that took longer than `limit` milliseconds.
     void print(double limit) const;
+    /// Prints the longest event of all steps whose names begin so.
+    void printLongest(const QString& steps) const;
 
 private:
     struct Times {
