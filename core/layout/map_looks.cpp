@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 namespace shardscope {
 
@@ -91,6 +92,28 @@ bool tellsClasses(const std::vector<Parameter>& params, const std::vector<ParamC
     return known >= half;
 }
 
+std::vector<uint64_t> bytesOf(const Checkpoint& checkpoint, const std::vector<std::string>& states)
+{
+    std::map<std::string_view, uint64_t> byState;
+    for (const FlatUnit& unit : checkpoint.units)
+        for (const UnitState& state : unit.states)
+            byState[state.name] += itemSize(state.dtype) * unit.partition.payloadElements();
+    auto sum = byState.end(); // tensors of one state follow each other
+    for (const WholeTensor& whole : checkpoint.whole) {
+        if (whole.param == kNoParam || checkpoint.params[index(whole.param)].sharedWith != kNoParam)
+            continue;
+        if (sum == byState.end() || sum->first != whole.state)
+            sum = byState.try_emplace(whole.state).first;
+        sum->second += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
+    }
+    std::vector<uint64_t> out;
+    for (const std::string& state : states) {
+        const auto found = byState.find(state);
+        out.push_back(found == byState.end() ? 0 : found->second);
+    }
+    return out;
+}
+
 } // namespace
 
 MapLooksPtr mapLooks(const Checkpoint& checkpoint)
@@ -111,6 +134,10 @@ MapLooksPtr mapLooks(const Checkpoint& checkpoint)
         describe(section, *out, checkpoint);
     out->sectionStates = statesOf(checkpoint, out->sections);
     out->states = checkpoint.stateNames();
+    out->stateBytes = bytesOf(checkpoint, out->states);
+    for (const FlatUnit& unit : checkpoint.units)
+        out->padding += paddingElements(unit.partition);
+    out->parameters = countParameters(checkpoint);
     return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/counts.h"
 
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,9 @@ struct MapLooks {
     std::vector<MapSectionContent> sections;
     std::vector<std::string> sectionStates; ///< names of the states of sections, in order of first use
     std::vector<std::string> states; ///< Checkpoint::stateNames()
+    std::vector<uint64_t> stateBytes; ///< without padding, a tied tensor once; index as in `states`
+    uint64_t padding = 0; ///< elements, on all ranks together
+    ParameterCounts parameters;
 };
 using MapLooksPtr = std::shared_ptr<const MapLooks>;
 MapLooksPtr mapLooks(const Checkpoint& checkpoint);

@@ -33,12 +33,12 @@ public:
 
 protected:
     void showCheckpoint() override;
+    void follow(const SelectedThing& thing) override;
 
 private:
     void makeLayout();
     void fitFileColumns();
     void connectWidgets();
-    void follow(const SelectedThing& thing);
     void loadRecords(FileId file);
     void showRecords(RecordList list);
     void selectRecordOf(const SelectedThing& thing);

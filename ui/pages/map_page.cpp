@@ -58,7 +58,6 @@ MapPage::MapPage(const PageContext& context, QWidget* parent)
 {
     setObjectName(u"mapPage"_s);
     m_map->setObjectName(u"layoutMap"_s);
-    m_map->setSelection(&context.selection);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
@@ -78,6 +77,7 @@ void MapPage::showCheckpoint()
     m_marked.reset(); // the map forgets them
     const bool hasSections = checkpoint && looks && !looks->sections.empty();
     m_map->setCheckpoint(hasSections ? checkpoint : nullptr, hasSections ? looks : nullptr);
+    m_map->setSelection(&m_context.selection);
     m_map->setVisible(hasSections);
     m_empty->setVisible(!hasSections);
     if (!checkpoint)
@@ -87,6 +87,12 @@ void MapPage::showCheckpoint()
     else
         m_empty->setText(tr("This checkpoint has no tensors to draw."));
     showFindings();
+}
+
+/// The map stays as it is, and hears of nothing: where the run is the same, it keeps its place and zoom.
+void MapPage::leaveCheckpoint()
+{
+    m_map->setSelection(nullptr);
 }
 
 void MapPage::showFindings()

@@ -32,6 +32,7 @@ public:
 
 protected:
     void showCheckpoint() override;
+    void leaveCheckpoint() override;
 
 private:
     void showFindings();

@@ -84,7 +84,7 @@ QString optionsText(const Checkpoint& checkpoint, const ParamGroup& group, int d
 
 } // namespace
 
-void fillIdentity(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links)
+void fillIdentity(Card& card, const Checkpoint& checkpoint, const MapLooks& looks, const OverviewLinks& links)
 {
     const auto toMap = [links] { links.page(PageId::Map, {}); };
     if (checkpoint.params.empty())
@@ -98,7 +98,7 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint, const OverviewLinks&
                         : toText(checkpoint.tag)),
             links.tags);
     QStringList states;
-    for (const std::string& state : checkpoint.stateNames())
+    for (const std::string& state : looks.states)
         states += toText(state);
     if (!states.isEmpty())
         for (LinkButton* link : card.addFactLinks(u"States"_s, states))
@@ -152,47 +152,33 @@ void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, const Ove
     onClick(number, toFiles);
 }
 
-void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, const OverviewLinks& links)
+void fillStateSizes(Card& card, const MapLooks& looks, Theme& theme, const OverviewLinks& links)
 {
-    std::map<std::string, uint64_t> byState;
-    for (const FlatUnit& unit : checkpoint.units)
-        for (const UnitState& state : unit.states)
-            byState[state.name] += itemSize(state.dtype) * unit.partition.payloadElements();
-    auto sum = byState.end(); // tensors of one state follow each other
-    for (const WholeTensor& whole : checkpoint.whole) {
-        if (whole.param == kNoParam || checkpoint.params[index(whole.param)].sharedWith != kNoParam)
-            continue;
-        if (sum == byState.end() || sum->first != whole.state)
-            sum = byState.try_emplace(whole.state).first;
-        sum->second += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
-    }
-    uint64_t padding = 0;
-    for (const FlatUnit& unit : checkpoint.units)
-        padding += paddingElements(unit.partition);
     QList<StackedBar::Part> parts;
-    for (const std::string& name : checkpoint.stateNames())
-        if (const auto found = byState.find(name); found != byState.end() && found->second > 0)
-            parts.append({toText(name), found->second, static_cast<size_t>(parts.size())});
+    for (size_t i = 0; i < looks.states.size(); ++i)
+        if (looks.stateBytes[i] > 0)
+            parts.append({toText(looks.states[i]), looks.stateBytes[i], static_cast<size_t>(parts.size())});
     auto* bar = new StackedBar(theme, &card);
     bar->setObjectName(u"stateSizes"_s);
     QObject::connect(bar, &StackedBar::activated, bar,
         [links, parts](int part) { links.page(PageId::Parameters, u"state:"_s % parts[part].name); });
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    if (padding == 0) {
+    if (looks.padding == 0) {
         card.addText(u"There is no padding."_s, true);
         return;
     }
-    onClick(
-        card.addTextLink(padding == 1
-                ? u"Padding is not counted: 1 element on all ranks together."_s
-                : u"Padding is not counted: %1 elements on all ranks together."_s.arg(countText(padding))),
+    onClick(card.addTextLink(looks.padding == 1
+                    ? u"Padding is not counted: 1 element on all ranks together."_s
+                    : u"Padding is not counted: %1 elements on all ranks together."_s.arg(
+                        countText(looks.padding))),
         [links] { links.page(PageId::Map, {}); });
 }
 
-void fillParameters(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links)
+void fillParameters(
+    Card& card, const Checkpoint& checkpoint, const MapLooks& looks, const OverviewLinks& links)
 {
-    const ParameterCounts counts = countParameters(checkpoint);
+    const ParameterCounts& counts = looks.parameters;
     const auto elements = [](uint64_t count, bool isShort) {
         return u"%1 elements"_s.arg(isShort ? shortCountText(count) : countText(count));
     };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/map_query.h"
 #include "core/report/summary/provenance.h"
 #include "ui/models/selection.h"
 
@@ -22,10 +23,12 @@ struct OverviewLinks {
 };
 
 /// What the Overview's cards say about a checkpoint. Each fills an empty card.
-void fillIdentity(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links);
+void fillIdentity(
+    Card& card, const Checkpoint& checkpoint, const MapLooks& looks, const OverviewLinks& links);
 void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, const OverviewLinks& links);
-void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, const OverviewLinks& links);
-void fillParameters(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links);
+void fillStateSizes(Card& card, const MapLooks& looks, Theme& theme, const OverviewLinks& links);
+void fillParameters(
+    Card& card, const Checkpoint& checkpoint, const MapLooks& looks, const OverviewLinks& links);
 void fillSteps(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links);
 void fillGroups(Card& card, const Checkpoint& checkpoint, const OverviewLinks& links);
 void fillProvenance(

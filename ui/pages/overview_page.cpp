@@ -121,7 +121,6 @@ void OverviewPage::connectParts()
     connect(m_thumbnail, &QAbstractButton::clicked, this,
         [this] { Q_EMIT m_context.selection.pageRequested(PageId::Map); });
     connect(m_steps, &NextStepsList::chosen, this, &OverviewPage::goOn);
-    connect(&m_filling, &QTimer::timeout, this, &OverviewPage::fillNext);
     connect(&m_context.findings, &FindingStore::changed, this, &OverviewPage::showFindings);
     connect(&m_context.session.fingerprints(), &FingerprintStore::changed, this,
         &OverviewPage::showProvenance, Qt::QueuedConnection); // its link may be what was clicked
@@ -184,10 +183,7 @@ void OverviewPage::showCheckpoint()
     const CheckpointPtr& checkpoint = m_checkpoint;
     const io::Path former = std::exchange(m_folder, checkpoint ? checkpoint->tagFolder : io::Path());
     const bool isSame = checkpoint && former == m_folder;
-    m_filling.stop();
-    m_left.clear();
-    m_provenanceReader.cancel();
-    m_provenance.reset();
+    stopFilling();
     m_scroll->setVisible(checkpoint != nullptr);
     m_empty->setVisible(checkpoint == nullptr);
     m_messages->hide();
@@ -204,6 +200,20 @@ void OverviewPage::showCheckpoint()
         fillAll();
 }
 
+/// The cards are cleared when it is filled: nobody sees them before.
+void OverviewPage::leaveCheckpoint()
+{
+    stopFilling();
+    m_folder.clear();
+}
+
+void OverviewPage::stopFilling()
+{
+    m_filling.clear();
+    m_provenanceReader.cancel();
+    m_provenance.reset();
+}
+
 void OverviewPage::fillAll()
 {
     const CheckpointPtr& checkpoint = m_checkpoint;
@@ -217,45 +227,37 @@ void OverviewPage::fillAll()
     const auto add = [&](Card* card, auto fill) {
         fillLater(card, [checkpoint, links, fill](Card& filled) { fill(filled, *checkpoint, links); });
     };
-    add(m_cards.identity, fillIdentity);
+    const auto addCounts = [&](Card* card, auto fill) {
+        fillLater(card,
+            [checkpoint, looks, links, fill](Card& filled) { fill(filled, *checkpoint, *looks, links); });
+    };
+    addCounts(m_cards.identity, fillIdentity);
     if (hasModel)
-        add(m_cards.parameters, fillParameters);
+        addCounts(m_cards.parameters, fillParameters);
     add(m_cards.sizes, [&theme](Card& card, const Checkpoint& read, const OverviewLinks& to) {
         fillSizes(card, read, theme, to);
     });
     if (hasModel) {
         add(m_cards.steps, fillSteps);
-        add(m_cards.states, [&theme](Card& card, const Checkpoint& read, const OverviewLinks& to) {
-            fillStateSizes(card, read, theme, to);
-        });
+        fillLater(m_cards.states,
+            [looks, links, &theme](Card& card) { fillStateSizes(card, *looks, theme, links); });
         add(m_cards.groups, fillGroups);
     }
     fillLater(m_cards.evidence, [checkpoint](Card& card) { fillEvidence(card, *checkpoint); });
-    m_left.push_back([this] {
+    m_filling.add([this] {
         fillTags(*m_checkpoint);
         readTags();
         readProvenance();
     });
-    m_left.push_back([this] { showFindings(); });
-    m_filling.start();
+    m_filling.add([this] { showFindings(); });
 }
 
-/// One card an event: together they take too long with thousands of ranks.
 void OverviewPage::fillLater(Card* card, std::function<void(Card&)> fill)
 {
-    m_left.push_back([card, fill = std::move(fill)] {
+    m_filling.add([card, fill = std::move(fill)] {
         card->clear();
         fill(*card);
     });
-}
-
-void OverviewPage::fillNext()
-{
-    const auto next = std::move(m_left.front());
-    m_left.pop_front();
-    if (m_left.empty())
-        m_filling.stop();
-    next();
 }
 
 void OverviewPage::showFindings()

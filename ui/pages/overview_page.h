@@ -5,12 +5,10 @@
 #include "core/report/summary/next_steps.h"
 #include "core/report/summary/provenance.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/jobs/one_an_event.h"
 #include "ui/pages/page.h"
 #include "ui/session/check_run.h"
 
-#include <QTimer>
-
-#include <deque>
 #include <functional>
 
 class QLabel;
@@ -40,19 +38,20 @@ public:
 
 protected:
     void showCheckpoint() override;
+    void leaveCheckpoint() override;
 
 private:
     Card* addCard(const QString& name, const QString& title);
     void makeCards();
     void connectParts();
     [[nodiscard]] OverviewLinks links();
+    void stopFilling();
     void fillAll();
     void fillTags(const Checkpoint& checkpoint);
     void readTags();
     void readProvenance();
     void showProvenance();
     void fillLater(Card* card, std::function<void(Card&)> fill);
-    void fillNext();
     void describeTags();
     void fitTags();
     void summarise(const std::vector<Finding>& found);
@@ -84,8 +83,7 @@ private:
     QListWidget* m_tagList = nullptr;
     FindingsList* m_findingsList = nullptr;
     QLabel* m_empty;
-    QTimer m_filling; ///< runs while m_left has something
-    std::deque<std::function<void()>> m_left; ///< what is filled in the following events
+    OneAnEvent m_filling; ///< cards: together they take too long with thousands of ranks
     std::optional<Provenance> m_provenance;
     LatestOnly m_provenanceReader{WorkLength::Long};
 };

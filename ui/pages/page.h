@@ -52,6 +52,10 @@ public:
 
     /// Shows the checkpoint of the session; nothing if none is open.
     void showSession();
+    /// Has no checkpoint until showSession(). For a page that is not seen and that the session left behind.
+    void leaveSession();
+    /// Whether the window needs what it finds in the checkpoint also while it is not seen.
+    [[nodiscard]] virtual bool servesOthers() const { return false; }
     /// Whether it reads, filters or draws in the background.
     [[nodiscard]] virtual bool isBusy() const { return false; }
     /// The placeholder of the filter field if the page has a filter of its own. Else empty: the field then
@@ -119,6 +123,11 @@ Q_SIGNALS:
 protected:
     /// m_checkpoint is another one.
     virtual void showCheckpoint() = 0;
+    /// m_checkpoint is null until showCheckpoint(), and the page is not seen: nothing may refer to the former
+    /// one.
+    virtual void leaveCheckpoint() { showCheckpoint(); }
+    /// The selection of the session or window is this.
+    virtual void follow(const SelectedThing& /*thing*/) { }
     /// A text in place of what the page shows, when there is nothing to show.
     QLabel* makeEmpty(const QString& name);
     /// The bar with the terms of the filter, for the page to put above its rows. At most one.

@@ -25,6 +25,14 @@ void Page::showSession()
     m_checkpoint = m_context.session.checkpoint();
     m_place = m_context.session.place();
     showCheckpoint();
+    follow(m_context.selection.current());
+}
+
+void Page::leaveSession()
+{
+    m_place = {};
+    if (std::exchange(m_checkpoint, nullptr))
+        leaveCheckpoint();
 }
 
 QLabel* Page::makeEmpty(const QString& name)

@@ -36,6 +36,7 @@ public:
     [[nodiscard]] ParameterIndexPtr parameters() const override { return m_model->parameterIndex(); }
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] ParameterTableModel* model() const { return m_model; }
+    [[nodiscard]] bool servesOthers() const override { return true; } ///< the find field, the map's light
     void sortBy(ParamColumn column, Qt::SortOrder order);
     /// Writes the rows on screen to a CSV or JSON file; a message reports the result.
     void saveRows(const QString& path);
@@ -43,6 +44,7 @@ public:
 
 protected:
     void showCheckpoint() override;
+    void follow(const SelectedThing& thing) override;
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
@@ -58,7 +60,6 @@ private:
     void showValues();
     void onValueAction();
     [[nodiscard]] bool needsValues() const;
-    void follow(const SelectedThing& thing);
     void showEmptyState();
     void askWhereToSave();
 

@@ -43,13 +43,13 @@ public:
 
 protected:
     void showCheckpoint() override;
+    void follow(const SelectedThing& thing) override;
     void showEvent(QShowEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:
     QWidget* makeValues();
     void addActions(QWidget* view);
-    void follow(const SelectedThing& thing);
     void showParam();
     void showState();
     /// To the element of the selection, once.

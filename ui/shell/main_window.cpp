@@ -151,6 +151,7 @@ void MainWindow::openRecent(const QString& path, const QString& tag)
 
 void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 {
+    m_tabs->leaveSession();
     m_compareRun.clear(); // ids of the former checkpoint
     m_findingStore.values().leave(checkpoint);
     if (checkpoint && checkpoint->fullyRead)
@@ -174,7 +175,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_history.clear();
     if (!refined) {
         if (isOtherRun && m_wanted.page != PageId::Compare)
-            m_tabs->page(PageId::Compare)->compareWith({}, false); // it was for the former run
+            m_tabs->filled(PageId::Compare)->compareWith({}, false); // it was for the former run
         resetView();
     } else if (checkpoint) {
         m_open->refine(m_session.shown());
@@ -257,6 +258,7 @@ void MainWindow::showRuns()
     m_messages->hide();
     const RunsFolder& runs = *m_session.runsFolder();
     if (!m_session.checkpoint()) {
+        m_tabs->leaveSession();
         m_tabs->showSession(m_session);
         m_stack->setCurrentIndex(1);
         m_actions.setRunsOpen();
@@ -275,8 +277,8 @@ void MainWindow::showRuns()
 
 bool MainWindow::isSettled() const
 {
-    return !m_session.isOpening() && !m_filter->find().isBusy() && !m_docks->explorer()->isBusy()
-        && !m_docks->details()->isBusy() && !m_jobs.isAsking()
+    return !m_session.isOpening() && !m_tabs->isFilling() && !m_filter->find().isBusy()
+        && !m_docks->explorer()->isBusy() && !m_docks->details()->isBusy() && !m_jobs.isAsking()
         && std::none_of(
             m_tabs->pages().begin(), m_tabs->pages().end(), [](const Page* page) { return page->isBusy(); });
 }

@@ -49,7 +49,7 @@ void MainWindow::connectActions()
         connect(each.action, &QAction::triggered, this, [this, page = each.page, what = each.what] {
             if (what->comesToFront)
                 showPage(page);
-            what->run(*m_tabs->page(page));
+            what->run(*m_tabs->filled(page));
         });
     connect(m_actions[ActionId::Reshard], &QAction::triggered, this, &MainWindow::showReshardDialog);
     connect(m_actions[ActionId::Convert], &QAction::triggered, this, &MainWindow::showConvertDialog);
@@ -191,7 +191,7 @@ ExportDialog* MainWindow::showExportDialog()
 void MainWindow::showRepair()
 {
     showPage(PageId::Findings);
-    m_tabs->page(PageId::Findings)->prepareRepair();
+    m_tabs->filled(PageId::Findings)->prepareRepair();
 }
 
 void MainWindow::connectPage(Page* page)

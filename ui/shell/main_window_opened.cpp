@@ -96,7 +96,7 @@ void MainWindow::fillKindMenu(QMenu* menu)
 
 void MainWindow::setPartner(const QString& path)
 {
-    m_tabs->page(PageId::Compare)->compareWith(path, false);
+    m_tabs->filled(PageId::Compare)->compareWith(path, false);
 }
 
 OpenedEntry MainWindow::entryToOpen(const ReadCheckpoint& read)

@@ -117,7 +117,7 @@ void MainWindow::compareWith(const QString& path, bool start)
     showPage(PageId::Compare);
     if (m_session.isOpening())
         m_wanted.page = PageId::Compare;
-    m_tabs->page(PageId::Compare)->compareWith(path, start);
+    m_tabs->filled(PageId::Compare)->compareWith(path, start);
 }
 
 } // namespace shardscope::ui

@@ -116,7 +116,7 @@ void PageFilter::onTyped(const QString& text)
 
 void PageFilter::apply(PageId page, const QString& text)
 {
-    m_tabs.page(page)->setFilter(text);
+    m_tabs.filled(page)->setFilter(text);
 }
 
 void PageFilter::onFilterWanted(PageId page, const QString& text)

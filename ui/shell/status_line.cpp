@@ -52,20 +52,11 @@ void StatusLine::update()
     }
     QString text = titleText(*checkpoint);
     if (!checkpoint->params.empty())
-        text += u" · "_s % parametersText(parameterCount(checkpoint));
+        text += u" · "_s % parametersText(m_session.looks()->parameters.count);
     text += u" · "_s % bytesText(countFiles(*checkpoint).bytes);
     if (m_session.isOpening())
         text += u" · "_s % tr("still reading…");
     m_title->setText(text);
-}
-
-uint64_t StatusLine::parameterCount(const CheckpointPtr& checkpoint)
-{
-    if (m_counted.lock() != checkpoint) { // it takes milliseconds, and progress is reported often
-        m_parameters = countParameters(*checkpoint).count;
-        m_counted = checkpoint;
-    }
-    return m_parameters;
 }
 
 void StatusLine::clearPlace()

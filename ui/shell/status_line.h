@@ -23,11 +23,7 @@ public:
     void setJobs(int active);
 
 private:
-    [[nodiscard]] uint64_t parameterCount(const CheckpointPtr& checkpoint);
-
     Session& m_session;
-    std::weak_ptr<const Checkpoint> m_counted;
-    uint64_t m_parameters = 0; ///< of m_counted
     ElidedLabel* m_title;
     ElidedLabel* m_hover;
     ElidedLabel* m_sum;
