@@ -6,6 +6,8 @@
 
 #include <QMouseEvent>
 #include <QScopedValueRollback>
+#include <QSet>
+#include <QStyleOptionTab>
 #include <QTimer>
 #include <QToolButton>
 
@@ -17,6 +19,8 @@ namespace shardscope::ui {
 
 namespace {
 
+constexpr int kReadable = 20; ///< characters that a tab keeps room for
+
 /// Where a checkpoint is; a file without a tag is its own place.
 const io::Path& folderOf(const ReadCheckpoint& read)
 {
@@ -26,6 +30,35 @@ const io::Path& folderOf(const ReadCheckpoint& read)
 bool isSame(const ReadCheckpoint& a, const ReadCheckpoint& b)
 {
     return folderOf(a) == folderOf(b) && a.place.roots == b.place.roots && a.place.salvage == b.place.salvage;
+}
+
+QString tagOf(const OpenEntry& entry)
+{
+    return entry.read.checkpoint->runFolder.empty() ? QString() : toText(entry.read.checkpoint->tag);
+}
+
+/// The name of the run folder, or of what was opened instead of one.
+QString runOf(const OpenEntry& entry)
+{
+    const Checkpoint& checkpoint = *entry.read.checkpoint;
+    return checkpoint.runFolder.empty() ? checkpointName(checkpoint, entry.read.place.path)
+                                        : pathText(checkpoint.runFolder.filename());
+}
+
+/// The length of the words with which all of the names begin.
+qsizetype commonWords(const QSet<QString>& names)
+{
+    if (names.size() < 2)
+        return 0;
+    const QString& first = *names.begin();
+    qsizetype common = first.size();
+    for (const QString& name : names) {
+        const auto end = std::mismatch(first.begin(), first.begin() + common, name.begin(), name.end());
+        common = end.first - first.begin();
+    }
+    while (common > 0 && !u"-_. "_s.contains(first[common - 1]))
+        --common;
+    return common;
 }
 
 } // namespace
@@ -140,11 +173,70 @@ void CheckpointBar::describe(size_t entry)
     const ReadCheckpoint& read = m_entries[entry].read;
     const Checkpoint& checkpoint = *read.checkpoint;
     const int tab = static_cast<int>(entry);
-    const QString name = checkpointName(checkpoint, read.place.path);
-    setTabText(tab, QString(name).replace(u'&', u"&&"_s));
-    tabButton(tab, RightSide)->setToolTip(tr("Close %1").arg(name));
-    tabButton(tab, RightSide)->setAccessibleName(tr("Close %1").arg(name));
-    setTabToolTip(tab, u"%1\n%2"_s.arg(pathText(folderOf(read)), titleText(checkpoint)));
+    const QString whole = name(tab);
+    setTabText(tab, QString(whole).replace(u'&', u"&&"_s));
+    tabButton(tab, RightSide)->setToolTip(tr("Close %1").arg(whole));
+    tabButton(tab, RightSide)->setAccessibleName(tr("Close %1").arg(whole));
+    setTabToolTip(tab, QStringList{whole, pathText(folderOf(read)), titleText(checkpoint)}.join(u'\n'));
+}
+
+QString CheckpointBar::name(int tab) const
+{
+    const ReadCheckpoint& read = entry(tab).read;
+    return checkpointName(*read.checkpoint, read.place.path);
+}
+
+QString CheckpointBar::shortName(int tab) const
+{
+    QSet<QString> tags;
+    QSet<QString> runs;
+    for (const OpenEntry& each : m_entries) {
+        tags.insert(tagOf(each));
+        runs.insert(runOf(each));
+    }
+    const auto rest = [](const QString& name, const QSet<QString>& all) {
+        const qsizetype common = commonWords(all);
+        return common > 0 ? QString(u'…' + name.mid(common)) : name;
+    };
+    const QString tag = rest(tagOf(entry(tab)), tags);
+    const QString run = rest(runOf(entry(tab)), runs);
+    if (tag.isEmpty() || static_cast<size_t>(runs.size()) == m_entries.size())
+        return run;
+    return runs.size() == 1 ? tag : QString(tag % u" – " % run);
+}
+
+QString CheckpointBar::fitted(int tab, int width) const
+{
+    const QString whole = name(tab);
+    if (fontMetrics().horizontalAdvance(whole) <= width)
+        return whole;
+    return fontMetrics().elidedText(shortName(tab), Qt::ElideMiddle, width);
+}
+
+QString CheckpointBar::shownText(int tab) const
+{
+    QStyleOptionTab option;
+    initStyleOption(&option, tab);
+    return option.text.replace(u"&&"_s, u"&"_s);
+}
+
+QSize CheckpointBar::minimumTabSizeHint(int tab) const
+{
+    const auto widthOf = [this](const QString& text) { // as tabSizeHint() measures it
+        return fontMetrics().size(Qt::TextShowMnemonic, QString(text).replace(u'&', u"&&"_s)).width();
+    };
+    const int whole = widthOf(name(tab));
+    const int least = std::min(widthOf(shortName(tab)), kReadable * fontMetrics().averageCharWidth());
+    QSize size = tabSizeHint(tab);
+    size.rwidth() -= std::max(whole - least, 0);
+    return size;
+}
+
+void CheckpointBar::initStyleOption(QStyleOptionTab* option, int tab) const
+{
+    QTabBar::initStyleOption(option, tab);
+    const int room = style()->subElementRect(QStyle::SE_TabBarTabText, option, this).width();
+    option->text = fitted(tab, room).replace(u'&', u"&&"_s);
 }
 
 } // namespace shardscope::ui

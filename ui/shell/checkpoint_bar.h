@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+class QStyleOptionTab;
 class QToolButton;
 
 namespace shardscope::ui {
@@ -23,7 +24,8 @@ struct OpenEntry {
 };
 
 /// The checkpoints that are open in a window, a tab each. It is hidden while there is one: then it would only
-/// take room. The current tab is what the window shows. GUI thread only.
+/// take room. The current tab is what the window shows. With little room a tab says what differs from the
+/// other tabs; with less, the tabs scroll. GUI thread only.
 class CheckpointBar : public QTabBar
 {
     Q_OBJECT
@@ -43,17 +45,26 @@ public:
     /// Removes a tab. Does not change what the window shows.
     void remove(int tab);
     [[nodiscard]] const OpenEntry& entry(int tab) const { return m_entries[static_cast<size_t>(tab)]; }
+    [[nodiscard]] QString name(int tab) const;
+    /// What is written on the tab.
+    [[nodiscard]] QString shownText(int tab) const;
 
 Q_SIGNALS:
     /// The user chose a tab; the current one is the former until take().
     void chosen(int tab);
 
 protected:
+    [[nodiscard]] QSize minimumTabSizeHint(int tab) const override;
+    void initStyleOption(QStyleOptionTab* option, int tab) const override;
     void mouseReleaseEvent(QMouseEvent* event) override;
 
 private:
     void showCurrent(size_t entry);
     void describe(size_t entry);
+    /// The words of the name that the other tabs do not have.
+    [[nodiscard]] QString shortName(int tab) const;
+    /// The name as it is written in so many pixels.
+    [[nodiscard]] QString fitted(int tab, int width) const;
     [[nodiscard]] QToolButton* makeCloseButton();
 
     const Theme& m_theme;

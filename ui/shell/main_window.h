@@ -125,6 +125,7 @@ private:
     void connectJobs();
     void connectSwitcher();
     void fillRecentMenu(QMenu* menu);
+    void fillOpenMenu(QMenu* menu);
 
     void showCheckpoint(const CheckpointPtr& checkpoint, bool refined);
     void resetView();

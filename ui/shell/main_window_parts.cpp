@@ -96,15 +96,17 @@ void MainWindow::makeMenus()
         menu->setObjectName(name);
         return menu;
     };
+    const auto addFilled
+        = [this](QMenu* parent, const QString& name, const QString& title, void (MainWindow::*fill)(QMenu*)) {
+              QMenu* menu = parent->addMenu(title);
+              menu->setObjectName(name);
+              connect(menu, &QMenu::aboutToShow, this, [this, menu, fill] { (this->*fill)(menu); });
+          };
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
     file->addActions(
         {m_actions[ActionId::NewWindow], m_actions[ActionId::Open], m_actions[ActionId::OpenFile]});
-    QMenu* recent = file->addMenu(tr("Open R&ecent"));
-    recent->setObjectName(u"recentMenu"_s);
-    connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecentMenu(recent); });
-    QMenu* kinds = file->addMenu(tr("O&pen As"));
-    kinds->setObjectName(u"kindMenu"_s);
-    connect(kinds, &QMenu::aboutToShow, this, [this, kinds] { fillKindMenu(kinds); });
+    addFilled(file, u"recentMenu"_s, tr("Open R&ecent"), &MainWindow::fillRecentMenu);
+    addFilled(file, u"kindMenu"_s, tr("O&pen As"), &MainWindow::fillKindMenu);
     file->addActions(
         {m_actions[ActionId::AddFolder], m_actions[ActionId::Reload], m_actions[ActionId::Close]});
     file->addActions(m_actions.of(PageAction::Menu::File));
@@ -122,6 +124,7 @@ void MainWindow::makeMenus()
     go->addSeparator();
     go->addActions({m_actions[ActionId::NextPane], m_actions[ActionId::PreviousPane]});
     go->addSeparator();
+    addFilled(go, u"openMenu"_s, tr("Open Checkpoint&s"), &MainWindow::fillOpenMenu);
     go->addActions({m_actions[ActionId::NextOpen], m_actions[ActionId::PreviousOpen]});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addActions(m_actions.of(PageAction::Menu::Checkpoint));
@@ -141,9 +144,7 @@ void MainWindow::makeMenus()
     view->addActions(
         {m_actions[ActionId::LargerText], m_actions[ActionId::SmallerText], m_actions[ActionId::NormalText]});
     view->addAction(m_actions[ActionId::FullScreen]);
-    QMenu* layouts = view->addMenu(tr("L&ayouts"));
-    layouts->setObjectName(u"layoutMenu"_s);
-    connect(layouts, &QMenu::aboutToShow, this, [this, layouts] { fillLayoutMenu(layouts); });
+    addFilled(view, u"layoutMenu"_s, tr("L&ayouts"), &MainWindow::fillLayoutMenu);
     view->addAction(m_actions[ActionId::ResetLayout]);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));
     help->addActions({m_actions[ActionId::Manual], m_actions[ActionId::Palette],
@@ -165,6 +166,19 @@ void MainWindow::fillRecentMenu(QMenu* menu)
     }
     if (number == 0)
         menu->addAction(tr("No checkpoint was open yet"))->setEnabled(false);
+}
+
+void MainWindow::fillOpenMenu(QMenu* menu)
+{
+    menu->clear();
+    for (int tab = 0; tab < m_open->count(); ++tab) {
+        QAction* action = menu->addAction(u"&%1  "_s.arg(tab + 1) % m_open->name(tab).replace(u'&', u"&&"_s));
+        action->setCheckable(true);
+        action->setChecked(tab == m_open->currentIndex());
+        connect(action, &QAction::triggered, this, [this, tab] { m_open->setCurrentIndex(tab); });
+    }
+    if (menu->isEmpty())
+        menu->addAction(tr("No checkpoint is open"))->setEnabled(false);
 }
 
 } // namespace shardscope::ui

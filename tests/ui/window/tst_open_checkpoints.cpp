@@ -8,6 +8,7 @@
 #include "ui/widgets/message_bar.h"
 
 #include <QAction>
+#include <QDir>
 #include <QMenu>
 #include <QTabWidget>
 #include <QToolButton>
@@ -193,6 +194,72 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QCOMPARE(barOf(ui).count(), 2);
         QVERIFY(ui.window().windowTitle().contains(u"zero3-w4"_s));
+    }
+
+    /// Eight of them, in a window of this width.
+    void tabsStayReadable_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<bool>("isOneRun");
+        QTest::newRow("runs, 1366") << QSize(1366, 768) << false;
+        QTest::newRow("runs, 900") << QSize(900, 600) << false;
+        QTest::newRow("tags, 1366") << QSize(1366, 768) << true;
+        QTest::newRow("tags, 900") << QSize(900, 600) << true;
+    }
+
+    void tabsStayReadable()
+    {
+        QFETCH(QSize, size);
+        QFETCH(bool, isOneRun);
+        WindowFixture ui;
+        ui.window().resize(size);
+        const QString run = ui.folder(u"a-run-with-a-long-name-of-its-own"_s);
+        QStringList own; // what differs
+        for (size_t i = 0; i < CheckpointBar::kMostOpen; ++i) {
+            const QString tag = u"global_step%1"_s.arg(1000 + 250 * i);
+            const QString folder
+                = isOneRun ? run : ui.folder(u"llama-7b-continued-pretraining-lr%1e-5"_s.arg(i));
+            QDir().mkpath(folder);
+            const QString from = samplePath("zero2-w2") % u"/global_step3"_s;
+            std::filesystem::copy(from.toStdString(), QString(folder % u'/' % tag).toStdString(),
+                std::filesystem::copy_options::recursive);
+            own.append(isOneRun ? QString(u"step%1"_s.arg(1000 + 250 * i)) : u"lr%1e-5"_s.arg(i));
+            QVERIFY(ui.open(folder % u'/' % tag));
+        }
+        CheckpointBar& bar = barOf(ui);
+        QCOMPARE(static_cast<size_t>(bar.count()), CheckpointBar::kMostOpen);
+        for (int tab = 0; tab < bar.count(); ++tab) {
+            QVERIFY2(bar.shownText(tab).contains(own[tab]), qPrintable(bar.shownText(tab)));
+            QVERIFY(bar.tabToolTip(tab).contains(bar.name(tab)));
+        }
+        // The tab that is shown is in sight, whichever it is.
+        for (int step = 0; step < bar.count(); ++step) {
+            QTest::keyClick(&ui.window(), Qt::Key_PageDown, Qt::ControlModifier);
+            QVERIFY(ui.settle());
+            QVERIFY(bar.rect().contains(bar.tabRect(bar.currentIndex())));
+            QVERIFY(ui.window().windowTitle().contains(bar.name(bar.currentIndex())));
+        }
+        savePicture(ui, u"tabs-%1.png"_s.arg(QString::fromLatin1(QTest::currentDataTag())));
+    }
+
+    /// The menu has whole names, and is reached by key.
+    void theMenuListsThem()
+    {
+        WindowFixture ui;
+        auto* menu = ui.find<QMenu>("openMenu");
+        QVERIFY(menu != nullptr);
+        Q_EMIT menu->aboutToShow();
+        QVERIFY(!menu->actions().first()->isEnabled()); // it says that there is none
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        Q_EMIT menu->aboutToShow();
+        QCOMPARE(menu->actions().size(), 2);
+        QVERIFY(menu->actions()[0]->text().contains(barOf(ui).name(0)));
+        QVERIFY(!menu->actions()[0]->isChecked() && menu->actions()[1]->isChecked());
+        menu->actions()[0]->trigger();
+        QVERIFY(ui.settle());
+        QVERIFY(ui.window().windowTitle().contains(u"zero2-w2"_s));
+        QCOMPARE(barOf(ui).currentIndex(), 0);
     }
 
     void theOneLeftLongestAgoGivesWay()
