@@ -15,6 +15,8 @@
 #include <QPushButton>
 #include <QToolButton>
 
+#include <set>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -189,11 +191,11 @@ void CompareBar::fillChoices()
         }
     }
     m_choices->addSection(tr("Open before"));
-    int listed = 0;
+    std::set<io::Path> listed; // one may have been opened in several ways
     for (const RecentEntry& entry : m_settings.recent()) {
         const io::Path path
             = entry.tag.isEmpty() ? toPath(entry.path) : toPath(entry.path) / toPath(entry.tag);
-        if (listed++ < kMaxListed)
+        if (listed.size() < kMaxListed && listed.insert(path).second)
             add(pathText(path), path);
     }
     m_choices->addSeparator();

@@ -15,20 +15,20 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
 namespace {
 
-constexpr int kPathRole = Qt::UserRole;
-constexpr int kTagRole = Qt::UserRole + 1;
-constexpr int kPinnedRole = Qt::UserRole + 2;
 constexpr int kColumnWidth = 620;
 
 QString secondLine(const RecentEntry& entry)
 {
-    QStringList facts{entry.title};
+    QStringList facts{entry.title, openedWithText(entry)};
+    facts.removeAll(QString());
     if (entry.bytes > 0)
         facts.append(bytesText(entry.bytes));
     if (entry.tags > 1)
@@ -39,6 +39,29 @@ QString secondLine(const RecentEntry& entry)
 }
 
 } // namespace
+
+QString openedText(const OpenedEntry& entry)
+{
+    const QString text = entry.tag.isEmpty() ? entry.path : QString(entry.path % u"  ·  "_s % entry.tag);
+    return toText(text.toStdString());
+}
+
+QString openedWithText(const OpenedEntry& entry)
+{
+    QStringList with;
+    const QString first
+        = entry.roots.isEmpty() ? QString() : pathText(toPath(entry.roots.first()).filename());
+    if (entry.salvage)
+        with.append(StartPage::tr("with swap folder %1").arg(first));
+    const qsizetype folders = entry.roots.size() - (entry.salvage ? 1 : 0);
+    if (folders == 1 && !entry.salvage)
+        with.append(StartPage::tr("with folder %1").arg(first));
+    else if (folders > 0)
+        with.append(StartPage::tr("with %1 further folders").arg(folders));
+    if (const auto kind = kindNamed(entry.kind.toStdString()))
+        with.append(StartPage::tr("as %1").arg(kindText(*kind)));
+    return with.join(u" · "_s);
+}
 
 StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     : QWidget(parent)
@@ -81,7 +104,8 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
 
     connect(m_open, &QPushButton::clicked, this, &StartPage::openRequested);
     connect(m_recent, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
-        Q_EMIT recentRequested(item->data(kPathRole).toString(), item->data(kTagRole).toString());
+        if (const RecentEntry* entry = entryAt(m_recent->row(item)))
+            Q_EMIT recentRequested(*entry);
     });
     makeRecentActions();
     connect(&settings, &Settings::recentChanged, this, &StartPage::fillRecent);
@@ -151,24 +175,18 @@ QWidget* StartPage::makeFirstSteps()
 
 void StartPage::fillRecent()
 {
-    const QListWidgetItem* current = m_recent->currentItem();
-    const QString keptPath = current != nullptr ? current->data(kPathRole).toString() : QString();
-    const QString keptTag = current != nullptr ? current->data(kTagRole).toString() : QString();
+    const RecentEntry* current = entryAt(m_recent->currentRow());
+    const RecentEntry kept = current != nullptr ? *current : RecentEntry{};
     m_recent->clear();
-    QStringList paths;
-    for (const RecentEntry& entry : m_settings.recent()) {
-        QString name = entry.path;
-        if (!entry.tag.isEmpty())
-            name += u"  ·  "_s % entry.tag;
+    m_entries = m_settings.recent();
+    QList<QStringList> paths; // of each
+    for (const RecentEntry& entry : m_entries) {
         auto* item = new QListWidgetItem(themedIcon(m_theme, entry.pinned ? u"pin"_s : u"folder"_s,
                                              entry.pinned ? ThemeRole::Accent : ThemeRole::MutedText),
-            name % u'\n' % secondLine(entry), m_recent);
-        item->setData(kPathRole, entry.path);
-        item->setData(kTagRole, entry.tag);
-        item->setData(kPinnedRole, entry.pinned);
-        item->setToolTip(entry.path);
-        paths.append(entry.path);
-        if (entry.path == keptPath && entry.tag == keptTag)
+            openedText(entry) % u'\n' % secondLine(entry), m_recent);
+        paths.append(QStringList{entry.path} + entry.roots);
+        item->setToolTip(paths.last().join(u'\n'));
+        if (isSamePlace(entry, kept))
             m_recent->setCurrentItem(item);
     }
     m_recentTitle->setVisible(!paths.isEmpty());
@@ -177,10 +195,11 @@ void StartPage::fillRecent()
     m_finder.run<QList<bool>>(
         [paths](const std::stop_token& token, const std::function<void(QList<bool>)>& deliver) {
             QList<bool> exists;
-            for (const QString& path : paths) {
+            for (const QStringList& each : paths) {
                 if (token.stop_requested())
                     return;
-                exists.append(QFileInfo::exists(path));
+                exists.append(
+                    std::all_of(each.begin(), each.end(), qOverload<const QString&>(&QFileInfo::exists)));
             }
             deliver(exists);
         },
@@ -197,7 +216,7 @@ void StartPage::markMissing(const QList<bool>& exists)
         font.setItalic(true);
         item->setFont(font);
         item->setForeground(m_theme.colour(ThemeRole::MutedText));
-        item->setText(item->data(kPathRole).toString() % u'\n' % tr("not found"));
+        item->setText(m_entries[i].path % u'\n' % tr("not found"));
     }
 }
 
@@ -216,17 +235,23 @@ void StartPage::makeRecentActions()
     }
     showActionsInMenu(m_recent);
     connect(m_recent, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* now) {
-        m_pin->setText(now != nullptr && now->data(kPinnedRole).toBool() ? tr("Unpin") : tr("Pin"));
+        const RecentEntry* entry = now != nullptr ? entryAt(m_recent->row(now)) : nullptr;
+        m_pin->setText(entry != nullptr && entry->pinned ? tr("Unpin") : tr("Pin"));
     });
+    // A copy: the list is filled again meanwhile.
     connect(m_pin, &QAction::triggered, this, [this] {
-        if (const QListWidgetItem* item = m_recent->currentItem())
-            m_settings.setPinned(item->data(kPathRole).toString(), item->data(kTagRole).toString(),
-                !item->data(kPinnedRole).toBool());
+        if (const RecentEntry* entry = entryAt(m_recent->currentRow()))
+            m_settings.setPinned(OpenedEntry(*entry), !entry->pinned);
     });
     connect(forget, &QAction::triggered, this, [this] {
-        if (const QListWidgetItem* item = m_recent->currentItem())
-            m_settings.forget(item->data(kPathRole).toString(), item->data(kTagRole).toString());
+        if (const RecentEntry* entry = entryAt(m_recent->currentRow()))
+            m_settings.forget(OpenedEntry(*entry));
     });
+}
+
+const RecentEntry* StartPage::entryAt(int row) const
+{
+    return row >= 0 && row < m_entries.size() ? &m_entries[row] : nullptr;
 }
 
 void StartPage::showError(const Error& error)

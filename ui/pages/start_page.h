@@ -19,6 +19,11 @@ namespace shardscope::ui {
 class ElidedLabel;
 class MessageBar;
 
+/// "/runs/llama · global_step100"
+[[nodiscard]] QString openedText(const OpenedEntry& entry);
+/// What it is opened with: "with folder node1", "as ZeRO-2"; empty for most.
+[[nodiscard]] QString openedWithText(const OpenedEntry& entry);
+
 /// The page without an open checkpoint: the drop area, recent checkpoints, and why opening failed.
 class StartPage : public QWidget
 {
@@ -38,7 +43,7 @@ Q_SIGNALS:
     void openRequested();
     void sampleRequested();
     void manualRequested();
-    void recentRequested(const QString& path, const QString& tag);
+    void recentRequested(const shardscope::ui::OpenedEntry& entry);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -48,6 +53,8 @@ private:
     QWidget* makeFirstSteps();
     void fillRecent();
     void markMissing(const QList<bool>& exists);
+    /// Of the row; null for none.
+    [[nodiscard]] const RecentEntry* entryAt(int row) const;
     void makeRecentActions();
 
     Theme& m_theme;
@@ -58,6 +65,7 @@ private:
     QPushButton* m_open;
     QLabel* m_recentTitle;
     QListWidget* m_recent;
+    QList<RecentEntry> m_entries; ///< of the list
     QAction* m_pin = nullptr;
     bool m_lit = false;
     LatestOnly m_finder{WorkLength::Long};

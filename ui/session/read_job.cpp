@@ -116,20 +116,6 @@ QString verdictOf(const VerifyReport& report, size_t marks)
     return text % u' ' % readText(report.files, report.bytes) % u'.';
 }
 
-/// How the window opens it again: with the same folders, as the same kind.
-void setPlace(JobOutcome& outcome, const Checkpoint& checkpoint, const CheckPlace& place)
-{
-    const bool isTag = !checkpoint.tag.empty() && !hasNoRunFolder(checkpoint.kind);
-    outcome.checkpoint = checkpoint.tagFolder;
-    // Of the steps of a distributed checkpoint, and of weights that a tag names, the folder that was read.
-    const bool isChosen = hasNoRunFolder(checkpoint.kind) && !checkpoint.tagFolder.empty()
-        && (isDistributed(checkpoint.kind) || !place.open.tag.empty());
-    outcome.readFrom = std::make_shared<const OpenedPlace>(OpenedPlace{isTag ? checkpoint.runFolder
-            : isChosen                                                       ? checkpoint.tagFolder
-                                                                             : place.path,
-        isTag ? checkpoint.tag : std::string(), place.open.roots, place.open.salvage, place.open.kind});
-}
-
 void logProblem(const Finding& problem, JobContext& context)
 {
     const std::string where = problem.where.text();
@@ -157,7 +143,10 @@ Result<JobOutcome> verify(const Subject& subject, FingerprintStore& fingerprints
     if (report.ok)
         outcome.figure = QString::fromStdString(report.fingerprint);
     outcome.problems = std::move(report.problems);
-    setPlace(outcome, *checkpoint, subject.place);
+    const auto& [path, open, tagFolder] = subject.place;
+    outcome.checkpoint = checkpoint->tagFolder;
+    outcome.readFrom = std::make_shared<const OpenedPlace>(
+        placeToReopen(*checkpoint, {path, open.tag, open.roots, open.salvage, open.kind}, false));
     if (!outcome.figure.isEmpty() && report.fingerprintVersion == kDigestVersion)
         keepFingerprint(fingerprints, subject, *checkpoint, outcome.figure);
     return outcome;

@@ -69,6 +69,24 @@ SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, con
     return result;
 }
 
+OpenedPlace placeToReopen(const Checkpoint& checkpoint, OpenedPlace opened, bool followsLatest)
+{
+    if (opened.salvage) // what it is of is not where it is
+        return opened;
+    const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
+    if (!checkpoint.runFolder.empty()) {
+        opened.path = checkpoint.runFolder;
+        opened.tag = followsLatest && isLatest ? std::string() : checkpoint.tag;
+    } else if (!checkpoint.tagFolder.empty()
+        && (!opened.tag.empty() || (isDistributed(checkpoint.kind) && !followsLatest))) {
+        // Of the steps of a distributed checkpoint, and of weights that a tag names, the folder that was
+        // read.
+        opened.path = checkpoint.tagFolder;
+        opened.tag.clear();
+    }
+    return opened;
+}
+
 Session::Session(io::FileSystem& files, QObject* parent)
     : QObject(parent)
     , m_files(files)

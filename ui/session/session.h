@@ -165,6 +165,10 @@ private:
     std::vector<int64_t> m_folderTimes; ///< of the last look; empty: none yet
 };
 
+/// What opens it again: its tag in its run, with the same further folders, as the same kind. `followsLatest`:
+/// if it is the run's latest one, whatever is the latest then.
+OpenedPlace placeToReopen(const Checkpoint& checkpoint, OpenedPlace opened, bool followsLatest);
+
 /// The same selection in another snapshot of the checkpoint, by names; missing parts are left out.
 SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to);
 

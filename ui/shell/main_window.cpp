@@ -137,16 +137,12 @@ void MainWindow::openPlace(OpenedPlace place)
     m_session.open(std::move(place));
 }
 
-void MainWindow::openRecent(const QString& path, const QString& tag)
+void MainWindow::openRecent(const OpenedEntry& entry)
 {
-    openPath(path, tag);
-    for (const RecentEntry& entry : m_settings.recent()) {
-        const auto page = pageNamed(entry.page);
-        if (entry.path != path || entry.tag != tag || page == PageId::Compare)
-            continue;
-        m_wanted.page = page;
-        m_wanted.address = entry.selected;
-    }
+    OpenedEntry seen = entry;
+    if (pageNamed(entry.page) == PageId::Compare) // its partner is not kept
+        seen.page = seen.selected = QString();
+    openAgain(seen);
 }
 
 void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
@@ -314,27 +310,12 @@ void MainWindow::revisit(const HistoryPlace& former)
     m_session.selection().select(former.thing);
 }
 
-std::pair<QString, QString> MainWindow::placeToOpen(const ReadCheckpoint& read)
-{
-    const Checkpoint& checkpoint = *read.checkpoint;
-    if (read.place.salvage) // what it is of is not where it is
-        return {QString::fromStdString(read.place.path.native()), QString::fromStdString(read.place.tag)};
-    const bool isChosen = checkpoint.runFolder.empty() && !read.place.tag.empty();
-    const io::Path& run = isChosen     ? checkpoint.tagFolder
-        : checkpoint.runFolder.empty() ? read.place.path
-                                       : checkpoint.runFolder;
-    const bool isLatest = checkpoint.latest && *checkpoint.latest == checkpoint.tag;
-    return {
-        QString::fromStdString(run.native()), isLatest ? QString() : QString::fromStdString(checkpoint.tag)};
-}
-
 void MainWindow::rememberRecent(const ReadCheckpoint& read, const QDateTime& when)
 {
     const CheckpointPtr& checkpoint = read.checkpoint;
     if (!checkpoint || read.place.path.empty())
         return;
-    RecentEntry entry;
-    std::tie(entry.path, entry.tag) = placeToOpen(read);
+    RecentEntry entry{entryToOpen(read)};
     entry.title = titleText(*checkpoint);
     entry.bytes = countFiles(*checkpoint).bytes;
     entry.tags = static_cast<int>(checkpoint->tags.size());

@@ -67,8 +67,6 @@ public:
     void showDrop(const QStringList& paths);
     /// The panel of jobs, which is hidden until there are some.
     void showJobs();
-    /// The path and tag that open it again: of a tag that is the latest one the run's.
-    [[nodiscard]] static std::pair<QString, QString> placeToOpen(const ReadCheckpoint& read);
     /// Selects the place of an address or a parameter's name. False if the checkpoint does not have it.
     bool goToAddress(const QString& address);
     /// The command that opens what is shown now: checkpoint, page, filter, selection, partner of a
@@ -145,7 +143,7 @@ private:
     void revisit(const HistoryPlace& place);
     void rememberRecent(const ReadCheckpoint& read, const QDateTime& when);
     /// Also its page and selection, as they were left.
-    void openRecent(const QString& path, const QString& tag);
+    void openRecent(const OpenedEntry& entry);
     void goToPlace(const Place& where);
     /// A place in the checkpoint that a job has read, which is opened if it is not.
     void goToProblem(const Job* job, const Place& where);

@@ -102,12 +102,14 @@ void MainWindow::setPartner(const QString& path)
 OpenedEntry MainWindow::entryToOpen(const ReadCheckpoint& read)
 {
     OpenedEntry entry;
-    std::tie(entry.path, entry.tag) = placeToOpen(read);
-    for (const io::Path& root : read.place.roots)
+    const OpenedPlace place = placeToReopen(*read.checkpoint, read.place, true);
+    entry.path = QString::fromStdString(place.path.native());
+    entry.tag = QString::fromStdString(place.tag);
+    for (const io::Path& root : place.roots)
         entry.roots.append(QString::fromStdString(root.native()));
-    entry.salvage = read.place.salvage;
-    if (read.place.kind)
-        entry.kind = toText(kindName(*read.place.kind));
+    entry.salvage = place.salvage;
+    if (place.kind)
+        entry.kind = toText(kindName(*place.kind));
     return entry;
 }
 

@@ -157,12 +157,14 @@ void MainWindow::fillRecentMenu(QMenu* menu)
     int number = 0;
     for (const RecentEntry& entry : m_settings.recent()) {
         ++number;
-        const QString name = entry.tag.isEmpty() ? entry.path : QString(entry.path % u" · "_s % entry.tag);
-        const QString shown = menu->fontMetrics().elidedText(
-            toText(name.toStdString()).replace(u'&', u"&&"_s), Qt::ElideMiddle, 480);
+        const QString name = openedText(entry);
+        const QString with = openedWithText(entry);
+        const QString shown = menu->fontMetrics().elidedText(QString(name).replace(u'&', u"&&"_s),
+                                  Qt::ElideMiddle, 480 - menu->fontMetrics().horizontalAdvance(with))
+            % (with.isEmpty() ? QString() : QString(u" · "_s % with));
         QAction* action = menu->addAction(number < 10 ? QString(u"&%1  "_s.arg(number) % shown) : shown);
         action->setToolTip(name);
-        connect(action, &QAction::triggered, this, [this, entry] { openRecent(entry.path, entry.tag); });
+        connect(action, &QAction::triggered, this, [this, entry] { openRecent(entry); });
     }
     if (number == 0)
         menu->addAction(tr("No checkpoint was open yet"))->setEnabled(false);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/shell/missed_list.h"
 
+#include "ui/pages/start_page.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
@@ -16,17 +17,6 @@
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
-
-namespace {
-
-/// Whether both are opened from the same folders, as the same kind.
-bool isSamePlace(const OpenedEntry& a, const OpenedEntry& b)
-{
-    return a.path == b.path && a.tag == b.tag && a.roots == b.roots && a.salvage == b.salvage
-        && a.kind == b.kind;
-}
-
-} // namespace
 
 MissedList::MissedList(Theme& theme, QWidget* parent)
     : QFrame(parent)
@@ -56,7 +46,7 @@ QWidget* MissedList::makeLine(const OpenedEntry& entry, const Error& why)
     icon->setPixmap(themedIcon(m_theme, u"warning"_s, ThemeRole::Warning).pixmap(16, 16));
     auto* path = new ElidedLabel(line);
     path->setObjectName(u"missedPath"_s);
-    path->setText(entry.tag.isEmpty() ? entry.path : QString(entry.path % u"  ·  "_s % entry.tag));
+    path->setText(openedText(entry));
     path->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     auto* reason = new ElidedLabel(line);
     reason->setObjectName(u"missedReason"_s);

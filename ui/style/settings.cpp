@@ -21,12 +21,13 @@ QString storePath(const QString& folder)
     return QDir(chosen).filePath(u"window.ini"_s);
 }
 
-bool isSame(const RecentEntry& entry, const QString& path, const QString& tag)
-{
-    return entry.path == path && entry.tag == tag;
-}
-
 } // namespace
+
+bool isSamePlace(const OpenedEntry& a, const OpenedEntry& b)
+{
+    return a.path == b.path && a.tag == b.tag && a.roots == b.roots && a.salvage == b.salvage
+        && a.kind == b.kind;
+}
 
 Settings::Settings(const QString& folder, QObject* parent)
     : QObject(parent)
@@ -99,17 +100,40 @@ void Settings::setRestoresOpened(bool restores)
     m_store.setValue(u"restore/opened"_s, restores);
 }
 
+OpenedEntry Settings::readEntry() const
+{
+    const auto text = [this](const QString& key) { return m_store.value(key).toString(); };
+    return {text(u"path"_s), text(u"tag"_s), text(u"page"_s), text(u"selected"_s), text(u"filter"_s),
+        text(u"against"_s), m_store.value(u"roots"_s).toStringList(), m_store.value(u"salvage"_s).toBool(),
+        text(u"kind"_s), m_store.value(u"pages"_s).toStringList(), m_store.value(u"window"_s).toInt()};
+}
+
+void Settings::writeEntry(const OpenedEntry& entry)
+{
+    const auto write = [this](const QString& key, const auto& value) {
+        if (value != std::decay_t<decltype(value)>{})
+            m_store.setValue(key, value);
+    };
+    write(u"path"_s, entry.path);
+    write(u"tag"_s, entry.tag);
+    write(u"page"_s, entry.page);
+    write(u"selected"_s, entry.selected);
+    write(u"filter"_s, entry.filter);
+    write(u"against"_s, entry.against);
+    write(u"roots"_s, entry.roots);
+    write(u"salvage"_s, entry.salvage);
+    write(u"kind"_s, entry.kind);
+    write(u"pages"_s, entry.pages);
+    write(u"window"_s, entry.window);
+}
+
 QList<OpenedEntry> Settings::opened() const
 {
     QList<OpenedEntry> entries;
     const int count = std::min(m_store.beginReadArray(u"opened"_s), kMaxRecent);
     for (int i = 0; i < count; ++i) {
         m_store.setArrayIndex(i);
-        const auto text = [this](const QString& key) { return m_store.value(key).toString(); };
-        OpenedEntry entry{text(u"path"_s), text(u"tag"_s), text(u"page"_s), text(u"selected"_s),
-            text(u"filter"_s), text(u"against"_s), m_store.value(u"roots"_s).toStringList(),
-            m_store.value(u"salvage"_s).toBool(), text(u"kind"_s), m_store.value(u"pages"_s).toStringList(),
-            m_store.value(u"window"_s).toInt()};
+        const OpenedEntry entry = readEntry();
         if (!entry.path.isEmpty())
             entries.append(entry);
     }
@@ -123,17 +147,7 @@ void Settings::setOpened(const QList<OpenedEntry>& entries)
     m_store.beginWriteArray(u"opened"_s, static_cast<int>(entries.size()));
     for (int i = 0; i < entries.size(); ++i) {
         m_store.setArrayIndex(i);
-        m_store.setValue(u"path"_s, entries[i].path);
-        m_store.setValue(u"tag"_s, entries[i].tag);
-        m_store.setValue(u"page"_s, entries[i].page);
-        m_store.setValue(u"selected"_s, entries[i].selected);
-        m_store.setValue(u"filter"_s, entries[i].filter);
-        m_store.setValue(u"against"_s, entries[i].against);
-        m_store.setValue(u"roots"_s, entries[i].roots);
-        m_store.setValue(u"salvage"_s, entries[i].salvage);
-        m_store.setValue(u"kind"_s, entries[i].kind);
-        m_store.setValue(u"pages"_s, entries[i].pages);
-        m_store.setValue(u"window"_s, entries[i].window);
+        writeEntry(entries[i]);
     }
     m_store.endArray();
 }
@@ -233,16 +247,12 @@ QList<RecentEntry> Settings::recent() const
     const int count = std::min(store.beginReadArray(u"recent"_s), 2 * kMaxRecent);
     for (int i = 0; i < count; ++i) {
         store.setArrayIndex(i);
-        RecentEntry entry;
-        entry.path = store.value(u"path"_s).toString();
-        entry.tag = store.value(u"tag"_s).toString();
+        RecentEntry entry{readEntry()};
         entry.title = store.value(u"title"_s).toString();
         entry.bytes = store.value(u"bytes"_s).toULongLong();
         entry.tags = store.value(u"tags"_s).toInt();
         entry.when = store.value(u"when"_s).toDateTime();
         entry.pinned = store.value(u"pinned"_s).toBool();
-        entry.page = store.value(u"page"_s).toString();
-        entry.selected = store.value(u"selected"_s).toString();
         if (!entry.path.isEmpty())
             entries.append(entry);
     }
@@ -257,7 +267,7 @@ void Settings::remember(RecentEntry entry)
 {
     QList<RecentEntry> entries = recent();
     for (const RecentEntry& known : entries) {
-        if (!isSame(known, entry.path, entry.tag))
+        if (!isSamePlace(known, entry))
             continue;
         entry.pinned = known.pinned;
         if (!entry.when.isValid())
@@ -265,7 +275,7 @@ void Settings::remember(RecentEntry entry)
     }
     if (!entry.when.isValid())
         return; // it was removed from the list meanwhile
-    entries.removeIf([&](const RecentEntry& known) { return isSame(known, entry.path, entry.tag); });
+    entries.removeIf([&](const RecentEntry& known) { return isSamePlace(known, entry); });
     entries.prepend(entry);
     while (entries.size() > kMaxRecent) {
         const auto last = std::find_if(
@@ -277,19 +287,19 @@ void Settings::remember(RecentEntry entry)
     writeRecent(entries);
 }
 
-void Settings::setPinned(const QString& path, const QString& tag, bool pinned)
+void Settings::setPinned(const OpenedEntry& which, bool pinned)
 {
     QList<RecentEntry> entries = recent();
     for (RecentEntry& entry : entries)
-        if (isSame(entry, path, tag))
+        if (isSamePlace(entry, which))
             entry.pinned = pinned;
     writeRecent(entries);
 }
 
-void Settings::forget(const QString& path, const QString& tag)
+void Settings::forget(const OpenedEntry& which)
 {
     QList<RecentEntry> entries = recent();
-    entries.removeIf([&](const RecentEntry& entry) { return isSame(entry, path, tag); });
+    entries.removeIf([&](const RecentEntry& entry) { return isSamePlace(entry, which); });
     writeRecent(entries);
 }
 
@@ -300,15 +310,12 @@ void Settings::writeRecent(const QList<RecentEntry>& entries)
     for (int i = 0; i < entries.size(); ++i) {
         m_store.setArrayIndex(i);
         const RecentEntry& entry = entries[i];
-        m_store.setValue(u"path"_s, entry.path);
-        m_store.setValue(u"tag"_s, entry.tag);
+        writeEntry(entry);
         m_store.setValue(u"title"_s, entry.title);
         m_store.setValue(u"bytes"_s, entry.bytes);
         m_store.setValue(u"tags"_s, entry.tags);
         m_store.setValue(u"when"_s, entry.when);
         m_store.setValue(u"pinned"_s, entry.pinned);
-        m_store.setValue(u"page"_s, entries[i].page);
-        m_store.setValue(u"selected"_s, entries[i].selected);
     }
     m_store.endArray();
     Q_EMIT recentChanged();

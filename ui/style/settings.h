@@ -12,33 +12,34 @@
 
 namespace shardscope::ui {
 
-/// A checkpoint that was open before.
-struct RecentEntry {
-    QString path;
-    QString tag; ///< empty: as the path or `latest` says
-    QString title; ///< "ZeRO-3 · 4 ranks · bf16"
-    qulonglong bytes = 0;
-    int tags = 0;
-    QDateTime when;
-    bool pinned = false;
-    QString page{}; ///< that was in front when it was left, as --page names it; empty: not left yet
-    QString selected{}; ///< the name of the parameter that was selected then
-};
-
 /// A checkpoint that was open when the window was closed, and how it was seen.
 struct OpenedEntry {
     QString path;
-    QString tag; ///< empty: as the path or `latest` says
-    QString page; ///< in front, as --page names it
-    QString selected; ///< the name of the parameter that was selected
-    QString filter; ///< of the parameters
-    QString against; ///< what it was compared with
+    QString tag{}; ///< empty: as the path or `latest` says
+    QString page{}; ///< in front, as --page names it; empty: not left yet
+    QString selected{}; ///< the name of the parameter that was selected
+    QString filter{}; ///< of the parameters
+    QString against{}; ///< what it was compared with
     QStringList roots{}; ///< further folders that it was opened with
     bool salvage = false; ///< the first of them is a swap folder without a checkpoint of its own
     QString kind{}; ///< that it was opened as, as --kind names it; empty: the detected one
-    QStringList pages{}; ///< of the shown one, in windows of their own: "map GEOMETRY", which is Base64
+    /// Of the shown one, in windows of their own: "map GEOMETRY", or "map GEOMETRY SELECTION" if it is
+    /// pinned. Both are Base64.
+    QStringList pages{};
     int window = 0; ///< which of the windows it was open in
     bool operator==(const OpenedEntry&) const = default;
+};
+
+/// Whether both are opened from the same folders, as the same kind.
+[[nodiscard]] bool isSamePlace(const OpenedEntry& a, const OpenedEntry& b);
+
+/// A checkpoint that was open before. Its filter, partner and further windows are not kept.
+struct RecentEntry : OpenedEntry {
+    QString title{}; ///< "ZeRO-3 · 4 ranks · bf16"
+    qulonglong bytes = 0;
+    int tags = 0;
+    QDateTime when{};
+    bool pinned = false;
 };
 
 /// What was learnt from earlier jobs that wrote files.
@@ -100,14 +101,17 @@ public:
     /// Adds or moves up; a pin is kept, and the time if `when` is invalid; then an unknown
     /// one is ignored.
     void remember(RecentEntry entry);
-    void setPinned(const QString& path, const QString& tag, bool pinned);
-    void forget(const QString& path, const QString& tag);
+    void setPinned(const OpenedEntry& which, bool pinned);
+    void forget(const OpenedEntry& which);
 
 Q_SIGNALS:
     void recentChanged();
 
 private:
     void writeRecent(const QList<RecentEntry>& entries);
+    /// At the cursor of the list that is read or written.
+    [[nodiscard]] OpenedEntry readEntry() const;
+    void writeEntry(const OpenedEntry& entry);
 
     mutable QSettings m_store; ///< reading a list moves its cursor
 };

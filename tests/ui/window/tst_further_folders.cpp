@@ -5,12 +5,15 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/pages/jobs_panel.h"
+#include "ui/text/text.h"
 #include "ui/widgets/link_button.h"
 
 #include <QAction>
 #include <QDir>
 #include <QFileDialog>
 #include <QLabel>
+#include <QListWidget>
+#include <QMenu>
 
 #include <algorithm>
 
@@ -72,6 +75,63 @@ private Q_SLOTS:
         QVERIFY(ui.checkpoint()->complete);
         QVERIFY(ui.open(QString::fromStdString(first.string())));
         QVERIFY(!ui.checkpoint()->complete);
+    }
+
+    /// By menu and in the list of the start page, with their folders and kind; and by what they are told
+    /// apart.
+    void recentOnesComeBackAsTheyWere()
+    {
+        WindowFixture ui;
+        const fs::path first = copiedSample("zero3-w4", ui.folder(u"first"_s)).toStdString();
+        const fs::path second = ui.folder(u"second"_s).toStdString();
+        fs::create_directories(second / "global_step5");
+        for (const auto& entry : fs::directory_iterator(first / "global_step5")) {
+            const std::string name = entry.path().filename().string();
+            if (name.find("pp_rank_3") != std::string::npos)
+                fs::rename(entry.path(), second / "global_step5" / name);
+        }
+        const QString path = QString::fromStdString(first.string());
+        QVERIFY(ui.open(path));
+        addFolder(ui, QString::fromStdString(second.string()));
+        QVERIFY(ui.checkpoint()->complete);
+        const auto closeAll = [&] {
+            while (ui.checkpoint()) {
+                ui.window().actionSet()[ActionId::Close]->trigger();
+                QVERIFY(ui.settle());
+            }
+        };
+        closeAll();
+        auto* menu = ui.find<QMenu>("recentMenu");
+        Q_EMIT menu->aboutToShow();
+        QCOMPARE(menu->actions().size(), 2); // with and without the folder
+        QVERIFY2(menu->actions()[0]->text().contains(u"with folder second"_s),
+            qPrintable(menu->actions()[0]->text()));
+        menu->actions()[0]->trigger();
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->complete);
+        QCOMPARE(ui.window().session().roots().size(), 1U);
+        closeAll();
+        Q_EMIT menu->aboutToShow();
+        menu->actions()[1]->trigger();
+        QVERIFY(ui.settle());
+        QVERIFY(!ui.checkpoint()->complete);
+        closeAll();
+        // As another kind, in another process.
+        ui.window().openPlace(
+            {toPath(samplePath("zero2-universal-w2")), {}, {}, false, CheckpointKind::Universal});
+        QVERIFY(ui.settle());
+        closeAll();
+        Settings stored(ui.settings().folder());
+        MainWindow next(realFilesAndSkeletons(), ui.theme(), stored);
+        next.show();
+        auto* list = next.findChild<QListWidget*>(u"recentList"_s);
+        QCOMPARE(list->count(), 3);
+        QVERIFY2(list->item(0)->text().contains(u"as universal"_s), qPrintable(list->item(0)->text()));
+        list->setCurrentRow(0);
+        list->setFocus();
+        QTest::keyClick(list, Qt::Key_Return);
+        QTRY_VERIFY_WITH_TIMEOUT(next.session().checkpoint() && next.isSettled(), 30'000);
+        QVERIFY(next.session().checkpoint()->kind == CheckpointKind::Universal);
     }
 
     void aProblemOpensTheCheckpointWithItsFolders()
@@ -147,6 +207,19 @@ private Q_SLOTS:
         QVERIFY(ui.window().actionSet()[ActionId::Reshard]->isEnabled());
         QVERIFY(verify->isEnabled() && !verify->toolTip().contains(u'<'));
         QVERIFY(!action->text().contains(u"Checkpoint"_s));
+        ui.window().actionSet()[ActionId::Close]->trigger();
+        while (ui.checkpoint()) {
+            ui.window().actionSet()[ActionId::Close]->trigger();
+            QVERIFY(ui.settle());
+        }
+        auto* menu = ui.find<QMenu>("recentMenu");
+        Q_EMIT menu->aboutToShow();
+        QVERIFY2(menu->actions()[0]->text().contains(u"with swap folder nvme"_s),
+            qPrintable(menu->actions()[0]->text()));
+        menu->actions()[0]->trigger();
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero3);
+        QVERIFY(isMarked(ui.checkpoint()));
     }
 };
 

@@ -239,9 +239,8 @@ private Q_SLOTS:
     void recentListByKey()
     {
         WindowFixture ui;
-        ui.settings().remember({u"/a"_s, {}, u"one"_s, 1, 1, QDateTime::currentDateTime(), false});
-        ui.settings().remember(
-            {u"/b"_s, {}, u"two"_s, 1, 1, QDateTime::currentDateTime().addDays(-1), false});
+        ui.settings().remember({{u"/a"_s}, u"one"_s, 1, 1, QDateTime::currentDateTime(), false});
+        ui.settings().remember({{u"/b"_s}, u"two"_s, 1, 1, QDateTime::currentDateTime().addDays(-1), false});
         auto* list = ui.find<StartPage>("startPage")->recentList();
         QTRY_COMPARE(list->count(), 2);
         list->setFocus();

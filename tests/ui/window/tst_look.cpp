@@ -224,9 +224,9 @@ private:
 
     void shootStart(WindowFixture& ui)
     {
-        ui.settings().remember({samplePath("zero3-w4"), {}, u"ZeRO-3 · 4 ranks · bf16"_s, 1'234'567, 1,
+        ui.settings().remember({{samplePath("zero3-w4")}, u"ZeRO-3 · 4 ranks · bf16"_s, 1'234'567, 1,
             QDateTime(QDate(2026, 3, 1), QTime(12, 0)), true});
-        ui.settings().remember({ui.folder(u"runs/llama-7b"_s), {}, u"ZeRO-2 · 64 ranks · bf16"_s,
+        ui.settings().remember({{ui.folder(u"runs/llama-7b"_s)}, u"ZeRO-2 · 64 ranks · bf16"_s,
             98'765'432'100, 12, QDateTime(QDate(2026, 2, 1), QTime(12, 0)), false});
         // The list's second entry is in no folder, which a worker finds out.
         auto* recent = ui.find<QListWidget>("recentList");

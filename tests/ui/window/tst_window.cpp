@@ -408,10 +408,10 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero1-w2")));
         QCOMPARE(ui.settings().recent().size(), 2);
         QCOMPARE(ui.settings().recent().first().path, samplePath("zero1-w2"));
-        ui.settings().setPinned(samplePath("zero2-w2"), {}, true);
+        ui.settings().setPinned({samplePath("zero2-w2")}, true);
         QCOMPARE(ui.settings().recent().first().path, samplePath("zero2-w2"));
         const RecentEntry gone{
-            ui.folder(u"gone"_s), {}, u"ZeRO-2"_s, 1, 1, QDateTime::currentDateTime(), false};
+            {ui.folder(u"gone"_s)}, u"ZeRO-2"_s, 1, 1, QDateTime::currentDateTime(), false};
         ui.settings().remember(gone);
         ui.window().session().close();
         auto* list = ui.find<StartPage>("startPage")->recentList();
