@@ -10,7 +10,9 @@
 #include <QClipboard>
 #include <QEvent>
 #include <QHeaderView>
+#include <QScopedValueRollback>
 #include <QTableView>
+#include <QTimer>
 #include <QTreeView>
 
 #include <algorithm>
@@ -72,6 +74,53 @@ private:
 
     QTableView* m_table;
     QStringList m_widest; ///< by column
+};
+
+/// Keeps the width of a tree's column between what it needs and what the others leave.
+class SharedColumn final : public QObject
+{
+public:
+    SharedColumn(QTreeView* tree, int column, int least)
+        : QObject(tree)
+        , m_tree(tree)
+        , m_column(column)
+        , m_least(least)
+    {
+        connect(tree->header(), &QHeaderView::sectionResized, this,
+            [this](int section) { m_isChosen = m_isChosen || (section == m_column && !m_isFitting); });
+        // Later: the rows are laid out by then.
+        connect(tree->model(), &QAbstractItemModel::modelReset, this,
+            [this] { QTimer::singleShot(0, this, [this] { fit(); }); });
+        tree->viewport()->installEventFilter(this);
+        fit();
+    }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override
+    {
+        if (event->type() == QEvent::Resize)
+            fit();
+        return QObject::eventFilter(watched, event);
+    }
+
+private:
+    void fit()
+    {
+        constexpr double kMostShare = 0.45;
+        if (m_isChosen)
+            return;
+        const QScopedValueRollback fitting(m_isFitting, true);
+        const QAbstractItemView* view = m_tree; // where the function is public
+        const int most = static_cast<int>(kMostShare * m_tree->viewport()->width());
+        m_tree->setColumnWidth(
+            m_column, std::clamp(view->sizeHintForColumn(m_column), std::min(m_least, most), most));
+    }
+
+    QTreeView* m_tree;
+    int m_column;
+    int m_least;
+    bool m_isFitting = false;
+    bool m_isChosen = false; ///< by the user
 };
 
 QString copyText(const QModelIndex& at)
@@ -188,6 +237,11 @@ void fitColumns(QTableView* table, int most)
         widths.append(table->columnWidth(column));
     }
     table->setProperty(kFitted, widths);
+}
+
+void shareWidth(QTreeView* tree, int column, int least)
+{
+    new SharedColumn(tree, column, least);
 }
 
 void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName)

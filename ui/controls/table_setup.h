@@ -24,6 +24,9 @@ void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName,
 /// Makes each column as wide as its rows and title need, and at most `most`; the last one takes the rest.
 /// Does nothing once the user has chosen a width.
 void fitColumns(QTableView* table, int most);
+/// Makes a column of a tree as wide as the rows in sight need, from `least` to less than half of the tree;
+/// another column stretches. Does nothing once the user has chosen a width.
+void shareWidth(QTreeView* tree, int column, int least);
 /// Adds an entry of the view's own to its context menu.
 QAction* addViewAction(QAbstractItemView* view, const QString& text);
 

@@ -84,7 +84,7 @@ FindingsPage::FindingsPage(const PageContext& context, QWidget* parent)
     m_tree->setModel(m_model);
     m_tree->header()->setStretchLastSection(false);
     m_tree->header()->setSectionResizeMode(FindingTreeModel::What, QHeaderView::Stretch);
-    m_tree->setColumnWidth(FindingTreeModel::Where, kWhereWidth);
+    shareWidth(m_tree, FindingTreeModel::Where, kWhereWidth);
     m_splitter->setObjectName(u"findingsSplitter"_s);
     m_splitter->setChildrenCollapsible(false);
     m_splitter->addWidget(m_tree);
@@ -355,6 +355,18 @@ void FindingsPage::keyPressEvent(QKeyEvent* event)
         m_run.stop();
     else
         QWidget::keyPressEvent(event);
+}
+
+void FindingsPage::resizeEvent(QResizeEvent* event)
+{
+    constexpr int kNarrow = 90; // characters
+    const bool isNarrow = width() < kNarrow * fontMetrics().averageCharWidth();
+    const auto wanted = isNarrow ? Qt::Vertical : Qt::Horizontal;
+    if (m_splitter->orientation() != wanted) {
+        m_splitter->setOrientation(wanted);
+        m_splitter->setSizes({kListShare, kDetailsShare});
+    }
+    Page::resizeEvent(event);
 }
 
 void FindingsPage::askWhere(CheckReport form)

@@ -21,7 +21,8 @@ class CheckBar;
 class FindingDetails;
 class MessageBar;
 
-/// The findings of the check: kinds on the left, the meaning of the selected one on the right.
+/// The findings of the check: kinds on the left, the meaning of the selected one on the right; below each
+/// other where the page is narrow.
 class FindingsPage : public Page
 {
     Q_OBJECT
@@ -45,6 +46,7 @@ public:
 protected:
     void showCheckpoint() override;
     void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void connectParts();

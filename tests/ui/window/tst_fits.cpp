@@ -328,6 +328,37 @@ private Q_SLOTS:
         }
     }
 
+    /// Also where the page is narrow.
+    void findingsAreReadable()
+    {
+        for (const QSize size : {kSmall, QSize(1366, 768), QSize(1920, 1080)}) {
+            WindowFixture ui;
+            ui.window().resize(size);
+            QVERIFY(ui.open(samplePath("zero3-w4")));
+            ui.window().showPage(PageId::Findings);
+            QVERIFY(ui.settle());
+            QTest::qWait(20);
+            auto* tree = ui.find<QTreeView>("findingTree");
+            const int letter = tree->fontMetrics().averageCharWidth();
+            QVERIFY2(tree->columnWidth(0) > 25 * letter && tree->columnWidth(1) > 15 * letter,
+                qPrintable(
+                    u"%1: %2, %3"_s.arg(size.width()).arg(tree->columnWidth(0)).arg(tree->columnWidth(1))));
+            QCOMPARE(tree->columnWidth(0) + tree->columnWidth(1), tree->viewport()->width());
+            QVERIFY(tree->viewport()->height() > 4 * tree->fontMetrics().height());
+            keepPicture(ui.window(), u"findings-%1"_s.arg(size.width()));
+        }
+        // A width that the user chose stays.
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(PageId::Findings);
+        QVERIFY(ui.settle());
+        auto* tree = ui.find<QTreeView>("findingTree");
+        tree->header()->resizeSection(1, 70);
+        ui.window().resize(kSmall);
+        QVERIFY(ui.settle());
+        QCOMPARE(tree->columnWidth(1), 70);
+    }
+
     /// Text of any size, with jobs and a message: pages are scrolled then.
     void theWindowIsAsSmallAsAsked()
     {

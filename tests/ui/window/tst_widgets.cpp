@@ -87,6 +87,23 @@ private Q_SLOTS:
         QCOMPARE(elidedText(other, metrics, 90), metrics.elidedText(other, Qt::ElideMiddle, 90));
     }
 
+    void shortenedNamesKeepTheirLeaf()
+    {
+        const QFontMetrics metrics(QApplication::font());
+        const auto widthOf = [&](const QString& text) { return metrics.horizontalAdvance(text); };
+        const QString name = u"transformer.layers.10.attention.query_key_value_projection"_s;
+        for (int width = widthOf(u"…query_key_value_projection"_s); width < widthOf(name); width += 5)
+            QVERIFY(elidedText(name, metrics, width).endsWith(u"query_key_value_projection"_s));
+        const int narrow = widthOf(u"…query_key_value_projection"_s) - 1;
+        QCOMPARE(elidedText(name, metrics, narrow), metrics.elidedText(name, Qt::ElideMiddle, narrow));
+        const QString state = u"layers.3.mlp.gate.weight#exp_avg_sq"_s;
+        QVERIFY(elidedText(state, metrics, widthOf(state) * 2 / 3).endsWith(u"weight#exp_avg_sq"_s));
+        for (const QString& other : {u"scheduler_and_optimizer_settings.json"_s, u"12.3456789012345678"_s,
+                 u"A sentence with words. It has a longest_word_at_its_very_end"_s})
+            QCOMPARE(elidedText(other, metrics, widthOf(other) * 2 / 3),
+                metrics.elidedText(other, Qt::ElideMiddle, widthOf(other) * 2 / 3));
+    }
+
     void cleanupTestCase() { m_theme.reset(); }
 
     void headersShowWholeLetters()
