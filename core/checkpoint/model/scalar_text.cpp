@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fmt/format.h>
 #include <vector>
 
 namespace shardscope {
@@ -46,9 +47,11 @@ std::optional<std::vector<double>> numbersIn(const TorchFile& file, const Tensor
 class Speller
 {
 public:
-    explicit Speller(const PickleGraph& graph, const TorchFile* file = nullptr)
+    explicit Speller(const PickleGraph& graph, const TorchFile* file = nullptr,
+        std::string (*spellReal)(double) = realText)
         : m_graph(graph)
         , m_file(file)
+        , m_spellReal(spellReal)
     {
     }
 
@@ -68,7 +71,7 @@ public:
         case NodeKind::BigInt:
             return "<int " + toHex(m_graph.text(node)) + ">";
         case NodeKind::Float:
-            return realText(m_graph.real(node));
+            return m_spellReal(m_graph.real(node));
         case NodeKind::String:
             return quoted(m_graph.text(node));
         case NodeKind::Bytes:
@@ -148,10 +151,10 @@ private:
         if (!numbers)
             return lacking("the values of a tensor", '<' + nodeText(m_graph, node) + '>');
         if (view->sizes.empty())
-            return realText(numbers->front());
+            return m_spellReal(numbers->front());
         std::vector<std::string> out;
         for (const double number : *numbers)
-            out.push_back(realText(number));
+            out.push_back(m_spellReal(number));
         return '[' + joined(out) + ']';
     }
 
@@ -186,6 +189,7 @@ private:
 
     const PickleGraph& m_graph;
     const TorchFile* m_file;
+    std::string (*m_spellReal)(double);
     size_t m_nodes = 0;
     std::string_view m_lacks;
 };
@@ -216,6 +220,13 @@ ScalarSpelling spellScalar(const TorchFile& file, NodeId node)
     return {std::move(text), speller.lacks()};
 }
 
+ScalarSpelling spellShortly(const TorchFile& file, NodeId node)
+{
+    Speller speller(file.pickle(), &file, shortRealText);
+    std::string text = speller.of(node, 0);
+    return {std::move(text), speller.lacks()};
+}
+
 std::optional<double> numberOf(const TorchFile& file, NodeId node)
 {
     if (node == kNoNode)
@@ -234,6 +245,11 @@ std::string realText(double value)
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), "%.17g", value);
     return text.data();
+}
+
+std::string shortRealText(double value)
+{
+    return fmt::format("{}", value);
 }
 
 } // namespace shardscope

@@ -29,9 +29,13 @@ ScalarSpelling spellScalar(const PickleGraph& graph, NodeId node);
 /// of those that were not at hand when the file was opened (TorchFile::smallRecord).
 std::string scalarText(const TorchFile& file, NodeId node);
 ScalarSpelling spellScalar(const TorchFile& file, NodeId node);
+/// For people: numbers have the fewest digits that are read back as the same number, 0.1.
+ScalarSpelling spellShortly(const TorchFile& file, NodeId node);
 /// A number, or that of a small tensor of one element.
 std::optional<double> numberOf(const TorchFile& file, NodeId node);
 /// "%.17g".
 std::string realText(double value);
+/// The fewest digits that are read back as the same number: 0.1, 1234567, 1e-08.
+std::string shortRealText(double value);
 
 } // namespace shardscope

@@ -52,9 +52,9 @@ NodeId torchStateOf(const PickleGraph& graph)
 /// only there.
 struct RankFacts {
     std::string steps;
-    std::string options; ///< that all ranks of a run have in common
+    std::map<std::string, std::string> options; ///< the same of those that all ranks of a run have in common
     std::string scaler;
-    std::map<std::string, std::string> others; ///< further options, by "NAME of group G"
+    std::map<std::string, std::string> others; ///< further options, by "`NAME` of groupG"
 };
 
 /// Options that a run sets for all ranks: those of the optimizers of torch, Apex, DeepSpeed and bitsandbytes,
@@ -82,7 +82,7 @@ std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
 {
     const PickleGraph& graph = file.pickle();
     if (const auto number = asNumber(graph, node))
-        return std::to_string(*number);
+        return shortRealText(*number);
     const auto tensor = asTensor(graph, node);
     if (!tensor || tensor->elements() != 1)
         return {kUnread};
@@ -90,30 +90,25 @@ std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
     if (!extent || reading.job.cancelled())
         return {kUnread};
     const auto bytes = readScalar(reading, file, *extent);
-    return bytes.empty() ? std::string{kUnread}
-                         : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
+    return bytes.empty() ? std::string{kUnread} : shortRealText(elementAsDouble(tensor->dtype, bytes.data()));
 }
 
 void addOptions(const Reading& reading, FileId id, NodeId options, const std::string& group, RankFacts& facts)
 {
     const TorchFile& file = *reading.content(id);
     const auto items = mappingItems(file.pickle(), options);
-    std::map<std::string, std::string> common; // in one order on all ranks
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(file.pickle(), items[i]);
         const std::string name(key ? *key : std::string_view("?"));
         const NodeId value = items[i + 1];
         const auto plain = plainValue(reading, id, value);
-        const ScalarSpelling spelling = plain ? ScalarSpelling{*plain, {}} : spellScalar(file, value);
+        const ScalarSpelling spelling = plain ? ScalarSpelling{*plain, {}} : spellShortly(file, value);
         if (!spelling.lacks.empty() && reading.out.optimFiles.size() > 1)
             setStateAside(reading, name, "of " + group + " is an option with " + std::string(spelling.lacks),
                 "ranks may differ in it");
-        (contains(kCommonOptions, name) ? common[name] : facts.others["`" + name + "` of " + group])
+        (contains(kCommonOptions, name) ? facts.options : facts.others)["`" + name + "` of " + group]
             = spelling.text;
     }
-    for (const auto& [name, text] : common)
-        facts.options += '"' + name + "\":" + text + ",";
-    facts.options += "\n";
 }
 
 RankFacts factsOf(const Reading& reading, FileId id)
@@ -137,7 +132,7 @@ RankFacts factsOf(const Reading& reading, FileId id)
         addOptions(reading, id, group.options, "group" + std::to_string(number++), facts);
     const NodeId scaler = lookup(graph, wrapperOf(graph), "loss_scaler");
     if (scaler != kNoNode)
-        facts.scaler = scalarText(file, scaler);
+        facts.scaler = spellShortly(file, scaler).text;
     return facts;
 }
 
@@ -169,9 +164,10 @@ void takeUnread(std::string& steps, const std::string& usual)
 }
 
 /// The value of most ranks. On a tie: the value of ranks at the model file's step, then the first one found.
-std::string majority(const Reading& reading, const Ranks& ranks, std::string RankFacts::*field)
+template <class Value>
+Value majority(const Reading& reading, const Ranks& ranks, Value RankFacts::*field)
 {
-    std::map<std::string, size_t> counts;
+    std::map<Value, size_t> counts;
     size_t most = 0;
     for (const auto& [file, facts] : ranks)
         most = std::max(most, ++counts[facts.*field]);
@@ -181,7 +177,7 @@ std::string majority(const Reading& reading, const Ranks& ranks, std::string Ran
             && (best == nullptr || stepsOff(reading, facts) < stepsOff(reading, *best)))
             best = &facts;
     }
-    return best == nullptr ? std::string() : best->*field;
+    return best == nullptr ? Value() : best->*field;
 }
 
 /// Whether a file of this name belongs to the model slice that is read. Without slices and stages the number
@@ -228,6 +224,49 @@ void checkOtherOptions(const Reading& reading, const Ranks& ranks)
         estimates ? "every rank has its own estimates of the optimizer: " + text
                   : "every rank has its own value of " + text,
         {}, std::move(evidence));
+}
+
+std::vector<std::string> differences(const std::string& here, const std::string& usual)
+{
+    return {"here: " + here.substr(0, 200), "elsewhere: " + usual.substr(0, 200)};
+}
+
+/// Of options, those that differ.
+std::vector<std::string> differences(
+    const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& usual)
+{
+    constexpr size_t kMost = 8;
+    std::map<std::string, std::pair<std::string, std::string>> both;
+    for (const auto& [name, text] : here)
+        both[name] = {text, "missing"};
+    for (const auto& [name, text] : usual)
+        both.try_emplace(name, "missing", "").first->second.second = text;
+    std::erase_if(both, [](const auto& each) { return each.second.first == each.second.second; });
+    std::vector<std::string> out;
+    for (const auto& [name, texts] : both) {
+        if (out.size() == kMost) {
+            out.push_back("and " + std::to_string(both.size() - kMost) + " more options");
+            break;
+        }
+        out.push_back(name + ": " + texts.first.substr(0, 60) + " here, " + texts.second.substr(0, 60)
+            + " in the other ranks");
+    }
+    return out;
+}
+
+/// Reports the ranks whose value is not that of most.
+template <class Value>
+void compareRanks(const Reading& reading, const Ranks& ranks, Value RankFacts::*field, std::string_view code,
+    const char* message)
+{
+    const Value usual = majority(reading, ranks, field);
+    for (const auto& [id, facts] : ranks) {
+        if (facts.*field == usual)
+            continue;
+        CheckpointFile& file = reading.out.files[index(id)];
+        file.status = FileStatus::Foreign;
+        reading.add(code, Severity::Error, message, file.name, differences(facts.*field, usual));
+    }
 }
 
 } // namespace
@@ -291,27 +330,12 @@ void checkRanksAgree(const Reading& reading)
             takeUnread(rank.second.steps, usualSteps);
     }
     checkOtherOptions(reading, ranks);
-    struct Check {
-        std::string RankFacts::*field;
-        std::string_view code;
-        const char* message;
-    };
-    for (const Check& check :
-        {Check{&RankFacts::steps, code::kStepMismatch, "the rank was saved at another step than the others"},
-            Check{&RankFacts::options, code::kOptionMismatch,
-                "the rank's param group options differ from the others'"},
-            Check{&RankFacts::scaler, code::kOptionMismatch,
-                "the rank's loss scaler differs from the others'"}}) {
-        const std::string usual = majority(reading, ranks, check.field);
-        for (const auto& [id, facts] : ranks) {
-            if (facts.*check.field == usual)
-                continue;
-            CheckpointFile& file = reading.out.files[index(id)];
-            file.status = FileStatus::Foreign;
-            reading.add(check.code, Severity::Error, check.message, file.name,
-                {"here: " + (facts.*check.field).substr(0, 200), "elsewhere: " + usual.substr(0, 200)});
-        }
-    }
+    compareRanks(reading, ranks, &RankFacts::steps, code::kStepMismatch,
+        "the rank was saved at another step than the others");
+    compareRanks(reading, ranks, &RankFacts::options, code::kOptionMismatch,
+        "the rank's param group options differ from the others'");
+    compareRanks(reading, ranks, &RankFacts::scaler, code::kOptionMismatch,
+        "the rank's loss scaler differs from the others'");
 }
 
 void checkModelFile(const Reading& reading, FileId id)

@@ -44,9 +44,9 @@ std::optional<std::string> plainValue(const Reading& reading, FileId file, NodeI
         const auto number = scalarOf(reading, file, value);
         if (!number && !reading.hasNoValues())
             return std::nullopt;
-        return number ? realText(*number) : std::string("?"); // a skeleton has no values
+        return number ? shortRealText(*number) : std::string("?"); // a skeleton has no values
     }
-    ScalarSpelling spelling = spellScalar(content, value);
+    ScalarSpelling spelling = spellShortly(content, value);
     if (!spelling.lacks.empty() || spelling.text.size() > kMaxText)
         return std::nullopt;
     return std::move(spelling.text);

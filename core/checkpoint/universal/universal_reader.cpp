@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/universal/universal_reader.h"
+#include "core/checkpoint/model/scalar_text.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
@@ -309,8 +310,7 @@ private:
                 } else if (*unit.step != *value) {
                     m_reading.add(code::kStepMismatch, Severity::Error,
                         "the sub-groups of group " + std::to_string(g) + " are at different steps",
-                        std::string(kUniversalOptimizer),
-                        {std::to_string(*unit.step), std::to_string(*value)});
+                        std::string(kUniversalOptimizer), {shortRealText(*unit.step), shortRealText(*value)});
                 }
             }
         }

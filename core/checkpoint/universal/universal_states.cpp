@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/model/scalar_text.h"
 #include "core/checkpoint/universal/universal.h"
 
 #include <algorithm>
@@ -239,7 +240,7 @@ private:
         if (step->value != usual) {
             m_findings.add(code::kStepMismatch, Severity::Error,
                 "the parameter is at another step than the others of its group", member.name, "step",
-                {"here: " + std::to_string(step->value), "elsewhere: " + std::to_string(usual)});
+                {"here: " + shortRealText(step->value), "elsewhere: " + shortRealText(usual)});
             return;
         }
         if (m_unit.step)

@@ -107,8 +107,8 @@ Status findLossScaleMinimum(const CheckContext& context, FindingSink& sink)
     if (!scale || !min || !fell || *scale > *min)
         return {};
     sink.add(Severity::Warning, "overflows reduced the loss scale to its minimum", optimizer.file->name,
-        {fmt::format("cur_scale {:g}, min_scale {:g}", *scale, *min),
-            fmt::format("last overflow in iteration {:g}", *overflow)});
+        {fmt::format("cur_scale {}, min_scale {}", *scale, *min),
+            fmt::format("last overflow in iteration {}", *overflow)});
     return {};
 }
 

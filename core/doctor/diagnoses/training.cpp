@@ -42,8 +42,8 @@ void compareUnits(const Checkpoint& checkpoint, const std::string& file, Finding
     if (first == last || *first->step == *last->step)
         return;
     sink.add(Severity::Warning, "the param groups of the optimizer are not at the same step", file,
-        {fmt::format("{}: {:g}", unitText(*first), *first->step),
-            fmt::format("{}: {:g}", unitText(*last), *last->step)});
+        {fmt::format("{}: {}", unitText(*first), *first->step),
+            fmt::format("{}: {}", unitText(*last), *last->step)});
 }
 
 void compareCounters(const Checkpoint& checkpoint, const std::string& file, FindingSink& sink)
@@ -57,8 +57,8 @@ void compareCounters(const Checkpoint& checkpoint, const std::string& file, Find
     const auto taken = static_cast<double>(*checkpoint.steps.globalSteps - skipped);
     // It is ahead after ZenFlow training, or where counters were reset: the moments include these steps.
     sink.add(*ahead > 0 ? Severity::Info : Severity::Warning,
-        fmt::format("the optimizer is at step {:g}, and the engine has taken {:g}", taken + *ahead, taken),
-        file, {fmt::format("global_steps {}, skipped_steps {}", *checkpoint.steps.globalSteps, skipped)});
+        fmt::format("the optimizer is at step {}, and the engine has taken {}", taken + *ahead, taken), file,
+        {fmt::format("global_steps {}, skipped_steps {}", *checkpoint.steps.globalSteps, skipped)});
 }
 
 /// Whether both of Adam's moments are there, in files that can store the step.
@@ -170,7 +170,7 @@ void compareRates(const Checkpoint& checkpoint, const ModelStates& model, Findin
     for (size_t i = 0; i < set.size(); ++i) {
         if (std::fabs(set[i] - kept[i]) > kRelative * std::max(std::fabs(set[i]), std::fabs(kept[i])))
             evidence.push_back(
-                fmt::format("group {}: the scheduler set {:g}, the group has {:g}", i, set[i], kept[i]));
+                fmt::format("group {}: the scheduler set {}, the group has {}", i, set[i], kept[i]));
     }
     if (!evidence.empty() && hasStateNamed(checkpoint, "sum"))
         evidence.emplace_back("stock ZeRO recreates torch's Adagrad with its defaults (stage_1_and_2.py, "
@@ -352,8 +352,14 @@ Status findGroupCollapse(const CheckContext& context, FindingSink& sink)
         const NodeId node = readGroupOptions(graph, group.options).*option;
         if (node == kNoNode)
             return std::string();
-        const bool isNumber = looksLikeTensor(graph, node) && numberOf(*optimizer.file->content, node);
-        return isNumber ? scalarText(*optimizer.file->content, node) : nodeText(graph, node);
+        const auto number = looksLikeTensor(graph, node) ? numberOf(*optimizer.file->content, node)
+                                                         : std::optional<double>();
+        if (!number)
+            return nodeText(graph, node);
+        // The digits that the tensor's own type needs: 0.0001, not 9.999999747378752e-05.
+        const auto single = static_cast<float>(*number);
+        const auto tensor = asTensor(graph, node);
+        return tensor && tensor->dtype == DType::Float32 ? fmt::format("{}", single) : shortRealText(*number);
     };
     for (size_t i = 1; i < checkpoint.groups.size(); ++i) {
         for (const auto& [key, option] : kOptions) {

@@ -2,6 +2,7 @@
 // Diagnoses of values of parameters and states.
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/scalar_text.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/diagnosis_tables.h"
 #include "core/doctor/finding_sink.h"
@@ -241,7 +242,7 @@ Status findNonFinite(const CheckContext& context, FindingSink& sink)
         if (isMeanOfSquares(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
             SHARDSCOPE_CHECK(add(context, tensor, true,
                 "a mean of squares is negative, which no optimizer computes: its minimum is "
-                    + std::to_string(found.min),
+                    + shortRealText(found.min),
                 sink));
     }
     return {};

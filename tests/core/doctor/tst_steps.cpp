@@ -46,6 +46,42 @@ TEST_CASE("a step that contradicts the counters")
     CHECK(found.finding.message == "the optimizer is at step 1, and the engine has taken 6");
 }
 
+TEST_CASE("numbers of findings have the digits that tell them apart, and no more")
+{
+    const Patchable late("zero2-w2");
+    late.operateOnAll("optim_states.pt", [](Surgery& surgery) {
+        for (const int group : {0, 1, 2})
+            setStep(surgery, stateOf(group, "step"), 1'234'567);
+    });
+    const CheckResult ahead = late.check();
+    CHECK(requireFinding(ahead, "step-off-counters").finding.message
+        == "the optimizer is at step 1234567, and the engine has taken 6");
+
+    const Patchable copy("zero2-w2");
+    const auto rate = [&copy](const std::string& file, double value) {
+        copy.operate(file, [value](Surgery& surgery) {
+            surgery.set({"optimizer_state_dict", "base_optimizer_state", "param_groups", 1, "lr"},
+                surgery.builder().real(value));
+        });
+    };
+    const std::vector<std::string> shards = copy.filesLike("optim_states.pt");
+    rate(shards[0], 0.0001234567);
+    rate(shards[1], 0.0001);
+    const CheckResult differ = copy.check();
+    const std::string text = textOf(requireFinding(differ, "option-mismatch"));
+    CAPTURE(text);
+    const bool isFirst = text.find("`lr` of group1: 0.0001 here, 0.0001234567") != std::string::npos;
+    const bool isSecond = text.find("`lr` of group1: 0.0001234567 here, 0.0001") != std::string::npos;
+    CHECK((isFirst || isSecond)); // of two ranks either is the usual one
+    CHECK(text.find("betas") == std::string::npos);
+
+    rate(shards[1], 0.0001234567);
+    const CheckResult set = copy.check();
+    const std::string other = textOf(requireFinding(set, "schedule-discontinuity"));
+    CAPTURE(other);
+    CHECK(other.find("the group has 0.0001234567") != std::string::npos);
+}
+
 TEST_CASE("an optimizer that is ahead is an info")
 {
     const Patchable copy("zero2-w2");

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 using namespace shardscope;
 using namespace shardscope::test;
 using Codes = std::set<std::string>;
@@ -73,4 +75,27 @@ TEST_CASE("a universal folder with different groups loses options in stage 3, an
     const DoctorFinding& note = requireFinding(checked, "group-collapse");
     CHECK(note.finding.severity == Severity::Info);
     CHECK(textOf(note).find("weight_decay") != std::string::npos);
+}
+
+TEST_CASE("options in tensors are written as short as their type allows")
+{
+    const Patchable copy("zero3-universal-w3", "global_step3_universal");
+    copy.operate("zero/optimizer_state.pt", [](Surgery& surgery) {
+        const Way groups{"optimizer_state_dict", "param_groups"};
+        const auto setRate = [&](int group, DType dtype, auto rate) {
+            std::string bytes(sizeof rate, '\0');
+            std::memcpy(bytes.data(), &rate, sizeof rate);
+            Way way = groups;
+            way.insert(way.end(), {group, "lr"});
+            surgery.set(way, surgery.composer().smallTensor(dtype, {}, std::move(bytes)));
+        };
+        setRate(0, DType::Float32, 3e-4F);
+        setRate(1, DType::Float32, 1e-4F);
+        setRate(2, DType::Float64, 1e-4);
+    });
+    const CheckResult checked = copy.check();
+    const std::string text = textOf(requireFinding(checked, "group-collapse"));
+    CAPTURE(text);
+    CHECK(text.find("group 1 has lr 0.0001, group 0 has 0.0003") != std::string::npos);
+    CHECK(text.find("group 2 has lr 0.0001, group 0 has 0.0003") != std::string::npos);
 }
