@@ -14,6 +14,8 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -41,6 +43,9 @@ RunListView::RunListView(Theme& theme, io::FileSystem& files, QWidget* parent)
     QAction* open = addViewAction(m_table, tr("Open"));
     open->setObjectName(u"runOpen"_s);
     connect(open, &QAction::triggered, this, &RunListView::openCurrent);
+    m_save = addViewAction(m_table, tr("Save Table…"));
+    m_save->setObjectName(u"runsSave"_s);
+    connect(m_save, &QAction::triggered, this, &RunListView::saveRequested);
     connect(m_table, &QTableView::activated, this, &RunListView::openCurrent);
     m_note->setObjectName(u"runsNote"_s);
     m_note->setWordWrap(true);
@@ -83,6 +88,19 @@ void RunListView::setFilter(const QString& text)
     showNote();
 }
 
+TagsAnswer RunListView::shown(bool isSorted) const
+{
+    TagsAnswer out{.path = m_folder->path.native(), .run = {}, .tags = {}, .runs = RunsAnswer{*m_folder, {}}};
+    out.run.base = m_folder->path;
+    std::vector<uint32_t> rows = m_model->rows();
+    if (isSorted)
+        std::sort(rows.begin(), rows.end());
+    for (const uint32_t row : rows)
+        if (const auto& read = m_model->runs()[row].read)
+            out.runs->runs.push_back(*read);
+    return out;
+}
+
 bool RunListView::isReading() const
 {
     return m_model->isReading();
@@ -90,6 +108,8 @@ bool RunListView::isReading() const
 
 void RunListView::showNote()
 {
+    // A table with runs that were not read would look as if they had nothing.
+    m_save->setEnabled(m_folder && m_model->readCount() == m_model->runs().size());
     if (!m_folder)
         return m_note->clear();
     const FoundRuns& found = m_folder->found;

@@ -6,8 +6,13 @@
 
 #include <QWidget>
 
+class QAction;
 class QLabel;
 class QTableView;
+
+namespace shardscope {
+struct TagsAnswer;
+}
 
 namespace shardscope::ui {
 
@@ -26,8 +31,11 @@ public:
     void setFolder(const RunsFolderPtr& folder);
     [[nodiscard]] bool isReading() const;
     void setFilter(const QString& text);
+    /// Those of the table that were read, in its order, or in that of `shardscope tags`.
+    [[nodiscard]] TagsAnswer shown(bool isSorted) const;
 
 Q_SIGNALS:
+    void saveRequested();
     void openRequested(const QByteArray& folder);
 
 private:
@@ -39,6 +47,7 @@ private:
     MessageBar* m_messages;
     RunTableModel* m_model;
     QTableView* m_table;
+    QAction* m_save = nullptr;
     QLabel* m_note;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/controls/tag_history.h"
 
+#include "core/report/answers/tags_report.h"
 #include "ui/controls/table_setup.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
@@ -96,6 +97,9 @@ void TagHistory::makeActions(Theme& theme)
     m_compare->setToolTip(tr("Compare the open checkpoint with this tag"));
     m_reshard = add(u"tagReshard"_s, tr("Resume &at…"), u"reshard"_s);
     m_reshard->setToolTip(tr("Write this tag for another number of GPUs, to resume from it"));
+    m_save = addViewAction(m_table, tr("Save Table…"));
+    m_save->setObjectName(u"tagsSave"_s);
+    connect(m_save, &QAction::triggered, this, &TagHistory::saveRequested);
     const auto current = [this] { return m_model->tags()[static_cast<size_t>(currentTag())]; };
     connect(m_open, &QAction::triggered, this,
         [this, current] { Q_EMIT openRequested(QByteArray::fromStdString(folderOf(current()).native())); });
@@ -295,6 +299,22 @@ void TagHistory::updateActions()
     m_open->setEnabled(tag != nullptr && !tag->isOpen);
     m_compare->setEnabled(tag != nullptr && !tag->isOpen && m_checkpoint);
     m_reshard->setEnabled(tag != nullptr);
+    const std::vector<TagRow>& tags = m_model->tags();
+    m_save->setEnabled(!tags.empty()
+        && std::all_of(tags.begin(), tags.end(), [](const TagRow& row) { return row.read != nullptr; }));
+}
+
+TagsAnswer TagHistory::shown(bool isSorted) const
+{
+    TagsAnswer out{.path = m_store.folder().native(), .run = {}, .tags = {}};
+    out.run.base = m_store.folder();
+    std::vector<uint32_t> rows = m_model->rows();
+    if (isSorted)
+        std::sort(rows.begin(), rows.end());
+    for (const uint32_t row : rows)
+        if (const auto& read = m_model->tags()[row].read)
+            out.tags.push_back(*read);
+    return out;
 }
 
 io::Path TagHistory::folderOf(const TagRow& tag) const

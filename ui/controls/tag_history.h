@@ -12,6 +12,10 @@ class QComboBox;
 class QLabel;
 class QTableView;
 
+namespace shardscope {
+struct TagsAnswer;
+}
+
 namespace shardscope::ui {
 
 class MessageBar;
@@ -27,8 +31,11 @@ public:
     /// Null: none is open. The tags are read as soon as they are looked at and `checkpoint` itself is read.
     void setCheckpoint(const CheckpointPtr& checkpoint);
     void setFilter(const QString& text);
+    /// Those of the table that were read, in its order, or in that of `shardscope tags`.
+    [[nodiscard]] TagsAnswer shown(bool isSorted) const;
 
 Q_SIGNALS:
+    void saveRequested();
     void openRequested(const QByteArray& folder);
     void compareRequested(const QString& folder);
     void reshardRequested(const QByteArray& folder);
@@ -63,6 +70,7 @@ private:
     QAction* m_open = nullptr;
     QAction* m_compare = nullptr;
     QAction* m_reshard = nullptr;
+    QAction* m_save = nullptr;
     QLabel* m_note;
     std::string m_current; ///< the name of the current tag, which keeps its place when others are read
 };

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/runs_page.h"
 
+#include "core/base/parallel.h"
+#include "core/engine/verify/run_tags.h"
+#include "core/report/answers/tags_report.h"
 #include "ui/controls/run_list_view.h"
 #include "ui/controls/tag_history.h"
+#include "ui/jobs/save_file.h"
+#include "ui/session/shell_words.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/focus_order.h"
+#include "ui/widgets/path_field.h"
 
 #include <QLabel>
 #include <QStackedWidget>
@@ -16,6 +22,25 @@
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
+
+namespace {
+
+/// As the command does, it reads the metadata of the newest tag that seems complete.
+QString writeJson(io::FileSystem& files, TagsAnswer rows, const ReportHead& head, const SaveTarget& target)
+{
+    JobContext job;
+    if (!rows.runs) {
+        const auto run = tagsOf(files, rows.run.base, job);
+        if (!run)
+            return errorText(run.error());
+        TagReader reader(files, *run, defaultJobs(), job);
+        if (const Status read = reader.confirmNewest(rows.tags); !read)
+            return errorText(read.error());
+    }
+    return saveText(target, [&](const TextSink& sink) { writeTagsJson(sink, rows, &head); });
+}
+
+} // namespace
 
 PageEntry RunsPage::entry()
 {
@@ -71,6 +96,8 @@ RunsPage::RunsPage(const PageContext& context, QWidget* parent)
         [this](const QByteArray& folder) { Q_EMIT openRequested(folder, false); });
     connect(m_tags, &TagHistory::openRequested, this,
         [this](const QByteArray& folder) { Q_EMIT openRequested(folder, true); });
+    connect(m_runs, &RunListView::saveRequested, this, &RunsPage::askWhereToSave);
+    connect(m_tags, &TagHistory::saveRequested, this, &RunsPage::askWhereToSave);
     connect(m_tags, &TagHistory::compareRequested, this, &RunsPage::compareRequested);
     connect(m_tags, &TagHistory::reshardRequested, this, &RunsPage::reshardRequested);
     m_runs->setFolder(context.session.runsFolder());
@@ -84,13 +111,14 @@ QString RunsPage::filterHint() const
 
 void RunsPage::setFilter(const QString& text)
 {
+    m_filter = text;
     m_runs->setFilter(text);
     m_tags->setFilter(text);
 }
 
 bool RunsPage::isBusy() const
 {
-    return m_runs->isReading() || m_context.session.tags().isReading();
+    return m_runs->isReading() || m_context.session.tags().isReading() || m_saver.isRunning();
 }
 
 bool RunsPage::showsRuns() const
@@ -144,6 +172,30 @@ void RunsPage::showHead()
             : showsRuns()          ? tr("Runs in %1").arg(pathText(shown))
                                    : tr("Tags of %1").arg(pathText(shown)));
     m_again->setVisible(!shown.empty());
+}
+
+void RunsPage::askWhereToSave()
+{
+    askForPath(this,
+        {.kind = PathQuestion::Kind::NewFile,
+            .name = u"saveRunsDialog"_s,
+            .title = tr("Save the Rows of the Table"),
+            .filters = tr("CSV table (*.csv);;JSON answer (*.json)"),
+            .suggested = showsRuns() ? u"runs.csv"_s : u"tags.csv"_s},
+        [this](const QString& path) { saveRows(path); });
+}
+
+void RunsPage::saveRows(const QString& path)
+{
+    const bool isJson = path.endsWith(u".json"_s, Qt::CaseInsensitive);
+    const TagsAnswer rows = showsRuns() ? m_runs->shown(isJson) : m_tags->shown(isJson);
+    const ReportHead head = rowsHead(entry().name, m_filter, sourceWords(CheckPlace{rows.run.base, {}}));
+    m_saver.save(
+        [&files = m_context.session.files(), rows, head, isJson, target = SaveTarget{path, {rows.run.base}}] {
+            return isJson ? writeJson(files, rows, head, target)
+                          : saveText(target, [&](const TextSink& sink) { writeTagsCsv(sink, rows, head); });
+        },
+        tr("Saved the rows to %1.").arg(path));
 }
 
 void RunsPage::readAgain()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/controls/file_saver.h"
 #include "ui/pages/page.h"
 
 class QLabel;
@@ -33,6 +34,9 @@ private:
     void showTags();
     void showHead();
     void readAgain();
+    void askWhereToSave();
+    /// The rows that are shown; *.json as the answer of `shardscope tags --json`, all else as CSV.
+    void saveRows(const QString& path);
     [[nodiscard]] bool showsRuns() const;
 
     QToolButton* m_other;
@@ -42,6 +46,8 @@ private:
     RunListView* m_runs;
     TagHistory* m_tags;
     QLabel* m_empty;
+    QString m_filter;
+    FileSaver m_saver{[this](Severity severity, const QString& text) { Q_EMIT told(severity, text); }};
 };
 
 } // namespace shardscope::ui

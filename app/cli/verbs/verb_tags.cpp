@@ -20,13 +20,7 @@ Result<std::vector<TagSummary>> allTags(TagReader& reader, const RunTags& run)
         SHARDSCOPE_TRY(TagSummary summary, reader.summarize(tag));
         out.push_back(std::move(summary));
     }
-    for (auto tag = out.rbegin(); tag != out.rend(); ++tag) {
-        if (!tag->isComplete())
-            continue;
-        SHARDSCOPE_CHECK(reader.confirm(*tag));
-        if (tag->isComplete())
-            break;
-    }
+    SHARDSCOPE_CHECK(reader.confirmNewest(out));
     return out;
 }
 

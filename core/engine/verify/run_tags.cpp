@@ -253,6 +253,18 @@ Status TagReader::confirm(TagSummary& tag)
     return {};
 }
 
+Status TagReader::confirmNewest(std::vector<TagSummary>& tags)
+{
+    for (auto tag = tags.rbegin(); tag != tags.rend(); ++tag) {
+        if (!tag->isComplete())
+            continue;
+        SHARDSCOPE_CHECK(confirm(*tag));
+        if (tag->isComplete())
+            break;
+    }
+    return {};
+}
+
 Result<std::vector<TagSummary>> TagReader::downToNewestComplete()
 {
     std::vector<TagSummary> out;

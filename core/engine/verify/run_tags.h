@@ -80,6 +80,8 @@ public:
     /// Reads the metadata of all files of a tag that seems complete: a file of another step is found only
     /// there. Replaces its findings.
     Status confirm(TagSummary& tag);
+    /// Of those that seem complete, the newest one. `tags`: oldest first.
+    Status confirmNewest(std::vector<TagSummary>& tags);
     /// The newest complete tag is confirmed; newer ones that are not complete come after it. Older tags are
     /// not read. If none is complete, the list has all.
     Result<std::vector<TagSummary>> downToNewestComplete();

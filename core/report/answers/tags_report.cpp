@@ -5,7 +5,7 @@
 #include "core/report/answers/answer.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/plan_report.h"
-#include "core/report/summary/report_head.h"
+#include "core/report/text/csv_row.h"
 #include "core/report/text/printable.h"
 
 #include <fmt/format.h>
@@ -118,10 +118,11 @@ void describeRuns(auto& out, const RunsAnswer& answer)
     out.field("not_checked", kRunsNotChecked, "in words");
 }
 
-void describeTags(auto& out, const TagsAnswer& answer)
+void describeTags(auto& out, const TagsAnswer& answer, const ReportHead* report)
 {
     out.answer("tags", "TagsAnswer", "The tags of a run, oldest first.");
     out.name("path", answer.path, "PATH as it was given");
+    describeReport(out, report);
     out.name("run", answer.run.base.string(), "the run folder; a folder of runs has `runs`, and no tags");
     out.field("tags", answer.tags, "oldest first; with --newest-complete only those that were read");
     const TagSummary* newest = answer.newestComplete();
@@ -154,14 +155,63 @@ std::string whyIncomplete(const TagSummary& tag)
     return {};
 }
 
-void writeTagsJson(const TextSink& sink, const TagsAnswer& answer)
+void writeTagsJson(const TextSink& sink, const TagsAnswer& answer, const ReportHead* report)
 {
-    writeObject(sink, [&](JsonOut& out) { describeTags(out, answer); });
+    writeObject(sink, [&](JsonOut& out) { describeTags(out, answer, report); });
+}
+
+namespace {
+
+/// Step, time, size, kind and ranks; empty if the tag cannot be read.
+std::vector<std::string> tagCells(const TagSummary* tag)
+{
+    if (tag == nullptr || tag->error)
+        return std::vector<std::string>(5);
+    return {csvNumber(tag->steps.globalSteps), timeText(tag->modifiedNs), csvNumber(tag->bytes),
+        std::string(kindName(tag->kind)), csvNumber(tag->parallel.ranks())};
+}
+
+std::string joinedText(const std::vector<std::string>& texts)
+{
+    std::string out;
+    for (const std::string& text : texts)
+        out += (out.empty() ? "" : "; ") + text;
+    return out;
+}
+
+} // namespace
+
+void writeTagsCsv(const TextSink& sink, const TagsAnswer& answer, const ReportHead& head)
+{
+    putHeadComments(sink, head);
+    const auto put = [&](std::vector<std::string> first, const std::vector<std::string>& middle,
+                         const std::vector<std::string>& last) {
+        first.insert(first.end(), middle.begin(), middle.end());
+        first.insert(first.end(), last.begin(), last.end());
+        putCsvLine(sink, first);
+    };
+    const std::vector<std::string> titles{"step", "modified", "bytes", "kind", "ranks"};
+    if (!answer.runs) {
+        put({"tag"}, titles, {"latest", "complete", "warnings", "why"});
+        for (const TagSummary& tag : answer.tags)
+            put({csvText(tag.tag)}, tagCells(&tag),
+                {tag.latest ? "true" : "false", tag.isComplete() ? "true" : "false",
+                    csvNumber(tag.count(Severity::Warning)), csvText(whyIncomplete(tag))});
+        return;
+    }
+    put({"run", "newest_complete"}, titles, {"tags", "errors", "warnings", "problems"});
+    for (const RunSummary& run : answer.runs->runs) {
+        const TagSummary* complete = run.newestComplete();
+        put({csvText(run.name), csvText(complete == nullptr ? std::string() : complete->tag)},
+            tagCells(run.shown()),
+            {csvNumber(run.tags.names.size()), csvNumber(run.count(Severity::Error)),
+                csvNumber(run.count(Severity::Warning)), csvText(joinedText(runProblems(run)))});
+    }
 }
 
 std::string tagsSchema()
 {
-    return schemaOf("tags", [](SchemaOut& out) { describeTags(out, {}); });
+    return schemaOf("tags", [](SchemaOut& out) { describeTags(out, {}, nullptr); });
 }
 
 std::vector<std::string> runProblems(const RunSummary& run)

@@ -5,6 +5,7 @@
 #include "core/engine/ensure/ensure.h"
 #include "core/engine/verify/run_list.h"
 #include "core/engine/verify/run_tags.h"
+#include "core/report/summary/report_head.h"
 #include "core/report/text/text_table.h"
 
 #include <optional>
@@ -30,8 +31,10 @@ struct TagsAnswer {
     [[nodiscard]] const TagSummary* newestComplete() const;
 };
 
-/// The answer of `tags`, and of `tags --newest-complete`.
-void writeTagsJson(const TextSink& sink, const TagsAnswer& answer);
+/// The answer of `tags`, and of `tags --newest-complete`. `report`: of a file.
+void writeTagsJson(const TextSink& sink, const TagsAnswer& answer, const ReportHead* report = nullptr);
+/// The tags as comma-separated values, or the runs; the head is in comments before them.
+void writeTagsCsv(const TextSink& sink, const TagsAnswer& answer, const ReportHead& head);
 std::string tagsSchema();
 void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswer& answer);
 /// One line for a person: why the tag is not complete.

@@ -9,7 +9,12 @@
 #include "ui/widgets/timeline.h"
 
 #include <QAccessible>
+#include <QAction>
+#include <QFileDialog>
 #include <QHeaderView>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
@@ -212,6 +217,46 @@ private Q_SLOTS:
         QVERIFY(ui.find<QLabel>("runsNote")->text().startsWith(u"The filter shows 1 of 3 runs"_s));
         field->clear();
         QCOMPARE(table->model()->rowCount(), 3);
+    }
+
+    /// The rows that are shown, with what makes them again.
+    void theTablesAreSaved()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(folderOfRuns(ui)));
+        const auto save = [&](const char* action, const QString& name) {
+            ui.find<QAction>(action)->trigger();
+            auto* dialog = ui.find<QFileDialog>("saveRunsDialog");
+            if (dialog == nullptr)
+                return QByteArray();
+            Q_EMIT dialog->fileSelected(ui.folder(name));
+            dialog->close();
+            QFile file(ui.folder(name));
+            return ui.settle() && file.open(QFile::ReadOnly) ? file.readAll() : QByteArray();
+        };
+        QVERIFY(ui.find<QAction>("runsSave") != nullptr);
+        const QByteArray runs = save("runsSave", u"runs.csv"_s);
+        QVERIFY2(runs.startsWith("# Written by: Shardscope "), runs.constData());
+        QVERIFY2(runs.contains("# Command: shardscope-gui --page runs "), runs.constData());
+        QVERIFY2(runs.contains("\nrun-a,global_step6,6,"), runs.constData());
+        QVERIFY2(runs.contains("\nrun-b,,5,"), runs.constData());
+        QCOMPARE(runs.mid(runs.indexOf("\nrun,newest_complete,") + 1).count('\n'), 4);
+        ui.find<FilterField>("filterField")->setText(u"run-a"_s);
+        QVERIFY(ui.settle());
+        const QJsonObject filtered = QJsonDocument::fromJson(save("runsSave", u"runs.json"_s)).object();
+        QCOMPARE(filtered[u"runs"_s].toArray().size(), 1);
+        QCOMPARE(filtered[u"report"_s][u"filter"_s].toString(), u"run-a"_s);
+
+        QVERIFY(ui.open(ui.folder(u"experiments/run-a"_s)));
+        QTest::keyClick(&ui.window(), Qt::Key_8, Qt::ControlModifier);
+        QVERIFY(ui.settle());
+        const QByteArray tags = save("tagsSave", u"tags.csv"_s);
+        QVERIFY2(tags.contains("\ntag,step,modified,bytes,kind,ranks,latest,complete,warnings,why\n"), tags.constData());
+        QVERIFY2(tags.contains("\nglobal_step6,6,") && tags.contains(",zero2,2,true,true,"), tags.constData());
+        QVERIFY2(tags.indexOf("\nglobal_step6,") < tags.indexOf("\nglobal_step3,"), tags.constData()); // as it is shown
+        const QJsonObject answer = QJsonDocument::fromJson(save("tagsSave", u"tags.json"_s)).object();
+        QCOMPARE(answer[u"tags"_s].toArray().size(), 2);
+        QVERIFY(answer[u"newest_complete"_s].toString().endsWith(u"global_step6"_s));
     }
 
     void aFolderThatCannotBeListedIsNamed()
