@@ -3,6 +3,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/dialogs/settings_dialog.h"
+#include "ui/models/address_selection.h"
 #include "ui/pages/jobs_panel.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
@@ -133,10 +134,16 @@ QList<OpenedEntry> MainWindow::openedEntries()
         entries.append(entry);
     }
     if (shown >= 0 && shown < entries.size()) {
-        for (const PageWindow* window : findChildren<PageWindow*>()) {
-            if (window->isVisible())
-                entries[shown].pages.append(
-                    window->pageName() % u' ' % QString::fromLatin1(window->saveGeometry().toBase64()));
+        for (PageWindow* window : findChildren<PageWindow*>()) {
+            if (!window->isVisible())
+                continue;
+            QString page = window->pageName() % u' ' % QString::fromLatin1(window->saveGeometry().toBase64());
+            if (window->isPinned()) {
+                const QString place
+                    = addressOf(*m_open->entry(shown).read.checkpoint, window->selection().current());
+                page += u' ' % QString::fromLatin1(place.toUtf8().toBase64());
+            }
+            entries[shown].pages.append(page);
         }
         std::rotate(entries.begin() + shown, entries.begin() + shown + 1, entries.end());
     }

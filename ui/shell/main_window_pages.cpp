@@ -14,6 +14,22 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+std::optional<SelectedThing> thingAt(const Checkpoint& checkpoint, const QString& address)
+{
+    if (auto thing = selectionOf(checkpoint, address))
+        return std::move(*thing);
+    const auto param = checkpoint.findParam(address.toStdString()); // without elements it has no address
+    if (!param)
+        return std::nullopt;
+    SelectedThing thing;
+    thing.param = *param;
+    return thing;
+}
+
+} // namespace
+
 PageWindow* MainWindow::openPageWindow()
 {
     return m_session.checkpoint() ? openPageWindow(pageEntry(m_tabs->currentId())) : nullptr;
@@ -27,8 +43,13 @@ void MainWindow::openPageWindows(const QStringList& pages)
         if (!id || !m_session.checkpoint())
             continue;
         PageWindow* window = openPageWindow(pageEntry(*id));
-        if (words.size() == 2)
+        if (words.size() > 1)
             window->restoreGeometry(QByteArray::fromBase64(words[1].toLatin1()));
+        if (words.size() > 2) {
+            window->setPinned(true);
+            const QString place = QString::fromUtf8(QByteArray::fromBase64(words[2].toLatin1()));
+            window->selection().select(thingAt(*m_session.checkpoint(), place).value_or(SelectedThing()));
+        }
     }
     if (!pages.isEmpty())
         activateWindow();
@@ -67,16 +88,10 @@ bool MainWindow::goToAddress(const QString& address)
 {
     if (!m_session.checkpoint())
         return false;
-    const Checkpoint& checkpoint = *m_session.checkpoint();
-    auto thing = selectionOf(checkpoint, address);
-    if (!thing) { // a parameter without elements has no address
-        const auto param = checkpoint.findParam(address.toStdString());
-        if (param)
-            m_session.selection().selectParam(*param);
-        return param.has_value();
-    }
-    m_session.selection().select(std::move(*thing));
-    return true;
+    auto thing = thingAt(*m_session.checkpoint(), address);
+    if (thing)
+        m_session.selection().select(std::move(*thing));
+    return thing.has_value();
 }
 
 void MainWindow::showPageWhenOpen(const QString& name)

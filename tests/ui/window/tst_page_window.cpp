@@ -112,6 +112,31 @@ private Q_SLOTS:
         QVERIFY(map->canvas()->source() == nullptr);
     }
 
+    void staysPinnedAfterARestart()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{2});
+        const auto pinned = openOwn(ui, u"map"_s);
+        pinned->setPinned(true);
+        QVERIFY(openOwn(ui, u"parameters"_s) != nullptr);
+        ui.window().selection().selectParam(ParamId{5});
+        ui.window().close();
+
+        Settings stored(ui.settings().folder());
+        MainWindow next(realFilesAndSkeletons(), ui.theme(), stored);
+        next.show();
+        next.openAgain(stored.opened());
+        QTRY_COMPARE_WITH_TIMEOUT(next.findChildren<PageWindow*>().size(), 2, 30'000);
+        QTRY_VERIFY(next.isSettled());
+        QTRY_VERIFY(next.selection().current().param == ParamId{5});
+        for (PageWindow* window : next.findChildren<PageWindow*>()) {
+            const bool isMap = window->pageName() == "map"_L1;
+            QCOMPARE(window->isPinned(), isMap);
+            QVERIFY(window->selection().current().param == (isMap ? ParamId{2} : ParamId{5}));
+        }
+    }
+
     void closesWithTheWindow()
     {
         QPointer<PageWindow> window;
