@@ -186,7 +186,7 @@ void HealthPage::startIfShown()
 void HealthPage::start(bool exact)
 {
     const TagStore& tags = m_context.session.tags();
-    m_run.start(m_checkpoint, {tags.folder(), tags.openTag()}, exact);
+    m_run.start(m_checkpoint, {tags.folder(), tags.openTag(), m_place.open}, exact);
 }
 
 void HealthPage::readExactly()

@@ -59,8 +59,8 @@ void addHistory(io::FileSystem& files, const HealthRun::Place& place, bool exact
     }
     facts.tagsOmitted = all - names.size();
     facts.tagsLeft = names.size();
-    auto history = readHistory(
-        files, {run->base, names, exact, &*facts.tag}, cache, {0}, job, [&](const TagHealth& tag) {
+    auto history = readHistory(files, {run->base, names, place.open, exact, &*facts.tag}, cache, {0}, job,
+        [&](const TagHealth& tag) {
             facts.history.push_back(tag);
             --facts.tagsLeft;
             deliver(facts);

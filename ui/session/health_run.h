@@ -58,10 +58,12 @@ public:
 
     explicit HealthRun(io::FileSystem& files, QObject* parent = nullptr);
 
-    /// Its run, and its own name there. Without a folder the checkpoint is looked at alone.
+    /// Its run, and its own name there. Without a folder the checkpoint is looked at alone. `open`: how it
+    /// was opened.
     struct Place {
         io::Path run;
         std::string tag;
+        OpenOptions open = {};
     };
     /// `exact`: every element, of all tags; else samples.
     void start(const CheckpointPtr& checkpoint, Place place, bool exact);

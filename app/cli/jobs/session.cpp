@@ -22,8 +22,7 @@ OpenOptions Session::openOptions() const
 
 Result<OpenedCheckpoint> Session::openPath() const
 {
-    const std::string donor = arguments().text("--donor");
-    return openCheckpoint(m_files, donor.empty() ? askedPath() : donor, openOptions(), m_job);
+    return openCheckpoint(m_files, openedPath(), openOptions(), m_job);
 }
 
 Result<OpenedCheckpoint> Session::openTag() const
@@ -55,6 +54,12 @@ std::string Session::askedPath() const
 {
     const std::string source = arguments().positional("SRC");
     return source.empty() ? arguments().positional("PATH") : source;
+}
+
+std::string Session::openedPath() const
+{
+    const std::string donor = arguments().text("--donor");
+    return donor.empty() ? askedPath() : donor;
 }
 
 AnswerContext Session::context(const OpenedCheckpoint& opened, const ComputeChoice* compute) const

@@ -40,6 +40,8 @@ public:
 
     /// PATH, or SRC of verbs that write.
     [[nodiscard]] std::string askedPath() const;
+    /// The same, but with --donor that one.
+    [[nodiscard]] std::string openedPath() const;
     /// --tag and --root; with --donor, PATH is the first root.
     [[nodiscard]] OpenOptions openOptions() const;
     /// Opens PATH, or the donor given with --donor, with these options.

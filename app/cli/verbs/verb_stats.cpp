@@ -161,10 +161,10 @@ Result<int> runHealth(Session& session)
         readHealth(session.files(), checkpoint, exact, cache, workers, session.job(),
             answer.hasParams ? HealthTake(keep) : HealthTake()));
     if (answer.hasHistory) {
-        SHARDSCOPE_TRY(const RunTags run, tagsOf(session.files(), session.askedPath(), session.job()));
+        SHARDSCOPE_TRY(const RunTags run, tagsOf(session.files(), session.openedPath(), session.job()));
         SHARDSCOPE_TRY(answer.history,
-            readHistory(
-                session.files(), {run.base, run.names, exact, &answer.tag}, cache, workers, session.job()));
+            readHistory(session.files(), {run.base, run.names, session.openOptions(), exact, &answer.tag},
+                cache, workers, session.job()));
     }
     answer.alarms = findAlarms(answer.hasHistory ? answer.history : std::vector{answer.tag});
     Output& output = session.output();

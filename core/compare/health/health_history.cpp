@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/health/health_history.h"
 
-#include "core/checkpoint/open/open.h"
 #include "core/compare/diff/state_scalars.h"
 #include "core/compare/digest/digested_scalars.h"
 #include "core/io/content_digest.h"
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace shardscope {
 
@@ -33,6 +33,7 @@ std::string keyOf(const Checkpoint& checkpoint, bool exact)
     out.text(kFormat);
     out.number(exact ? 1 : 0);
     out.text(checkpoint.tagFolder.string());
+    out.text(kindName(checkpoint.kind));
     for (const CheckpointFile& file : checkpoint.files) {
         out.text(file.name);
         out.plain(file.identity);
@@ -225,8 +226,10 @@ Result<std::vector<TagHealth>> readHistory(io::FileSystem& files, const HistoryR
     std::vector<TagHealth> out;
     for (const std::string& name : request.names) {
         SHARDSCOPE_CHECK(job.poll());
-        OpenOptions options;
+        OpenOptions options = request.open;
         options.tag = name;
+        if (std::exchange(options.salvage, false))
+            options.roots.erase(options.roots.begin());
         const auto read = [&]() -> Result<TagHealth> {
             if (request.known != nullptr && request.known->tag == name)
                 return *request.known;

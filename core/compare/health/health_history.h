@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/open/open.h"
 #include "core/compare/health/health.h"
 
 #include <memory>
@@ -57,11 +58,14 @@ io::Path userHealthCache();
 Result<TagHealth> readHealth(io::FileSystem& files, const Checkpoint& checkpoint, bool exact,
     const HealthCache& cache, const Workers& workers, JobContext& job, const HealthTake& take = {});
 
-/// The tags of a run, oldest first. `base` is opened with each of `names` as the tag. Each tag is also passed
-/// on when it was read. A tag that cannot be read has `error` set; fails only if cancelled.
+/// The tags of a run, oldest first. `base` is opened with each of `names` as the tag, with the further
+/// folders and the kind of `open`; but a swap folder without a checkpoint of its own holds the state of one
+/// tag, which is `known`. Each tag is also passed on when it was read. A tag that cannot be read has `error`
+/// set; fails only if cancelled.
 struct HistoryRequest {
     io::Path base;
     std::vector<std::string> names;
+    OpenOptions open = {};
     bool exact = false;
     const TagHealth* known = nullptr; ///< the tag of this name was read already
 };

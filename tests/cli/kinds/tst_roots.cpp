@@ -131,6 +131,34 @@ TEST_CASE("roots are never written to, and a missing root is an error")
     errorOf({"inspect", folder / "node0", "--root", folder / "nowhere"}, 3, "not-found");
 }
 
+TEST_CASE("the history of a run is read with its further folders and as its kind")
+{
+    const TemporaryFolder folder;
+    for (const char* tag : {"global_step3", "global_step6"}) {
+        for (const auto& entry : fs::directory_iterator(samplePath("zero2-w2") / tag)) {
+            const std::string name = entry.path().filename().string();
+            const bool isSecond = name.find("pp_rank_1") != std::string::npos;
+            const fs::path place = folder / (isSecond ? "node1" : "node0") / tag;
+            fs::create_directories(place);
+            fs::copy(entry.path(), place / name);
+        }
+    }
+    spill(folder / "node0/latest", "global_step6");
+    const Json both
+        = answerOf({"stats", folder / "node0", "--root", folder / "node1", "--health", "--history"});
+    const Json whole = answerOf({"stats", samplePath("zero2-w2"), "--health", "--history"});
+    CHECK(both.at("history") == whole.at("history"));
+    CHECK(both.at("alarms") == whole.at("alarms"));
+    // What is not of the kind that was asked for is not read as another one.
+    const Json asked
+        = answerOf({"stats", samplePath("zero2-universal-w2"), "--kind", "zero2", "--health", "--history"});
+    for (const Json& tag : asked.at("history")) {
+        const auto name = tag.at("tag").get<std::string>();
+        CAPTURE(name);
+        CHECK(tag.contains("error") == (name.find("universal") != std::string::npos));
+    }
+}
+
 TEST_CASE("a framework's files of other nodes are found as well")
 {
     const TemporaryFolder folder;

@@ -209,7 +209,7 @@ TEST_CASE("a history is read once, and again when a file changed")
     const std::string tag = opened->checkpoint->tag;
     const auto read = [&] {
         auto history = readHistory(
-            io::realFileSystem(), {run, {tag, "missing"}, false}, cache, {1, plainBackend()}, job);
+            io::realFileSystem(), {run, {tag, "missing"}, {}, false}, cache, {1, plainBackend()}, job);
         REQUIRE(history);
         REQUIRE(history->size() == 2);
         CHECK((*history)[1].error.has_value());

@@ -104,6 +104,24 @@ private Q_SLOTS:
         QCOMPARE(overLayers->points().size(), static_cast<size_t>(page->model()->rowCount()));
     }
 
+    /// Whose ranks are in two folders: the other tag is read from both, too.
+    void theHistoryIsOfAllFolders()
+    {
+        WindowFixture ui;
+        const QString run = twoTags(ui, false);
+        const QString second = ui.folder(u"second"_s);
+        for (const QString& tag : {u"/global_step3"_s, u"/global_step6"_s}) {
+            const QString name = tag % u"/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s;
+            QVERIFY(QDir().mkpath(second + tag) && QFile::rename(run + name, second + name));
+        }
+        ui.window().openPlace({toPath(run), {}, {toPath(second)}, false});
+        QVERIFY(ui.settle());
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        const QString summary = ui.find<QLabel>("healthSummary")->text();
+        QVERIFY2(summary.contains(u"Nothing looks wrong in 2 tags"_s), qPrintable(summary));
+    }
+
     void theTableIsSaved()
     {
         WindowFixture ui;
