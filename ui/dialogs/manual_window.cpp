@@ -13,11 +13,13 @@
 #include <QSplitter>
 #include <QTextBlock>
 #include <QTextBrowser>
+#include <QTextDocument>
 #include <QTextTable>
 #include <QUrl>
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -29,6 +31,7 @@ constexpr const char* kTopicProperty = "manualTopic";
 constexpr auto kTopicRole = Qt::UserRole;
 constexpr auto kLineRole = Qt::UserRole + 1; ///< of a place that was found
 constexpr int kMostPlaces = 200;
+constexpr int kPageMargin = 16;
 constexpr int kPlaceWidth = 90; ///< letters of it in the list
 
 QString textOf(const ManualPage& page)
@@ -180,7 +183,6 @@ ManualWindow::ManualWindow(QWidget* parent)
     m_text->setObjectName(u"manualText"_s);
     m_text->setAccessibleName(tr("Page of the manual"));
     m_text->setOpenLinks(false);
-    m_text->document()->setDocumentMargin(16);
     auto* split = new QSplitter(this);
     auto* left = new QWidget(split);
     auto* column = new QVBoxLayout(left);
@@ -236,9 +238,16 @@ void ManualWindow::showItem(const QListWidgetItem* item)
         = item == nullptr ? nullptr : findManualPage(item->data(kTopicRole).toString().toStdString());
     if (page == nullptr)
         return;
-    m_text->setMarkdown(textOf(*page));
-    improveHeadings(*m_text->document());
-    improveTables(*m_text->document(), palette().color(QPalette::Mid));
+    // One that is on screen is laid out again for each word of a table.
+    auto* document = new QTextDocument(m_text); // which loads its pictures
+    document->setDocumentMargin(kPageMargin);
+    document->setDefaultFont(m_text->font());
+    document->setMarkdown(textOf(*page));
+    improveHeadings(*document);
+    improveTables(*document, palette().color(QPalette::Mid));
+    m_text->setExtraSelections({});
+    m_text->setDocument(document);
+    delete std::exchange(m_page, document);
     m_text->moveCursor(QTextCursor::Start);
     showPlace(item->data(kLineRole).toString());
 }

@@ -7,6 +7,7 @@ class QLineEdit;
 class QListWidget;
 class QListWidgetItem;
 class QTextBrowser;
+class QTextDocument;
 
 namespace shardscope::ui {
 
@@ -41,6 +42,7 @@ private:
     QLineEdit* m_search;
     QListWidget* m_topics;
     QTextBrowser* m_text;
+    QTextDocument* m_page = nullptr; ///< that is shown
 };
 
 } // namespace shardscope::ui

@@ -31,6 +31,8 @@
 #include <QTest>
 #include <QTextBrowser>
 
+#include <ctime>
+
 using namespace Qt::StringLiterals;
 using namespace shardscope;
 using namespace shardscope::ui;
@@ -345,6 +347,24 @@ private Q_SLOTS:
         QVERIFY(list->item(0)->text().contains(u"No page"_s));
         search->clear();
         QCOMPARE(list->count(), pages);
+    }
+
+    /// Going through the list does not stop the window, with pages that are tables from top to bottom.
+    void theManualIsQuick()
+    {
+        WindowFixture ui;
+        ManualWindow::open(&ui.window(), u"concepts"_s);
+        auto* manual = ui.window().findChild<ManualWindow*>();
+        auto* list = manual->findChild<QListWidget*>(u"manualTopics"_s);
+        QString slow;
+        for (int row = 0; row < list->count(); ++row) {
+            const std::clock_t begin = std::clock(); // of the process, not of others
+            list->setCurrentRow(row);
+            const auto ms = static_cast<int>((std::clock() - begin) * 1000 / CLOCKS_PER_SEC);
+            if (ms > 250)
+                slow += u"%1: %2 ms; "_s.arg(list->item(row)->text()).arg(ms);
+        }
+        QVERIFY2(slow.isEmpty(), qPrintable(slow));
     }
 
     void theManualHasPictures()
