@@ -68,6 +68,27 @@ QString removedText(const std::vector<CleanEntry>& entries)
 
 using Entries = Result<std::vector<CleanEntry>>;
 
+/// An error says how much was removed before it.
+Entries removeShown(
+    io::FileSystem& files, const io::Path& folder, const std::vector<UnfinishedWork>& shown, JobContext& job)
+{
+    Entries entries = cleanShown(files, folder, shown, job);
+    if (entries || entries.error().code == ErrorCode::Cancelled)
+        return entries;
+    const Entries left = cleanFolder(files, folder, false, job);
+    const auto isGone = [&left](const UnfinishedWork& work) {
+        return std::ranges::none_of(
+            *left, [&work](const CleanEntry& entry) { return entry.work.path == work.path; });
+    };
+    const QString count
+        = left ? countText(static_cast<uint64_t>(std::ranges::count_if(shown, isGone))) : QString();
+    entries.error().message
+        += (left ? CleanDialog::tr("; before that, %1 of %2 were removed").arg(count, countText(shown.size()))
+                 : CleanDialog::tr("; how many were removed before is not known"))
+               .toStdString();
+    return entries;
+}
+
 } // namespace
 
 CleanDialog::CleanDialog(io::FileSystem& files, Theme& theme, const io::Path& folder, QWidget* parent)
@@ -170,7 +191,7 @@ void CleanDialog::remove()
         [&files = m_files, folder = folder(), shown = m_abandoned](
             const std::stop_token& token, const std::function<void(Entries)>& deliver) {
             JobContext job(token);
-            deliver(cleanShown(files, folder, shown, job));
+            deliver(removeShown(files, folder, shown, job));
         },
         [this](const Entries& entries) { endRemoval(entries); });
 }

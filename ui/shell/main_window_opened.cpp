@@ -53,6 +53,7 @@ void MainWindow::openAgainHere(const QList<OpenedEntry>& entries)
         m_start->clearMessages();
         missed().add(entry, why);
     });
+    opener->start();
 }
 
 void MainWindow::openAgain(const OpenedEntry& entry)

@@ -4,7 +4,10 @@
 #include "ui/shell/main_window.h"
 #include "ui/text/text.h"
 
+#include <QScopedValueRollback>
 #include <QTimer>
+
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -26,36 +29,59 @@ OpenedAgain::OpenedAgain(MainWindow& window, QList<OpenedEntry> entries)
     connect(&window.session(), &Session::openingChanged, this, [this](bool isOpening) {
         if (!isOpening) // after the window has shown what was read
             QTimer::singleShot(0, this, &OpenedAgain::next);
+        else if (!m_isStarting && m_window.session().path() != toPath(m_current.path))
+            giveWay();
     });
-    next();
 }
 
 QList<OpenedEntry> OpenedAgain::waiting() const
 {
+    if (m_hasEnded)
+        return {};
     const bool isReading = !m_hasFailed && !m_current.path.isEmpty() && m_window.session().isOpening();
     return isReading ? QList<OpenedEntry>{m_current} + m_left : m_left;
 }
 
+bool OpenedAgain::isShown() const
+{
+    const ReadCheckpoint shown = m_window.session().shown();
+    return shown.checkpoint && shown.place.path == toPath(m_current.path)
+        && shown.place.tag == m_current.tag.toStdString();
+}
+
 void OpenedAgain::next()
 {
+    if (m_hasEnded)
+        return;
     const bool isFirst = m_current.path.isEmpty();
-    const bool isOurs
-        = std::exchange(m_hasFailed, false) || m_window.session().path() == toPath(m_current.path);
-    if (m_window.session().isOpening() || (!isFirst && !isOurs) || m_left.isEmpty())
+    const bool isDone = isFirst || std::exchange(m_hasFailed, false) || isShown();
+    if (!isDone && m_window.session().checkpoint()) // another one was chosen
+        m_left.prepend(m_current);
+    if (m_window.session().isOpening() || !isDone || m_left.isEmpty())
         return end();
     m_current = m_left.takeFirst();
+    const QScopedValueRollback starting(m_isStarting, true);
     m_window.openAgain(m_current);
+}
+
+void OpenedAgain::giveWay()
+{
+    if (!m_hasFailed && !isShown())
+        m_left.prepend(m_current);
+    end();
 }
 
 void OpenedAgain::end()
 {
-    for (const OpenedEntry& entry : m_left)
+    m_hasEnded = true;
+    disconnect(&m_window.session(), nullptr, this, nullptr);
+    for (const OpenedEntry& entry : std::as_const(m_left))
         Q_EMIT missed(entry, Error{ErrorCode::Cancelled, "not opened yet", {}, {}});
-    const bool isShown = m_window.session().path() == toPath(m_current.path);
-    if (m_left.isEmpty() && isShown && !m_current.against.isEmpty())
-        m_window.setPartner(m_current.against);
-    if (m_left.isEmpty() && isShown)
+    if (m_left.isEmpty() && isShown()) {
+        if (!m_current.against.isEmpty())
+            m_window.setPartner(m_current.against);
         m_window.openPageWindows(m_current.pages);
+    }
     deleteLater();
 }
 

@@ -9,6 +9,7 @@
 #include "ui/widgets/message_bar.h"
 
 #include <QDialogButtonBox>
+#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <QLabel>
@@ -60,9 +61,12 @@ public:
     {
         while (isHeld)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (!refused.empty() && path.native().find(refused) != std::string::npos)
+            return fail(ErrorCode::NoPermission, "permission denied", path.native());
         return ForwardingFileSystem::removeFile(path);
     }
     std::atomic<bool> isHeld = false;
+    std::string refused; ///< part of the name of a file that cannot be removed; set before any is
 };
 
 constexpr qint64 kNoProcess = 999999999;
@@ -177,6 +181,26 @@ private Q_SLOTS:
         QTest::mouseClick(remove, Qt::LeftButton);
         QTRY_VERIFY(!dialog->isBusy());
         QVERIFY(!QFile::exists(changed) && !QFile::exists(inUse));
+    }
+
+    void aRemovalThatFailsSaysWhatIsGone()
+    {
+        HeldRemovals files;
+        WindowFixture ui(ThemeMode::Light, files);
+        const QString run = copiedSample("zero3-w4", ui.folder(u"run"_s));
+        for (const QString& name : {u"a.html"_s, u"b.html"_s, u"c.html"_s})
+            QVERIFY(!unfinished(run, name, kNoProcess).isEmpty());
+        QVERIFY(ui.open(run));
+        const QPointer<CleanDialog> dialog = listed(ui);
+        QVERIFY(dialog);
+        files.refused = "b.html";
+        QTest::mouseClick(dialog->findChild<QPushButton*>(u"cleanRemove"_s), Qt::LeftButton);
+        QTRY_VERIFY(!dialog->isBusy());
+        const auto* bar = dialog->findChild<MessageBar*>();
+        QVERIFY(bar->isVisible());
+        const auto gone = 3 - QDir(run).entryList({u"*.partial-*"_s}, QDir::Files | QDir::Hidden).size();
+        QVERIFY(gone > 0 && gone < 3);
+        QVERIFY2(bar->text().contains(u"%1 of 3 were removed"_s.arg(gone)), qPrintable(bar->text()));
     }
 
     void aRemovalIsNotCancelledByClosingAndSaysItsResult()

@@ -238,6 +238,30 @@ private Q_SLOTS:
         QCOMPARE(ui.settings().opened().size(), 1);
     }
 
+    /// What fails then is not one of those that are opened again, and these are not lost.
+    void anotherOneIsOpenedMeanwhile()
+    {
+        WindowFixture ui;
+        ui.window().openAgain(QList<OpenedEntry>{{samplePath("zero2-w2")}, {samplePath("zero3-w4")}});
+        QVERIFY(ui.window().session().isOpening());
+        ui.window().openPath(ui.folder(u"nowhere"_s));
+        auto* list = ui.find<MissedList>("missedList");
+        QVERIFY(ui.settle());
+        QTRY_COMPARE(list->entries().size(), 2);
+        QCOMPARE(list->entries()[0].path, samplePath("zero2-w2"));
+        for (const ElidedLabel* reason : list->findChildren<ElidedLabel*>(u"missedReason"_s))
+            QCOMPARE(reason->text(), u"not opened yet"_s);
+        QVERIFY(!ui.checkpoint());
+        QVERIFY(ui.find<StartPage>("startPage")->messageBar()->text().contains(u"nowhere"_s));
+        // What is tried again while another one is being opened comes back to the list.
+        ui.window().openPath(samplePath("zero1-w2"));
+        ui.find<QPushButton>("missedTryAgain")->click();
+        QTRY_VERIFY(ui.checkpoint() && ui.window().isSettled());
+        QCOMPARE(list->entries().size(), 2);
+        ui.window().close();
+        QCOMPARE(ui.settings().opened().size(), 3);
+    }
+
     void layoutsHaveNames()
     {
         WindowFixture ui;
