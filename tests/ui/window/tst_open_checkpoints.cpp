@@ -3,6 +3,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/shell/checkpoint_bar.h"
+#include "ui/style/app_style.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
@@ -42,6 +43,8 @@ class TestOpenCheckpoints : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
+    void initTestCase() { QApplication::setStyle(new AppStyle); }
+
     void theTabsAreHiddenForOne()
     {
         WindowFixture ui;
