@@ -2,9 +2,8 @@
 #include "core/serve/file_calls.h"
 
 #include "core/base/checked.h"
-#include "core/describe/json_in.h"
-#include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
+#include "core/serve/message_json.h"
 
 #include <algorithm>
 
@@ -165,26 +164,6 @@ void describe(auto& out, ConstOr<Results> auto& sent)
 
 namespace {
 
-template <class Message>
-std::string textOf(const Message& message)
-{
-    std::string out;
-    writeObject([&](std::string_view text) { out += text; }, [&](JsonOut& json) { describe(json, message); });
-    return out;
-}
-
-template <class Message>
-std::string parseInto(std::string_view text, Message& out)
-{
-    const JsonNode root = JsonNode::parse(text);
-    std::string problem = root.isObject() ? "" : "it is no JSON object";
-    if (problem.empty()) {
-        JsonIn in(root, problem);
-        describe(in, out);
-    }
-    return problem;
-}
-
 Error errorOf(const SentError& sent)
 {
     // Codes are in the order of their enum, from Usage to Internal.
@@ -259,13 +238,13 @@ FileResult resultOf(SentResult sent)
 
 std::string fileCallsText(std::span<const FileCall> calls)
 {
-    return textOf(Calls{{calls.begin(), calls.end()}});
+    return messageText(Calls{{calls.begin(), calls.end()}});
 }
 
 Result<std::vector<FileCall>> parseFileCalls(std::string_view text)
 {
     Calls out;
-    if (const std::string problem = parseInto(text, out); !problem.empty())
+    if (const std::string problem = readMessage(text, out); !problem.empty())
         return fail(ErrorCode::Damaged, "calls on files cannot be used: " + problem);
     std::optional<uint64_t> bytes = 0;
     for (const FileCall& call : out.calls)
@@ -281,13 +260,13 @@ std::string fileResultsText(std::span<const FileCall> calls, std::span<const Fil
     Results out;
     for (size_t i = 0; i < results.size(); ++i)
         out.results.push_back(sentOf(calls[i], results[i]));
-    return textOf(out);
+    return messageText(out);
 }
 
 Result<std::vector<FileResult>> parseFileResults(std::string_view text, std::span<const FileCall> calls)
 {
     Results sent;
-    std::string problem = parseInto(text, sent);
+    std::string problem = readMessage(text, sent);
     if (problem.empty() && sent.results.size() != calls.size())
         problem = "it has another number of results";
     std::vector<FileResult> out;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/serve/messages.h"
 
-#include "core/describe/json_in.h"
-#include "core/describe/json_out.h"
 #include "core/describe/schema_out.h"
+#include "core/serve/message_json.h"
 
 namespace shardscope::serve {
 
@@ -55,23 +54,10 @@ void describe(auto& out, ConstOr<Reply> auto& reply)
 namespace {
 
 template <class Message>
-std::string textOf(const Message& message)
-{
-    std::string out;
-    writeObject([&](std::string_view text) { out += text; }, [&](JsonOut& json) { describe(json, message); });
-    return out;
-}
-
-template <class Message>
 Result<Message> parseMessage(std::string_view text, const char* what)
 {
-    const JsonNode root = JsonNode::parse(text);
-    std::string problem = root.isObject() ? "" : "it is no JSON object";
     Message out;
-    if (problem.empty()) {
-        JsonIn in(root, problem);
-        describe(in, out);
-    }
+    const std::string problem = readMessage(text, out);
     if (problem.empty())
         return out;
     return fail(ErrorCode::Damaged, std::string("the header of a ") + what + " cannot be used: " + problem);
@@ -81,12 +67,12 @@ Result<Message> parseMessage(std::string_view text, const char* what)
 
 std::string requestText(const Request& request)
 {
-    return textOf(request);
+    return messageText(request);
 }
 
 std::string replyText(const Reply& reply)
 {
-    return textOf(reply);
+    return messageText(reply);
 }
 
 std::string requestSchema()

@@ -46,7 +46,14 @@ def _unrecorded_tie(stage, after, sub_group_size=0):
     return StageChange(setup, 2, engine, after, NAMED_TIES)
 
 
+def _asked_kinds():
+    """Files of one form, opened as another kind."""
+    yield StageChange(BF16_OPTIMIZER, 2, _setup(2, "bf16"), 3, ("--kind", "zero2"))
+    yield StageChange(_setup(2, "bf16"), 3, BF16_OPTIMIZER, 2, ("--kind", "bf16"))
+
+
 def _stage_changes():
+    yield from _asked_kinds()
     yield from _changes(PAIRS, "bf16")
     yield from _changes(PAIRS, "fp32")
     yield from _changes(PAIRS, "fp16")

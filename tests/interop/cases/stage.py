@@ -20,7 +20,8 @@ class StageChange:
 
     @property
     def name(self):
-        return f"stage {self.setup.name} {self.before}->{self.engine.name} {self.after}"
+        asked = "".join(f" as {kind}" for word, kind in zip(self.options, self.options[1:]) if word == "--kind")
+        return f"stage {self.setup.name} {self.before}->{self.engine.name} {self.after}{asked}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
