@@ -7,6 +7,7 @@
 #include "core/io/outage_watch.h"
 #include "core/serve/file_calls.h"
 #include "core/serve/frame.h"
+#include "core/serve/packing.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -70,7 +71,7 @@ struct FarHost::Connection {
     Status start();
     Status awaitHello();
     void read();
-    Status take(const serve::Frame& frame);
+    Status take(serve::Frame frame);
     void lose(Error error);
     Status send(const serve::Request& request, std::string_view payload);
     Result<FarAnswer> ask(const FarQuestion& question);
@@ -100,7 +101,7 @@ Status FarHost::Connection::start()
     silence = chosen.silence;
     SHARDSCOPE_TRY(line, FarLine::start(name, chosen));
     SHARDSCOPE_CHECK(awaitHello());
-    SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive)}, {}));
+    SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .deflate = true}, {}));
     reader = Thread::start([this] { read(); });
     if (!reader.isStarted())
         return forward(noThread());
@@ -153,16 +154,19 @@ void FarHost::Connection::read()
                 return lose(frame.error());
             if (!*frame)
                 break;
-            if (const Status taken = take(**frame); !taken)
+            if (const Status taken = take(std::move(**frame)); !taken)
                 return lose(taken.error());
         }
     }
 }
 
 /// With the mutex locked: a question that was given up gets nothing more.
-Status FarHost::Connection::take(const serve::Frame& frame)
+Status FarHost::Connection::take(serve::Frame frame)
 {
     SHARDSCOPE_TRY(serve::Reply reply, serve::parseReply(frame.header));
+    if (reply.inflated > 0) {
+        SHARDSCOPE_TRY(frame.payload, serve::inflated(frame.payload, reply.inflated));
+    }
     const auto found = pending.find(reply.id);
     if (found == pending.end())
         return {}; // one that was given up, or none at all

@@ -30,6 +30,8 @@ void describe(auto& out, ConstOr<Request> auto& request)
         [&] { out.field("digest", request.digest, "of `emit`: add what `combine` needs"); });
     out.present("text", request.text,
         [&] { out.field("text", request.text, "of `answer`: as text, with `message` replies"); });
+    out.present("deflate", request.deflate,
+        [&] { out.field("deflate", request.deflate, "of `alive`: payloads of replies may be deflated"); });
     out.present("host", !request.host.empty(), [&] {
         out.field("host", request.host,
             "with `text`: the client's name for this host, for the command to run next");
@@ -49,6 +51,9 @@ void describe(auto& out, ConstOr<Reply> auto& reply)
         [&] { out.field("exit", reply.exit, "at the end: the exit status that the command would have"); });
     out.present("dtype", !reply.dtype.empty(),
         [&] { out.field("dtype", reply.dtype, "after elements: how they are stored, little-endian"); });
+    out.present("inflated", reply.inflated != 0, [&] {
+        out.field("inflated", reply.inflated, "the payload is deflated (RFC 1950), and has so many bytes");
+    });
 }
 
 namespace {

@@ -44,6 +44,7 @@ struct Request {
     uint32_t to = 0; ///< of kEmit: an open descriptor of the server, in place of data frames; 0: none
     bool digest = false; ///< the answer of kEmit has what kCombine needs
     bool text = false; ///< of kAnswer: an answer for people, with kMessage replies
+    bool deflate = false; ///< of kAlive: from now on payloads of replies may be deflated
     std::string host = {}; ///< with `text`: how the client calls this host, for commands to run next
 };
 
@@ -72,6 +73,7 @@ struct Reply {
     std::string version = {}; ///< of kHello: of the program
     std::optional<int> exit = {}; ///< of kDone and kError: the exit status that the command would have
     std::string dtype = {}; ///< of kDone after kElements
+    uint64_t inflated = 0; ///< the payload is deflated (packing.h), and has so many bytes; 0: it is as it is
 };
 
 std::string requestText(const Request& request);

@@ -13,6 +13,7 @@
 #include "core/report/answers/emit_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/show_report.h"
+#include "core/serve/packing.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -109,7 +110,13 @@ Result<const ExportTensor*> tensorOf(const WritePlan& plan, const std::string& p
 
 Status Channel::send(const serve::Reply& reply, std::string_view payload)
 {
-    const std::string start = serve::frameStart(serve::replyText(reply), payload.size());
+    serve::Reply sent = reply;
+    const auto packed = m_deflates ? serve::deflated(payload) : std::nullopt;
+    if (packed) {
+        sent.inflated = payload.size();
+        payload = *packed;
+    }
+    const std::string start = serve::frameStart(serve::replyText(sent), payload.size());
     const std::lock_guard lock(m_mutex);
     for (const std::string_view part : {std::string_view(start), payload})
         SHARDSCOPE_CHECK(
@@ -265,7 +272,7 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
     if (request.ask == serve::ask::kFiles)
         return files(work);
     if (request.ask == serve::ask::kAlive)
-        startAlive();
+        startAlive(request);
     if (request.ask == serve::ask::kOpen) {
         SHARDSCOPE_TRY(const std::vector<std::string> words, serve::parseWords(work.payload));
         SHARDSCOPE_TRY(OpenedCheckpoint opened, m_settings.open(words, job));
@@ -387,8 +394,10 @@ Result<std::string> Server::files(const Work& work)
 
 /// On a thread of its own, because the others may all compute, and a client must know that from a lost
 /// connection.
-void Server::startAlive()
+void Server::startAlive(const serve::Request& request)
 {
+    if (request.deflate)
+        m_channel.deflate();
     const std::lock_guard lock(m_mutex);
     if (m_alive.isStarted() || m_ended)
         return;

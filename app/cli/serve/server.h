@@ -12,6 +12,7 @@
 #include "core/serve/frame.h"
 #include "core/serve/messages.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -32,10 +33,13 @@ public:
     }
     /// WriteFailed when the client reads no more; Cancelled after end().
     Status send(const serve::Reply& reply, std::string_view payload);
+    /// From now on, payloads are deflated where it pays.
+    void deflate() { m_deflates = true; }
     /// Sends nothing more, not even the rest of a frame that waits for the client.
     void end() { m_ended.request_stop(); }
 
 private:
+    std::atomic<bool> m_deflates = false;
     std::stop_source m_ended;
     JobContext m_job{m_ended.get_token()};
     std::mutex m_mutex;
@@ -89,7 +93,7 @@ private:
     Result<std::string> combine(const Work& work, JobContext& job);
     Result<std::string> elements(const Work& work, serve::Reply& last, JobContext& job);
     Result<std::string> files(const Work& work);
-    void startAlive();
+    void startAlive(const serve::Request& request);
     Status hold(uint64_t id, Held held);
     Status close(uint64_t id);
     Result<std::shared_ptr<const Held>> heldOf(const serve::Request& request);

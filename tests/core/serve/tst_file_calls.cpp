@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls on files of another host, and results that a stranger may have made.
 #include "core/serve/file_calls.h"
+#include "core/serve/packing.h"
 
 #include <doctest/doctest.h>
 
@@ -130,5 +131,32 @@ TEST_CASE("damaged messages about files end in an error, and in nothing else")
         (void)parseFileCalls(one);
         (void)parseFileResults(other, kAsked);
         (void)parseError(other);
+    }
+}
+
+TEST_CASE("payloads are deflated where that pays, and come out as they were")
+{
+    std::mt19937_64 random(11);
+    std::string names;
+    for (int i = 0; i < 5000; ++i)
+        names += "model.layers." + std::to_string(i) + ".mlp.weight ";
+    const auto packed = deflated(names);
+    REQUIRE(packed.has_value());
+    CHECK(packed->size() * 4 < names.size());
+    CHECK(inflated(*packed, names.size()).value() == names);
+    std::string values(100000, '\0');
+    for (char& c : values)
+        c = static_cast<char>(random());
+    CHECK_FALSE(deflated(values).has_value());
+    CHECK_FALSE(deflated("short").has_value());
+    // What a stranger may send.
+    for (const size_t bytes : {size_t{1}, names.size() - 1, names.size() + 1, size_t{1} << 40, SIZE_MAX})
+        CHECK(inflated(*packed, bytes).error().code == ErrorCode::Hostile);
+    for (int repeat = 0; repeat < 500; ++repeat) {
+        std::string damaged = *packed;
+        damaged[random() % damaged.size()] = static_cast<char>(random());
+        const auto out = inflated(damaged, names.size());
+        if (out)
+            CHECK(out->size() == names.size());
     }
 }
