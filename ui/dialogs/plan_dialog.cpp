@@ -49,6 +49,7 @@ void PlanDialog::makeFacts()
 {
     m_messages = new MessageBar(m_theme, this);
     m_saver.emplace(m_messages);
+    connect(m_messages, &MessageBar::actionTriggered, this, &PlanDialog::help);
     m_facts = new QTabWidget(this);
     m_facts->setObjectName(m_setup.name % u"Facts"_s);
     m_facts->setDocumentMode(true);
@@ -164,6 +165,25 @@ void PlanDialog::showProblem()
         m_messages->showMessage(Severity::Info, preview().note);
     else
         m_messages->hide();
+}
+
+QStringList PlanDialog::helpFor(const Error& problem)
+{
+    m_help.clear();
+    if (preview().plan || (problem.code != ErrorCode::Refused && problem.code != ErrorCode::Damaged))
+        return {};
+    m_help = {&PlanDialog::repairWanted};
+    if (source().complete)
+        return {tr("&Repair…")};
+    m_help.push_back(&PlanDialog::furtherFolderWanted);
+    return {tr("&Repair…"), tr("&Add Folder…")};
+}
+
+void PlanDialog::help(int action)
+{
+    const Help wanted = m_help.at(static_cast<size_t>(action));
+    reject();
+    Q_EMIT(this->*wanted)();
 }
 
 bool PlanDialog::canStart() const

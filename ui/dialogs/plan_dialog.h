@@ -14,6 +14,7 @@
 #include <QTimer>
 
 #include <optional>
+#include <vector>
 
 class QPlainTextEdit;
 class QPushButton;
@@ -45,6 +46,9 @@ Q_SIGNALS:
     void startRequested();
     /// A plan, or the reason for its absence, is on screen.
     void previewShown();
+    /// A button of a refusal was pressed; the dialog has closed.
+    void repairWanted();
+    void furtherFolderWanted();
 
 protected:
     struct Setup {
@@ -63,8 +67,6 @@ protected:
     void setCommand(const QString& command);
     /// Plans the choices of the form, or shows why that is not possible.
     virtual void plan() = 0;
-    /// The buttons that help with the problem.
-    [[nodiscard]] virtual QStringList helpFor(const Error& /*problem*/) { return {}; }
     /// The facts of a new preview that only this dialog has.
     virtual void showMore() { }
 
@@ -79,8 +81,13 @@ protected:
     LatestOnly m_planner{WorkLength::Long};
 
 private:
+    using Help = void (PlanDialog::*)(); ///< a signal
+
     void planSoon();
     void showProblem();
+    /// The buttons that help with the problem.
+    [[nodiscard]] QStringList helpFor(const Error& problem);
+    void help(int action);
     [[nodiscard]] bool canStart() const;
     void savePlan();
 
@@ -88,6 +95,7 @@ private:
     PlanFoot* m_foot = nullptr;
     PlannedFiles* m_fileList = nullptr;
     QPlainTextEdit* m_warnings = nullptr;
+    std::vector<Help> m_help; ///< what the buttons of the message do
     QTimer m_pause;
     std::optional<FileSaver> m_saver; ///< since there is a message bar
 };

@@ -76,9 +76,10 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& sour
     auto* rows = new QVBoxLayout(below);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(m_maps, 1);
-    rows->addLayout(makeLiveRow());
+    m_liveRow = makeLiveRow();
+    m_liveRow->setVisible(source.checkpoint->complete); // until there is a plan
+    rows->addWidget(m_liveRow);
     makeFoot(form(), known.writeRate, below);
-    connect(m_messages, &MessageBar::actionTriggered, this, &ReshardDialog::help);
     showSource();
 }
 
@@ -94,7 +95,7 @@ void ReshardDialog::addHeightButton()
     m_maps->addButton(button);
 }
 
-QLayout* ReshardDialog::makeLiveRow()
+QWidget* ReshardDialog::makeLiveRow()
 {
     const Checkpoint& from = source();
     auto* line = new CommandLine(m_theme, u"reshardLive"_s, this, tr("Python code that loads without a copy"),
@@ -103,10 +104,20 @@ QLayout* ReshardDialog::makeLiveRow()
         from.runFolder.empty() ? std::string() : from.tag));
     auto* says = new QLabel(tr("Only to resume, &no copy is needed:"), this);
     says->setBuddy(line);
-    auto* row = new QHBoxLayout;
-    row->addWidget(says);
-    row->addWidget(line, 1);
+    auto* row = new QWidget(this);
+    auto* inRow = new QHBoxLayout(row);
+    inRow->setContentsMargins(0, 0, 0, 0);
+    inRow->addWidget(says);
+    inRow->addWidget(line, 1);
     return row;
+}
+
+/// Loading without a copy plans the same, so it is refused with it. Where the copy would be written has no
+/// effect on it.
+void ReshardDialog::showLiveRow()
+{
+    const std::optional<Error>& problem = m_preview.problem;
+    m_liveRow->setVisible(m_preview.plan || !problem || problem->code == ErrorCode::Usage);
 }
 
 void ReshardDialog::plan()
@@ -143,25 +154,6 @@ void ReshardDialog::follow(ParamId param, std::optional<uint32_t> rank)
     m_maps->follow(param, rank);
 }
 
-QStringList ReshardDialog::helpFor(const Error& problem)
-{
-    m_help.clear();
-    if (m_preview.plan || (problem.code != ErrorCode::Refused && problem.code != ErrorCode::Damaged))
-        return {};
-    m_help = {&ReshardDialog::repairWanted};
-    if (source().complete)
-        return {tr("&Repair…")};
-    m_help.push_back(&ReshardDialog::furtherFolderWanted);
-    return {tr("&Repair…"), tr("&Add Folder…")};
-}
-
-void ReshardDialog::help(int action)
-{
-    const Help wanted = m_help.at(static_cast<size_t>(action));
-    reject();
-    Q_EMIT(this->*wanted)();
-}
-
 void ReshardDialog::showSource()
 {
     m_maps->setBefore({nullptr, nullptr, nowText(source()), {}}); // until it is made
@@ -170,13 +162,10 @@ void ReshardDialog::showSource()
             const std::stop_token&, const std::function<void(ReshardMaps::Side)>& deliver) {
             // The plan's map has no tensors that every rank keeps whole either.
             auto shown
-                = std::make_shared<Checkpoint>(hasSplitGroups(*source) ? *withWholeGroups(*source) : *source);
+                = std::make_shared<Checkpoint>(hasSubGroups(*source) ? *withWholeGroups(*source) : *source);
             shown->whole.clear();
-            size_t subGroups = 0;
-            for (const ParamGroup& group : source->groups)
-                subGroups = std::max(subGroups, subGroupsOf(*source, group));
             deliver({freedOnWorker<const Checkpoint>(shown), freedOnWorker(mapLooks(*shown)),
-                withSubGroups(nowText(*source), subGroups), rankLoad(*source)});
+                withSubGroups(nowText(*source), subGroupsOf(*source)), rankLoad(*source)});
         },
         [this](const ReshardMaps::Side& side) { m_maps->setBefore(side); });
 }
@@ -225,9 +214,12 @@ void ReshardDialog::showMore()
 {
     showTarget();
     showCurves();
+    showLiveRow();
     const bool isNative = m_preview.plan && m_preview.plan->reshard;
     m_batch->setPlan(isNative ? m_preview.plan.get() : nullptr,
         m_preview.target ? m_preview.target->parallel.dp : 1, globalBatch(source()));
+    if (isNative)
+        form()->showPlannedSubGroupSize(m_preview.plan->reshard->subGroupSize);
     QStringList equal;
     if (isNative)
         for (const auto& [key, value] : m_preview.plan->reshard->mustStayEqual)

@@ -24,19 +24,11 @@ public:
     /// What the bands of the maps follow first: a parameter of the source, or a rank (rank_list.h).
     void follow(ParamId param, std::optional<uint32_t> rank);
 
-Q_SIGNALS:
-    /// The button of a refusal was pressed; the dialog has closed.
-    void repairWanted();
-    void furtherFolderWanted();
-
 protected:
     void plan() override;
-    [[nodiscard]] QStringList helpFor(const Error& problem) override;
     void showMore() override;
 
 private:
-    using Help = void (ReshardDialog::*)(); ///< a signal
-
     /// What the curves depend on, besides the source.
     struct CurveFacts {
         CheckpointKind kind = CheckpointKind::Unknown;
@@ -47,18 +39,18 @@ private:
         bool operator==(const CurveFacts&) const = default;
     };
 
-    QLayout* makeLiveRow();
+    [[nodiscard]] QWidget* makeLiveRow();
+    void showLiveRow();
     void addHeightButton();
     void planExportOf(const ExportWish& wish);
     void showCurves();
     void showSource();
     void showTarget();
-    void help(int action);
 
     BatchChoices* m_batch;
     QPlainTextEdit* m_equal;
     ReshardMaps* m_maps;
-    std::vector<Help> m_help; ///< what the buttons of the message do
+    QWidget* m_liveRow = nullptr;
     LatestOnly m_merger{WorkLength::Long};
     std::optional<CurveFacts> m_curvesFor; ///< what is shown or being computed
     LatestOnly m_curves{WorkLength::Long};

@@ -2,6 +2,7 @@
 #include "ui/dialogs/reshard_form.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/plan/target/reshard_options.h"
 #include "ui/dialogs/load_curves.h"
 #include "ui/dialogs/source_choices.h"
@@ -69,8 +70,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_rankSlider->setPageStep(4);
     showRanks();
     m_subGroup->setObjectName(u"reshardSubGroup"_s);
-    m_subGroup->setPlaceholderText(
-        source->subGroupSize ? tr("as now: %1").arg(countText(*source->subGroupSize)) : tr("1,000,000,000"));
+    showPlannedSubGroupSize(source->subGroupSize); // without a record only the plan knows it
     m_subGroup->setToolTip(
         tr("stage3 “sub_group_size” of the run that will load the result, in elements per GPU"));
     m_form->setObjectName(u"reshardKind"_s);
@@ -244,6 +244,16 @@ QString ReshardForm::problem() const
     std::optional<uint64_t> size;
     return readSubGroupSize(size) ? m_choices->problem(stage())
                                   : tr("The sub-group size must be a number such as 1e9 or 500000000.");
+}
+
+void ReshardForm::showPlannedSubGroupSize(std::optional<uint64_t> size)
+{
+    if (!size || !m_subGroup->text().trimmed().isEmpty())
+        return; // the placeholder says what an empty field stands for
+    const QString number = countText(*size);
+    m_subGroup->setPlaceholderText(m_source->subGroupSize == size ? tr("as now: %1").arg(number)
+            : *size == kDefaultSubGroupSize                       ? tr("default: %1").arg(number)
+                                                                  : tr("as recorded: %1").arg(number));
 }
 
 std::optional<ReshardWish> ReshardForm::wish() const

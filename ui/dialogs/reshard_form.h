@@ -30,6 +30,8 @@ public:
     [[nodiscard]] ExportWish exportWish() const;
     void setWorldSize(uint32_t ranks);
     void setUniversal();
+    /// That of a plan; shown where the field is empty.
+    void showPlannedSubGroupSize(std::optional<uint64_t> size);
     /// The GPU counts of the slider, by its value.
     [[nodiscard]] const std::vector<int>& rankSteps() const { return m_rankSteps; }
     /// Curves over them, under the slider.

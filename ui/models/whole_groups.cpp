@@ -27,6 +27,12 @@ FlatUnit mergedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     const FlatUnit& first = checkpoint.units[index(group.units.front())];
     FlatUnit unit;
+    if (group.units.size() == 1) {
+        unit = first;
+        unit.kind = UnitKind::Group;
+        unit.subgroup.reset();
+        return unit;
+    }
     unit.group = static_cast<int32_t>(group.index);
     std::vector<uint64_t> elements;
     for (const UnitId id : group.units)
@@ -51,9 +57,9 @@ FlatUnit mergedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
 }
 
 /// Sub-groups follow one another on the same ranks; units of several holders are drawn by themselves.
-bool isSplit(const Checkpoint& checkpoint, const ParamGroup& group)
+bool isOfSubGroups(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    return group.units.size() > 1 && checkpoint.parts.empty()
+    return !group.units.empty() && checkpoint.parts.empty()
         && checkpoint.units[index(group.units.front())].kind == UnitKind::SubGroup;
 }
 
@@ -67,10 +73,18 @@ size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group)
     }));
 }
 
-bool hasSplitGroups(const Checkpoint& checkpoint)
+size_t subGroupsOf(const Checkpoint& checkpoint)
+{
+    size_t count = 0;
+    for (const ParamGroup& group : checkpoint.groups)
+        count += subGroupsOf(checkpoint, group);
+    return count;
+}
+
+bool hasSubGroups(const Checkpoint& checkpoint)
 {
     return std::any_of(checkpoint.groups.begin(), checkpoint.groups.end(),
-        [&](const ParamGroup& group) { return isSplit(checkpoint, group); });
+        [&](const ParamGroup& group) { return isOfSubGroups(checkpoint, group); });
 }
 
 CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
@@ -84,8 +98,9 @@ CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
     for (ParamGroup& group : whole->groups) {
         if (group.units.empty())
             continue;
-        whole->units.push_back(isSplit(checkpoint, group) ? mergedUnit(checkpoint, group)
-                                                          : checkpoint.units[index(group.units.front())]);
+        whole->units.push_back(isOfSubGroups(checkpoint, group)
+                ? mergedUnit(checkpoint, group)
+                : checkpoint.units[index(group.units.front())]);
         group.units = {UnitId{static_cast<uint32_t>(whole->units.size() - 1)}};
     }
     for (const FlatUnit& unit : checkpoint.units)

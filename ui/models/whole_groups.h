@@ -8,8 +8,11 @@ namespace shardscope::ui {
 /// How many sub-groups a param group has on each rank; 0 if there are no sub-groups.
 size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group);
 
-/// Whether a param group consists of several sub-groups, which a map shows one at a time.
-bool hasSplitGroups(const Checkpoint& checkpoint);
+/// The same of all its param groups.
+size_t subGroupsOf(const Checkpoint& checkpoint);
+
+/// Whether a param group consists of sub-groups, which a map shows one at a time.
+bool hasSubGroups(const Checkpoint& checkpoint);
 
 /// The checkpoint for display only: every param group is one unit, a rank's sub-groups back to back as in
 /// its file. Exact, because ZeRO-3 pads slices and not sub-groups. The position of a shard in its file is not

@@ -144,8 +144,6 @@ ReshardDialog* WindowJobs::showReshard()
 {
     auto* dialog = new ReshardDialog(m_session.files(), shown(),
         m_settings.writeHistory(m_session.checkpoint()->runFolder), m_theme, m_window);
-    connect(dialog, &ReshardDialog::repairWanted, this, &WindowJobs::repairWanted);
-    connect(dialog, &ReshardDialog::furtherFolderWanted, this, &WindowJobs::furtherFolderWanted);
     const SelectedThing& selected = m_session.selection().current();
     dialog->follow(selected.param, selected.rank);
     open(dialog);
@@ -163,6 +161,8 @@ ExportDialog* WindowJobs::showExport()
 void WindowJobs::open(PlanDialog* dialog)
 {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &PlanDialog::repairWanted, this, &WindowJobs::repairWanted);
+    connect(dialog, &PlanDialog::furtherFolderWanted, this, &WindowJobs::furtherFolderWanted);
     connect(dialog, &PlanDialog::startRequested, this, [this, dialog] {
         ExecuteOptions options;
         options.destination = dialog->preview().folder;

@@ -134,6 +134,9 @@ private Q_SLOTS:
                 .arg(folder));
         QTest::mouseClick(dialog->findChild<QToolButton*>(u"reshardLiveCopy"_s), Qt::LeftButton);
         QCOMPARE(QApplication::clipboard()->text(), line->text());
+        dialog->form()->setTarget({}); // which only a copy needs
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && line->isVisibleTo(dialog));
     }
 
     void takesAFileOfPatterns()
@@ -418,6 +421,8 @@ private Q_SLOTS:
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Refused);
         QVERIFY(!dialog->startButton()->isEnabled());
         QVERIFY(!QFileInfo::exists(ui.folder(u"broken-dp4"_s)));
+        // Loading without a copy needs the same plan.
+        QVERIFY(!dialog->findChild<QLineEdit*>(u"reshardLive"_s)->isVisibleTo(dialog));
     }
 
     void cancelReactsAtOnce()

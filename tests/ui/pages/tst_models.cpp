@@ -226,9 +226,9 @@ private Q_SLOTS:
             = openCheckpoint(io::realFileSystem(), sourceFolder() + "/tests/data/samples/zero3-w4", {}, job);
         QVERIFY(opened.has_value());
         const CheckpointPtr& parts = opened->checkpoint;
-        QVERIFY(hasSplitGroups(*parts));
+        QVERIFY(hasSubGroups(*parts));
         const CheckpointPtr whole = withWholeGroups(*parts);
-        QVERIFY(!hasSplitGroups(*whole));
+        QVERIFY(!hasSubGroups(*whole));
         using Cell = std::tuple<CellKind, uint32_t, uint64_t, uint64_t, uint64_t>;
         for (size_t g = 0; g < parts->groups.size(); ++g) {
             const MapQuery wholeGroup(

@@ -51,10 +51,9 @@ ReshardPreview previewOf(
     }
     preview.plan = freedOnWorker(std::move(*plan));
     preview.target = plannedCheckpoint(*preview.plan);
-    for (const ParamGroup& group : preview.target->groups)
-        preview.subGroups = std::max(preview.subGroups, subGroupsOf(*preview.target, group));
+    preview.subGroups = subGroupsOf(*preview.target);
     preview.load = rankLoad(*preview.target);
-    if (hasSplitGroups(*preview.target))
+    if (hasSubGroups(*preview.target))
         preview.target = withWholeGroups(*preview.target);
     preview.target = freedOnWorker(preview.target);
     preview.looks = freedOnWorker(mapLooks(*preview.target));
