@@ -84,14 +84,14 @@ void NextStepsList::showText(const QString& text)
 }
 
 void NextStepsList::show(
-    const CheckpointPtr& checkpoint, const std::shared_ptr<const std::vector<Finding>>& found)
+    const PlacedCheckpoint& shown, const std::shared_ptr<const std::vector<Finding>>& found)
 {
     showText(tr("Asking what can be planned…"));
     m_asker.run<Answers>(
-        [&files = m_files, checkpoint, found](
-            const std::stop_token& token, const std::function<void(Answers)>& deliver) {
+        [&files = m_files, checkpoint = shown.checkpoint, at = OpenedAt{shown.place.path, shown.place.open},
+            found](const std::stop_token& token, const std::function<void(Answers)>& deliver) {
             JobContext job(token);
-            deliver({nextSteps(files, checkpoint, *found, job),
+            deliver({nextSteps(files, at, checkpoint, *found, job),
                 readingJobs(files, *checkpoint).whyNotVerify.empty()});
         },
         [this](Answers answers) { fill(std::move(answers)); });
@@ -108,6 +108,15 @@ void NextStepsList::fill(Answers answers)
         connect(link, &QAbstractButton::clicked, this, [this, id] { Q_EMIT chosen(id); });
         m_grid->addWidget(link, row, 1);
     };
+    const auto addNote = [&](const QString& text, const QString& name) {
+        auto* note = new QLabel(text, this);
+        note->setObjectName(name);
+        note->setTextFormat(Qt::PlainText);
+        note->setWordWrap(true);
+        note->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        note->setForegroundRole(QPalette::PlaceholderText);
+        m_grid->addWidget(note, row, 1);
+    };
     for (const NextStep& step : m_steps) {
         auto* icon = new QLabel(this);
         icon->setPixmap(
@@ -115,15 +124,14 @@ void NextStepsList::fill(Answers answers)
                 .pixmap(QSize(16, 16), devicePixelRatioF()));
         m_grid->addWidget(icon, row, 0, Qt::AlignTop);
         if (step.isPossible()) {
-            addLink(nameOf(step.id), step.id);
+            addLink(step.isOptional ? tr("%1 (optional)").arg(nameOf(step.id)) : nameOf(step.id), step.id);
+            if (!step.whyNotAtOnce.empty()) {
+                ++row;
+                addNote(tr("Not with the default settings: %1").arg(factText(step.whyNotAtOnce)),
+                    u"nextStepNote"_s);
+            }
         } else {
-            auto* reason = new QLabel(tr("%1: no. %2").arg(nameOf(step.id), sentenceText(step.whyNot)), this);
-            reason->setObjectName(u"nextStepReason"_s);
-            reason->setTextFormat(Qt::PlainText);
-            reason->setWordWrap(true);
-            reason->setTextInteractionFlags(Qt::TextSelectableByMouse);
-            reason->setForegroundRole(QPalette::PlaceholderText);
-            m_grid->addWidget(reason, row, 1);
+            addNote(tr("%1: no. %2").arg(nameOf(step.id), sentenceText(step.whyNot)), u"nextStepReason"_s);
             if (step.id == NextStepId::Verify && answers.hasChecksums) { // that is what can be verified
                 ++row;
                 addLink(tr("Verify only its checksums and structure"), step.id);

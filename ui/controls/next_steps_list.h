@@ -3,6 +3,7 @@
 
 #include "core/report/summary/next_steps.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/session/check_run.h"
 #include "ui/style/theme.h"
 
 #include <QWidget>
@@ -23,7 +24,7 @@ public:
     NextStepsList(io::FileSystem& files, const Theme& theme, QWidget* parent = nullptr);
 
     /// `found`: the findings of the check; never null.
-    void show(const CheckpointPtr& checkpoint, const std::shared_ptr<const std::vector<Finding>>& found);
+    void show(const PlacedCheckpoint& shown, const std::shared_ptr<const std::vector<Finding>>& found);
     /// A line of text in place of the list.
     void showText(const QString& text);
     [[nodiscard]] bool isBusy() const { return m_asker.isRunning(); }

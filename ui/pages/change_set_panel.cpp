@@ -221,6 +221,7 @@ void ChangeSetPanel::planSoon()
 {
     m_planner.cancel();
     m_preview = {};
+    Q_EMIT planChanged({});
     m_apply->setEnabled(false);
     m_changes->clear();
     m_messages->hide();
@@ -244,16 +245,25 @@ void ChangeSetPanel::plan()
 void ChangeSetPanel::show(PlanPreview preview)
 {
     m_preview = std::move(preview);
+    Q_EMIT planChanged(m_preview.plan != nullptr);
     m_apply->setEnabled(m_preview.plan != nullptr && !m_preview.problem);
     if (m_preview.problem)
         m_messages->showError(*m_preview.problem);
     if (!m_preview.plan)
         return m_title->setText(tr("Change set: these settings cannot repair it."));
     const std::vector<RepairChange>& changes = m_preview.plan->repair->changes;
-    for (const RepairChange& change : changes)
-        m_changes->addItem(changeText(change));
-    const QString count
-        = changes.size() == 1 ? tr("1 change") : tr("%1 changes").arg(countText(changes.size()));
+    size_t counted = 0;
+    const RepairChange* whole = nullptr;
+    for (const RepairChange& change : changes) {
+        // Where the values come from is a detail of what is rebuilt.
+        const bool isDetail
+            = whole != nullptr && change.reconstructed && !whole->reconstructed && change.code == whole->code;
+        if (!isDetail)
+            whole = &change;
+        m_changes->addItem(isDetail ? QString(u"      "_s % changeText(change)) : changeText(change));
+        counted += isDetail ? 0 : 1;
+    }
+    const QString count = counted == 1 ? tr("1 change") : tr("%1 changes").arg(countText(counted));
     m_title->setText(tr("Change set: %1 on a copy. %2. The source stays as it is.")
                          .arg(count, planSummary(*m_preview.plan, {})));
 }

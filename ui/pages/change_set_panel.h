@@ -9,6 +9,7 @@
 #include <QFrame>
 #include <QTimer>
 
+#include <optional>
 #include <set>
 
 class QComboBox;
@@ -44,6 +45,8 @@ public:
     void setTarget(const QString& folder);
 
 Q_SIGNALS:
+    /// A plan, or the reason for its absence, is shown or was taken away.
+    void planChanged(std::optional<bool> isPossible);
     void applyRequested(const std::shared_ptr<const shardscope::WritePlan>& plan, const QString& folder);
 
 private:

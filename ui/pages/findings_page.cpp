@@ -117,6 +117,7 @@ void FindingsPage::connectParts()
     connect(m_tree, &QTreeView::collapsed, this, [this](const QModelIndex& at) { rememberFolded(at, true); });
     connect(m_tree, &QTreeView::expanded, this, [this](const QModelIndex& at) { rememberFolded(at, false); });
     connect(m_changeSet, &ChangeSetPanel::applyRequested, this, &FindingsPage::repairRequested);
+    connect(m_changeSet, &ChangeSetPanel::planChanged, m_model, &FindingTreeModel::setPlanned);
     connect(m_messages, &MessageBar::actionTriggered, this, &FindingsPage::askForUndo);
     connect(m_details, &FindingDetails::tickChanged, this, &FindingsPage::setTicked);
     const auto go = [this](const FindingWay& way) {

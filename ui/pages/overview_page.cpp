@@ -277,7 +277,7 @@ void OverviewPage::showFindings()
     if (store.run().isRunning() || !m_checkpoint->fullyRead)
         m_steps->showText(tr("It is being read and checked."));
     else
-        m_steps->show(m_checkpoint, found);
+        m_steps->show({m_checkpoint, m_place}, found);
 }
 
 void OverviewPage::fillTags(const Checkpoint& checkpoint)
@@ -356,7 +356,7 @@ void OverviewPage::describeTags()
         const QString head = item->data(kHeadRole).toString() % u"  · "_s % tagStateText(*tag);
         item->setText((QStringList{head} + tagLines(*tag)).join(u'\n'));
         if (!tag->isComplete())
-            item->setIcon(themedIcon(m_context.theme, u"warning"_s, ThemeRole::Warning));
+            item->setIcon(themedIcon(m_context.theme, u"error"_s, ThemeRole::Error));
     }
     fitTags();
 }

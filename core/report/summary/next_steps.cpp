@@ -9,6 +9,7 @@
 #include "core/engine/skeleton/skeleton.h"
 #include "core/engine/verify/verify.h"
 #include "core/plan/export/export.h"
+#include "core/plan/repair/repair.h"
 #include "core/plan/reshard/reshard.h"
 
 #include <algorithm>
@@ -20,6 +21,8 @@ namespace {
 /// The error of a planner as one sentence. What is missing or damaged is not listed again: findings have it.
 std::string reasonOf(const Error& error, const Checkpoint& checkpoint)
 {
+    if (!checkpoint.supported && error.message.find(checkpoint.whyNot) != std::string::npos)
+        return "it is not supported"; // a finding says why
     std::string first;
     size_t problems = 0;
     for (const Finding& finding : checkpoint.findings) {
@@ -45,20 +48,52 @@ std::string whyNotPlanned(const Result<Plan>& plan, const Checkpoint& checkpoint
     return plan || plan.error().code == ErrorCode::Usage ? std::string() : reasonOf(plan.error(), checkpoint);
 }
 
-std::string whyNotRepair(std::span<const Finding> found)
+/// Why the problems with a fix cannot be repaired with the default settings; empty if they can be.
+std::string whyNotRepairedAtOnce(
+    io::FileSystem& files, const OpenedAt& at, std::span<const Finding> found, JobContext& job)
 {
-    const Finding* worst = nullptr;
+    RepairOptions options;
+    options.depth = CheckDepth::Metadata; // reads no values
     for (const Finding& finding : found) {
-        if (repairs(diagnosisOf(finding.code), finding))
-            return {};
+        const Diagnosis& diagnosis = diagnosisOf(finding.code);
+        const std::string code(diagnosis.code);
+        if (finding.severity != Severity::Info && repairs(diagnosis, finding)
+            && std::find(options.fixes.begin(), options.fixes.end(), code) == options.fixes.end())
+            options.fixes.push_back(code);
+    }
+    if (options.fixes.empty())
+        return {};
+    const auto plan = planRepair(files, at.path, at.open, options, job);
+    // NotFound: they were found by a check that read more.
+    return plan || plan.error().code == ErrorCode::NotFound ? std::string() : plan.error().message;
+}
+
+NextStep repairStep(
+    io::FileSystem& files, const OpenedAt& at, std::span<const Finding> found, JobContext& job)
+{
+    NextStep step{NextStepId::Repair, {}};
+    const Finding* worst = nullptr;
+    bool hasFix = false;
+    bool fixesProblem = false;
+    for (const Finding& finding : found) {
         const bool isProblem = finding.severity != Severity::Info;
-        if (isProblem && (worst == nullptr || finding.severity > worst->severity))
+        const bool isFixed = repairs(diagnosisOf(finding.code), finding);
+        hasFix = hasFix || isFixed;
+        fixesProblem = fixesProblem || (isFixed && isProblem);
+        if (isProblem && !isFixed && (worst == nullptr || finding.severity > worst->severity))
             worst = &finding;
     }
-    if (worst == nullptr)
-        return "nothing to repair was found";
-    const std::string_view why = diagnosisOf(worst->code).noRemedy;
-    return why.empty() ? "no finding has a fix" : std::string(why);
+    if (fixesProblem) {
+        step.whyNotAtOnce = whyNotRepairedAtOnce(files, at, found, job);
+    } else if (worst != nullptr) {
+        const std::string_view why = diagnosisOf(worst->code).noRemedy;
+        step.whyNot = why.empty() ? "no finding has a fix" : std::string(why);
+    } else if (hasFix) {
+        step.isOptional = true;
+    } else {
+        step.whyNot = "nothing to repair was found";
+    }
+    return step;
 }
 
 /// Twice the ranks: a number that their slices, stages and experts divide.
@@ -113,10 +148,10 @@ std::string whyNotVerify(io::FileSystem& files, const Checkpoint& checkpoint)
 
 } // namespace
 
-std::vector<NextStep> nextSteps(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, std::span<const Finding> found, JobContext& job)
+std::vector<NextStep> nextSteps(io::FileSystem& files, const OpenedAt& at, const CheckpointPtr& checkpoint,
+    std::span<const Finding> found, JobContext& job)
 {
-    std::vector<NextStep> out{{NextStepId::Repair, whyNotRepair(found)},
+    std::vector<NextStep> out{repairStep(files, at, found, job),
         {NextStepId::Resume, whyNotResume(files, checkpoint, job)},
         {NextStepId::Convert, whyNotConvert(files, checkpoint, job)},
         {NextStepId::Export, whyNotExport(files, checkpoint, job)},

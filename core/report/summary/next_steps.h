@@ -7,6 +7,7 @@
 #include "core/base/finding.h"
 #include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/open/open.h"
 
 #include <cstdint>
 #include <span>
@@ -27,17 +28,27 @@ enum class NextStepId : uint8_t {
 struct NextStep {
     NextStepId id = NextStepId::Repair;
     std::string whyNot; ///< one sentence; empty if it can be done
+    /// Of a possible one: why it cannot be done before other settings are chosen, such as a donor.
+    std::string whyNotAtOnce = {};
+    bool isOptional = false; ///< a repair that changes nothing that is a problem
 
     [[nodiscard]] bool isPossible() const { return whyNot.empty(); }
 };
 
+/// Where a checkpoint was opened.
+struct OpenedAt {
+    io::Path path;
+    OpenOptions open = {};
+};
+
 /// What can be done next with a checkpoint that was fully read, in a fixed order. The planners of the jobs
-/// decide: nothing is written, and no payload is read. `found`: the findings of the check.
+/// decide: nothing is written, and no payload is read. `found`: the findings of the check. Only where some of
+/// them are problems with a fix, the metadata is examined again, to plan the repair.
 ///
 /// A job that first asks for an option, such as the stage of the new run, counts as possible. Empty after a
 /// stop.
-std::vector<NextStep> nextSteps(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, std::span<const Finding> found, JobContext& job);
+std::vector<NextStep> nextSteps(io::FileSystem& files, const OpenedAt& at, const CheckpointPtr& checkpoint,
+    std::span<const Finding> found, JobContext& job);
 
 /// Why a job that only reads cannot run on a checkpoint: each one sentence, or empty if it can.
 struct ReadingJobs {

@@ -2,6 +2,7 @@
 #include "core/report/summary/next_steps.h"
 
 #include "core/checkpoint/open/open.h"
+#include "core/doctor/diagnosis.h"
 #include "core/report/summary/provenance.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "tests/support/places.h"
@@ -30,15 +31,38 @@ CheckpointPtr opened(const io::Path& path)
     return checkpoint->checkpoint;
 }
 
-std::string whyNot(const CheckpointPtr& checkpoint, NextStepId id)
+NextStep stepOf(const CheckpointPtr& checkpoint, NextStepId id)
 {
     JobContext job;
-    for (const NextStep& step : nextSteps(realFilesAndSkeletons(), checkpoint, checkpoint->findings, job)) {
+    for (const NextStep& step :
+        nextSteps(realFilesAndSkeletons(), {checkpoint->tagFolder}, checkpoint, checkpoint->findings, job)) {
         if (step.id == id)
-            return step.whyNot;
+            return step;
     }
     FAIL("the step is not listed");
     return {};
+}
+
+std::string whyNot(const CheckpointPtr& checkpoint, NextStepId id)
+{
+    return stepOf(checkpoint, id).whyNot;
+}
+
+/// The step of a checkpoint with these findings.
+NextStep repairOf(const CheckpointPtr& checkpoint, const std::vector<Finding>& found)
+{
+    JobContext job;
+    return nextSteps(realFilesAndSkeletons(), {checkpoint->tagFolder}, checkpoint, found, job).front();
+}
+
+/// A copy of a sample without the optimizer file of a rank.
+CheckpointPtr withoutRank(const TemporaryFolder& temporary, const std::string& name, size_t rank)
+{
+    const io::Path folder = temporary.path() / "run";
+    std::filesystem::copy(sample(name), folder, std::filesystem::copy_options::recursive);
+    const CheckpointPtr sound = opened(folder);
+    std::filesystem::remove(sound->file(sound->optimFiles[rank]).path);
+    return opened(folder);
 }
 
 } // namespace
@@ -88,15 +112,35 @@ TEST_CASE("jobs that read are possible where they do not fail at once")
 TEST_CASE("a checkpoint with a lost file can be repaired or says why not, and nothing else is promised")
 {
     const TemporaryFolder temporary;
-    const io::Path folder = temporary.path() / "run";
-    std::filesystem::copy(sample("zero2-w2"), folder, std::filesystem::copy_options::recursive);
-    const CheckpointPtr sound = opened(folder);
-    std::filesystem::remove(sound->file(sound->optimFiles.back()).path);
-    const CheckpointPtr broken = opened(folder);
+    const CheckpointPtr broken = withoutRank(temporary, "zero2-w2", 1);
     const std::string why = whyNot(broken, NextStepId::Resume);
     CHECK(why != "");
     CHECK(why.find("make the result wrong: ") == std::string::npos); // not the whole list again
     CHECK(whyNot(broken, NextStepId::Export) != "");
+    const NextStep repair = stepOf(broken, NextStepId::Repair);
+    CHECK(repair.isPossible());
+    CHECK(repair.whyNotAtOnce == ""); // the model file has 16-bit copies of the masters
+    CHECK(!repair.isOptional);
+}
+
+TEST_CASE("a repair that needs a donor says so")
+{
+    const TemporaryFolder temporary;
+    const NextStep repair = stepOf(withoutRank(temporary, "zero3-w4", 1), NextStepId::Repair);
+    CHECK(repair.isPossible()); // with other settings
+    CHECK(repair.whyNotAtOnce.find("no 16-bit copies") != std::string::npos);
+}
+
+TEST_CASE("a repair is offered for problems, and otherwise optional")
+{
+    const CheckpointPtr sound = opened(sample("zero2-w2"));
+    const Finding info{"universal-info-missing", Severity::Info, "there is none", "x", {}};
+    const NextStep optional = repairOf(sound, {info});
+    CHECK(optional.isPossible());
+    CHECK(optional.isOptional);
+    const Finding lost{"optimizer-states-missing", Severity::Error, "there are none", "x", {}};
+    CHECK(repairOf(sound, {info, lost}).whyNot == std::string(diagnosisOf(lost.code).noRemedy));
+    CHECK(repairOf(sound, {}).whyNot == "nothing to repair was found");
 }
 
 TEST_CASE("the files say who wrote them")

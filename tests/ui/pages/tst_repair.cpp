@@ -4,8 +4,10 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/job_card.h"
+#include "ui/controls/next_steps_list.h"
 #include "ui/pages/change_set_panel.h"
 #include "ui/pages/findings_page.h"
+#include "ui/session/findings/finding_tree_model.h"
 #include "ui/text/text.h"
 #include "ui/widgets/message_bar.h"
 
@@ -14,6 +16,7 @@
 #include <QDirIterator>
 #include <QFileDialog>
 #include <QInputDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
@@ -59,6 +62,35 @@ class TestRepair : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    void saysWhatThePlanSays()
+    {
+        WindowFixture ui;
+        const auto where = [&ui] {
+            auto* model = ui.find<FindingsPage>("findingsPage")->model();
+            return model->find({"rank-missing", Severity::Error, {}, {}})
+                .siblingAtColumn(FindingTreeModel::Where)
+                .data()
+                .toString();
+        };
+        // ZeRO-3 has no 16-bit copies of the masters, and the run no other tag.
+        const QString lost = copiedSample("zero3-w4", ui.folder(u"lost"_s));
+        QVERIFY(QFile::remove(lost + u"/global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(lost));
+        const auto steps = ui.find<NextStepsList>("nextSteps")->steps();
+        QVERIFY(steps.front().id == NextStepId::Repair && steps.front().isPossible());
+        const auto* note = ui.find<QLabel>("nextStepNote");
+        QVERIFY(note != nullptr && note->text().startsWith(u"Not with the default settings: "_s));
+        QCOMPARE(where(), u"has a repair"_s);
+        QVERIFY(tick(ui, "rank-missing"));
+        QVERIFY(!ui.find<ChangeSetPanel>("changeSet")->preview().plan);
+        QCOMPARE(where(), u"cannot be repaired with these settings"_s);
+        ui.find<QLineEdit>("repairDonor")->setText(samplePath("zero3-w4"));
+        QCOMPARE(where(), u"chosen for repair"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.find<ChangeSetPanel>("changeSet")->preview().plan);
+        QCOMPARE(where(), u"will be repaired"_s);
+    }
+
     void fromClickToVerifiedCopy()
     {
         WindowFixture ui;
@@ -72,7 +104,9 @@ private Q_SLOTS:
             panel->preview().plan, panel->preview().problem ? panel->preview().problem->message.c_str() : "");
         auto* list = ui.find<QListWidget>("changeList");
         QCOMPARE(list->count(), static_cast<int>(panel->preview().plan->repair->changes.size()));
-        QVERIFY(list->count() > 0);
+        QVERIFY(list->count() > 1);
+        QVERIFY(ui.find<QLabel>("changeSetTitle")->text().contains(u" 1 change on a copy"_s));
+        QVERIFY(!list->item(0)->text().startsWith(u' ') && list->item(1)->text().startsWith(u' '));
         QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--fix rank-missing"_s));
         // The copy goes next to the run, into a folder that need not exist, or one that is chosen.
         QCOMPARE(ui.find<QLineEdit>("repairTarget")->text(), QString(broken + u"-repaired"_s));

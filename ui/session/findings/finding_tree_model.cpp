@@ -55,6 +55,17 @@ void FindingTreeModel::setShown(Severity severity, bool shown)
 void FindingTreeModel::setTicked(const std::set<std::string>& codes)
 {
     m_ticked = codes;
+    showTicked();
+}
+
+void FindingTreeModel::setPlanned(std::optional<bool> isPossible)
+{
+    if (std::exchange(m_planned, isPossible) != isPossible)
+        showTicked();
+}
+
+void FindingTreeModel::showTicked()
+{
     if (!m_kinds.empty())
         Q_EMIT dataChanged(index(0, 0), index(static_cast<int>(m_kinds.size()) - 1, ColumnCount - 1));
 }
@@ -197,9 +208,11 @@ QString FindingTreeModel::kindText(const Kind& kind, int column) const
     if (kind.diagnosis->silent && kind.severity == Severity::Error)
         notes.append(tr("loads silently"));
     if (m_ticked.contains(kind.code))
-        notes.append(tr("will be repaired"));
+        notes.append(!m_planned ? tr("chosen for repair")
+                : *m_planned    ? tr("will be repaired")
+                                : tr("cannot be repaired with these settings"));
     else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
-        notes.append(tr("can be repaired"));
+        notes.append(tr("has a repair"));
     return notes.join(u" · "_s);
 }
 

@@ -9,6 +9,7 @@
 #include <QIcon>
 
 #include <array>
+#include <optional>
 #include <set>
 
 namespace shardscope::ui {
@@ -38,8 +39,10 @@ public:
     void setFilter(const QString& text);
     [[nodiscard]] const std::optional<FilterProblem>& problem() const { return m_filter.problem(); }
     void setShown(Severity severity, bool shown);
-    /// Codes of kinds that will be repaired.
+    /// Codes of kinds that are chosen for the repair.
     void setTicked(const std::set<std::string>& codes);
+    /// What their plan says: whether they will be repaired. Empty: there is no plan yet.
+    void setPlanned(std::optional<bool> isPossible);
 
     /// The findings of a row: one, or all of a kind. Never empty for a valid index.
     [[nodiscard]] std::vector<const DoctorFinding*> findingsAt(const QModelIndex& at) const;
@@ -63,6 +66,7 @@ private:
         std::vector<size_t> findings; ///< into m_all
     };
     void rebuild();
+    void showTicked();
     [[nodiscard]] bool matches(const DoctorFinding& made) const;
     [[nodiscard]] QString kindText(const Kind& kind, int column) const;
     [[nodiscard]] static QString kindName(const Kind& kind);
@@ -72,6 +76,7 @@ private:
     FilterText m_filter;
     std::array<bool, 3> m_shown{true, true, true}; ///< by Severity
     std::set<std::string> m_ticked;
+    std::optional<bool> m_planned;
     std::array<QIcon, 3> m_icons; ///< by Severity
 };
 
