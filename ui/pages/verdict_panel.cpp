@@ -136,9 +136,14 @@ void VerdictPanel::showOutcome(const CompareOutcome& outcome)
         || judged.verdict == DiffVerdict::LastBit || judged.verdict == DiffVerdict::Alike;
     m_severity = fine ? Severity::Info : Severity::Warning;
     m_headline->setText(sentenceText(verdictText(judged.verdict, judged.diff)));
-    m_facts->setText(tr("Compared: %1 parameters · %2 tensors · %3 elements · %4 scalars")
-                         .arg(countText(judged.diff.parameters), countText(judged.diff.tensors),
-                             shortCountText(judged.diff.elements), countText(judged.diff.scalars)));
+    const StateDiff& diff = judged.diff;
+    QStringList compared{tr("Compared: %1").arg(parametersText(diff.parameters - diff.buffers))};
+    if (diff.buffers > 0)
+        compared.append(diff.buffers == 1 ? tr("1 buffer") : tr("%1 buffers").arg(countText(diff.buffers)));
+    compared.append(tr("%1 tensors").arg(countText(diff.tensors)));
+    compared.append(tr("%1 elements").arg(shortCountText(diff.elements)));
+    compared.append(tr("%1 scalars").arg(countText(diff.scalars)));
+    m_facts->setText(compared.join(u" · "_s));
     QStringList causes;
     for (const DiffCause& cause : judged.causes)
         causes.append(causeText(cause));

@@ -56,7 +56,7 @@ void findZeroed(const StateDiff& diff, std::vector<DiffCause>& out)
         cause.message
             = fmt::format("optimizer states of {} of {} parameters are zero in {} checkpoint: it started "
                           "new, or was refilled without its optimizer",
-                params.size(), diff.parameters, sideText(side));
+                params.size(), diff.parameters - diff.buffers, sideText(side));
         out.push_back(std::move(cause));
     }
 }
@@ -220,11 +220,29 @@ void findScalars(
     }
 }
 
-void findMissing(const StateDiff& diff, std::vector<DiffCause>& out)
+/// A checkpoint that lost files has the states, but not all of their elements.
+DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const StateDiff& diff)
+{
+    DiffCause cause{"states-missing", DiffSide::Both, "optimizer states are only on one side", {}};
+    if (left.complete == right.complete)
+        return cause;
+    cause.side = left.complete ? DiffSide::Right : DiffSide::Left;
+    const auto lost = std::ranges::count_if(diff.params, [&](const ParamDifference& param) {
+        return !(left.complete ? param.param.onlyLeft : param.param.onlyRight).empty();
+    });
+    cause.message
+        = fmt::format("{} checkpoint is not complete: optimizer states of {} parameters are missing or "
+                      "lack elements, and were not compared",
+            sideText(cause.side), lost);
+    return cause;
+}
+
+void findMissing(
+    const Checkpoint& left, const Checkpoint& right, const StateDiff& diff, std::vector<DiffCause>& out)
 {
     DiffCause params{
         "parameters-differ", DiffSide::Both, "parameters are only on one side, or have another shape", {}};
-    DiffCause states{"states-missing", DiffSide::Both, "optimizer states are only on one side", {}};
+    DiffCause states = statesCause(left, right, diff);
     for (const ParamDifference& param : diff.params) {
         const PairedParam& pair = param.param;
         if (!pair.isPaired())
@@ -299,7 +317,7 @@ Result<std::vector<DiffCause>> explainDiff(io::FileSystem& files, const Checkpoi
 {
     const DiffInput input{files, left, right, job};
     std::vector<DiffCause> out;
-    findMissing(diff, out);
+    findMissing(left, right, diff, out);
     findZeroed(diff, out);
     findNotFinite(diff, out);
     findRounded(diff, out);

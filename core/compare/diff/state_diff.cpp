@@ -371,6 +371,10 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     out.notCompared.parameters = static_cast<uint64_t>(std::ranges::count_if(params, isUnheld));
     for (PairedParam& param : params)
         keepAsked(param, options);
+    out.buffers = static_cast<uint64_t>(std::ranges::count_if(params, [&](const PairedParam& param) {
+        return param.isPaired() && param.sameShape
+            && left.params[index(param.left)].role == ParamRole::Buffer;
+    }));
     const std::vector<Item> items = piecesOf(params, options.pieceElements);
     job.beginPhase("comparing", options.workers.shareOf(bytesOf(params, items)));
     const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);

@@ -84,6 +84,7 @@ struct NotCompared {
 /// The comparison of two training states.
 struct StateDiff {
     uint64_t parameters = 0; ///< compared: on both sides, with the same shape
+    uint64_t buffers = 0; ///< of them; elsewhere they are not counted as parameters
     uint64_t tensors = 0;
     uint64_t elements = 0;
     uint64_t scalars = 0;

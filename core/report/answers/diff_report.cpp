@@ -237,7 +237,9 @@ void writeDiffText(const TextSink& sink, const TextStyle& style, const DiffAnswe
     fields.add("left", checkpointFolder(answer.left.checkpoint));
     fields.add("right", checkpointFolder(answer.right.checkpoint));
     fields.add("compared",
-        fmt::format("{} parameters, {} tensors, {} elements, {} scalars", formatCount(diff.parameters),
+        fmt::format("{} parameters{}, {} tensors, {} elements, {} scalars",
+            formatCount(diff.parameters - diff.buffers),
+            diff.buffers == 0 ? "" : fmt::format(", {} buffers", formatCount(diff.buffers)),
             formatCount(diff.tensors), formatCount(diff.elements), formatCount(diff.scalars)));
     fields.write(sink, style, "  ");
     for (const NotComparedWhy& why : diff.notCompared.why)

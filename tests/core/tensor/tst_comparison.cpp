@@ -172,3 +172,16 @@ TEST_CASE("neighbours in the narrow floats")
         CHECK(found.lastBit == 2);
     }
 }
+
+TEST_CASE("integers have no last bit")
+{
+    const std::vector<int64_t> left{7, 8, 9};
+    const std::vector<int64_t> right{6, 8, 10};
+    const auto bytesOf = [](const std::vector<int64_t>& values) {
+        return TypedBytes{
+            DType::Int64, {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(int64_t)}};
+    };
+    const Comparison found = plainComparison(bytesOf(left), bytesOf(right), 0, {});
+    CHECK(found.different == 2);
+    CHECK(found.lastBit == 0);
+}
