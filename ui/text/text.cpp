@@ -2,6 +2,7 @@
 #include "ui/text/text.h"
 
 #include "core/base/text.h"
+#include "ui/text/window_words.h"
 
 #include <QLocale>
 
@@ -22,6 +23,13 @@ bool isDirectionMark(char16_t unit)
 QString scaled(double value, const QString& unit)
 {
     return QLocale::c().toString(value, 'f', value < 100 ? 1 : 0) % u' ' % unit;
+}
+
+/// Saved without ZeRO and without the optimizer, as some releases do.
+bool isTorchWithoutStates(const Checkpoint& checkpoint)
+{
+    return checkpoint.kind == CheckpointKind::Torch && checkpoint.fullyRead && !checkpoint.params.empty()
+        && checkpoint.units.empty();
 }
 
 } // namespace
@@ -170,7 +178,8 @@ QString roleText(ParamRole role)
 
 QString titleText(const Checkpoint& checkpoint)
 {
-    QString title = kindText(checkpoint.kind);
+    QString title
+        = isTorchWithoutStates(checkpoint) ? u"no ZeRO · weights only"_s : kindText(checkpoint.kind);
     if (isUnknown(checkpoint.kind))
         return title;
     const uint32_t ranks = checkpoint.parallel.ranks();
@@ -263,7 +272,7 @@ QString factText(std::string_view fact)
 
 QString sentenceText(std::string_view sentence)
 {
-    QString text = factText(sentence);
+    QString text = factText(windowWords(sentence));
     // Only plain words: "the file…" becomes "The file…", "argparse.Namespace…" stays what it is.
     const QString word = text.section(u' ', 0, 0);
     if (!word.isEmpty()
