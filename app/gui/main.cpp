@@ -57,8 +57,10 @@ void declareOptions(QCommandLineParser& parser)
     parser.addOption({u"version"_s, u"Print the version and exit."_s});
     parser.addOption(
         {u"screenshot"_s, u"Save a picture of the window as PNG and exit; needs no display."_s, u"FILE"_s});
-    parser.addOption(
-        {u"page"_s, u"Begin with this page: %1."_s.arg(screenshotPages().join(u", "_s)), u"NAME"_s});
+    parser.addOption({u"page"_s,
+        u"Begin with this page: %1. With --screenshot also: %2."_s.arg(
+            pageNames().join(u", "_s), screenshotPages().mid(pageNames().size()).join(u", "_s)),
+        u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
     parser.addOption({u"filter"_s, u"Filter the page in front."_s, u"TEXT"_s});
     parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
@@ -140,6 +142,8 @@ int saveScreenshot(MainWindow& window, const QCommandLineParser& parser)
     wish.select = parser.value(u"select"_s);
     if (const auto size = sizeOf(parser.value(u"size"_s)))
         wish.size = *size;
+    window.showPageWhenOpen(wish.page); // where the filter goes
+    window.filterWhenOpen(parser.value(u"filter"_s));
     return takeScreenshot(window, wish) ? 0 : 3;
 }
 
@@ -215,6 +219,7 @@ int main(int argc, char** argv)
     if (parser.isSet(u"page"_s) && !paths.isEmpty())
         window.showPageWhenOpen(parser.value(u"page"_s));
     if (parser.isSet(u"page"_s) && !window.showPage(parser.value(u"page"_s)))
-        return usageError(u"there is no page named “%1”"_s.arg(parser.value(u"page"_s)));
+        return usageError(
+            u"there is no page named “%1”; use %2"_s.arg(parser.value(u"page"_s), pageNames().join(u", "_s)));
     return QApplication::exec();
 }

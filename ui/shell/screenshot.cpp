@@ -127,11 +127,17 @@ bool drawn(const QWidget& window)
 
 } // namespace
 
-QStringList screenshotPages()
+QStringList pageNames()
 {
     QStringList out;
     for (const PageEntry& page : pageList())
         out.append(page.name);
+    return out;
+}
+
+QStringList screenshotPages()
+{
+    QStringList out = pageNames();
     out << u"start"_s << u"jobs"_s << u"repair"_s << u"reshard"_s << u"export"_s << u"manual"_s << u"drop"_s;
     for (const Opened& each : kOpened)
         out.append(QString::fromUtf16(each.name));

@@ -20,7 +20,9 @@ struct ScreenshotWish {
     QSize size{1440, 900}; ///< of the picture, in logical pixels
 };
 
-/// The names of all pages, then those of the dialogs and windows that have a picture, too.
+/// The names of all pages.
+[[nodiscard]] QStringList pageNames();
+/// The same, then those of the dialogs and windows that have a picture, too.
 [[nodiscard]] QStringList screenshotPages();
 
 /// Waits until everything that is read in the background is on screen, then saves a picture of the window.

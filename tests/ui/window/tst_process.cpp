@@ -91,6 +91,21 @@ private Q_SLOTS:
             QCOMPARE(take(page, "1440x900"), QSize(1440, 900));
     }
 
+    void aPictureIsFiltered()
+    {
+        const Program program;
+        const auto take = [&](const QString& name, const std::string& filter) {
+            const QString file = program.file(name);
+            const ProcessResult result = program.run({"--screenshot", file.toStdString(), "--page",
+                "parameters", "--filter", filter, "--size", "900x600", sample("zero2-w2")});
+            return result.exitCode == 0 ? QImage(file) : QImage();
+        };
+        const QImage all = take(u"all.png"_s, "");
+        QCOMPARE(all.size(), QSize(900, 600));
+        const QImage none = take(u"none.png"_s, "nosuchname");
+        QVERIFY(all.copy(300, 200, 200, 300) != none.copy(300, 200, 200, 300)); // where the rows are
+    }
+
     void aPictureOfAFolderOfRuns()
     {
         const Program program;
@@ -158,6 +173,8 @@ private Q_SLOTS:
         QTest::newRow("too small") << QStringList{picture, u"a.png"_s, u"--size"_s, u"400x300"_s,
             samplePath("zero2-w2")} << 3
                                    << u"needs at least"_s;
+        QTest::newRow("only a picture has it")
+            << QStringList{u"--page"_s, u"settings"_s} << 2 << u"use overview, map, "_s;
         QTest::newRow("no theme") << QStringList{u"--theme"_s, u"pink"_s} << 2 << u"--theme"_s;
         QTest::newRow("no size") << QStringList{u"--size"_s, u"10x10"_s} << 2 << u"--size"_s;
         QTest::newRow("no option") << QStringList{u"--nonsense"_s} << 2 << u"nonsense"_s;
@@ -184,6 +201,7 @@ private Q_SLOTS:
         const ProcessResult help = program.run({"--help"});
         QCOMPARE(help.exitCode, 0);
         QVERIFY(help.out.find("--screenshot") != std::string::npos);
+        QVERIFY(help.out.find("also: start") != std::string::npos);
     }
 };
 
