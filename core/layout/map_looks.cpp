@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/map_looks.h"
 
+#include "core/layout/lost_shares.h"
 #include "core/layout/whole_units.h"
 
 #include <algorithm>
@@ -92,12 +93,20 @@ bool tellsClasses(const std::vector<Parameter>& params, const std::vector<ParamC
     return known >= half;
 }
 
-std::vector<uint64_t> bytesOf(const Checkpoint& checkpoint, const std::vector<std::string>& states)
+/// Fills stateBytes and lostBytes.
+void countBytes(MapLooks& looks, const Checkpoint& checkpoint)
 {
     std::map<std::string_view, uint64_t> byState;
-    for (const FlatUnit& unit : checkpoint.units)
-        for (const UnitState& state : unit.states)
-            byState[state.name] += itemSize(state.dtype) * unit.partition.payloadElements();
+    const LostShares lost(checkpoint);
+    for (size_t u = 0; u < checkpoint.units.size(); ++u) {
+        const FlatUnit& unit = checkpoint.units[u];
+        for (size_t s = 0; s < unit.states.size(); ++s) {
+            const uint64_t missing = lost.bytesOf(UnitId{static_cast<uint32_t>(u)}, s);
+            byState[unit.states[s].name]
+                += itemSize(unit.states[s].dtype) * unit.partition.payloadElements() - missing;
+            looks.lostBytes += missing;
+        }
+    }
     auto sum = byState.end(); // tensors of one state follow each other
     for (const WholeTensor& whole : checkpoint.whole) {
         if (whole.param == kNoParam || checkpoint.params[index(whole.param)].sharedWith != kNoParam)
@@ -106,12 +115,10 @@ std::vector<uint64_t> bytesOf(const Checkpoint& checkpoint, const std::vector<st
             sum = byState.try_emplace(whole.state).first;
         sum->second += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
     }
-    std::vector<uint64_t> out;
-    for (const std::string& state : states) {
+    for (const std::string& state : looks.states) {
         const auto found = byState.find(state);
-        out.push_back(found == byState.end() ? 0 : found->second);
+        looks.stateBytes.push_back(found == byState.end() ? 0 : found->second);
     }
-    return out;
 }
 
 } // namespace
@@ -134,9 +141,9 @@ MapLooksPtr mapLooks(const Checkpoint& checkpoint)
         describe(section, *out, checkpoint);
     out->sectionStates = statesOf(checkpoint, out->sections);
     out->states = checkpoint.stateNames();
-    out->stateBytes = bytesOf(checkpoint, out->states);
+    countBytes(*out, checkpoint);
     for (const FlatUnit& unit : checkpoint.units)
-        out->padding += paddingElements(unit.partition);
+        out->padding += unit.kind == UnitKind::Whole ? 0 : paddingElements(unit.partition);
     out->parameters = countParameters(checkpoint);
     return out;
 }

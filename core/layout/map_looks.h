@@ -41,7 +41,9 @@ struct MapLooks {
     std::vector<MapSectionContent> sections;
     std::vector<std::string> sectionStates; ///< names of the states of sections, in order of first use
     std::vector<std::string> states; ///< Checkpoint::stateNames()
-    std::vector<uint64_t> stateBytes; ///< without padding, a tied tensor once; index as in `states`
+    /// Without padding and what is lost, a tied tensor once; index as in `states`.
+    std::vector<uint64_t> stateBytes;
+    uint64_t lostBytes = 0; ///< of all states (lost_shares.h)
     uint64_t padding = 0; ///< elements, on all ranks together
     ParameterCounts parameters;
 };

@@ -46,7 +46,7 @@ RankLoad rankLoad(const Checkpoint& checkpoint)
         load.elements += unit.partition.payloadElements();
         for (uint32_t share = 0; share < unit.partition.ranks(); ++share) {
             Held& rank = held[{unit.part, unit.dpRankOf(share)}];
-            const uint64_t padding = unit.partition.paddingOn(share);
+            const uint64_t padding = unit.kind == UnitKind::Whole ? 0 : unit.partition.paddingOn(share);
             rank.padding += padding;
             load.padding += padding;
             rank.bytes += bytesOnRank(unit, share);

@@ -38,7 +38,7 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     if (share.isValid() && !selected)
         paintShare(painter, item, share.toDouble());
     if (const QVariant where = at.data(WhereRole); where.isValid())
-        paintWhere(painter, item, where.toPointF());
+        paintWhere(painter, item, where.toList());
     if (const QVariant spark = at.data(SparkRole); spark.isValid())
         paintSpark(painter, item, spark.toList());
     QRect textRect = item.rect.adjusted(8, 0, -8, 0);
@@ -80,8 +80,9 @@ void CellDelegate::paintShare(QPainter* painter, const QStyleOptionViewItem& opt
 }
 
 void CellDelegate::paintWhere(
-    QPainter* painter, const QStyleOptionViewItem& option, const QPointF& segment) const
+    QPainter* painter, const QStyleOptionViewItem& option, const QVariantList& segments) const
 {
+    const QPointF segment = segments.front().toPointF();
     const bool selected = (option.state & QStyle::State_Selected) != 0;
     const QRectF track
         = QRectF(option.rect).adjusted(8, option.rect.height() * 0.32, -8, -option.rect.height() * 0.32);
@@ -94,6 +95,17 @@ void CellDelegate::paintWhere(
     ground.setAlpha(selected ? 80 : 255);
     painter->fillRect(track, ground);
     painter->fillRect(filled, m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Accent));
+    // What is lost is hatched, as on the partition map.
+    for (const QVariant& part : segments.sliced(1)) {
+        QRectF lost = track;
+        lost.setLeft(track.left() + part.toPointF().x() * track.width());
+        lost.setRight(
+            track.left() + std::max(part.toPointF().y() * track.width(), lost.left() - track.left() + 2));
+        painter->fillRect(lost, option.palette.color(QPalette::Base));
+        painter->fillRect(lost,
+            QBrush(
+                m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Error), Qt::DiagCrossPattern));
+    }
 }
 
 /// From the smallest to the largest value, on a logarithmic scale where they differ much; the last one has a

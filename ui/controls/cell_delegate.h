@@ -21,7 +21,8 @@ public:
 
 private:
     void paintShare(QPainter* painter, const QStyleOptionViewItem& option, double share) const;
-    void paintWhere(QPainter* painter, const QStyleOptionViewItem& option, const QPointF& segment) const;
+    void paintWhere(
+        QPainter* painter, const QStyleOptionViewItem& option, const QVariantList& segments) const;
     void paintSpark(QPainter* painter, const QStyleOptionViewItem& option, const QVariantList& values) const;
     int paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const;
 

@@ -2,10 +2,13 @@
 #include "ui/models/detail_facts.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
+#include "core/layout/lost_shares.h"
 #include "core/layout/map_query.h"
 #include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
+#include "ui/text/role_text.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
@@ -19,8 +22,9 @@ namespace {
 
 constexpr size_t kMaxFragments = 5000;
 
-void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& param)
+void addStates(Details& details, const Checkpoint& checkpoint, ParamId id)
 {
+    const Parameter& param = checkpoint.params[index(id)];
     DetailSection section{u"States"_s, {}};
     for (const std::string& state : details.states)
         section.facts.append(
@@ -28,7 +32,22 @@ void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& 
     if (param.unit != kNoUnit)
         section.facts.append(
             {u"Stored in"_s, heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
+    if (const uint64_t lost = LostShares(checkpoint, param.unit).bytesOf(id); lost > 0)
+        section.facts.append({u"Missing"_s, bytesText(lost), false});
     details.sections.append(section);
+}
+
+/// Whether a finding is about the optimizer file of one of the shares of a unit.
+bool isOfShare(const Checkpoint& checkpoint, const FlatUnit& unit, const std::vector<uint32_t>& shares,
+    const Place& where)
+{
+    const auto file = parseCheckpointFileName(where.file());
+    if (!file || file->role != FileRole::OptimStates)
+        return false;
+    return std::any_of(shares.begin(), shares.end(), [&](uint32_t share) {
+        const RankCoordinate rank = checkpoint.rankOf(unit, share);
+        return rank.dp == file->dp && rank.pp * checkpoint.parallel.tp + rank.tp == file->mp;
+    });
 }
 
 void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& param)
@@ -75,7 +94,7 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     DetailSection section{{}, {}};
     section.facts.append({u"Shape"_s, QString::fromStdString(shapeText(param.shape)), false});
     section.facts.append({u"Elements"_s, countText(param.elements), false});
-    section.facts.append({u"Kind"_s, roleText(param.role), false});
+    section.facts.append({u"Kind"_s, paramRoleText(checkpoint, param.role), false});
     const ParamClass paramClass = classOf(param.name, param.shape, param.role);
     section.facts.append({u"Class"_s, toText(paramClassName(paramClass)), false});
     if (param.group >= 0)
@@ -84,7 +103,7 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         section.facts.append(
             {u"Shared with"_s, toText(checkpoint.params[index(param.sharedWith)].name), false});
     details.sections.append(section);
-    addStates(details, checkpoint, param);
+    addStates(details, checkpoint, thing.param);
     addPlaces(details, checkpoint, param);
     if (!details.state.empty() && param.elements > 0) {
         auto fragments = storedFragmentsOf(checkpoint, thing.param, details.state);
@@ -161,7 +180,7 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 {
     const CheckpointFile& file = checkpoint.file(thing.file);
     Details details;
-    details.kind = roleText(file.role);
+    details.kind = fileRoleText(checkpoint, file.role);
     details.title = toText(file.name);
     DetailSection section{{}, {}};
     section.facts.append({u"Status"_s, fileStatusText(checkpoint, thing.file), false});
@@ -240,7 +259,8 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     section.facts.append({u"Elements"_s, countText(partition.payloadElements()), false});
     section.facts.append({u"Per rank"_s, countText(partition.partitionElements()), false});
     section.facts.append({u"Alignment"_s, countText(partition.alignment()), false});
-    section.facts.append({u"Padding"_s, countText(paddingElements(partition)), false});
+    if (unit.kind != UnitKind::Whole)
+        section.facts.append({u"Padding"_s, countText(paddingElements(partition)), false});
     for (const UnitState& state : unit.states)
         section.facts.append({toText(state.name),
             toText(dtypeName(state.dtype)) % (state.lean ? u", stored without padding"_s : QString()),
@@ -264,9 +284,12 @@ Details detailsOf(
 {
     if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size()) {
         Details details = paramDetails(checkpoint, thing);
+        const FlatUnit* unit = checkpoint.unitOf(thing.param);
+        const Parameter& param = checkpoint.params[index(thing.param)];
+        const std::vector<uint32_t> lost = LostShares(checkpoint, param.unit).of(thing.param);
         addFindings(details, findings, [&](const Place& where) {
-            return where.param() != nullptr
-                && where.param()->name == checkpoint.params[index(thing.param)].name;
+            return where.param() != nullptr ? where.param()->name == param.name
+                                            : unit != nullptr && isOfShare(checkpoint, *unit, lost, where);
         });
         return details;
     }

@@ -32,7 +32,9 @@ void ExplorerModel::setMarks(ExplorerMarksPtr marks)
 int ExplorerModel::severityOf(uint32_t number) const
 {
     const ExplorerMarks::Mark* mark = m_marks ? m_marks->of(number) : nullptr;
-    return std::max(m_tree->nodes()[number].severity, mark != nullptr ? mark->severity : int8_t{-1});
+    const ExplorerNode& node = m_tree->nodes()[number];
+    const int8_t own = node.lostBytes > 0 ? int8_t{2} : node.severity;
+    return std::max(own, mark != nullptr ? mark->severity : int8_t{-1});
 }
 
 const ExplorerNode* ExplorerModel::nodeAt(const QModelIndex& at) const
@@ -153,6 +155,8 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
                 % (mark->below == 1 ? tr("1 finding below")
                                     : tr("%1 findings below").arg(countText(mark->below)));
     }
+    if (node.lostBytes > 0)
+        text += u'\n' % tr("%1 of it is missing.").arg(exactBytesText(node.lostBytes));
     return text % u'\n' % exactBytesText(node.bytes);
 }
 

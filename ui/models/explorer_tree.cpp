@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/explorer_tree.h"
 
+#include "core/layout/lost_shares.h"
 #include "ui/text/rank_list.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ public:
     explicit ExplorerTreeBuilder(CheckpointPtr checkpoint)
         : m_keeper(std::move(checkpoint))
         , m_checkpoint(*m_keeper)
+        , m_lost(m_checkpoint)
     {
         add(0, ExplorerKind::Section, 0, {});
     }
@@ -62,6 +64,12 @@ private:
         return made;
     }
 
+    static void addSizes(const ExplorerNode& node, ExplorerNode& above)
+    {
+        above.bytes += node.bytes;
+        above.lostBytes += node.lostBytes;
+    }
+
     void addModules(const std::stop_token& token)
     {
         const uint32_t section = add(0, ExplorerKind::Section, 0, {});
@@ -75,14 +83,15 @@ private:
             const uint32_t parent = moduleOf(section, name, begin);
             const uint32_t node
                 = add(parent, ExplorerKind::Param, static_cast<uint32_t>(i), name.substr(begin));
-            m_nodes[node].bytes = bytes[i];
+            m_nodes[node].lostBytes = m_lost.bytesOf(ParamId{static_cast<uint32_t>(i)});
+            m_nodes[node].bytes = bytes[i] - m_nodes[node].lostBytes;
             m_paramNodes[i] = node;
         }
         // Parents come before their children, so one pass from the end adds everything up.
         for (size_t i = m_nodes.size(); i-- > section + size_t{1};) {
             const ExplorerNode& node = m_nodes[i];
             ExplorerNode& parent = m_nodes[node.parent];
-            parent.bytes += node.bytes;
+            addSizes(node, parent);
             parent.params += node.kind == ExplorerKind::Param ? 1 : node.params;
         }
         foldLayers(section);
@@ -102,7 +111,7 @@ private:
             const ExplorerNode& node = m_nodes[i];
             if (node.kind == ExplorerKind::Param) {
                 const Parameter& param = m_checkpoint.params[node.id];
-                shapes[i] = mix(static_cast<uint64_t>(param.role) + 1, node.bytes);
+                shapes[i] = mix(static_cast<uint64_t>(param.role) + 1, node.bytes + node.lostBytes);
                 for (const uint64_t size : param.shape)
                     shapes[i] = mix(shapes[i], size);
             }
@@ -162,7 +171,7 @@ private:
                 node.row = m_nodes[parent].childCount++;
             m_nodes[child].parent = fold;
             m_nodes[child].row = node.childCount++;
-            node.bytes += m_nodes[child].bytes;
+            addSizes(m_nodes[child], node);
             node.params += m_nodes[child].params;
         }
     }
@@ -254,30 +263,46 @@ private:
         return 0;
     }
 
+    /// A rank's files are those that the list of files gives it.
     void addRanks()
     {
         const uint32_t section = add(0, ExplorerKind::Section, 1, {});
-        const auto ranks = m_checkpoint.parts.empty()
+        // Nothing of a distributed checkpoint or of a file of weights belongs to a rank.
+        const bool anyOfRank = std::any_of(m_checkpoint.files.begin(), m_checkpoint.files.end(),
+            [](const CheckpointFile& file) { return file.rank.has_value(); });
+        if (!anyOfRank)
+            return;
+        uint32_t ranks = m_checkpoint.parts.empty()
             ? static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
                 m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()))
             : rankCount(m_checkpoint);
-        for (uint32_t rank = 0; rank < ranks; ++rank) {
-            const uint32_t node = add(section, ExplorerKind::Rank, rank, {});
-            const Checkpoint& part = partOfRank(m_checkpoint, rank);
-            const uint32_t dp = rankAt(m_checkpoint, rank).dp;
-            for (const auto* list : {&part.optimFiles, &part.modelFiles}) {
-                if (dp >= list->size() || (list == &part.modelFiles && list->size() == 1 && dp > 0))
-                    continue;
-                const FileId file = (*list)[dp];
-                ExplorerNode& made = m_nodes[node];
-                if (file == kNoFile) {
-                    made.severity = 2;
-                    continue;
-                }
-                made.bytes += m_checkpoint.file(file).identity.bytes;
-                made.severity = std::max(made.severity, severityOf(m_checkpoint.file(file).status));
-            }
-            m_nodes[section].bytes += m_nodes[node].bytes;
+        for (const CheckpointFile& file : m_checkpoint.files) {
+            if (file.rank && m_checkpoint.parts.empty())
+                ranks = std::max(ranks, file.rank->dp + 1);
+        }
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+            addMissingFiles(add(section, ExplorerKind::Rank, rank, {}), rank);
+        const uint32_t first = section + 1;
+        for (const CheckpointFile& file : m_checkpoint.files) {
+            const uint32_t rank = file.rank ? rankNumber(m_checkpoint, *file.rank) : ranks;
+            if (rank >= ranks || file.status == FileStatus::Foreign)
+                continue;
+            ExplorerNode& node = m_nodes[first + rank];
+            node.bytes += file.identity.bytes;
+            node.severity = std::max(node.severity, severityOf(file.status));
+            m_nodes[section].bytes += file.identity.bytes;
+        }
+    }
+
+    /// Of those that every rank has.
+    void addMissingFiles(uint32_t node, uint32_t rank)
+    {
+        const Checkpoint& part = partOfRank(m_checkpoint, rank);
+        const uint32_t dp = rankAt(m_checkpoint, rank).dp;
+        for (const auto* list : {&part.optimFiles, &part.modelFiles}) {
+            const bool isShared = list == &part.modelFiles && list->size() == 1 && dp > 0;
+            if (dp < list->size() && !isShared && (*list)[dp] == kNoFile)
+                m_nodes[node].severity = 2;
         }
     }
 
@@ -301,18 +326,20 @@ private:
             m_nodes[node].params = static_cast<uint32_t>(group.parameters);
             for (const UnitId id : group.units) {
                 const FlatUnit& unit = m_checkpoint.units[index(id)];
-                uint64_t item = 0;
-                for (const UnitState& state : unit.states)
-                    item += itemSize(state.dtype);
-                const uint64_t bytes = item * unit.partition.payloadElements();
-                m_nodes[node].bytes += bytes;
+                ExplorerNode held;
+                for (size_t state = 0; state < unit.states.size(); ++state) {
+                    held.bytes += itemSize(unit.states[state].dtype) * unit.partition.payloadElements();
+                    held.lostBytes += m_lost.bytesOf(id, state);
+                }
+                held.bytes -= held.lostBytes;
+                addSizes(held, m_nodes[node]);
                 if (group.units.size() > 1) {
                     const uint32_t child = add(node, ExplorerKind::Unit, index(id), {});
-                    m_nodes[child].bytes = bytes;
+                    addSizes(held, m_nodes[child]);
                     m_nodes[child].params = static_cast<uint32_t>(unit.params.size());
                 }
             }
-            m_nodes[section].bytes += m_nodes[node].bytes;
+            addSizes(m_nodes[node], m_nodes[section]);
         }
     }
 
@@ -345,6 +372,7 @@ private:
 
     CheckpointPtr m_keeper;
     const Checkpoint& m_checkpoint;
+    LostShares m_lost;
     std::vector<ExplorerNode> m_nodes; ///< in order of making
     std::vector<uint32_t> m_paramNodes;
     std::vector<ExplorerTree::Fold> m_folds;

@@ -25,6 +25,7 @@ struct ExplorerNode {
     int8_t severity = -1; ///< -1 none, 1 not yet read or suspicious, 2 missing or damaged
     uint32_t params = 0; ///< below a module or group
     uint64_t bytes = 0;
+    uint64_t lostBytes = 0; ///< not among `bytes`: no file has them
     std::string_view
         label; ///< raw bytes of the last name component, or a file's name; lives in the checkpoint
 };

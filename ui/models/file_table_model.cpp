@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "ui/text/rank_list.h"
+#include "ui/text/role_text.h"
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
@@ -30,7 +31,7 @@ FileTableModel::FileTableModel(QObject* parent)
     name.tip = [this](FileId id) { return pathText(file(id).path); };
     name.copy = name.tip;
     name.less = [this](FileId a, FileId b) { return compareNaturally(file(a).name, file(b).name) < 0; };
-    Column role(tr("Role"), [this](FileId id) { return roleText(file(id).role); });
+    Column role(tr("Role"), [this](FileId id) { return fileRoleText(*m_checkpoint, file(id).role); });
     role.muted = Column::always;
     role.less = by([](const CheckpointFile& file) { return file.role; });
     Column rank(tr("Rank"),
@@ -79,8 +80,10 @@ void FileTableModel::setCheckpoint(CheckpointPtr checkpoint)
 std::vector<FilterTerm> FileTableModel::terms()
 {
     using enum FilterTerm::Values;
-    return {{u"role"_s, Text, {u"optimizer"_s, u"model"_s, u"layer"_s, u"expert"_s, u"other"_s},
-                u"what it holds: role:optimizer"_s},
+    return {
+        {u"role"_s, Text,
+            {u"optimizer"_s, u"model"_s, u"layer"_s, u"expert"_s, u"tensors"_s, u"metadata"_s, u"other"_s},
+            u"what it holds: role:optimizer"_s},
         {u"status"_s, Text, {u"ok"_s, u"missing"_s, u"damaged"_s, u"unreadable"_s, u"stale"_s, u"foreign"_s},
             u"as the column says: status:missing"_s},
         {u"rank"_s, Number, {}, u"the file of this rank: rank:3"_s},
@@ -100,7 +103,7 @@ bool FileTableModel::keeps(FileId id) const
     return m_filter.keeps([&](const FilterWord& word) { return word.matches(loweredBytes(of.name)); },
         [&](const FilterWord& word) {
             if (word.key == "role"_L1)
-                return word.takes(roleText(of.role).toLower());
+                return word.takes(fileRoleText(*m_checkpoint, of.role).toLower());
             if (word.key == "status"_L1)
                 return word.takes(fileStatusText(*m_checkpoint, id).toLower());
             if (word.key == "rank"_L1)

@@ -227,7 +227,7 @@ void CheckBar::showProgress(const CheckRun& run)
         // The verdict, and then what it took.
         const bool everything = bytesNotRead(*m_checkpoint, run.depth()) == 0 || !run.skipped().empty();
         const QString verdict = checkedText(run, *m_checkpoint);
-        const QString counts = findingCountText(m_counts);
+        const QString counts = findingCountText(m_counts, m_checkpoint->supported);
         text = everything ? QString(verdict % u": "_s % counts % u" · "_s % text)
                           : QString(text % u" · "_s % verdict);
     }

@@ -5,6 +5,7 @@
 #include "core/layout/counts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "ui/models/whole_groups.h"
+#include "ui/text/role_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/link_button.h"
@@ -122,7 +123,7 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint, const MapLooks& look
                 ? u"Only a checkpoint of the run records what these files contain. Open that "
                   "checkpoint and add this folder to it. If the run continued after its last "
                   "save, choose that checkpoint here: File, Open with a Checkpoint of Its Run."_s
-                : u"Recognised, not supported. %1"_s.arg(sentenceText(checkpoint.whyNot)));
+                : u"Recognised, not supported."_s);
 }
 
 void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, const OverviewLinks& links)
@@ -139,7 +140,7 @@ void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme, const Ove
     QList<StackedBar::Part> parts;
     for (const auto& [role, files] : byRole)
         if (files.bytes > 0)
-            parts.append({roleText(role), files.bytes, static_cast<size_t>(parts.size())});
+            parts.append({fileRoleText(checkpoint, role), files.bytes, static_cast<size_t>(parts.size())});
     auto* bar = new StackedBar(theme, &card);
     bar->setObjectName(u"roleSizes"_s);
     QObject::connect(bar, &StackedBar::activated, bar, [links, parts](int part) {
@@ -164,6 +165,12 @@ void fillStateSizes(Card& card, const MapLooks& looks, Theme& theme, const Overv
         [links, parts](int part) { links.page(PageId::Parameters, u"state:"_s % parts[part].name); });
     bar->setParts(std::move(parts));
     card.addWidget(bar);
+    if (looks.lostBytes > 0) {
+        LinkButton* link = card.addTextLink(u"%1 more is missing."_s.arg(bytesText(looks.lostBytes)));
+        link->setObjectName(u"missingBytes"_s);
+        link->setToolTip(exactBytesText(looks.lostBytes));
+        onClick(link, [links] { links.page(PageId::Map, {}); });
+    }
     if (looks.padding == 0) {
         card.addText(u"There is no padding."_s, true);
         return;
@@ -196,12 +203,16 @@ void fillParameters(
         onClick(
             card.addFactLink(name, text, exact), [links, filter] { links.page(PageId::Parameters, filter); });
     };
-    add(u"Trainable"_s, counts.trainable, u"frozen:no buffer:no shared:no"_s);
-    add(u"Frozen"_s, counts.frozen, u"frozen:yes shared:no"_s,
-        counts.frozen == 0
-            ? QString()
-            : u"%1 (%2)"_s.arg(countText(counts.frozen), elements(counts.frozenElements, true)),
-        elements(counts.frozenElements, false));
+    if (hasWeightsAlone(checkpoint)) {
+        add(u"Weights"_s, counts.count, u"buffer:no shared:no"_s);
+    } else {
+        add(u"Trainable"_s, counts.trainable, u"frozen:no buffer:no shared:no"_s);
+        add(u"Frozen"_s, counts.frozen, u"frozen:yes shared:no"_s,
+            counts.frozen == 0
+                ? QString()
+                : u"%1 (%2)"_s.arg(countText(counts.frozen), elements(counts.frozenElements, true)),
+            elements(counts.frozenElements, false));
+    }
     add(u"Shared"_s, counts.shared, u"shared:yes"_s);
     add(u"Buffers"_s, counts.buffers, u"buffer:yes"_s);
     if (checkpoint.parallel.tp > 1)

@@ -30,8 +30,6 @@ struct AnswerContext {
 std::string checkpointFolder(const Checkpoint& checkpoint);
 /// The name of a file relative to the checkpoint; empty for kNoFile.
 std::string_view fileName(const Checkpoint& checkpoint, FileId file);
-/// The dtype of a parameter in the model, else that of its first state; "unknown" if it has no state.
-DType modelDtype(const Checkpoint& checkpoint, ParamId param);
 /// The dtype of one state: that of the flat unit, else that of the whole tensor, else Unknown.
 DType stateDtype(const Checkpoint& checkpoint, ParamId param, std::string_view state);
 /// "cpu (plain code)".

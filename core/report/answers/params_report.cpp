@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/layout/fragments.h"
+#include "core/layout/model_dtype.h"
 #include "core/report/answers/finding_report.h"
 
 namespace shardscope {

@@ -253,6 +253,12 @@ void writeRunsNotes(const TextSink& sink, const RunsAnswer& answer)
     sink(std::string(kRunsNotChecked) + " `shardscope check` reads them.\n");
 }
 
+/// Any number of ranks loads a universal folder.
+std::string ranksText(const TagSummary& tag)
+{
+    return isUniversal(tag.kind) ? "-" : formatCount(tag.parallel.ranks());
+}
+
 void writeRunsText(const TextSink& sink, const TextStyle& style, const RunsAnswer& answer)
 {
     using Align = TextTable::Align;
@@ -273,7 +279,7 @@ void writeRunsText(const TextSink& sink, const TextStyle& style, const RunsAnswe
                                         : complete->tag + (complete->latest ? " (latest)" : ""),
             tag->steps.globalSteps ? formatCount(static_cast<uint64_t>(*tag->steps.globalSteps)) : "-",
             modified.empty() ? "-" : modified, formatBytes(tag->bytes), std::string(kindName(tag->kind)),
-            formatCount(tag->parallel.ranks()), formatCount(run.tags.names.size()), findingsText(run)});
+            ranksText(*tag), formatCount(run.tags.names.size()), findingsText(run)});
     }
     table.write(sink, style, "");
     writeRunsNotes(sink, answer);
@@ -298,7 +304,7 @@ void writeTagsText(const TextSink& sink, const TextStyle& style, const TagsAnswe
         table.add(
             {name, tag.steps.globalSteps ? formatCount(static_cast<uint64_t>(*tag.steps.globalSteps)) : "-",
                 modified.empty() ? "-" : modified, formatBytes(tag.bytes), std::string(kindName(tag.kind)),
-                formatCount(tag.parallel.ranks()), tag.isComplete() ? "yes" : "no", findingsText(tag)});
+                ranksText(tag), tag.isComplete() ? "yes" : "no", findingsText(tag)});
     }
     table.write(sink, style, "");
     const TagSummary* newest = answer.newestComplete();

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/optim_states.h"
 #include "core/layout/whole_units.h"
+#include "ui/text/role_text.h"
 #include "ui/text/text.h"
 
 #include <QLocale>
@@ -109,7 +110,7 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit,
         case ParamRole::Buffer:
             return tr("Buffers, stored whole");
         case ParamRole::Frozen:
-            return isWeights(checkpoint.kind) ? tr("Weights") : tr("Frozen parameters, stored whole");
+            return hasWeightsAlone(checkpoint) ? tr("Weights") : tr("Frozen parameters, stored whole");
         case ParamRole::Trainable:
             return tr("Weights, stored whole");
         }
@@ -139,7 +140,7 @@ QString MapText::rowName(const MapSource& source, uint32_t row)
     if (source.files()) {
         return toText(source.files()->file(row).name);
     }
-    if (source.unit().kind == UnitKind::Whole) {
+    if (source.unit().kind == UnitKind::Whole && source.ranks() == 1) {
         return tr("whole");
     }
     if (source.projection() == MapQuery::Projection::Unrolled) {

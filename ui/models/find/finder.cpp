@@ -7,6 +7,7 @@
 #include "ui/models/address_selection.h"
 #include "ui/models/parameters/fuzzy.h"
 #include "ui/text/rank_list.h"
+#include "ui/text/role_text.h"
 #include "ui/text/text.h"
 
 #include <QRegularExpression>
@@ -346,7 +347,7 @@ private:
             SelectedThing thing;
             thing.file = FileId{candidate.position};
             add(FindGroup::Files, toText(file.name),
-                roleText(file.role) % u" · "_s
+                fileRoleText(checkpoint, file.role) % u" · "_s
                     % (file.status == FileStatus::Missing ? u"missing"_s : bytesText(file.identity.bytes)),
                 thing);
         }

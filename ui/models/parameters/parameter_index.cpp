@@ -2,6 +2,7 @@
 #include "ui/models/parameters/parameter_index.h"
 
 #include "core/base/text.h"
+#include "core/layout/model_dtype.h"
 
 #include <algorithm>
 #include <numeric>
@@ -30,8 +31,8 @@ void placeIn(const FlatUnit& unit, uint32_t at, ParamFacts& facts)
 {
     const FlatPartition& partition = unit.partition;
     const uint64_t elements = at < partition.paramCount() ? partition.paramElements(at) : 0;
-    if (elements == 0)
-        return;
+    if (elements == 0 || (unit.kind == UnitKind::Whole && partition.ranks() == 1))
+        return; // there is no flat buffer
     facts.firstShare = partition.positionOf(at, 0).rank;
     facts.lastShare = partition.positionOf(at, elements - 1).rank;
     if (const uint64_t slice = partition.sliceElements(at); slice > 0) {
@@ -43,7 +44,9 @@ void placeIn(const FlatUnit& unit, uint32_t at, ParamFacts& facts)
     const uint64_t all = partition.partitionElements() * partition.ranks();
     const uint64_t begin = partition.paramStart(at);
     const bool isLast = at + 1 == partition.paramCount();
-    facts.padding = isLast ? all - (begin + elements) : partition.paddingAfter(at);
+    facts.padding = unit.kind == UnitKind::Whole ? 0
+        : isLast                                 ? all - (begin + elements)
+                                                 : partition.paddingAfter(at);
     facts.begin = static_cast<float>(static_cast<double>(begin) / static_cast<double>(all));
     facts.end = static_cast<float>(static_cast<double>(begin + elements) / static_cast<double>(all));
 }
@@ -78,6 +81,7 @@ std::shared_ptr<const ParameterIndex> ParameterIndex::build(
 void ParameterIndex::collectFacts()
 {
     const Checkpoint& checkpoint = *m_checkpoint;
+    m_lost.emplace(checkpoint);
     m_facts.resize(checkpoint.params.size());
     std::unordered_map<std::string, uint16_t> known;
     const auto setOf = [&](const std::string& text) {
@@ -97,12 +101,12 @@ void ParameterIndex::collectFacts()
         const Parameter& param = checkpoint.params[i];
         ParamFacts& facts = m_facts[i];
         std::string states;
+        facts.dtype = modelDtype(checkpoint, ParamId{static_cast<uint32_t>(i)});
         if (param.unit != kNoUnit) {
             const FlatUnit& unit = checkpoint.units[index(param.unit)];
             states = unitText[index(param.unit)];
-            facts.bytes = unitBytes[index(param.unit)] * param.elements;
-            if (!unit.states.empty())
-                facts.dtype = unit.states.front().dtype;
+            facts.lostBytes = m_lost->bytesOf(ParamId{static_cast<uint32_t>(i)});
+            facts.bytes = unitBytes[index(param.unit)] * param.elements - facts.lostBytes;
             placeIn(unit, param.indexInUnit, facts);
         }
         facts.states = setOf(states);
@@ -112,7 +116,6 @@ void ParameterIndex::collectFacts()
             continue;
         const Parameter& param = checkpoint.params[index(whole.param)];
         ParamFacts& facts = m_facts[index(whole.param)];
-        facts.dtype = whole.dtype;
         if (param.sharedWith == kNoParam)
             facts.bytes += itemSize(whole.dtype) * param.elements;
         const std::string before = m_stateSets[facts.states];
@@ -120,13 +123,28 @@ void ParameterIndex::collectFacts()
     }
     for (size_t i = 0; i < checkpoint.params.size(); ++i) {
         const ParamId owner = checkpoint.params[i].sharedWith;
-        if (owner != kNoParam && m_facts[i].dtype == DType::Unknown) {
-            m_facts[i].dtype = m_facts[index(owner)].dtype;
+        if (owner != kNoParam && m_stateSets[m_facts[i].states].empty())
             m_facts[i].states = m_facts[index(owner)].states;
-        }
         m_maxBytes = std::max(m_maxBytes, m_facts[i].bytes);
     }
     compareFacts();
+}
+
+std::vector<std::pair<float, float>> ParameterIndex::lostParts(ParamId param) const
+{
+    std::vector<std::pair<float, float>> out;
+    const FlatUnit* unit = m_checkpoint->unitOf(param);
+    const ParamFacts& held = facts(param);
+    if (held.lostBytes == 0 || unit == nullptr)
+        return out;
+    const auto ranks = static_cast<double>(unit->partition.ranks());
+    for (const uint32_t share : m_lost->of(m_checkpoint->params[index(param)].unit)) {
+        const float begin = std::max(held.begin, static_cast<float>(share / ranks));
+        const float end = std::min(held.end, static_cast<float>((share + 1.0) / ranks));
+        if (begin < end)
+            out.emplace_back(begin, end);
+    }
+    return out;
 }
 
 void ParameterIndex::compareFacts()

@@ -4,14 +4,16 @@
 // Folder ui/models/parameters: filtering, sorting and finding among many parameters, and the tables of
 // parameters and differences. Start with ParameterIndex, then ParameterFilter.
 
-#include "core/checkpoint/model/checkpoint.h"
+#include "core/layout/lost_shares.h"
 
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shardscope::ui {
@@ -34,7 +36,8 @@ inline constexpr int kParamColumns = 11;
 /// One row's facts, computed once; index = ParamId.
 struct ParamFacts {
     uint64_t bytes = 0; ///< all stored states, an alias counts its owner's as 0
-    DType dtype = DType::Unknown; ///< of the weight, else of the first state
+    uint64_t lostBytes = 0; ///< not among `bytes`: no file has them
+    DType dtype = DType::Unknown; ///< as modelDtype()
     uint16_t states = 0; ///< index into ParameterIndex::stateSets()
     /// Places in the partition of its unit, the last one included; no rank if `lastShare` is below.
     uint32_t firstShare = 1;
@@ -61,6 +64,8 @@ public:
     [[nodiscard]] const ParamFacts& facts(ParamId param) const { return m_facts[index(param)]; }
     [[nodiscard]] const std::vector<std::string>& stateSets() const { return m_stateSets; }
     [[nodiscard]] uint64_t maxBytes() const { return m_maxBytes; }
+    /// Parts of ParamFacts::begin to end that no file has: pairs of ends, 0 to 1.
+    [[nodiscard]] std::vector<std::pair<float, float>> lostParts(ParamId param) const;
     /// Whether all parameters have the same value; false for names and for less than two parameters.
     [[nodiscard]] bool isConstant(ParamColumn column) const;
     /// The parameter with the longest number or shape in a column.
@@ -88,6 +93,7 @@ private:
     std::vector<ParamFacts> m_facts;
     std::vector<std::string> m_stateSets;
     uint64_t m_maxBytes = 0;
+    std::optional<LostShares> m_lost;
     std::array<bool, kParamColumns> m_constant{};
     std::array<uint32_t, kParamColumns> m_widest{};
     mutable std::array<std::once_flag, kParamColumns> m_orderOnce;

@@ -2,6 +2,7 @@
 #include "ui/models/parameters/parameter_table_model.h"
 
 #include "ui/text/rank_list.h"
+#include "ui/text/role_text.h"
 #include "ui/text/text.h"
 
 #include <QPointF>
@@ -30,16 +31,32 @@ ParameterTableModel::ParameterTableModel(QObject* parent)
     const auto place = [this](ParamId id) { return placeOf(id); };
     at(Elements).copy = [this](ParamId id) { return QString::number(param(id).elements); };
     at(Bytes).copy = [this](ParamId id) { return QString::number(facts(id).bytes); };
-    at(Bytes).tip
-        = [this](ParamId id) { return tr("%1 in all states").arg(exactBytesText(facts(id).bytes)); };
+    at(Name).tip = [this](ParamId id) {
+        const QString name = toText(param(id).name);
+        return facts(id).lostBytes == 0
+            ? name
+            : QString(name % u'\n' % tr("%1 of it is missing.").arg(bytesText(facts(id).lostBytes)));
+    };
+    at(Bytes).tip = [this](ParamId id) {
+        const QString present = tr("%1 in all states").arg(exactBytesText(facts(id).bytes));
+        return facts(id).lostBytes == 0
+            ? present
+            : QString(present % u'\n' % tr("%1 more is missing").arg(exactBytesText(facts(id).lostBytes)));
+    };
     at(Bytes).share = [this](ParamId id) { return shareOf(facts(id).bytes, m_index->maxBytes()); };
     at(Ranks).tip = place;
     at(Where).text = nullptr; // drawn
     at(Where).tip = place;
     at(Where).copy = place;
-    at(Where).where = [this](ParamId id) {
-        return facts(id).ranks() == 0 ? QVariant() : QPointF(facts(id).begin, facts(id).end);
+    at(Where).where = [this](ParamId id) -> QVariant {
+        if (facts(id).ranks() == 0)
+            return {};
+        QVariantList segments{QPointF(facts(id).begin, facts(id).end)};
+        for (const auto& [begin, end] : m_index->lostParts(id))
+            segments.append(QPointF(begin, end));
+        return segments;
     };
+    at(Name).severity = [this](ParamId id) { return facts(id).lostBytes > 0 ? 2 : -1; };
     at(Padding).copy = [this](ParamId id) { return QString::number(facts(id).padding); };
     at(Padding).tip = [this](ParamId id) {
         return tr("%1 elements of padding next to it, on all ranks together")
@@ -83,9 +100,10 @@ QString ParameterTableModel::textOf(ParamId id, ParamColumn column) const
         return facts(id).padding == 0 ? u"–"_s : countText(facts(id).padding);
     case ParamColumn::DType:
         return facts(id).dtype == DType::Unknown ? u"–"_s : toText(dtypeName(facts(id).dtype));
-    case ParamColumn::Kind:
-        return param(id).sharedWith != kNoParam ? tr("%1, shared").arg(roleText(param(id).role))
-                                                : roleText(param(id).role);
+    case ParamColumn::Kind: {
+        const QString role = paramRoleText(*m_index->checkpoint(), param(id).role);
+        return param(id).sharedWith != kNoParam ? tr("%1, shared").arg(role) : role;
+    }
     case ParamColumn::Group:
         return param(id).group < 0 ? u"–"_s : QString::number(param(id).group);
     case ParamColumn::States:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/findings/check_text.h"
 
+#include "core/base/finding_codes.h"
 #include "ui/session/check_run.h"
 #include "ui/text/text.h"
 
@@ -18,10 +19,12 @@ QString findingCountText(std::span<const Finding> findings)
     std::array<size_t, 3> counts{};
     for (const Finding& finding : findings)
         ++counts[static_cast<size_t>(finding.severity)];
-    return findingCountText(counts);
+    return findingCountText(counts,
+        std::none_of(findings.begin(), findings.end(),
+            [](const Finding& finding) { return finding.code == code::kNotSupported; }));
 }
 
-QString findingCountText(const std::array<size_t, 3>& counts)
+QString findingCountText(const std::array<size_t, 3>& counts, bool isSupported)
 {
     const auto [infos, warnings, errors] = counts;
     QStringList parts;
@@ -31,9 +34,9 @@ QString findingCountText(const std::array<size_t, 3>& counts)
         parts.append(warnings == 1 ? u"1 warning"_s : u"%1 warnings"_s.arg(countText(warnings)));
     if (infos > 0)
         parts.append(u"%1 info"_s.arg(countText(infos)));
-    return errors + warnings > 0 ? parts.join(u", "_s)
-        : infos > 0              ? QString(u"No problems found"_s % u" · "_s % parts.join(u", "_s))
-                                 : u"No problems found"_s;
+    if (errors + warnings == 0)
+        parts.prepend(isSupported ? u"No problems found"_s : u"Not supported"_s);
+    return parts.join(errors + warnings > 0 ? u", "_s : u" · "_s);
 }
 
 QString depthText(CheckDepth depth)

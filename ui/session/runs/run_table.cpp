@@ -90,7 +90,7 @@ RunTableModel::RunTableModel(QObject* parent)
     step.less = by([](const TagSummary& tag) { return tag.steps.globalSteps.value_or(-1); });
     Column kind(tr("Kind"), of([](const TagSummary& tag) { return kindText(tag.kind); }));
     kind.less = by([](const TagSummary& tag) { return tag.kind; });
-    Column ranks(tr("Ranks"), of([](const TagSummary& tag) { return countText(tag.parallel.ranks()); }));
+    Column ranks(tr("Ranks"), of([](const TagSummary& tag) { return rankCountText(tag); }));
     ranks.isNumber = true;
     ranks.less = by([](const TagSummary& tag) { return tag.parallel.ranks(); });
     Column size(tr("Size"), of([](const TagSummary& tag) { return bytesText(tag.bytes); }));

@@ -22,9 +22,22 @@ constexpr int64_t kNsPerMs = 1'000'000;
 constexpr double kGapFactor = 1.5;
 constexpr size_t kFewestIntervals = 3;
 
-QString ranksText(uint32_t ranks)
+/// Any number of ranks loads a universal folder.
+bool hasRanks(const TagSummary& tag)
 {
+    return !isUniversal(tag.kind);
+}
+
+QString ranksText(const TagSummary& tag)
+{
+    const uint32_t ranks = tag.parallel.ranks();
     return ranks == 1 ? u"1 rank"_s : u"%1 ranks"_s.arg(countText(ranks));
+}
+
+/// "ZeRO-3 · 4 ranks".
+QString formText(const TagSummary& tag)
+{
+    return hasRanks(tag) ? QString(kindText(tag.kind) % u" · "_s % ranksText(tag)) : kindText(tag.kind);
 }
 
 bool isReadable(const TagRow& row)
@@ -37,8 +50,8 @@ QString changeBetween(const TagSummary& former, const TagSummary& now)
     QStringList out;
     if (former.kind != now.kind)
         out.append(kindText(former.kind) % u" → "_s % kindText(now.kind));
-    if (former.parallel.ranks() != now.parallel.ranks())
-        out.append(countText(former.parallel.ranks()) % u" → "_s % ranksText(now.parallel.ranks()));
+    if (hasRanks(former) && hasRanks(now) && former.parallel.ranks() != now.parallel.ranks())
+        out.append(countText(former.parallel.ranks()) % u" → "_s % ranksText(now));
     return out.join(u" · "_s);
 }
 
@@ -117,6 +130,11 @@ std::vector<TagRow> tagRows(const TagStore& store)
     return out;
 }
 
+QString rankCountText(const TagSummary& tag)
+{
+    return hasRanks(tag) ? countText(tag.parallel.ranks()) : u"–"_s;
+}
+
 QString tagStateText(const TagSummary& tag)
 {
     if (tag.error)
@@ -132,7 +150,7 @@ QStringList tagLines(const TagSummary& tag)
     QStringList what;
     if (tag.steps.globalSteps)
         what.append(u"step %1"_s.arg(*tag.steps.globalSteps));
-    what << kindText(tag.kind) << ranksText(tag.parallel.ranks());
+    what << formText(tag);
     return {what.join(u" · "_s), bytesText(tag.bytes) % u" · "_s % tagDateText(tag)};
 }
 
@@ -173,8 +191,7 @@ QString tagRowText(const TagRow& row)
     QStringList out{nameText(row)};
     if (isReadable(row)) {
         const TagSummary& tag = *row.read;
-        out << u"step %1"_s.arg(stepText(row)) << tagDateText(tag) << bytesText(tag.bytes)
-            << kindText(tag.kind) << ranksText(tag.parallel.ranks());
+        out << u"step %1"_s.arg(stepText(row)) << tagDateText(tag) << bytesText(tag.bytes) << formText(tag);
     }
     out.append(tagRowState(row));
     if (row.read && !row.read->isComplete())
@@ -227,7 +244,7 @@ TagTableModel::TagTableModel(QObject* parent)
     size.less = by([](const TagRow& row) { return row.read->bytes; });
     Column kind(tr("Kind"), of([](const TagSummary& tag) { return kindText(tag.kind); }));
     kind.less = by([](const TagRow& row) { return row.read->kind; });
-    Column ranks(tr("Ranks"), of([](const TagSummary& tag) { return countText(tag.parallel.ranks()); }));
+    Column ranks(tr("Ranks"), of([](const TagSummary& tag) { return rankCountText(tag); }));
     ranks.isNumber = true;
     ranks.less = by([](const TagRow& row) { return row.read->parallel.ranks(); });
     Column state(tr("State"), [this](uint32_t row) { return tagRowState(at(row)); });

@@ -33,6 +33,8 @@ struct TagRow {
 [[nodiscard]] bool holdsWords(const QString& text, const QStringList& words);
 /// "complete", "1 error", "cannot be read": as names, sizes and headers show it.
 [[nodiscard]] QString tagStateText(const TagSummary& tag);
+/// "–" for a universal folder, which any number of ranks loads.
+[[nodiscard]] QString rankCountText(const TagSummary& tag);
 /// "step 5 · ZeRO-3 · 4 ranks", "385.0 KiB · 2026-11-27 17:57"; none if it cannot be read.
 [[nodiscard]] QStringList tagLines(const TagSummary& tag);
 /// "2026-11-27 17:57"; empty if it is not known.

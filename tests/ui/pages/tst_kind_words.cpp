@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/diagnosis.h"
+#include "core/layout/model_dtype.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/geometry/map_text.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/explorer_model.h"
+#include "ui/models/file_table_model.h"
+#include "ui/models/parameters/parameter_table_model.h"
+#include "ui/session/findings/check_text.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/link_button.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QLabel>
+#include <QListWidget>
+#include <QTest>
+
+#include <map>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+QString dataPath(const char* name)
+{
+    return QString::fromStdString(sourceFolder() + "/tests/data/") + QString::fromLatin1(name);
+}
+
+/// All visible texts of a widget, line by line.
+QString textOf(const QWidget* widget)
+{
+    QStringList out;
+    for (const QLabel* label : widget->findChildren<QLabel*>())
+        out.append(label->isVisible() ? label->text() : QString());
+    for (const LinkButton* link : widget->findChildren<LinkButton*>())
+        out.append(link->isVisible() ? link->text() : QString());
+    return out.join(u'\n');
+}
+
+QString cellText(const ParameterTableModel& model, ParamId param, ParamColumn column)
+{
+    return model.index(model.rowOf(param), static_cast<int>(column)).data().toString();
+}
+
+} // namespace
+
+/// What pages call the things of checkpoints of unusual kinds.
+class TestKindWords : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void distributedWeights()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(dataPath("dcp/root")));
+        const CheckpointPtr dcp = ui.checkpoint();
+        const QString parameters = textOf(ui.find<QWidget>("parametersCard"));
+        QVERIFY2(
+            parameters.contains(u"Weights"_s) && !parameters.contains(u"rozen"_s), qPrintable(parameters));
+        QVERIFY2(textOf(ui.find<QWidget>("statesCard")).contains(u"There is no padding."_s),
+            qPrintable(textOf(ui.find<QWidget>("statesCard"))));
+        FileTableModel files;
+        files.setCheckpoint(dcp);
+        QStringList roles;
+        for (int row = 0; row < files.rowCount(); ++row)
+            roles.append(files.index(row, 1).data().toString());
+        QCOMPARE(roles, (QStringList{u"Metadata"_s, u"Tensors"_s, u"Tensors"_s, u"Tensors"_s}));
+        files.setFilter(u"role:tensors"_s);
+        QCOMPARE(files.rowCount(), 3);
+        ParameterTableModel table;
+        table.setIndex(ParameterIndex::build(dcp, {}));
+        table.setRows({ParamId{0}});
+        QCOMPARE(cellText(table, ParamId{0}, ParamColumn::Kind), u"weight"_s);
+        QCOMPARE(cellText(table, ParamId{0}, ParamColumn::Padding), u"–"_s);
+        QVERIFY(ui.window().showPage(u"map"_s));
+        QVERIFY(ui.settle());
+        const MapSource& section = ui.find<LayoutMapView>("layoutMap")->canvas()->stack()->source(0);
+        QCOMPARE(section.ranks(), 3U);
+        for (uint32_t row = 0; row < 3; ++row)
+            QCOMPARE(MapText::rowName(section, row), u"dp %1"_s.arg(row));
+    }
+
+    void theDtypeIsThatOfTheModel_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<QString>("dtype");
+        QTest::newRow("ZeRO-2") << u"zero2-w2"_s << u"bfloat16"_s;
+        QTest::newRow("ZeRO-3") << u"zero3-w4"_s << u"bfloat16"_s;
+        QTest::newRow("universal") << u"zero3-universal-w3/global_step3_universal"_s << u"bfloat16"_s;
+        QTest::newRow("fp16") << u"stage0-fp16"_s << u"float16"_s;
+        QTest::newRow("fp32") << u"stage0-fp32"_s << u"float32"_s;
+    }
+
+    void theDtypeIsThatOfTheModel()
+    {
+        QFETCH(QString, sample);
+        QFETCH(QString, dtype);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        ParameterTableModel model;
+        model.setIndex(ParameterIndex::build(ui.checkpoint(), {}));
+        const auto& params = ui.checkpoint()->params;
+        for (uint32_t i = 0; i < params.size(); ++i) {
+            model.setRows({ParamId{i}});
+            if (params[i].role == ParamRole::Trainable)
+                QCOMPARE(cellText(model, ParamId{i}, ParamColumn::DType), dtype);
+            QCOMPARE(cellText(model, ParamId{i}, ParamColumn::DType),
+                toText(dtypeName(modelDtype(*ui.checkpoint(), ParamId{i}))));
+        }
+    }
+
+    void ranksHaveTheFilesThatTheFilesPageGivesThem_data()
+    {
+        QTest::addColumn<QString>("sample");
+        for (const char* name : {"zero2-w2", "zero3-w4", "experts-w4", "pipeline-w4", "slices-w4",
+                 "zero3-universal-w3/global_step3_universal"})
+            QTest::newRow(name) << QString::fromLatin1(name);
+    }
+
+    void ranksHaveTheFilesThatTheFilesPageGivesThem()
+    {
+        QFETCH(QString, sample);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        const Checkpoint& checkpoint = *ui.checkpoint();
+        std::map<uint32_t, uint64_t> bytes;
+        uint64_t sum = 0;
+        for (const CheckpointFile& file : checkpoint.files) {
+            if (!file.rank)
+                continue;
+            bytes[rankNumber(checkpoint, *file.rank)] += file.identity.bytes;
+            sum += file.identity.bytes;
+        }
+        ExplorerModel model;
+        model.setTree(ui.checkpoint(), ExplorerTree::build(ui.checkpoint(), {}));
+        const QModelIndex ranks = model.index(1, 0);
+        QCOMPARE(model.rowCount(ranks), static_cast<int>(bytes.size()));
+        QCOMPARE(model.nodeAt(ranks)->bytes, sum);
+        for (const auto& [rank, size] : bytes)
+            QCOMPARE(model.nodeAt(model.indexOf(ExplorerKind::Rank, rank))->bytes, size);
+    }
+
+    void universalTagsHaveNoRanks()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-universal-w3")));
+        const auto* tags = ui.find<QListWidget>("tagList");
+        QTRY_COMPARE(tags->count(), 2);
+        QStringList lines;
+        for (int row = 0; row < tags->count(); ++row)
+            lines.append(tags->item(row)->text().split(u'\n').value(1));
+        QVERIFY2(lines.filter(u"universal checkpoint"_s).size() == 1, qPrintable(lines.join(u'\n')));
+        QVERIFY(!lines.filter(u"universal checkpoint"_s).first().contains(u"rank"_s));
+        QVERIFY(lines.filter(u"3 ranks"_s).size() == 1);
+        // Tensors that are stored whole are on no rank.
+        QVERIFY(ui.open(samplePath("zero3-universal-w3/global_step3_universal")));
+        ParameterTableModel model;
+        model.setIndex(ParameterIndex::build(ui.checkpoint(), {}));
+        const ParamId param = *ui.checkpoint()->findParam("norm.weight");
+        model.setRows({param});
+        QCOMPARE(cellText(model, param, ParamColumn::Ranks), u"–"_s);
+    }
+
+    void weightsWithoutAnOptimizer()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("ds0184-stage0-bf16")));
+        QCOMPARE(titleText(*ui.checkpoint()), u"no ZeRO · weights only · 2 ranks · bf16"_s);
+        QVERIFY(ui.open(samplePath("stage0-fp32")));
+        QVERIFY(titleText(*ui.checkpoint()).startsWith(u"plain torch optimizer"_s));
+    }
+
+    void whatIsNotSupportedIsNotSound()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(dataPath("tied_stages/run")));
+        const auto* count = ui.find<LinkButton>("findingsCount");
+        QVERIFY(count != nullptr);
+        QVERIFY2(count->text().startsWith(u"Not supported"_s), qPrintable(count->text()));
+        // Its reason is in the message bar and in the finding; other places only say that it is not
+        // supported.
+        const QString why = toText(ui.checkpoint()->whyNot).left(30);
+        for (const char* card : {"identityCard", "nextCard"}) {
+            const QString text = textOf(ui.find<QWidget>(card));
+            QVERIFY2(text.contains(u"not supported"_s) && !text.contains(why, Qt::CaseInsensitive),
+                qPrintable(text));
+        }
+    }
+
+    void sentencesHaveTheWindowsWords()
+    {
+        for (const Diagnosis* diagnosis : diagnoses()) {
+            const Meaning& means = diagnosis->means;
+            for (const std::string_view sentence :
+                {diagnosis->remedy, diagnosis->noRemedy, means.loading, means.resuming, means.exporting}) {
+                QString text = sentenceText(sentence);
+                // An option of DeepSpeed's program, and what prints a list that the window does not have.
+                text.remove(u"--inject_missing_state"_s).remove(u"shardscope --version --json"_s);
+                QVERIFY2(!text.contains(u"--"_s) && !text.contains(u"shardscope "_s), qPrintable(text));
+            }
+        }
+        const Error error{ErrorCode::Refused, "the lost masters cannot be restored", {},
+            "name another checkpoint of the run with --from"};
+        QCOMPARE(errorText(error),
+            u"The lost masters cannot be restored\nChoose another checkpoint of the run as the donor"_s);
+    }
+
+    void buffersAreNoParameters()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ui.window().compareWith(samplePath("zero2-w2"), true);
+        QVERIFY(ui.settle());
+        const QString facts = ui.find<QLabel>("compareFacts")->text();
+        QVERIFY2(facts.startsWith(u"Compared: 22 parameters · 3 buffers · "_s), qPrintable(facts));
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestKindWords, WithDisplay)
+#include "tst_kind_words.moc"
