@@ -36,8 +36,8 @@ MapQuery::MapQuery(
     , m_projection(subject.projection)
     , m_state(subject.stateIndex)
     , m_looks(looks ? std::move(looks) : mapLooks(*m_checkpoint))
-    , m_severity(*m_checkpoint, flat(), m_unit, m_state, findings)
 {
+    placeFindings(findings);
     lookAtRanks();
     findMissing();
 }
@@ -50,10 +50,29 @@ MapQuery::MapQuery(CheckpointPtr checkpoint, std::shared_ptr<const FlatUnit> ten
     , m_projection(projection)
     , m_state(0)
     , m_looks(looks ? std::move(looks) : mapLooks(*m_checkpoint))
-    , m_severity(*m_checkpoint, *m_tensor, kNoUnit, m_state, findings)
 {
+    placeFindings(findings);
     lookAtRanks();
     findMissing();
+}
+
+void MapQuery::placeFindings(const PlacedFindings& findings)
+{
+    if (findings.items().empty())
+        return;
+    for (uint32_t state = 0; state < flat().states.size(); ++state) {
+        SeverityIndex index(*m_checkpoint, flat(), m_unit, state, findings);
+        if (!index.isEmpty())
+            m_severities.push_back({state, std::move(index)});
+    }
+}
+
+int8_t MapQuery::worstOf(uint32_t rank, uint64_t begin, uint64_t end) const
+{
+    int8_t worst = -1;
+    for (const StateSeverity& one : m_severities)
+        worst = std::max(worst, one.index.worst(partition(), rank, rank + 1, begin, end));
+    return worst;
 }
 
 void MapQuery::findMissing()
@@ -171,7 +190,7 @@ bool MapQuery::visitPiece(
 {
     const auto emit = [&](const FlatPiece& part) {
         MapCell cell = cellOf(part);
-        cell.severity = m_severity.worst(partition(), part.rank, part.rank + 1, cell.begin, cell.end);
+        cell.severity = worstOf(part.rank, cell.begin, cell.end);
         cell.begin += rowOffset;
         cell.end += rowOffset;
         return visit(cell);
@@ -289,11 +308,22 @@ uint64_t MapQuery::presentIn(uint32_t rank, uint64_t begin, uint64_t end) const
 int8_t MapQuery::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
 {
     int8_t worst = -1;
-    if (m_severity.isEmpty())
+    for (const StateSeverity& one : m_severities)
+        worst = std::max(worst, worstSeverityIn(one.state, rowBegin, rowEnd, begin, end));
+    return worst;
+}
+
+int8_t MapQuery::worstSeverityIn(
+    uint32_t state, uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+{
+    int8_t worst = -1;
+    const auto one = std::find_if(m_severities.begin(), m_severities.end(),
+        [state](const StateSeverity& candidate) { return candidate.state == state; });
+    if (one == m_severities.end())
         return worst;
     forEachBlock(
         rowBegin, rowEnd, begin, end, [&](uint32_t first, uint32_t last, uint64_t from, uint64_t to) {
-            worst = std::max(worst, m_severity.worst(partition(), first, last, from, to));
+            worst = std::max(worst, one->index.worst(partition(), first, last, from, to));
         });
     return worst;
 }

@@ -33,7 +33,8 @@ struct MapCell {
 /// vector as one row (projection Unrolled: rank r's buffer follows rank r−1's). A shard that is stored only
 /// in part has cells up to its end; the rest is implied padding, or missing. Built in O(ranks + findings),
 /// without looks O(parameters of the checkpoint) more; memory does not grow with ranks × parameters.
-/// Immutable after construction; thread-safe.
+/// Findings of all states of the unit are marked, whichever state is drawn. Immutable after construction;
+/// thread-safe.
 class MapQuery
 {
 public:
@@ -71,8 +72,11 @@ public:
     /// Worst severity over a block of rows × elements, exact: merging never loses a finding.
     [[nodiscard]] int8_t worstSeverity(
         uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+    /// The same of one state.
+    [[nodiscard]] int8_t worstSeverityIn(
+        uint32_t state, uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
     /// Whether there are findings at all; O(1).
-    [[nodiscard]] bool hasFindings() const { return !m_severity.isEmpty(); }
+    [[nodiscard]] bool hasFindings() const { return !m_severities.empty(); }
     /// Whether any rank in the block is missing or not yet read; O(1).
     [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
 
@@ -115,6 +119,8 @@ private:
         const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const;
     void lookAtRanks();
     void findMissing();
+    void placeFindings(const PlacedFindings& findings);
+    [[nodiscard]] int8_t worstOf(uint32_t rank, uint64_t begin, uint64_t end) const;
     [[nodiscard]] bool isMissing(uint64_t element) const;
     /// The next begin or end of stored data after `offset` of a present rank; a huge number if none.
     [[nodiscard]] uint64_t nextChange(uint32_t rank, uint64_t offset) const;
@@ -133,7 +139,11 @@ private:
     std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
     std::vector<uint32_t> m_missingBefore; ///< per rank and one more: ranks before it that are not Param
     std::vector<Range> m_missing; ///< ascending: elements of a whole unit that are stored nowhere
-    SeverityIndex m_severity;
+    struct StateSeverity {
+        uint32_t state = 0;
+        SeverityIndex index;
+    };
+    std::vector<StateSeverity> m_severities; ///< of the states with findings
 };
 
 } // namespace shardscope

@@ -153,8 +153,18 @@ private:
         if (record && address.record.starts_with("data/"))
             return markRecord(*rank, *record);
         const bool marked = address.record.empty() && markByte(*rank, file, address.byte);
-        if (!marked) // a record that is unknown or has no tensor concerns everything
-            markRank(*rank);
+        if (marked || (address.record.empty() && isInOtherState(*rank, file, address.byte)))
+            return;
+        markRank(*rank); // a record that is unknown or has no tensor concerns everything
+    }
+
+    [[nodiscard]] bool isInOtherState(uint32_t rank, FileId file, uint64_t byte) const
+    {
+        return std::any_of(m_unit.states.begin(), m_unit.states.end(), [&](const UnitState& state) {
+            return &state != &m_state && !state.visitRuns([&](const MappedRun& mapped) {
+                return mapped.share != rank || !mapped.run.contains(file, byte, itemSize(state.dtype));
+            });
+        });
     }
 
     /// Everything that the rank stores in the record, and what it does not store.

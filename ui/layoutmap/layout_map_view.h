@@ -76,6 +76,7 @@ public:
     void setLeastRowHeight(int height) { m_viewport->setLeastRowHeight(height); }
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
+    [[nodiscard]] const std::string& state() const { return m_maker.subject().state; }
     [[nodiscard]] std::optional<uint32_t> section() const { return m_maker.subject().section; }
     [[nodiscard]] MapQuery::Projection projection() const { return m_maker.subject().projection; }
     /// Sections or tiles are still being made.

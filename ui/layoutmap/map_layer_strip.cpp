@@ -117,7 +117,11 @@ QString MapLayerStrip::rowText() const
     if (!m_stack || m_row.section >= m_stack->count() || m_stack->files())
         return {};
     const MapSource& source = m_stack->source(m_row.section);
-    return source.hasEqualRows() && source.rows() > 1 ? tr("all rows") : MapText::rowName(source, m_row.row);
+    const bool ofAll = source.hasEqualRows() && source.rows() > 1;
+    if (!ofAll)
+        return MapText::rowName(source, m_row.row);
+    // Other sections have other layers at the same place.
+    return m_stack->count() > 1 ? MapText::shortSectionName(source) : tr("all rows");
 }
 
 QSize MapLayerStrip::sizeHint() const

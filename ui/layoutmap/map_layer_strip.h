@@ -47,7 +47,8 @@ public:
     void setStack(MapStackPtr stack) override;
     /// The row whose layers are shown.
     void setRow(MapSource::Point row);
-    /// "dp 3": the row whose layers are shown; "all rows" if they are all alike.
+    /// "dp 3": the row whose layers are shown; "all rows" if they are all
+    /// alike, or "sub-group 2" if other sections have other layers.
     [[nodiscard]] QString rowText() const;
     [[nodiscard]] QSize sizeHint() const override;
 

@@ -181,6 +181,7 @@ void MapLegend::addDifferences()
     add(DifferenceMark::Equal, left | right, Pattern::Plain, tr("equal"));
     add(DifferenceMark::LastBit, left | right, Pattern::Dots, tr("last bit"));
     add(DifferenceMark::Values, left | right, Pattern::Stripes, tr("values differ"));
+    add(DifferenceMark::OtherState, left | right, Pattern::Stripes, tr("another state differs"));
     add(DifferenceMark::OneSide, left, Pattern::Lines, tr("only left, or another shape"));
     add(DifferenceMark::OneSide, right, Pattern::Lines, tr("only right, or another shape"), true);
     add(DifferenceMark::NotCompared, left | right, Pattern::Plain, tr("not compared"));
@@ -273,7 +274,7 @@ void MapLegend::addStates()
     const int8_t worst = m_stack->worstSeverity();
     if (worst >= 1) {
         m_items.push_back({Pattern::Outline, worst >= 2 ? m_palette->error : m_palette->warning,
-            worst >= 2 ? tr("error") : tr("warning"), {}});
+            MapText::worst(*m_stack), {}});
     }
 }
 

@@ -68,19 +68,22 @@ void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
     });
 }
 
-void MapRankTotals::paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum) const
+void MapRankTotals::paintBar(
+    QPainter& painter, const QRectF& box, const MapQuery::Sum& sum, double ofRank) const
 {
     const double all = static_cast<double>(std::max<uint64_t>(sum.elements + sum.padding, 1));
     const auto stored = static_cast<double>(sum.stored);
     painter.fillRect(box, QColor(blended(m_palette->background, m_palette->text, 24)));
+    const double width = box.width() * ofRank;
     QRectF part = box;
-    part.setWidth(box.width() * stored / all);
+    part.setWidth(width * stored / all);
     painter.fillRect(part, QColor(blended(m_palette->background, m_palette->text, 130)));
-    if (sum.padding > 0) {
+    if (sum.padding > 0 && width >= 2) {
         // At least two pixels, so that little padding is seen, too.
         QRectF padding = box;
+        padding.setRight(box.left() + width);
         padding.setLeft(
-            std::min(box.right() - box.width() * static_cast<double>(sum.padding) / all, box.right() - 2));
+            std::min(padding.right() - width * static_cast<double>(sum.padding) / all, padding.right() - 2));
         painter.fillRect(padding, QColor(m_palette->padding));
         painter.setPen(QColor(m_palette->paddingHatch));
         paintHatch(painter, padding, 4, false);
@@ -112,17 +115,23 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
         painter.setPen(QColor(m_palette->mutedText));
         painter.drawText(box, kRight, paddingText(sum.padding));
         painter.setPen(QColor(m_palette->text));
-        const auto ofRank = hasRank ? bytesOfRank(source, row) : std::nullopt;
+        const auto allOfRank = m_stack->count() > 1 ? bytesOfRank(source, row) : std::nullopt;
+        const auto ofRank = hasRank ? allOfRank : std::nullopt;
         const double up = ofRank ? line / 2 : 0; // two lines, one of them above the middle
         const QRectF bytes = box.adjusted(0, -up, -paddingWidth() - kMargin, -up);
-        painter.drawText(bytes, kRight, bytesText(source.bytesOfStates(row)));
+        const uint64_t ofStates = source.bytesOfStates(row);
+        painter.drawText(bytes, kRight, bytesText(ofStates));
         if (ofRank) {
             painter.setPen(QColor(m_palette->mutedText));
             painter.drawText(bytes.translated(0, line), kRight, tr("of %1").arg(bytesText(*ofRank)));
         }
         if (hasBar) {
             const double middle = box.center().y() + line / 2 + 1 + up;
-            paintBar(painter, QRectF(box.left(), middle, box.width(), kBarHeight), sum);
+            const uint64_t all = std::max<uint64_t>(allOfRank.value_or(ofStates), 1);
+            const double part
+                = ofStates == 0 ? 1.0 : static_cast<double>(ofStates) / static_cast<double>(all);
+            paintBar(
+                painter, QRectF(bytes.left(), middle, bytes.width(), kBarHeight), sum, std::min(part, 1.0));
         }
     });
 }

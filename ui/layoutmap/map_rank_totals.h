@@ -29,7 +29,8 @@ private:
     void paintSection(QPainter& painter, const MapSource& source) const;
     /// Bytes of everything that the rank of a row stores; empty if no rank has the row.
     [[nodiscard]] std::optional<uint64_t> bytesOfRank(const MapSource& source, uint32_t row) const;
-    void paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum) const;
+    /// `ofRank`: the part of the bar that the section fills, its share of what the rank stores.
+    void paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum, double ofRank) const;
 
     mutable std::map<std::pair<uint32_t, uint32_t>, uint64_t> m_ofRanks; ///< by part and data-parallel rank
 };

@@ -118,8 +118,8 @@ void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
     }
     m_selection->setHoverText(words); // the target of a key is reported like the place under the mouse
     m_isPublishing = true;
-    m_selection->select(
-        point ? selectedThingAt(m_canvas->stack()->sourceAt(*point), *point) : SelectedThing{});
+    m_stateFollowed = point ? selectedThingAt(m_canvas->stack()->sourceAt(*point), *point) : SelectedThing{};
+    m_selection->select(m_stateFollowed);
     m_isPublishing = false;
     m_selection->setSumText(
         point ? sumOf(cellBlock(m_canvas->stack()->sourceAt(*point), *point)) : QString());
@@ -162,8 +162,10 @@ void MapSelectionLink::onSelection(const SelectedThing& thing)
         showNothing(thing);
         return;
     }
-    if (thing.element && !thing.state.empty()) {
-        Q_EMIT stateWanted(thing.state); // a place of this state, not only a parameter
+    // Once for each selection: afterwards another state may be chosen.
+    if (!thing.state.empty() && thing != m_stateFollowed) {
+        m_stateFollowed = thing;
+        Q_EMIT stateWanted(thing.state);
     }
     const auto& params = m_canvas->stack()->checkpoint().params;
     // A selection may be older than the checkpoint shown.

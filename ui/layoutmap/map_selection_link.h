@@ -30,7 +30,7 @@ public:
     void say(const QString& sentence);
 
 Q_SIGNALS:
-    /// The new selection is an element of this state.
+    /// The new selection is of this state.
     void stateWanted(const std::string& state);
     /// Number of the selected rank (rank_list.h).
     void rankSelected(std::optional<uint32_t> rank);
@@ -54,6 +54,7 @@ private:
     MapCanvas* m_canvas;
     MapViewport* m_viewport;
     QPointer<Selection> m_selection;
+    SelectedThing m_stateFollowed; ///< the last one whose state was shown
     bool m_isPublishing = false; ///< the map itself changes the selection
 };
 

@@ -41,11 +41,14 @@ public:
         if (!difference->param.isPaired() || !difference->param.sameShape
             || std::find(alone.begin(), alone.end(), state) != alone.end())
             return DifferenceMark::OneSide;
+        bool otherDiffers = false;
         for (const StateDifference& found : difference->states) {
-            if ((m_isRight ? found.state.right : found.state.left) == state)
-                return ui::markOf(found);
+            const DifferenceMark mark = ui::markOf(found);
+            if (mark != DifferenceMark::Equal && (m_isRight ? found.state.right : found.state.left) == state)
+                return mark;
+            otherDiffers = otherDiffers || mark != DifferenceMark::Equal;
         }
-        return DifferenceMark::Equal;
+        return otherDiffers ? DifferenceMark::OtherState : DifferenceMark::Equal;
     }
 
 private:
@@ -75,6 +78,28 @@ const StateDifference* DifferenceMarks::valuesOf(ParamId param, std::string_view
                 && !candidate.values.areEqual();
         });
     return found == difference->states.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> DifferenceMarks::differentStates(ParamId param) const
+{
+    std::vector<std::string> found;
+    for (const auto& [state, marks] : states) {
+        if (valuesOf(param, state) != nullptr)
+            found.push_back(state);
+    }
+    return found;
+}
+
+std::string DifferenceMarks::firstDifferentState() const
+{
+    for (const auto& [state, marks] : states) {
+        const bool differs = std::any_of(marks.begin(), marks.end(), [](DifferenceMark mark) {
+            return mark == DifferenceMark::LastBit || mark == DifferenceMark::Values;
+        });
+        if (differs)
+            return state;
+    }
+    return states.empty() ? std::string() : states.front().first;
 }
 
 ParamId sameParameter(const Checkpoint& from, ParamId param, const Checkpoint& to)

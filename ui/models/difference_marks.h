@@ -13,8 +13,9 @@
 namespace shardscope::ui {
 
 /// How one state of a parameter compares to the other checkpoint's.
-enum class DifferenceMark : uint8_t { Equal, LastBit, Values, OneSide, NotCompared };
-inline constexpr size_t kDifferenceMarks = 5;
+/// OtherState: equal, but another state of the parameter has other values.
+enum class DifferenceMark : uint8_t { Equal, LastBit, Values, OneSide, OtherState, NotCompared };
+inline constexpr size_t kDifferenceMarks = 6;
 
 /// The outcome of a comparison for the map of one side. Immutable; shared between threads.
 struct DifferenceMarks {
@@ -31,6 +32,10 @@ struct DifferenceMarks {
     [[nodiscard]] const std::vector<DifferenceMark>* ofState(std::string_view state) const;
     /// The numbers for parameters marked LastBit or Values; null for others.
     [[nodiscard]] const StateDifference* valuesOf(ParamId param, std::string_view state) const;
+    /// The states of a parameter whose values differ, as this side names them.
+    [[nodiscard]] std::vector<std::string> differentStates(ParamId param) const;
+    /// The state to begin with: one that differs, if any does.
+    [[nodiscard]] std::string firstDifferentState() const;
 };
 using DifferenceMarksPtr = std::shared_ptr<const DifferenceMarks>;
 

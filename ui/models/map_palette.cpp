@@ -29,6 +29,8 @@ QRgb differenceColour(const MapPalette& palette, DifferenceMark mark, bool isRig
         return palette.hues[4];
     case DifferenceMark::Values:
         return palette.hues[0];
+    case DifferenceMark::OtherState:
+        return blended(palette.hues[0], palette.background, 150);
     case DifferenceMark::OneSide:
         return isRight ? palette.hues[2] : palette.hues[1];
     case DifferenceMark::NotCompared:

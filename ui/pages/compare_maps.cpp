@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/compare_maps.h"
 
+#include "core/base/text.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_legend.h"
 #include "ui/session/findings/finding_store.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 
+#include <QComboBox>
 #include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QSignalBlocker>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -32,6 +39,7 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     , m_left(new LayoutMapView(&theme, this))
     , m_right(new LayoutMapView(&theme, this))
     , m_legend(new MapLegend(this))
+    , m_state(new QComboBox(this))
 {
     setObjectName(u"compareMaps"_s);
     setLayoutDirection(Qt::LeftToRight); // their titles say which one is left
@@ -53,7 +61,18 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     grid->addWidget(m_rightTitle, 0, 1);
     grid->addWidget(m_left, 1, 0);
     grid->addWidget(m_right, 1, 1);
-    grid->addWidget(m_legend, 2, 0, 1, 2);
+    auto* foot = new QHBoxLayout;
+    auto* caption = new QLabel(tr("State"), this);
+    caption->setBuddy(m_state);
+    m_state->setObjectName(u"compareMapState"_s);
+    m_state->setAccessibleName(tr("State shown on both maps"));
+    m_state->setToolTip(m_state->accessibleName());
+    m_state->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    foot->setSpacing(8);
+    foot->addWidget(m_legend, 1);
+    foot->addWidget(caption);
+    foot->addWidget(m_state);
+    grid->addLayout(foot, 2, 0, 1, 2);
     grid->setRowStretch(1, 1);
     grid->setColumnStretch(0, 1);
     grid->setColumnStretch(1, 1);
@@ -62,6 +81,8 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     connect(&m_other, &Selection::hoverTextChanged, &selection, &Selection::setHoverText);
     connect(&m_other, &Selection::sumTextChanged, &selection, &Selection::setSumText);
     connect(&theme, &Theme::changed, this, &CompareMaps::updateLegend);
+    connect(m_state, &QComboBox::activated, this,
+        [this](int at) { showState(m_outcome->leftMarks->states[static_cast<size_t>(at)].first); });
 }
 
 void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
@@ -78,8 +99,40 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
             map->setColourMode(MapColourMode::Difference);
         m_leftTitle->setText(sideTitle(tr("Left: %1"), *outcome->left));
         m_rightTitle->setText(sideTitle(tr("Right: %1"), *outcome->right));
+        for (LayoutMapView* map : {m_left, m_right})
+            map->setLeastRowHeight(leastRow(map == m_left ? *outcome->left : *outcome->right));
+        updateStates();
+        if (m_selection.current().state.empty())
+            showState(outcome->leftMarks->firstDifferentState());
         followLeft(m_selection.current());
     }
+    updateLegend();
+}
+
+/// Few ranks have rows as high as their names; what does not fit is scrolled to.
+int CompareMaps::leastRow(const Checkpoint& checkpoint) const
+{
+    constexpr uint32_t kNamedRanks = 16;
+    uint32_t most = 0;
+    for (const FlatUnit& unit : checkpoint.units)
+        most = std::max(most, unit.partition.ranks());
+    return most <= kNamedRanks ? fontMetrics().height() : 0;
+}
+
+void CompareMaps::updateStates()
+{
+    const QSignalBlocker blocker(m_state);
+    m_state->clear();
+    for (const auto& [state, marks] : m_outcome->leftMarks->states)
+        m_state->addItem(toText(state));
+    m_state->setCurrentText(toText(m_left->state()));
+}
+
+void CompareMaps::showState(std::string_view state)
+{
+    m_left->setState(state);
+    m_right->setState(state);
+    m_state->setCurrentText(toText(m_left->state()));
     updateLegend();
 }
 
@@ -122,9 +175,7 @@ void CompareMaps::showParam(ParamId left, ParamId right, std::string_view state)
         : sameParameter(*judged.right, right, *m_outcome->right);
     m_other.select(thing);
     m_following = false;
-    m_left->setState(state);
-    m_right->setState(state);
-    updateLegend();
+    showState(state);
 }
 
 void CompareMaps::followLeft(const SelectedThing& thing)
@@ -137,6 +188,7 @@ void CompareMaps::followLeft(const SelectedThing& thing)
     other.state = thing.state;
     m_other.select(other);
     m_following = false;
+    m_state->setCurrentText(toText(m_left->state()));
 }
 
 void CompareMaps::followRight(const SelectedThing& thing)

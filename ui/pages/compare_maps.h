@@ -7,7 +7,7 @@
 
 #include <QWidget>
 
-class QLabel;
+class QComboBox;
 
 namespace shardscope::ui {
 
@@ -17,7 +17,8 @@ class LayoutMapView;
 class MapLegend;
 
 /// The partition maps of both sides of a comparison, side by side, in its colours, for any topology.
-/// A selection on one side is highlighted on the other side too.
+/// A selection on one side is highlighted on the other side too. One state is shown, at first one that
+/// differs.
 class CompareMaps : public QWidget
 {
     Q_OBJECT
@@ -39,6 +40,10 @@ private:
     void followRight(const SelectedThing& thing);
     void updateLegend();
     void showFindings();
+    /// Of both sides.
+    void showState(std::string_view state);
+    void updateStates();
+    [[nodiscard]] int leastRow(const Checkpoint& checkpoint) const;
 
     Theme& m_theme;
     Selection& m_selection;
@@ -50,6 +55,7 @@ private:
     LayoutMapView* m_left;
     LayoutMapView* m_right;
     MapLegend* m_legend;
+    QComboBox* m_state;
     bool m_following = false;
 };
 

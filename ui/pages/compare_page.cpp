@@ -111,8 +111,8 @@ QWidget* ComparePage::makeTablePart()
     header->setSortIndicatorClearable(true); // a third click: most important first
     header->setSortIndicator(-1, Qt::AscendingOrder);
     fitColumns(m_table,
-        {u"different"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"000,000 of 000,000"_s, u"0.0e-00"_s,
-            u"0.0e-00"_s, u"0.0000"_s, u"0.0e-00"_s});
+        {u"different"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"5 of 768, 5 NaN or infinite"_s,
+            u"0.0e-00"_s, u"0.0e-00"_s, u"0.0000"_s, u"0.0e-00"_s});
     header->setStretchLastSection(false);
     m_table->viewport()->installEventFilter(this);
     m_count = new QLabel(part);

@@ -132,8 +132,7 @@ private:
             const bool shown = pick(m_random, 0, 2) > 0 || otherState().empty();
             m_where
                 = ParamAddress{described.name, shown ? m_state.name : otherState(), std::pair(begin, end)};
-            if (shown)
-                markParam(owner, begin, end);
+            markParam(owner, begin, end); // in whichever state it is
             break;
         }
         case 3: // a state that the unit does not keep

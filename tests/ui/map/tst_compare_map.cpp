@@ -4,6 +4,7 @@
 #include "tests/ui/pages/compare_fixture.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/model_roles.h"
@@ -41,10 +42,12 @@ using namespace shardscope::ui;
 
 namespace {
 
-/// Flips the last bit of a parameter's first fp32 master in a copy of that checkpoint's run folder.
-bool flipLastBit(const Checkpoint& checkpoint, const QString& copy, const char* name)
+/// Flips the last bit of a parameter's first fp32 master, or another state, in a copy of that checkpoint's
+/// run folder.
+bool flipLastBit(
+    const Checkpoint& checkpoint, const QString& copy, const char* name, const char* state = "fp32")
 {
-    const auto pieces = fragmentsOf(checkpoint, *checkpoint.findParam(name), "fp32", 0, 1);
+    const auto pieces = fragmentsOf(checkpoint, *checkpoint.findParam(name), state, 0, 1);
     if (!pieces || pieces->size() != 1)
         return false;
     const io::Path& path = checkpoint.file(pieces->front().file).path;
@@ -142,6 +145,36 @@ private Q_SLOTS:
             QVERIFY2(!hover->text().contains(u"differs"_s), qPrintable(hover->text()));
             map->setColourMode(MapColourMode::Difference);
         }
+    }
+
+    void aDifferenceOfOneStateIsSeenInAll()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const QString other = copiedSample("zero2-w2", ui.folder(u"copy"_s));
+        const char* name = "layers.0.attention.wq.weight";
+        QVERIFY(flipLastBit(*ui.checkpoint(), other, name, "exp_avg"));
+        QVERIFY(compareWith(ui, other));
+        auto* maps = ui.find<CompareMaps>("compareMaps");
+        auto* states = ui.find<QComboBox>("compareMapState");
+        QCOMPARE(states->currentText(), u"exp_avg"_s); // the one that differs
+        const ParamId param = *ui.checkpoint()->findParam(name);
+        for (LayoutMapView* map : {maps->left(), maps->right()}) {
+            QCOMPARE(map->state(), "exp_avg");
+            const DifferenceMarksPtr marks = map->canvas()->mapStyle().differences;
+            QVERIFY((*marks->ofState("exp_avg"))[index(param)] == DifferenceMark::LastBit);
+            QVERIFY((*marks->ofState("fp32"))[index(param)] == DifferenceMark::OtherState);
+        }
+        QTest::keyClick(states, Qt::Key_Home); // fp32
+        QVERIFY(ui.settle());
+        QCOMPARE(maps->left()->state(), "fp32");
+        QCOMPARE(maps->right()->state(), "fp32");
+        const auto stack = maps->left()->canvas()->stack();
+        const MapSource& source = stack->source(*stack->sectionOf(param));
+        const auto at = pointOfElement(source, param, 0);
+        QVERIFY(at);
+        const QString tip = MapText::tooltip(source, *at, maps->left()->canvas()->shownDifferences());
+        QVERIFY2(tip.contains(u"equal, but differs in exp_avg"_s), qPrintable(tip));
     }
 
     void theMapNamesWhatIsEqualOrAlone()

@@ -161,6 +161,29 @@ int8_t MapSource::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t beg
     return worst;
 }
 
+std::vector<std::string> MapSource::otherStatesWithWorst(
+    uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+{
+    end = std::min(end, columns());
+    const int8_t worst = worstSeverity(rowBegin, rowEnd, begin, end);
+    std::vector<std::string> states;
+    for (size_t part = m_files || worst < 0 ? m_parts.size() : partAt(begin);
+         part < m_parts.size() && m_begins[part] < end; ++part) {
+        const MapQuery& query = m_parts[part];
+        const uint64_t from = std::max(begin, m_begins[part]) - m_begins[part];
+        for (uint32_t state = 0; state < query.flat().states.size(); ++state) {
+            const std::string& name = query.flat().states[state].name;
+            if (query.worstSeverityIn(state, rowBegin, rowEnd, from, end - m_begins[part]) < worst)
+                continue;
+            if (state == query.stateIndex())
+                return {};
+            if (std::find(states.begin(), states.end(), name) == states.end())
+                states.push_back(name);
+        }
+    }
+    return states;
+}
+
 int8_t MapSource::worstSeverity(uint32_t row) const
 {
     return worstSeverity(row, row + 1, 0, columns());

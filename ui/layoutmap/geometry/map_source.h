@@ -93,6 +93,10 @@ public:
         uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
     /// Of a whole row.
     [[nodiscard]] int8_t worstSeverity(uint32_t row) const;
+    /// The states of a row with the worst finding there, if the state that is shown does not have it; else
+    /// none.
+    [[nodiscard]] std::vector<std::string> otherStatesWithWorst(
+        uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
     [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
     [[nodiscard]] MapQuery::Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
     /// Of a part of one row; parameters are not counted. Whole rows are known.

@@ -90,6 +90,24 @@ int8_t MapStack::worstSeverity() const
     return worst;
 }
 
+std::vector<std::string> MapStack::otherStatesWithWorst() const
+{
+    const int8_t worst = worstSeverity();
+    std::vector<std::string> states;
+    for (const MapSourcePtr& section : m_sections) {
+        if (worst < 0 || section->worstSeverity(0, section->rows(), 0, section->columns()) < worst)
+            continue;
+        const auto here = section->otherStatesWithWorst(0, section->rows(), 0, section->columns());
+        if (here.empty())
+            return {};
+        for (const std::string& state : here) {
+            if (std::find(states.begin(), states.end(), state) == states.end())
+                states.push_back(state);
+        }
+    }
+    return states;
+}
+
 uint32_t MapStack::highestLayer() const
 {
     return m_sections.empty() ? 0 : m_sections.front()->highestLayer();

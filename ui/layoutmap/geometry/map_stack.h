@@ -46,6 +46,8 @@ public:
     [[nodiscard]] std::optional<uint32_t> sectionOf(ParamId param) const;
     [[nodiscard]] std::vector<MapLayout::Size> sizes() const;
     [[nodiscard]] int8_t worstSeverity() const; ///< of everything
+    /// As MapSource::otherStatesWithWorst(), of everything.
+    [[nodiscard]] std::vector<std::string> otherStatesWithWorst() const;
     /// Of units and tensors.
     [[nodiscard]] const MapSectionContent& content(uint32_t section) const
     {

@@ -143,6 +143,8 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
         return tr("equal");
     case DifferenceMark::NotCompared:
         return tr("not compared");
+    case DifferenceMark::OtherState:
+        return inStates(tr("equal, but differs"), differences.differentStates(cell.param));
     case DifferenceMark::OneSide: {
         const ParamDifference* found = differences.params[index(cell.param)];
         if (found != nullptr && found->param.isPaired() && !found->param.sameShape) {
@@ -217,8 +219,10 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
                      toText(dtypeName(source.stateAt(cell.begin).dtype)),
                      storage(source, cell, place).toHtmlEscaped());
     if (cell.severity >= 1) {
-        lines << (cell.severity >= 2 ? tr("<b>error here</b>: see Findings")
-                                     : tr("warning here: see Findings"));
+        const QString what = inStates(cell.severity >= 2 ? tr("error here") : tr("warning here"),
+            source.otherStatesWithWorst(point.row, point.row + 1, cell.begin, cell.end));
+        lines << (cell.severity >= 2 ? tr("<b>%1</b>: see Findings") : tr("%1: see Findings"))
+                     .arg(what.toHtmlEscaped());
     }
     return lines.join(QStringLiteral("<br>"));
 }

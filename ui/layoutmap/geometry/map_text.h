@@ -36,6 +36,8 @@ public:
     /// "Group 1, norms and biases without decay · sub-group 3", "Frozen parameters": the title of a section.
     static QString sectionName(const Checkpoint& checkpoint, const MapSectionContent& content);
     static QString sectionName(const MapSource& source);
+    /// "sub-group 3", "group 1", "frozen": in a narrow column.
+    static QString shortSectionName(const MapSource& source);
     /// "fp32 float32 · 12 parameters · 1.2 B elements · 4.5 GiB · 64 ranks · 12 padding (0.01 %)". Costs
     /// O(ranks).
     static QString sectionFacts(const MapSource& source);
@@ -47,6 +49,8 @@ public:
     static QString endsBefore(const MapSource& source);
     /// "dp 2 to dp 5, elements 100 to 2,000 of 4,096": a part of a section; what is on screen.
     static QString shown(const MapSource& source, const MapBlock& block);
+    /// "error", "warning in exp_avg" if the state that is shown has none; empty if there is neither.
+    static QString worst(const MapStack& stack);
     /// "State fp32 · 5 sections · 2 errors or warnings …": the whole map in one line.
     static QString whole(const MapStack& stack);
     /// "dp 3", "64 ranks" of all as one line, "whole": the row of a section that says itself which slice it
@@ -59,6 +63,8 @@ public:
     static QString count(uint64_t count);
 
 private:
+    /// "error here in exp_avg, exp_avg_sq"; without states, `what`.
+    static QString inStates(const QString& what, const std::vector<std::string>& states);
     static QString sectionName(const Checkpoint& checkpoint, const FlatUnit& unit, uint8_t classes);
     /// "embeddings", "weights without decay": what a unit has, from the classes of its parameters, and its
     /// weight decay where the param groups differ in it.

@@ -74,6 +74,15 @@ QString MapText::sectionName(const MapSource& source)
         source.checkpoint(), source.unit(), content == sections.end() ? uint8_t{0} : content->classes);
 }
 
+QString MapText::shortSectionName(const MapSource& source)
+{
+    const FlatUnit& unit = source.unit();
+    return unit.kind == UnitKind::Frozen ? tr("frozen")
+        : unit.subgroup                  ? tr("sub-group %1").arg(*unit.subgroup)
+        : unit.kind == UnitKind::Whole   ? tr("whole")
+                                         : tr("group %1").arg(unit.group);
+}
+
 QString MapText::sectionName(const Checkpoint& checkpoint, const MapSectionContent& content)
 {
     return content.units.empty()
@@ -206,6 +215,25 @@ QString MapText::shown(const MapSource& source, const MapBlock& block)
             count(std::min(block.elements.end, source.columns())), count(source.columns()));
 }
 
+QString MapText::inStates(const QString& what, const std::vector<std::string>& states)
+{
+    if (states.empty()) {
+        return what;
+    }
+    QStringList names;
+    for (const std::string& state : states) {
+        names << toText(state);
+    }
+    return tr("%1 in %2").arg(what, names.join(QStringLiteral(", ")));
+}
+
+QString MapText::worst(const MapStack& stack)
+{
+    const int8_t worst = stack.worstSeverity();
+    return worst < 1 ? QString()
+                     : inStates(worst >= 2 ? tr("error") : tr("warning"), stack.otherStatesWithWorst());
+}
+
 QString MapText::whole(const MapStack& stack)
 {
     QStringList facts;
@@ -222,7 +250,7 @@ QString MapText::whole(const MapStack& stack)
     }
     const int8_t worst = stack.worstSeverity();
     if (worst >= 1) {
-        facts << (worst >= 2 ? tr("has errors") : tr("has warnings"));
+        facts << inStates(worst >= 2 ? tr("has errors") : tr("has warnings"), stack.otherStatesWithWorst());
     }
     return facts.join(QStringLiteral(" · "));
 }

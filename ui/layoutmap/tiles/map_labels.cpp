@@ -9,6 +9,7 @@
 #include <QStringList>
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardscope::ui {
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxLabels = 800;
 constexpr qsizetype kMaxNames = 20'000;
-constexpr int kPaddingAround = 4;
+constexpr double kPaddingAround = 4; ///< as MapPainter leaves free, in logical pixels
 /// Rows that are all alike are labelled this far apart, in text lines, once there are many of them.
 constexpr int kLinesBetweenLabels = 5;
 constexpr uint64_t kFewRows = 8;
@@ -107,12 +108,13 @@ void MapLabels::setFont(const QFont& font)
 
 int MapLabels::narrowest() const
 {
-    return 6 * m_metrics.averageCharWidth() + 2 * kPaddingAround;
+    return 6 * m_metrics.averageCharWidth() + 2 * m_padding;
 }
 
 std::vector<MapLabel> MapLabels::layout(const MapStack& stack, const MapViewport& viewport)
 {
     std::vector<MapLabel> labels;
+    m_padding = static_cast<int>(std::lround(kPaddingAround * viewport.pixelRatio()));
     const int height = viewport.layout().rowScale().rowHeight();
     if (height - rowGap(height) < m_metrics.height() - 2) {
         return labels;
@@ -171,7 +173,7 @@ void MapLabels::layoutRow(
         pixel = std::max(right, pixel + 1);
         const QRect box
             = viewBox(viewport, {{row, row + uint64_t{1}}, {cell.begin, cell.end}, source.number()});
-        auto label = labelFor(source, cell, rank, box.width() - 2 * kPaddingAround);
+        auto label = labelFor(source, cell, rank, box.width() - 2 * m_padding);
         if (!label.text.isEmpty()) {
             label.box = box;
             label.rank = rank;
@@ -270,7 +272,7 @@ void MapLabels::addMerged(
             .cell = first,
             .rank = source.placeOf(row, first.begin).rank,
             .section = source.number()};
-        if (m_metrics.horizontalAdvance(label.text) + 4 * kPaddingAround <= label.box.width()) {
+        if (m_metrics.horizontalAdvance(label.text) + 4 * m_padding <= label.box.width()) {
             labels.push_back(std::move(label));
         }
     }

@@ -61,6 +61,7 @@ private:
 
     QFont m_font;
     QFontMetrics m_metrics{QFont()};
+    int m_padding = 4; ///< around a text, in device pixels
     std::optional<std::vector<Merged>> m_merged; ///< during layout()
     QHash<quint64, QString> m_names; ///< (parameter, width) → shortened name
 };

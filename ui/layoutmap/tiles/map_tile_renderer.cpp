@@ -42,8 +42,8 @@ bool onZigZag(const ScanLine& line, int64_t x)
     return (line.yInRow / line.pattern + wave) % 6 == 0;
 }
 
-/// Dots for the last bit, stripes for values, level lines for parameters on one side only: no difference is
-/// shown by its colour alone.
+/// Dots for the last bit, stripes for values, wider ones for those of another state, level lines for
+/// parameters on one side only: no difference is shown by its colour alone.
 bool onDifferencePattern(const ScanLine& line, DifferenceMark mark, int64_t x)
 {
     switch (mark) {
@@ -51,6 +51,8 @@ bool onDifferencePattern(const ScanLine& line, DifferenceMark mark, int64_t x)
         return x / line.pattern % 4 == 0 && line.contentY / line.pattern % 4 == 0;
     case DifferenceMark::Values:
         return onDiagonal(line, x, 6, 1);
+    case DifferenceMark::OtherState:
+        return onDiagonal(line, x, 12, 1);
     case DifferenceMark::OneSide:
         return line.contentY / line.pattern % 4 == 0;
     case DifferenceMark::Equal:
