@@ -30,6 +30,7 @@ FileTableModel::FileTableModel(QObject* parent)
     Column name(tr("File"), [this](FileId id) { return toText(file(id).name); });
     name.tip = [this](FileId id) { return pathText(file(id).path); };
     name.copy = name.tip;
+    name.severity = [this](FileId id) { return severity(id); };
     name.less = [this](FileId a, FileId b) { return compareNaturally(file(a).name, file(b).name) < 0; };
     Column role(tr("Role"), [this](FileId id) { return fileRoleText(*m_checkpoint, file(id).role); });
     role.muted = Column::always;
@@ -54,7 +55,7 @@ FileTableModel::FileTableModel(QObject* parent)
     Column status(tr("Status"), [this](FileId id) { return fileStatusText(*m_checkpoint, id); });
     status.severity = [this](FileId id) { return severity(id); };
     status.less = by([](const CheckpointFile& file) { return file.status; });
-    setColumns({name, role, rank, size, records, status});
+    setColumns({name, status, role, rank, size, records}); // the status is seen in narrow windows, too
 }
 
 int FileTableModel::severity(FileId id) const
@@ -114,7 +115,7 @@ bool FileTableModel::keeps(FileId id) const
 
 void FileTableModel::sort(int column, Qt::SortOrder order)
 {
-    m_sortColumn = column;
+    m_sortColumn = column < 0 ? int{Name} : column; // a missing file is where it would be
     m_sortOrder = order;
     rebuild();
 }
@@ -128,7 +129,7 @@ void FileTableModel::rebuild()
         if (keeps(FileId{i}))
             rows.push_back(FileId{i});
     }
-    setRows(m_sortColumn < 0 ? std::move(rows) : sortedBy(m_sortColumn, m_sortOrder, std::move(rows)));
+    setRows(sortedBy(m_sortColumn, m_sortOrder, std::move(rows)));
 }
 
 FileCounts FileTableModel::shown() const

@@ -12,7 +12,7 @@ class FileTableModel : public ColumnTable<FileId>
 {
     Q_OBJECT
 public:
-    enum { Name, Role, Rank, Bytes, Records, StatusColumn };
+    enum { Name, StatusColumn, Role, Rank, Bytes, Records };
 
     explicit FileTableModel(QObject* parent = nullptr);
 
@@ -34,7 +34,7 @@ private:
     CheckpointPtr m_checkpoint;
     uint64_t m_maxBytes = 0;
     FilterText m_filter;
-    int m_sortColumn = -1; ///< -1: as in the folder
+    int m_sortColumn = Name;
     Qt::SortOrder m_sortOrder = Qt::AscendingOrder;
 };
 

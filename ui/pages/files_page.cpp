@@ -109,8 +109,9 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
 void FilesPage::fitFileColumns()
 {
     fitColumns(m_fileTable,
-        {m_longest.isEmpty() ? u"zero_pp_rank_00_mp_rank_00_optim_states.pt"_s : m_longest,
-            u"Optimizer states"_s, u"dp 000 · pp 00"_s, u"1,023.9 MiB"_s, u"000,000"_s, u"not yet read"_s});
+        {(m_longest.isEmpty() ? u"zero_pp_rank_00_mp_rank_00_optim_states.pt"_s : m_longest)
+                % u"MM"_s, // an icon
+            u"not yet read"_s, u"Optimizer states"_s, u"dp 000 · pp 00"_s, u"1,023.9 MiB"_s, u"000,000"_s});
 }
 
 void FilesPage::makeLayout()
@@ -221,9 +222,14 @@ void FilesPage::updateSummary()
     QString text
         = isWhole ? filesText(all.count) : tr("%1 of %2").arg(countText(shown.count), filesText(all.count));
     text += u" · "_s % bytesText(shown.bytes);
-    const uint64_t absent = static_cast<uint64_t>(m_fileModel->rowCount()) - shown.count;
-    if (absent > 0)
-        text += u" · "_s % tr("%1 missing or not of this checkpoint").arg(countText(absent));
+    const auto countOf = [this](FileStatus status) {
+        return static_cast<uint64_t>(std::ranges::count_if(
+            m_fileModel->rows(), [&](FileId id) { return m_checkpoint->file(id).status == status; }));
+    };
+    if (const uint64_t missing = countOf(FileStatus::Missing); missing > 0)
+        text += u" · "_s % tr("%1 missing").arg(countText(missing));
+    if (const uint64_t foreign = countOf(FileStatus::Foreign); foreign > 0)
+        text += u" · "_s % tr("%1 not of this checkpoint").arg(countText(foreign));
     m_summary->setText(text);
     m_summary->setToolTip(exactBytesText(shown.bytes));
     FilterView view{.words = FilterText::split(m_filter), .problem = m_fileModel->problem(), .count = {}};

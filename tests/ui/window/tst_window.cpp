@@ -5,6 +5,7 @@
 #include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/model_roles.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/files_page.h"
@@ -319,10 +320,24 @@ private Q_SLOTS:
         QVERIFY(!ui.window().findChildren<QWidget*>(u"finding"_s).isEmpty());
         auto* table = ui.find<QTableView>("fileTable");
         int missing = 0;
-        for (int row = 0; row < table->model()->rowCount(); ++row)
-            missing
-                += table->model()->index(row, FileTableModel::StatusColumn).data().toString() == u"missing"_s;
+        for (int row = 0; row < table->model()->rowCount(); ++row) {
+            const QModelIndex name = table->model()->index(row, FileTableModel::Name);
+            const bool isMissing
+                = table->model()->index(row, FileTableModel::StatusColumn).data().toString() == u"missing"_s;
+            missing += isMissing;
+            // The row is marked where it begins, in the place of the file.
+            QCOMPARE(name.data(SeverityRole).toInt(), isMissing ? 2 : -1);
+            if (isMissing)
+                QCOMPARE(row, 1);
+        }
         QCOMPARE(missing, 1);
+        QVERIFY(ui.find<QLabel>("fileSummary")->text().endsWith(u" · 1 missing"_s));
+        QVERIFY(ui.window().showPage(u"files"_s));
+        ui.window().resize(1366, 768);
+        QVERIFY(ui.settle());
+        const int end = table->columnViewportPosition(FileTableModel::StatusColumn)
+            + table->columnWidth(FileTableModel::StatusColumn);
+        QVERIFY(end <= table->viewport()->width());
         // The finding leads to the file.
         ui.window().findChild<QAbstractButton*>(u"findingMark"_s)->click();
         QVERIFY(ui.settle());
