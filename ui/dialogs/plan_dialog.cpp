@@ -39,7 +39,8 @@ PlanDialog::PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidg
     addManualKey(this, m_setup.topic);
     setWindowFlag(Qt::WindowMaximizeButtonHint);
     setSizeGripEnabled(true);
-    resizeWithinScreen(this, m_setup.size);
+    constexpr double kUsualLine = 16; // larger text needs a larger dialog
+    resizeWithinScreen(this, m_setup.size * std::max(fontMetrics().height() / kUsualLine, 1.0));
     m_pause.setSingleShot(true);
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, [this] { plan(); });

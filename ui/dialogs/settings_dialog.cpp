@@ -8,12 +8,15 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialogButtonBox>
+#include <QEvent>
 #include <QFormLayout>
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -28,27 +31,53 @@ constexpr int kMostJobs = 16;
 SettingsDialog::SettingsDialog(Settings& settings, QWidget* parent)
     : QDialog(parent)
     , m_settings(settings)
+    , m_content(new QWidget(this))
+    , m_buttons(new QDialogButtonBox(QDialogButtonBox::Close, this))
     , m_layouts(new QListWidget(this))
 {
     setObjectName(u"settingsDialog"_s);
     setWindowTitle(tr("Settings"));
     addManualKey(this, u"getting-started"_s);
-    auto* content = new QWidget(this);
-    auto* rows = new QFormLayout(content);
+    auto* rows = new QFormLayout(m_content);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setVerticalSpacing(10);
     rows->setHorizontalSpacing(14);
     addLook(rows);
     addStart(rows);
     addLayouts(rows);
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* parts = new QVBoxLayout(this);
     parts->setContentsMargins(20, 18, 20, 14);
     parts->setSpacing(14);
-    parts->addWidget(scrolled(content, this), 1);
-    parts->addWidget(buttons);
-    resizeWithinScreen(this, {560, 440});
+    parts->addWidget(scrolled(m_content, this), 1);
+    parts->addWidget(m_buttons);
+    fit();
+}
+
+/// Of the text size that this dialog changes, too.
+void SettingsDialog::fit()
+{
+    ensurePolished();
+    constexpr QSize kLeast(560, 440);
+    constexpr int kSpare = 8; // for a rounded size of a text
+    const QMargins around = layout()->contentsMargins();
+    const QSize need = m_content->sizeHint();
+    const int width = need.width() + around.left() + around.right() + kSpare;
+    const int height = m_content->heightForWidth(need.width()) > 0
+        ? std::max(need.height(), m_content->heightForWidth(need.width()))
+        : need.height();
+    resizeWithinScreen(this,
+        QSize(width,
+            height + m_buttons->sizeHint().height() + layout()->spacing() + around.top() + around.bottom()
+                + kSpare)
+            .expandedTo(kLeast));
+}
+
+void SettingsDialog::changeEvent(QEvent* event)
+{
+    QDialog::changeEvent(event);
+    if (event->type() == QEvent::FontChange)
+        QMetaObject::invokeMethod(this, &SettingsDialog::fit, Qt::QueuedConnection); // after its widgets
 }
 
 void SettingsDialog::addLook(QFormLayout* rows)
@@ -95,7 +124,10 @@ void SettingsDialog::addStart(QFormLayout* rows)
         m_settings.setColumns(u"parameters"_s, {});
         columns->setEnabled(false);
     });
-    rows->addRow(tr("Widths of columns"), columns);
+    auto* line = new QHBoxLayout; // the button is not as wide as the form
+    line->addWidget(columns);
+    line->addStretch(1);
+    rows->addRow(tr("Widths of columns"), line);
 }
 
 void SettingsDialog::addLayouts(QFormLayout* rows)

@@ -5,7 +5,7 @@
 
 #include <QDialog>
 
-class QComboBox;
+class QDialogButtonBox;
 class QFormLayout;
 class QListWidget;
 
@@ -23,13 +23,19 @@ Q_SIGNALS:
     void textSizeChosen(int percent);
     void jobLimitChosen(int jobs);
 
+protected:
+    void changeEvent(QEvent* event) override;
+
 private:
+    void fit();
     void addLook(QFormLayout* rows);
     void addStart(QFormLayout* rows);
     void addLayouts(QFormLayout* rows);
     void fillLayouts();
 
     Settings& m_settings;
+    QWidget* m_content;
+    QDialogButtonBox* m_buttons;
     QListWidget* m_layouts;
 };
 

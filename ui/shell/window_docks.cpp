@@ -10,6 +10,9 @@
 #include <QMainWindow>
 #include <QMenu>
 
+#include <algorithm>
+#include <utility>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -27,10 +30,22 @@ WindowDocks::WindowDocks(Session& session, JobList& jobs, Theme& theme, QMainWin
 {
     window->setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     window->setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-    window->resizeDocks({m_explorerDock, m_detailsDock}, {290, 330}, Qt::Horizontal);
+    fitWidths();
     window->resizeDocks({m_jobsDock}, {150}, Qt::Vertical);
     m_jobsDock->hide();
     connect(&jobs, &JobList::added, this, &WindowDocks::showJobs);
+}
+
+/// More for larger text, less in a window where the page needs the room.
+void WindowDocks::fitWidths()
+{
+    constexpr double kUsualLine = 16;
+    const double scale = std::max(m_window->fontMetrics().height() / kUsualLine, 1.0);
+    const auto width = [&](int usual, double share) {
+        return static_cast<int>(std::min(usual * scale, m_window->width() * share));
+    };
+    m_window->resizeDocks(
+        {m_explorerDock, m_detailsDock}, {width(290, 0.27), width(330, 0.18)}, Qt::Horizontal);
 }
 
 QDockWidget* WindowDocks::make(
@@ -64,6 +79,7 @@ void WindowDocks::restore(const QByteArray& state)
 {
     if (!state.isEmpty())
         m_window->restoreState(state, Settings::kFormat);
+    m_isUsual = state.isEmpty();
     m_jobsDock->setVisible(m_list.activeCount() > 0);
 }
 
@@ -84,12 +100,18 @@ void WindowDocks::show(bool isOpen)
     }
     const bool jobs = m_jobsDock->isVisible();
     m_window->restoreState(std::exchange(m_open, {}), Settings::kFormat);
+    if (std::exchange(m_isUsual, false))
+        fitWidths(); // of the size that the window has by now
     m_jobsDock->setVisible(jobs);
 }
 
 void WindowDocks::reset()
 {
     apply(m_default);
+    if (m_open.isEmpty())
+        fitWidths();
+    else
+        m_isUsual = true;
 }
 
 void WindowDocks::apply(const QByteArray& state)

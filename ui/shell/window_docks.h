@@ -42,6 +42,7 @@ public:
     void apply(const QByteArray& state);
 
 private:
+    void fitWidths();
     QDockWidget* make(const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area);
 
     QMainWindow* m_window;
@@ -52,6 +53,7 @@ private:
     QDockWidget* m_explorerDock;
     QDockWidget* m_detailsDock;
     QDockWidget* m_jobsDock;
+    bool m_isUsual = false; ///< their widths are not the user's
     QByteArray m_default;
     QByteArray m_open; ///< as they were when the start page came; empty while a checkpoint is open
 };

@@ -3,6 +3,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/cell_delegate.h"
+#include "ui/dialogs/settings_dialog.h"
 #include "ui/style/app_style.h"
 #include "ui/style/text_size.h"
 #include "ui/widgets/elided_label.h"
@@ -357,6 +358,45 @@ private Q_SLOTS:
         ui.window().resize(kSmall);
         QVERIFY(ui.settle());
         QCOMPARE(tree->columnWidth(1), 70);
+    }
+
+    void panelsLeaveRoomForThePage()
+    {
+        for (const int steps : {0, kThreeSteps}) {
+            applyTextSize(textSize(steps));
+            WindowFixture ui;
+            ui.window().resize(1366, 768);
+            QVERIFY(ui.open(samplePath("zero3-w4")));
+            const int explorer = ui.find<QDockWidget>("explorerDock")->width();
+            const int details = ui.find<QDockWidget>("detailsDock")->width();
+            QVERIFY2(details < 270, qPrintable(QString::number(details)));
+            QVERIFY2(explorer + details < 630, qPrintable(QString::number(explorer)));
+            // Names of the first level are whole, also where the text is large.
+            const auto* tree = ui.find<QTreeView>("explorerTree");
+            constexpr int kIndents = 60;
+            QVERIFY(
+                tree->columnWidth(0) > tree->fontMetrics().horizontalAdvance(u"tok_embeddings"_s) + kIndents);
+        }
+    }
+
+    void theSettingsFit()
+    {
+        for (const int steps : {0, kThreeSteps}) {
+            applyTextSize(textSize(steps));
+            WindowFixture ui;
+            auto* dialog = new SettingsDialog(ui.settings(), &ui.window());
+            dialog->show();
+            QVERIFY(QTest::qWaitForWindowExposed(dialog));
+            const auto isWhole = [&] {
+                const auto* scroll = dialog->findChild<QScrollArea*>();
+                return scroll->horizontalScrollBar()->maximum() == 0
+                    && scroll->verticalScrollBar()->maximum() == 0;
+            };
+            QTRY_VERIFY(isWhole());
+            applyTextSize(textSize(kThreeSteps)); // it is chosen in this dialog
+            QTRY_VERIFY(isWhole());
+            delete dialog;
+        }
     }
 
     /// Text of any size, with jobs and a message: pages are scrolled then.
