@@ -69,6 +69,8 @@ protected:
 private:
     void rescale();
     [[nodiscard]] QRect imageArea() const;
+    [[nodiscard]] bool hasHatches(const QRect& area) const;
+    void paintHatches(QPainter& painter, const QRect& area) const;
     void paintBorders(QPainter& painter, const QRect& area) const;
     void paintCursor(QPainter& painter, const QRect& area) const;
     void paintBar(QPainter& painter, const QRect& area) const;

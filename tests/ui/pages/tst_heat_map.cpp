@@ -5,6 +5,7 @@
 #include "tests/ui/pages/tensor_fixture.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/models/map_palette.h"
 #include "ui/pages/tensor_page.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/hex_view.h"
@@ -28,8 +29,11 @@
 #include <QTabWidget>
 #include <QTest>
 
+#include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -117,6 +121,47 @@ private Q_SLOTS:
         page.findChild<QTabWidget*>(u"tensorViews"_s)->setCurrentIndex(1);
         QTest::keyClick(heat, Qt::Key_Enter);
         QVERIFY(page.grid()->isVisible());
+    }
+
+    void cellsWithoutNumbersLookAlike()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(copiedSample("zero2-w2", ui.folder(u"nan"_s))));
+        const char* name = "layers.0.attention.wq.weight";
+        const auto runs = fragmentsOf(*ui.checkpoint(), *ui.checkpoint()->findParam(name), "fp32", 0, 1);
+        QVERIFY(runs && !runs->empty());
+        QFile file(QString::fromStdString(ui.checkpoint()->file(runs->front().file).path.native()));
+        QVERIFY(file.open(QIODevice::ReadWrite)
+            && file.seek(static_cast<qint64>(runs->front().byteOffset) + 8)); // beside the cursor
+        const std::array<float, 2> values{
+            std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::quiet_NaN()};
+        QVERIFY(file.write(reinterpret_cast<const char*>(values.data()), sizeof values) == sizeof values);
+        file.close();
+        QTest::keyClick(&ui.window(), Qt::Key_F5); // the file is another one now
+        QVERIFY(ui.settle());
+        QVERIFY(showTensor(ui, name, "fp32"));
+        auto* heat = ui.find<HeatMap>("heatMap");
+        heat->resize(heat->width(), 600); // so high that cells are hatched
+        const QImage image = heat->grab().toImage();
+        const QRgb colour = mapPaletteFrom(ui.theme()).error;
+        QRegion found;
+        for (int y = 0; y < image.height(); ++y)
+            for (int x = 0; x < image.width() / 2; ++x) // without the legend
+                if ((image.pixel(x, y) & 0xFFFFFF) == (colour & 0xFFFFFF))
+                    found += QRect(x, y, 1, 1);
+        const QRect box = found.boundingRect();
+        QVERIFY2(box.width() >= 16 && box.height() >= 8,
+            qPrintable(u"%1 by %2"_s.arg(box.width()).arg(box.height())));
+        const auto share = [&](const QRect& part) {
+            int pixels = 0;
+            for (const QRect& each : found& part)
+                pixels += each.width() * each.height();
+            return static_cast<double>(pixels) / (part.width() * part.height());
+        };
+        const double left = share(box.adjusted(0, 0, -box.width() / 2, 0));
+        const double right = share(box.adjusted(box.width() / 2, 0, 0, 0));
+        QVERIFY2(std::abs(left - right) < 0.1, qPrintable(u"%1 %2"_s.arg(left).arg(right)));
+        QVERIFY2(left > 0.3 && left < 0.7, qPrintable(QString::number(left))); // hatched, as in the legend
     }
 
     void anotherTensorsPictureIsNotMixed()
