@@ -3,6 +3,7 @@
 
 #include "ui/layoutmap/layout_map_view.h"
 
+#include <QLabel>
 #include <QPainter>
 
 using namespace Qt::StringLiterals;
@@ -50,6 +51,34 @@ void ReshardBands::setFlow(
     update();
 }
 
+QRegion ReshardBands::texts() const
+{
+    QRegion out;
+    const QWidget& parent = *parentWidget();
+    for (const QLabel* label : parent.findChildren<QLabel*>()) {
+        if (label->isVisible())
+            out += QRect(label->mapTo(&parent, QPoint()), label->size().boundedTo(label->sizeHint()));
+    }
+    for (const LayoutMapView* map : {m_from, m_to}) {
+        const auto* ruler = map->findChild<const QWidget*>(u"mapRuler"_s);
+        out += QRect(ruler->mapTo(&parent, QPoint()), ruler->size());
+        const MapLayout& layout = map->viewport()->layout();
+        const double ratio = map->viewport()->pixelRatio();
+        const QRectF canvas(map->canvas()->mapTo(&parent, QPointF()), map->canvas()->size());
+        const MapRange sections = map->viewport()->visibleSections();
+        for (uint64_t number = sections.begin; number < sections.end; ++number) {
+            const auto section = static_cast<uint32_t>(number);
+            const int64_t begin = layout.headerTop(section);
+            const int64_t end = layout.bodyTop(section);
+            const QRectF strip(canvas.left(),
+                canvas.top() + static_cast<double>(begin - map->viewport()->y()) / ratio, canvas.width(),
+                static_cast<double>(end - begin) / ratio);
+            out += strip.intersected(canvas).toAlignedRect();
+        }
+    }
+    return out;
+}
+
 void ReshardBands::paintEvent(QPaintEvent* /*event*/)
 {
     if (!m_flow || m_from == nullptr || m_to == nullptr)
@@ -59,6 +88,7 @@ void ReshardBands::paintEvent(QPaintEvent* /*event*/)
     const QColor line(m_from->canvas()->mapPalette().selection);
     QColor fill = line;
     fill.setAlpha(m_isFaint ? kFaintOpacity : kOpacity);
+    const QRegion lines = QRegion(rect()) - texts();
     for (const MapFlow::Part& part : m_flow->parts) {
         const QRectF source = rectIn(*parentWidget(), *m_from, part.from);
         const QRectF target = rectIn(*parentWidget(), *m_to, part.to);
@@ -72,8 +102,10 @@ void ReshardBands::paintEvent(QPaintEvent* /*event*/)
         painter.drawPolygon(QPolygonF(
             {{source.left(), begin}, {source.right(), begin}, {target.right(), end}, {target.left(), end}}));
         painter.setPen(QPen(line, 1));
+        painter.setClipRegion(lines);
         painter.drawLine(QPointF(source.left(), begin), QPointF(target.left(), end));
         painter.drawLine(QPointF(source.right(), begin), QPointF(target.right(), end));
+        painter.setClipping(false);
         painter.setPen(QPen(line, 2));
         painter.setBrush(Qt::NoBrush);
         painter.drawRect(source.adjusted(1, 1, -1, -1));

@@ -27,6 +27,9 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    /// Titles, rulers and headers of sections, which no line crosses.
+    [[nodiscard]] QRegion texts() const;
+
     std::optional<MapFlow> m_flow;
     const LayoutMapView* m_from = nullptr;
     const LayoutMapView* m_to = nullptr;

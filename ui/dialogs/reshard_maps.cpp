@@ -67,6 +67,7 @@ ReshardMaps::ReshardMaps(const Theme& theme, QWidget* parent)
     , m_after(new LayoutMapView(&theme, this))
     , m_beforeTitle(new QLabel(this))
     , m_afterTitle(new QLabel(this))
+    , m_says(new QLabel(this))
     , m_what(new QComboBox(this))
     , m_words(new ElidedLabel(this))
     , m_wordsRow(new QHBoxLayout)
@@ -129,9 +130,9 @@ void ReshardMaps::makeWordsRow()
         if (!m_what->itemData(item).isNull())
             setFollowed({chosen.x() == 0 ? m_before : m_after, kNoParam, static_cast<uint32_t>(chosen.y())});
     });
-    auto* says = new QLabel(tr("F&ollow"), this);
-    says->setBuddy(m_what);
-    m_wordsRow->addWidget(says);
+    m_says->setText(tr("F&ollow"));
+    m_says->setBuddy(m_what);
+    m_wordsRow->addWidget(m_says);
     m_wordsRow->addWidget(m_what);
     m_wordsRow->addWidget(m_words, 1);
 }
@@ -159,6 +160,7 @@ void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
     const bool hasRanks = side.checkpoint && !isConverted(side.checkpoint->kind);
     title->setText(hasRanks ? side.title % u" · "_s % loadText(side.load) : side.title);
     map->setCheckpoint(side.checkpoint, side.looks);
+    m_after->setHidden(map == m_after && !side.checkpoint); // without a plan, the other one has the room
     m_after->setColourMode(m_before->colourMode()); // which may have changed with its checkpoint
     takeNewMaps();
 }
@@ -186,6 +188,19 @@ void ReshardMaps::useOneScale()
 {
     const MapStackPtr& before = m_before->canvas()->stack();
     const MapStackPtr& after = m_after->canvas()->stack();
+    // Every rank has a label if there are few of them; else its padding must still be seen.
+    const auto leastRow = [this](const MapStack& stack) {
+        uint32_t rows = 0;
+        for (const MapLayout::Size& size : stack.sizes())
+            rows = std::max(rows, size.rows);
+        return rows <= kLabelledRanks ? std::max(fontMetrics().height(), kLeastRow) : kLeastRow;
+    };
+    if (before)
+        m_before->setLeastRowHeight(leastRow(*before));
+    if (after)
+        m_after->setLeastRowHeight(leastRow(*after));
+    if (before && !after && !m_isSplitByUser)
+        m_split->setSizes({std::max(m_split->height(), 2), 1}); // there is nothing to compare with
     if (!before || !after)
         return;
     // Sections belong together if they have the same first parameter.
@@ -211,15 +226,6 @@ void ReshardMaps::useOneScale()
     };
     m_before->setFullWidths(widthsOf(*before, *after));
     m_after->setFullWidths(widthsOf(*after, *before));
-    // Every rank has a label if there are few of them; else its padding must still be seen.
-    const auto leastRow = [this](const MapStack& stack) {
-        uint32_t rows = 0;
-        for (const MapLayout::Size& size : stack.sizes())
-            rows = std::max(rows, size.rows);
-        return rows <= kLabelledRanks ? std::max(fontMetrics().height(), kLeastRow) : kLeastRow;
-    };
-    m_before->setLeastRowHeight(leastRow(*before));
-    m_after->setLeastRowHeight(leastRow(*after));
     if (m_isSplitByUser)
         return;
     const int now = heightOf(*before);
@@ -283,7 +289,16 @@ void ReshardMaps::fillRanks()
                 QPoint(side, static_cast<int>(rank)));
         ++side;
     }
-    m_what->setEnabled(m_what->count() > 0);
+    // Where nothing is distributed over ranks now, the first one of the result is followed.
+    const bool isListed = !m_followed.rank
+        || m_what->findData(QPoint(m_followed.map == m_after ? 1 : 0, static_cast<int>(*m_followed.rank)))
+            >= 0;
+    if (!isListed && m_what->count() > 0) {
+        const QPoint first = m_what->itemData(0).toPoint();
+        m_followed = {first.x() == 0 ? m_before : m_after, kNoParam, static_cast<uint32_t>(first.y())};
+    }
+    m_says->setVisible(m_what->count() > 0);
+    m_what->setVisible(m_what->count() > 0);
     showChosen();
 }
 

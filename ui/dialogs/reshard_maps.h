@@ -88,6 +88,7 @@ private:
     LayoutMapView* m_after;
     QLabel* m_beforeTitle;
     QLabel* m_afterTitle;
+    QLabel* m_says;
     QComboBox* m_what;
     ElidedLabel* m_words;
     QBoxLayout* m_wordsRow;

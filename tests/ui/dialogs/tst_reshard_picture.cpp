@@ -59,6 +59,18 @@ private Q_SLOTS:
         QVERIFY(list->itemData(0).isNull());
     }
 
+    /// A universal folder has no ranks now: those of the result are followed.
+    void theListIsNotEmptyForUniversalFolders()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-universal-w3/global_step3_universal")));
+        const Reshard dialog(ui, 2);
+        QVERIFY(dialog.settle());
+        QTRY_VERIFY(dialog->maps().flow().has_value());
+        auto* list = dialog.find<QComboBox>("reshardFollowed");
+        QTRY_COMPARE(list->currentText(), u"dp 0 then"_s);
+    }
+
     void theSelectedParameterIsFollowed()
     {
         WindowFixture ui;
