@@ -18,6 +18,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -223,7 +224,20 @@ void DetailsPanel::show(Details details)
         break;
     }
     m_following = false;
+    fitFragments();
     Q_EMIT shown();
+}
+
+/// No higher than its rows: the facts above need the room.
+void DetailsPanel::fitFragments()
+{
+    const int rows = std::max(m_fragmentModel->rowCount(), 1);
+    const int most = m_fragments->horizontalHeader()->sizeHint().height()
+        + rows * m_fragments->verticalHeader()->defaultSectionSize()
+        + m_fragments->horizontalScrollBar()->sizeHint().height() + 2 * m_fragments->frameWidth();
+    m_fragments->setMaximumHeight(std::max(most, m_fragments->minimumSizeHint().height()));
+    m_fragmentBox->setMaximumHeight(m_fragments->maximumHeight()
+        + std::max(m_states->sizeHint().height(), m_fragmentTitle->sizeHint().height()) + 12);
 }
 
 void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)

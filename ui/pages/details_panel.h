@@ -45,6 +45,7 @@ private:
     void show(Details details);
     void showEmpty();
     void addFact(QVBoxLayout* into, const DetailFact& fact);
+    void fitFragments();
     void chooseFragment(int row);
     void applyTheme();
 

@@ -6,6 +6,7 @@
 #include <QTabBar>
 
 #include <algorithm>
+#include <iterator>
 
 using namespace Qt::StringLiterals;
 
@@ -103,6 +104,18 @@ void drawFrameOnDark(const QStyleOption& option, QPainter* painter)
     painter->restore();
 }
 
+/// Fusion's selected tab differs from the others only in light colours.
+void drawSelectedTab(const QStyleOptionTab& tab, QPainter* painter)
+{
+    constexpr int kLine = 2;
+    if ((tab.state & QStyle::State_Selected) == 0 || tab.palette.color(QPalette::Window).lightness() >= 128)
+        return;
+    const bool below = tab.shape == QTabBar::RoundedSouth || tab.shape == QTabBar::TriangularSouth;
+    const int top = below ? tab.rect.bottom() - kLine + 1 : tab.rect.top() + 1;
+    painter->fillRect(
+        QRect(tab.rect.left() + 3, top, tab.rect.width() - 6, kLine), tab.palette.color(QPalette::Highlight));
+}
+
 } // namespace
 
 AppStyle::AppStyle()
@@ -139,6 +152,9 @@ void AppStyle::drawControl(
     const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
     if (element != CE_HeaderLabel || header == nullptr || widget == nullptr) {
         QProxyStyle::drawControl(element, option, painter, widget);
+        const auto* tab = qstyleoption_cast<const QStyleOptionTab*>(option);
+        if (element == CE_TabBarTabShape && tab != nullptr)
+            drawSelectedTab(*tab, painter);
         return;
     }
     // Fusion takes the margin off above and below too and clips the letters' descenders.
@@ -166,7 +182,12 @@ void AppStyle::drawPrimitive(
         return;
     }
     QProxyStyle::drawPrimitive(element, option, painter, widget);
-    if (element != PE_FrameLineEdit && element != PE_IndicatorCheckBox)
+    static constexpr PrimitiveElement kEdged[]
+        = {PE_FrameLineEdit, PE_IndicatorCheckBox, PE_Frame, PE_PanelTipLabel, PE_PanelMenu, PE_FrameMenu};
+    if (std::find(std::begin(kEdged), std::end(kEdged), element) == std::end(kEdged))
+        return;
+    const auto* frame = qstyleoption_cast<const QStyleOptionFrame*>(option);
+    if (element == PE_Frame && (frame == nullptr || frame->lineWidth <= 0))
         return;
     drawFrameOnDark(*option, painter);
 }

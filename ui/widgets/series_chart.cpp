@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kLogarithmicFrom = 30; // largest by smallest value
 constexpr int kLines = 4;
+constexpr double kMarkRoom = 10; ///< beside the first and last point, so that no mark covers a number
 
 QString valueText(double value)
 {
@@ -89,14 +90,15 @@ void SeriesChart::describe()
 QString SeriesChart::textOf(size_t point) const
 {
     const Point& at = m_points[point];
-    return at.label % u": "_s % valueText(at.value) % (at.marked ? tr(", with an alarm") : QString());
+    return at.label % u": "_s % (std::isfinite(at.value) ? valueText(at.value) : tr("no value"))
+        % (at.marked ? tr(", with an alarm") : QString());
 }
 
 QRectF SeriesChart::plot() const
 {
     const QFontMetrics metrics = fontMetrics();
     const double left = metrics.horizontalAdvance(u"8.88e-88"_s) + 12;
-    return QRectF(rect()).adjusted(left, metrics.height() + 12, -14, -metrics.height() - 10);
+    return QRectF(rect()).adjusted(left, 1.5 * metrics.height() + 12, -14, -metrics.height() - 10);
 }
 
 double SeriesChart::heightOf(double value) const
@@ -108,9 +110,10 @@ double SeriesChart::heightOf(double value) const
 QPointF SeriesChart::placeOf(size_t point) const
 {
     const QRectF area = plot();
-    const double step = m_points.size() < 2 ? 0 : area.width() / static_cast<double>(m_points.size() - 1);
-    const double x
-        = m_points.size() < 2 ? area.center().x() : area.left() + step * static_cast<double>(point);
+    const double width = area.width() - 2 * kMarkRoom;
+    const double step = m_points.size() < 2 ? 0 : width / static_cast<double>(m_points.size() - 1);
+    const double x = m_points.size() < 2 ? area.center().x()
+                                         : area.left() + kMarkRoom + step * static_cast<double>(point);
     return {x, area.bottom() - heightOf(m_points[point].value) * area.height()};
 }
 
@@ -120,7 +123,7 @@ int SeriesChart::pointAt(double x) const
         return -1;
     const QRectF area = plot();
     const double last = static_cast<double>(m_points.size() - 1);
-    const double at = (x - area.left()) / std::max(area.width(), 1.0) * last;
+    const double at = (x - area.left() - kMarkRoom) / std::max(area.width() - 2 * kMarkRoom, 1.0) * last;
     return static_cast<int>(std::lround(std::clamp(at, 0.0, last)));
 }
 
