@@ -26,6 +26,7 @@ namespace {
 constexpr int kMostStretch = 3;
 constexpr int kMaxNamedRanks = 8;
 constexpr int kLeastRow = 8; ///< pixels
+constexpr int kLeastMap = 96;
 constexpr uint32_t kLabelledRanks = 16; ///< whose rows are so high that each has its label
 constexpr uint32_t kMostListed = 1024; ///< ranks of a map in the list
 
@@ -92,7 +93,7 @@ ReshardMaps::ReshardMaps(const Theme& theme, QWidget* parent)
     rows->addLayout(m_wordsRow);
     for (LayoutMapView* map : {m_before, m_after}) {
         map->setCompact(true, true);
-        map->setMinimumSize(190, 96);
+        map->setMinimumSize(190, kLeastMap);
         connect(map, &LayoutMapView::placeChanged, this, [this, map] { onPlace(map); });
         connect(map, &LayoutMapView::rowClicked, this,
             [this, map](MapSource::Point row) { followRow(map, row.section, row.row); });
@@ -160,7 +161,10 @@ void ReshardMaps::setSide(LayoutMapView* map, QLabel* title, const Side& side)
     const bool hasRanks = side.checkpoint && !isConverted(side.checkpoint->kind);
     title->setText(hasRanks ? side.title % u" · "_s % loadText(side.load) : side.title);
     map->setCheckpoint(side.checkpoint, side.looks);
-    m_after->setHidden(map == m_after && !side.checkpoint); // without a plan, the other one has the room
+    if (map == m_after) { // without a plan, the other one has the room
+        m_after->setHidden(!side.checkpoint);
+        m_before->setMinimumHeight(side.checkpoint ? kLeastMap : 2 * kLeastMap);
+    }
     m_after->setColourMode(m_before->colourMode()); // which may have changed with its checkpoint
     takeNewMaps();
 }

@@ -7,6 +7,7 @@
 
 #include <QCheckBox>
 #include <QComboBox>
+#include <QFile>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTest>
@@ -57,6 +58,22 @@ private Q_SLOTS:
         QTRY_VERIFY(dialog->maps().flow() && dialog->maps().flow()->of == MapFlow::Of::Parameter);
         QCOMPARE(moved(), dialog->maps().flow()->elements);
         QVERIFY(list->itemData(0).isNull());
+    }
+
+    /// The map of now has the room of the other one, and rows that can be read.
+    void withoutAPlanTheRanksAreReadable()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero3-w4", ui.folder(u"broken"_s));
+        QVERIFY(QFile::remove(copy + u"/global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(copy));
+        const Reshard dialog(ui, 8);
+        dialog->resize(1366, 768);
+        QVERIFY(dialog.settle());
+        QVERIFY(!dialog.map("After")->isVisible());
+        const LayoutMapView* map = dialog.map("Before");
+        QVERIFY(map->viewport()->layout().rowScale().rowHeight() >= map->fontMetrics().height() - 1);
+        QVERIFY(map->canvas()->height() >= 4 * map->fontMetrics().height()); // its four ranks
     }
 
     /// A universal folder has no ranks now: those of the result are followed.

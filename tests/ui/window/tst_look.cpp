@@ -11,6 +11,7 @@
 
 #include <QDir>
 #include <QListWidget>
+#include <QTabBar>
 #include <QTest>
 
 #include <cmath>
@@ -167,6 +168,40 @@ private Q_SLOTS:
         // Hints are the same whether they are of the palette or of the theme.
         QCOMPARE(palette.color(QPalette::PlaceholderText), theme.colour(ThemeRole::MutedText));
         theme.setMode(ThemeMode::System);
+    }
+
+    /// Tabs without a page below them, such as those of states.
+    void theSelectedTabDiffersInTheDark()
+    {
+        WindowFixture ui(ThemeMode::Dark);
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.window().goToAddress(u"layers.0.attention.wq.weight#exp_avg"_s));
+        QVERIFY(ui.window().showPage(u"tensor"_s) && ui.settle());
+        auto* tabs = ui.find<QTabBar>("tensorStates");
+        QVERIFY(tabs->count() >= 3);
+        const QImage image = tabs->grab().toImage();
+        const QRgb accent = tabs->palette().color(QPalette::Highlight).rgb();
+        for (int tab = 0; tab < tabs->count(); ++tab) {
+            int found = 0;
+            const QRect place = tabs->tabRect(tab);
+            for (int y = place.top(); y <= place.bottom(); ++y)
+                for (int x = place.left(); x <= place.right(); ++x)
+                    found += image.pixel(x, y) == accent ? 1 : 0;
+            QCOMPARE(found > place.width(), tab == tabs->currentIndex());
+        }
+    }
+
+    void popupsHaveAnEdge()
+    {
+        WindowFixture ui(ThemeMode::HighContrast);
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QTest::keyClick(&ui.window(), Qt::Key_F, Qt::ControlModifier);
+        auto* panel = ui.find<QWidget>("findPanel");
+        QTRY_VERIFY(panel->isVisible());
+        const QImage image = panel->grab().toImage();
+        const QColor ground = panel->palette().color(QPalette::Base);
+        for (const QPoint at : {QPoint(0, image.height() / 2), QPoint(image.width() / 2, image.height() - 1)})
+            QVERIFY(contrast(image.pixelColor(at), ground) >= 3);
     }
 
     void hintsOfADarkDesktopCanBeRead()
