@@ -11,6 +11,7 @@
 #include "core/io/outage_watch.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
+#include "core/far/far_path.h"
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -393,7 +394,9 @@ std::string_view CheckResult::partNotRead() const
 
 CheckDepth defaultCheckDepth(const Checkpoint& checkpoint)
 {
-    return bytesOf(checkpoint) < kReadAllBelow ? CheckDepth::Bytes : CheckDepth::Metadata;
+    // Values of another host are not fetched unless somebody asks for it.
+    return bytesOf(checkpoint) < kReadAllBelow && !far::isFar(checkpoint.tagFolder) ? CheckDepth::Bytes
+                                                                                    : CheckDepth::Metadata;
 }
 
 uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth)

@@ -72,7 +72,7 @@ struct CheckResult {
     [[nodiscard]] std::string_view partNotRead() const;
 };
 
-/// The default depth: Bytes below 2 GiB, else Metadata.
+/// The default depth: Bytes below 2 GiB on this machine, else Metadata.
 CheckDepth defaultCheckDepth(const Checkpoint& checkpoint);
 /// Bytes of files that a complete check of this depth does not read; 0 where it reads every byte.
 uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth);

@@ -83,9 +83,9 @@ std::vector<Words> readingVerbs(const std::string& path, const std::string& para
 {
     return {{"inspect", path}, {"params", path}, {"layout", path}, {"layout", path, "--rank", "dp1"},
         {"files", path, "--records"}, {"show", path, parameter}, {"stats", path}, {"stats", path, "--health"},
-        {"fingerprint", path, "--per-parameter"}, {"check", path}, {"verify", path}, {"tags", path},
-        {"diff", path, path}, {"show", path, "no.such.parameter"}, {"inspect", path + "/absent"},
-        {"params", path, "--tag", "absent"}};
+        {"fingerprint", path, "--per-parameter"}, {"check", path, "--depth", "bytes"}, {"verify", path},
+        {"tags", path}, {"diff", path, path}, {"show", path, "no.such.parameter"},
+        {"inspect", path + "/absent"}, {"params", path, "--tag", "absent"}};
 }
 
 } // namespace
@@ -184,6 +184,20 @@ TEST_CASE("checkpoints here and there are compared, and one from there is reshar
     CHECK(slurp(plan).find(far(local)) != std::string::npos);
     CHECK(host.run({"run", plan}).exitCode == 0);
     CHECK((contentOf(third) == expected));
+}
+
+TEST_CASE("a check here of files there fetches no values unless it is asked to")
+{
+    const Host host;
+    const std::string local = samplePath("zero3-w4").string();
+    const auto depthOf = [&](Words words) {
+        words.emplace_back("--json");
+        return nlohmann::json::parse(host.run(words).out)["results"][0]["depth"].get<std::string>();
+    };
+    CHECK(depthOf({"check", far(local), local}) == "metadata");
+    CHECK(depthOf({"check", far(local), local, "--depth", "bytes"}) == "bytes");
+    CHECK(depthOf({"check", local}) == "bytes");
+    CHECK(depthOf({"check", far(local)}) == "bytes"); // there
 }
 
 TEST_CASE("ranks of one checkpoint are read from several hosts")
