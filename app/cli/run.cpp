@@ -20,6 +20,7 @@
 #include "core/checkpoint/folder/discover.h"
 #include "core/far/far_files.h"
 #include "core/far/far_host.h"
+#include "core/far/far_path.h"
 #include "core/io/limited_file_system.h"
 #include "core/peers/mpi_peers.h"
 #include "core/report/answers/finding_report.h"
@@ -157,6 +158,14 @@ std::vector<std::string> checkpointsInstead(const Error& error)
     return runsInstead(far::farAndOwnFiles(), error, job);
 }
 
+/// The command to run next for somebody on another machine; none for ours, whose paths are of this one.
+std::string fromHost(const std::string& host, const std::string& next)
+{
+    if (host.empty() || next.empty())
+        return next;
+    return next.starts_with("shardscope") ? std::string() : far::sshCommand(host, next);
+}
+
 /// Reports the error in the chosen output form, with the command to run next, and returns the exit code.
 int report(Output& output, const Error& error, std::string next)
 {
@@ -165,6 +174,7 @@ int report(Output& output, const Error& error, std::string next)
         next = runs.size() > 1 && error.code == ErrorCode::NotACheckpoint
             ? "shardscope tags " + shellQuoted(error.path)
             : "shardscope inspect " + shellQuoted(runs.front());
+    next = fromHost(output.host(), next);
     const auto asText = [&] {
         writeErrorText(
             [&](std::string_view text) { output.message(text); }, output.messageStyle(), error, next);
@@ -208,6 +218,13 @@ void logTraffic(JobContext& job)
             + " bytes received");
 }
 
+/// `serve` answers about its own machine: requests lead it to no other one.
+io::FileSystem& filesFor(const Parsed& parsed)
+{
+    static SkeletonFiles files(far::farAndOwnFiles());
+    return parsed.command->name == "serve" ? realFilesAndSkeletons() : files;
+}
+
 Result<int> runCommand(Parsed& parsed, Output& output)
 {
     std::stop_source stop;
@@ -217,7 +234,7 @@ Result<int> runCommand(Parsed& parsed, Output& output)
              if (!output.quiet())
                  output.message(std::string(line) + "\n");
          }});
-    SHARDSCOPE_CHECK(checkWrittenFiles(parsed, realFilesAndSkeletons()));
+    SHARDSCOPE_CHECK(checkWrittenFiles(parsed, filesFor(parsed)));
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
         SHARDSCOPE_CHECK(
@@ -243,15 +260,19 @@ Result<int> runCommand(Parsed& parsed, Output& output)
     std::optional<io::LimitedFileSystem> limited;
     std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
     if (rate)
-        skeletons.emplace(limited.emplace(far::farAndOwnFiles(), *rate, stop.get_token()));
-    io::FileSystem& files = skeletons ? *skeletons : realFilesAndSkeletons();
+        skeletons.emplace(limited.emplace(withoutSkeletons(filesFor(parsed)), *rate, stop.get_token()));
+    io::FileSystem& files = skeletons ? *skeletons : filesFor(parsed);
     Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
-    SHARDSCOPE_TRY(const std::optional<int> there, answerThere(parsed, output, job));
+    const auto there = answerThere(parsed, output, job);
+    if (!there)
+        return forward(stop.stop_requested() ? job.poll().error() : there.error());
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
-    auto code = there ? Result<int>(*there)
-        : peers       ? runWithPeers(session, *peers, runVerb)
-                      : runVerb(session);
+    auto code = *there ? Result<int>(**there)
+        : peers        ? runWithPeers(session, *peers, runVerb)
+                       : runVerb(session);
+    if (!code && !far::farTraffic().empty() && stop.stop_requested())
+        code = forward(job.poll().error()); // Ctrl+C reaches ssh, too, and its end is no error of the host
     output.progressLine("");
     logTraffic(job);
     if (!code)
@@ -387,18 +408,6 @@ Status requireReading(const Parsed& parsed)
     return {};
 }
 
-namespace {
-
-/// The command to run next for somebody on another machine; none for ours, whose paths are of this one.
-std::string fromHost(const std::string& host, const std::string& next)
-{
-    if (host.empty() || next.empty())
-        return next;
-    return next.starts_with("shardscope") ? std::string() : "ssh " + host + " " + shellQuoted(next);
-}
-
-} // namespace
-
 int answerWords(
     const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
 {
@@ -412,15 +421,14 @@ int answerWords(
         json.set("--json", {"true"});
     Output output(parsed ? parsed->arguments : json, sinks);
     if (!parsed)
-        return report(
-            output, parsed.error(), fromHost(sinks.host, nextCommand(parsed.error(), nullptr, words)));
+        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
     const auto code = answerParsed(*parsed, output, files, job);
     if (code)
         return *code;
     const Error error = withNearPath(code.error(), words);
-    return report(output, error, fromHost(sinks.host, nextCommand(error, &*parsed, words)));
+    return report(output, error, nextCommand(error, &*parsed, words));
 }
 
 int run(int argc, char** argv)

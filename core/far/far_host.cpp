@@ -23,6 +23,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kLook{200};
 constexpr milliseconds kCancelPatience{5000};
+constexpr milliseconds kPaused{2000}; ///< this process was stopped meanwhile (Ctrl+Z)
+constexpr size_t kUnderWay = 200; ///< `serve` takes 256
 
 std::mutex& settingsMutex()
 {
@@ -30,7 +32,7 @@ std::mutex& settingsMutex()
     return mutex;
 }
 
-FarSettings& settings()
+FarSettings& chosenSettings()
 {
     static FarSettings settings;
     return settings;
@@ -71,13 +73,14 @@ struct FarHost::Connection {
     Status start();
     Status awaitHello();
     void read();
+    Status takeAll(std::span<const uint8_t> bytes);
     Status take(serve::Frame frame);
     void lose(Error error);
     Status send(const serve::Request& request, std::string_view payload);
     Result<FarAnswer> ask(const FarQuestion& question);
 
     std::string name;
-    milliseconds silence{}; ///< that of FarSettings: five `alive` replies are missing
+    FarSettings settings; ///< silence: five `alive` replies are missing
     FarLine line;
     std::mutex sending;
     std::mutex mutex; ///< of all that follows
@@ -93,13 +96,11 @@ struct FarHost::Connection {
 
 Status FarHost::Connection::start()
 {
-    FarSettings chosen;
     {
         const std::lock_guard lock(settingsMutex());
-        chosen = settings();
+        settings = chosenSettings();
     }
-    silence = chosen.silence;
-    SHARDSCOPE_TRY(line, FarLine::start(name, chosen));
+    SHARDSCOPE_TRY(line, FarLine::start(name, settings));
     SHARDSCOPE_CHECK(awaitHello());
     SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .deflate = true}, {}));
     reader = Thread::start([this] { read(); });
@@ -112,7 +113,7 @@ Status FarHost::Connection::awaitHello()
 {
     const std::string early = line.takeEarly();
     frames.add(std::span(reinterpret_cast<const uint8_t*>(early.data()), early.size()));
-    const auto until = steady_clock::now() + silence;
+    const auto until = steady_clock::now() + settings.silence;
     for (;;) {
         SHARDSCOPE_TRY(const auto frame, frames.next());
         if (frame) {
@@ -124,10 +125,11 @@ Status FarHost::Connection::awaitHello()
                 "the other end does not speak as shardscope " + std::string(buildInfo().version) + " does",
                 name, "install the same version on both hosts");
         }
+        SHARDSCOPE_CHECK(JobContext(settings.stop).poll());
         SHARDSCOPE_TRY(const auto bytes, line.receive(kLook));
         frames.add(bytes);
         traffic.bytesReceived += bytes.size();
-        if (bytes.empty() && steady_clock::now() > until)
+        if (steady_clock::now() > until)
             return fail(ErrorCode::Unreadable, "the other end does not answer", name);
     }
 }
@@ -136,27 +138,34 @@ void FarHost::Connection::read()
 {
     auto heard = steady_clock::now();
     for (;;) {
+        const auto began = steady_clock::now();
         const auto bytes = line.receive(kLook);
+        const auto now = steady_clock::now();
         const std::lock_guard lock(mutex);
         if (isEnding || lost)
             return;
         if (!bytes)
             return lose(bytes.error());
-        if (!bytes->empty())
-            heard = steady_clock::now();
-        else if (steady_clock::now() - heard > silence)
+        if (!bytes->empty() || now - began > kPaused)
+            heard = now;
+        else if (now - heard > settings.silence)
             return lose({ErrorCode::Unreadable, "nothing arrives any more", name, {}});
-        frames.add(*bytes);
-        traffic.bytesReceived += bytes->size();
-        for (;;) {
-            auto frame = frames.next();
-            if (!frame)
-                return lose(frame.error());
-            if (!*frame)
-                break;
-            if (const Status taken = take(std::move(**frame)); !taken)
-                return lose(taken.error());
-        }
+        const Status taken = withinMemory([&] { return takeAll(*bytes); });
+        if (!taken)
+            return lose(taken.error());
+    }
+}
+
+/// With the mutex locked.
+Status FarHost::Connection::takeAll(std::span<const uint8_t> bytes)
+{
+    traffic.bytesReceived += bytes.size();
+    frames.add(bytes);
+    for (;;) {
+        SHARDSCOPE_TRY(auto frame, frames.next());
+        if (!frame)
+            return {};
+        SHARDSCOPE_CHECK(take(std::move(*frame)));
     }
 }
 
@@ -174,9 +183,15 @@ Status FarHost::Connection::take(serve::Frame frame)
     const FarQuestion& question = *asked.question;
     if (reply.reply == serve::reply::kData || reply.reply == serve::reply::kFile) {
         const auto& sink = reply.reply == serve::reply::kData ? question.data : question.file;
-        if (!sink)
-            return fail(ErrorCode::Hostile, "the other end sends data that were not asked for");
-        return sink(frame.payload);
+        const Status taken = sink
+            ? sink(frame.payload)
+            : fail(ErrorCode::Hostile, "the other end sends data that were not asked for");
+        if (taken || taken.error().code == ErrorCode::Hostile)
+            return taken;
+        asked.answer.emplace(forward(taken.error())); // of this question alone
+        pending.erase(found);
+        changed.notify_all();
+        return {};
     }
     if (reply.reply == serve::reply::kProgress || reply.reply == serve::reply::kMessage) {
         const auto& sink = reply.reply == serve::reply::kProgress ? question.progress : question.message;
@@ -198,6 +213,8 @@ void FarHost::Connection::lose(Error error)
 {
     error.message = "the connection to the host is lost: " + error.message;
     error.path = name;
+    if (error.hint.text.empty())
+        error.hint = {"see whether `" + sshCommand(name, "true") + "` works", {{Retry::Shown}}};
     line.end();
     lost = error;
     for (auto& [id, asked] : pending)
@@ -211,18 +228,35 @@ Status FarHost::Connection::send(const serve::Request& request, std::string_view
     std::string bytes = serve::frameStart(serve::requestText(request), payload.size());
     bytes += payload;
     const std::lock_guard lock(sending);
-    return line.send(bytes, silence);
+    return line.send(bytes, settings.silence);
 }
 
 Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
 {
+    const auto stops = [&] {
+        return settings.stop.stop_requested() || (question.job != nullptr && question.job->cancelled());
+    };
     serve::Request request = question.request;
     Pending asked{&question, {}};
     std::unique_lock lock(mutex);
+    while (!lost && pending.size() >= kUnderWay && !stops())
+        changed.wait_for(lock, kLook);
     if (lost)
         return forward(*lost);
     request.id = ++lastId;
     pending.emplace(request.id, &asked);
+    struct Forget { // whatever happens, nobody refers to this question afterwards
+        Connection& connection;
+        std::unique_lock<std::mutex>& lock;
+        uint64_t id;
+        ~Forget()
+        {
+            if (!lock.owns_lock())
+                lock.lock();
+            connection.pending.erase(id);
+        }
+    };
+    const Forget atEnd{*this, lock, request.id};
     ++traffic.questions;
     traffic.bytesSent += question.payload.size();
     lock.unlock();
@@ -233,18 +267,19 @@ Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
     std::optional<steady_clock::time_point> givenUp;
     while (!asked.answer) {
         changed.wait_for(lock, kLook);
-        const bool stops = question.job != nullptr && question.job->cancelled();
-        if (asked.answer || !stops)
+        if (asked.answer || !stops())
             continue;
         if (!givenUp) {
-            givenUp = steady_clock::now() + kCancelPatience;
+            // Only a question with a job has an end that is worth waiting for.
+            givenUp = steady_clock::now() + (question.job != nullptr ? kCancelPatience : milliseconds(0));
             const uint64_t id = ++lastId;
             lock.unlock();
             (void)send({.id = id, .ask = std::string(serve::ask::kCancel), .of = request.id}, {});
             lock.lock();
         } else if (steady_clock::now() > *givenUp) {
-            pending.erase(request.id);
-            return forward(question.job->poll().error());
+            std::stop_source stopped;
+            stopped.request_stop();
+            return forward(JobContext(stopped.get_token()).poll().error());
         }
     }
     return std::move(*asked.answer);
@@ -359,7 +394,7 @@ std::vector<std::pair<std::string, FarTraffic>> farTraffic()
 void setFarSettings(FarSettings chosen)
 {
     const std::lock_guard lock(settingsMutex());
-    settings() = std::move(chosen);
+    chosenSettings() = std::move(chosen);
 }
 
 } // namespace shardscope::far

@@ -2,8 +2,10 @@
 #include "core/far/far_line.h"
 
 #include "core/base/build_info.h"
+#include "core/base/job_context.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/far/far_path.h"
 #include "core/far/own_program.h"
 #include "core/io/file_system.h"
 
@@ -36,20 +38,25 @@ constexpr std::string_view kMark = "shardscope-far "; ///< begins each line of k
 constexpr size_t kGreetingLimit = size_t{64} << 10; // what the login itself may print before it
 constexpr size_t kWordsLimit = 2000;
 constexpr milliseconds kPatience{30000}; ///< for a host that is reached
-constexpr milliseconds kLook{500};
+constexpr milliseconds kLook{200};
+constexpr milliseconds kGreeting{60000}; ///< where nobody types a password
+constexpr milliseconds kEnding{2000};
 
 /// Runs on the other host, by its login shell's `sh`. $1: folder of this version; $2: how the first line of
-/// `shardscope --version` begins. On one line, without quotes that a login shell such as csh could see.
+/// `shardscope --version` begins; $3: this machine, because hosts of several kinds can share a home folder.
+/// On one line, without quotes that a login shell such as csh could see.
 constexpr std::string_view kScript
-    = R"sh(p="${XDG_CACHE_HOME:-$HOME/.cache}/shardscope/far/$1/shardscope"; )sh"
-      R"sh(if [ -x "$p" ]; then echo "shardscope-far ready"; exec "$p" serve; fi; w=""; )sh"
+    = R"sh(m() { echo; echo "shardscope-far $*"; }; )sh" // a login may have printed half a line
+      R"sh(p="${XDG_CACHE_HOME:-$HOME/.cache}/shardscope/far/$1/shardscope"; )sh"
+      R"sh(if [ "$(uname -m)" = "$3" ] && [ -f "$p" ] && [ -s "$p" ] && [ -x "$p" ]; then )sh"
+      R"sh(m ready; exec "$p" serve; fi; w=""; )sh"
       R"sh(if q=$(command -v shardscope 2>/dev/null); then w=$("$q" --version 2>/dev/null | head -n 1); )sh"
-      R"sh(case "$w" in "$2"*) echo "shardscope-far ready"; exec "$q" serve;; esac; fi; )sh"
-      R"sh(echo "shardscope-far absent $(uname -s) $(uname -m) $w"; read -r n || exit 0; )sh"
-      R"sh(d="${p%/*}"; t="$d/.new-$$"; umask 077; )sh"
+      R"sh(case "$w" in "$2"*) m ready; exec "$q" serve;; esac; fi; )sh"
+      R"sh(m "absent $(uname -s) $(uname -m) $w"; read -r n || exit 0; )sh"
+      R"sh(d="${p%/*}"; t="$d/.new-$(uname -n)-$$"; umask 077; )sh"
       R"sh(if mkdir -p "$d" && head -c "$n" >"$t" && [ "$(wc -c <"$t")" -eq "$n" ] && chmod 700 "$t" && )sh"
-      R"sh("$t" --version >/dev/null && mv -f "$t" "$p"; then echo "shardscope-far ready"; exec "$p" serve; )sh"
-      R"sh(fi; rm -f "$t"; echo "shardscope-far failed")sh";
+      R"sh("$t" --version >/dev/null && mv -f "$t" "$p"; then m ready; exec "$p" serve; )sh"
+      R"sh(fi; rm -f "$t"; m failed)sh";
 
 /// A stranger's words in one line, for a sentence of ours.
 std::string plainText(std::string_view text)
@@ -69,9 +76,7 @@ std::vector<std::string> commandFor(const std::string& host, const std::string& 
     const std::string ours = "shardscope " + std::string(build.version) + " (" + std::string(build.commit);
     const std::string remote
         = "exec sh -c " + shellQuoted(kScript) + " sh " + shellQuoted(version) + " " + shellQuoted(ours);
-    // Brackets are of paths; ssh takes an address without them.
-    std::string name = host;
-    std::erase_if(name, [](char c) { return c == '[' || c == ']'; });
+    const std::string name = sshName(host);
     const char* const asked = std::getenv("SHARDSCOPE_SSH");
     if (asked != nullptr && *asked != '\0')
         return {"/bin/sh", "-c", "exec " + std::string(asked) + " \"$@\"", "sh", name, remote};
@@ -94,8 +99,7 @@ pid_t spawn(const std::vector<std::string>& words, int socket, int errors)
     sigemptyset(&none);
     sigset_t restored;
     sigemptyset(&restored);
-    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP})
-        sigaddset(&restored, signal);
+    sigaddset(&restored, SIGPIPE); // the others stay as they are: nohup ignores one
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &restored);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -110,6 +114,15 @@ pid_t spawn(const std::vector<std::string>& words, int socket, int errors)
     posix_spawn_file_actions_destroy(&actions);
     errno = failed;
     return failed == 0 ? process : -1;
+}
+
+/// Whether ssh can ask somebody.
+bool hasTerminal()
+{
+    const int terminal = ::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal >= 0)
+        ::close(terminal);
+    return terminal >= 0 || std::getenv("SSH_ASKPASS") != nullptr;
 }
 
 /// The machine of a line "absent Linux x86_64 …", and the version that is there, if any.
@@ -172,7 +185,12 @@ void FarLine::close()
         ::close(m_errors);
     if (m_process > 0) {
         ::kill(m_process, SIGTERM);
-        while (::waitpid(m_process, nullptr, 0) < 0 && errno == EINTR) { }
+        const auto until = steady_clock::now() + kEnding;
+        while (::waitpid(m_process, nullptr, WNOHANG) == 0) {
+            if (steady_clock::now() > until)
+                ::kill(m_process, SIGKILL);
+            (void)::poll(nullptr, 0, 5);
+        }
     }
     m_socket = m_errors = -1;
     m_process = -1;
@@ -198,13 +216,15 @@ Result<FarLine> FarLine::start(const std::string& host, const FarSettings& setti
     if (out.m_process < 0)
         return fail(ErrorCode::Unreadable, std::string("ssh cannot be started: ") + std::strerror(failure),
             host, "install OpenSSH's client, or name another command in SHARDSCOPE_SSH");
-    SHARDSCOPE_TRY(std::string greeting, out.greeting());
+    SHARDSCOPE_TRY(std::string greeting, out.greeting(settings, hasTerminal()));
     if (greeting.starts_with("absent ")) {
         const Status installed = out.install(greeting.substr(7), settings);
-        if (!installed && installed.error().code == ErrorCode::Unsupported)
+        if (!installed && installed.error().path != host) // not of the line, but of this machine
+            return forward(installed.error());
+        if (!installed && installed.error().code != ErrorCode::Unreadable)
             return forward(installed.error());
         // Where the copy failed over there, this says so, and not that the line has ended.
-        auto next = out.greeting();
+        auto next = out.greeting(settings, false);
         if (!next)
             return forward(installed ? next.error() : installed.error());
         greeting = std::move(*next);
@@ -215,8 +235,9 @@ Result<FarLine> FarLine::start(const std::string& host, const FarSettings& setti
     return out;
 }
 
-Result<std::string> FarLine::greeting()
+Result<std::string> FarLine::greeting(const FarSettings& settings, bool mayAsk)
 {
+    const auto until = steady_clock::now() + kGreeting;
     for (size_t printed = 0;;) {
         for (size_t end = m_early.find('\n'); end != std::string::npos; end = m_early.find('\n')) {
             std::string line = m_early.substr(0, end);
@@ -227,7 +248,9 @@ Result<std::string> FarLine::greeting()
         }
         if (printed + m_early.size() > kGreetingLimit)
             return fail(ErrorCode::Unreadable, "the login prints too much before a command runs", m_host);
-        // However long somebody needs to type a password.
+        SHARDSCOPE_CHECK(JobContext(settings.stop).poll());
+        if (!mayAsk && steady_clock::now() > until)
+            return fail(ErrorCode::Unreadable, "the host does not answer", m_host);
         SHARDSCOPE_TRY(const auto bytes, receive(kLook));
         m_early.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
@@ -256,8 +279,12 @@ Status FarLine::install(const std::string& machine, const FarSettings& settings)
     if (settings.says)
         settings.says("copying shardscope " + version + " (" + formatBytes(program->bytes) + ") to " + m_host
             + ", once");
-    SHARDSCOPE_CHECK(send(std::to_string(program->bytes) + "\n", kPatience));
-    return program->read([&](std::string_view bytes) { return send(bytes, kPatience); });
+    std::string size = std::to_string(program->bytes) + "\n"; // sent when the file is open
+    return program->read([&](std::string_view bytes) -> Status {
+        SHARDSCOPE_CHECK(JobContext(settings.stop).poll());
+        SHARDSCOPE_CHECK(send(std::exchange(size, {}), kPatience));
+        return send(bytes, kPatience);
+    });
 }
 
 Result<std::span<const uint8_t>> FarLine::receive(milliseconds wait)
@@ -326,8 +353,8 @@ Error FarLine::ended(std::string what) const
 {
     const std::string words = this->words();
     return {ErrorCode::Unreadable, std::move(what) + (words.empty() ? "" : ": " + words), m_host,
-        {"see whether `ssh " + m_host + " true` works; a path of this machine with a colon is typed ./"
-                + m_host + ":…",
+        {"see whether `" + sshCommand(m_host, "true")
+                + "` works; a path of this machine with a colon is typed ./" + m_host + ":…",
             {{Retry::Shown}}}};
 }
 

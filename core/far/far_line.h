@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct FarSettings {
     bool mayInstall = true; ///< copy this program to a host that lacks it
     std::function<void(std::string_view line)> says = {}; ///< what takes long, for the user; from any thread
     std::chrono::milliseconds silence{25000}; ///< without a byte, the connection is lost
+    std::stop_token stop = {}; ///< ends every wait for another host
 };
 
 /// A running `shardscope serve` on another host, started by ssh (or $SHARDSCOPE_SSH, a command for a shell).
@@ -29,8 +31,8 @@ public:
     /// libraries or one that does not lies beside it, into a folder of the user's cache that is named after
     /// the version; then starts it.
     ///
-    /// Unreadable if ssh fails, with its words; Unsupported where this program does not run there, or may
-    /// not be copied.
+    /// Waits for as long as ssh may ask somebody for a password, else a minute. Unreadable if ssh fails, with
+    /// its words; Unsupported where this program does not run there, or may not be copied; Cancelled.
     static Result<FarLine> start(const std::string& host, const FarSettings& settings);
 
     FarLine() = default;
@@ -51,7 +53,7 @@ public:
     [[nodiscard]] std::string words() const;
 
 private:
-    Result<std::string> greeting();
+    Result<std::string> greeting(const FarSettings& settings, bool mayAsk);
     Status install(const std::string& machine, const FarSettings& settings);
     [[nodiscard]] Error ended(std::string what) const;
     void close();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/far/far_path.h"
 
+#include "core/base/shell_quote.h"
+
 #include <algorithm>
 
 namespace shardscope::far {
@@ -51,8 +53,8 @@ std::optional<FarPath> farPathOf(const io::Path& path)
         return std::nullopt;
     const std::string_view there = std::string_view(text).substr(colon + 1);
     const bool isBelowHome = there == "~" || there.starts_with("~/");
-    if (!there.starts_with('/') && !isBelowHome)
-        return std::nullopt;
+    if ((!there.starts_with('/') && !isBelowHome) || there.starts_with("//"))
+        return std::nullopt; // "//" is of a URL
     return FarPath{text.substr(0, colon), io::Path(there)};
 }
 
@@ -75,7 +77,21 @@ std::string typedPath(const std::string& text)
     if (std::filesystem::exists(std::filesystem::symlink_status(text, ignored)))
         return text;
     const std::string there = text.substr(colon + 1);
+    if (there.starts_with('/') || there.starts_with('~')) // a URL, or the home folder of somebody else
+        return text;
     return text.substr(0, colon) + ":~" + (there.empty() ? "" : "/" + there);
+}
+
+std::string sshName(std::string_view host)
+{
+    std::string out(host);
+    std::erase_if(out, [](char c) { return c == '[' || c == ']'; });
+    return out;
+}
+
+std::string sshCommand(std::string_view host, const std::string& command)
+{
+    return "ssh " + sshName(host) + " " + shellQuoted(command);
 }
 
 } // namespace shardscope::far

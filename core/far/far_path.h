@@ -17,7 +17,7 @@ struct FarPath {
 };
 
 /// Nothing for a path of this machine. In front of the colon only what a host and a user can have: letters,
-/// digits, '.', '_', '-' (not first), and an address in brackets.
+/// digits, '.', '_', '-' (not first), and an address in brackets; `s3://` is none.
 std::optional<FarPath> farPathOf(const io::Path& path);
 bool isFar(const io::Path& path);
 /// The inverse.
@@ -27,5 +27,10 @@ io::Path farPath(std::string_view host, const io::Path& there);
 /// rsync take them. Stays as it is where the part in front of the colon is no host, or where this machine has
 /// something of that name; `./a:b` is always of this machine.
 std::string typedPath(const std::string& text);
+
+/// A command for a shell of this machine that runs `command` there, for people.
+std::string sshCommand(std::string_view host, const std::string& command);
+/// The host as ssh takes it: an address without its brackets.
+std::string sshName(std::string_view host);
 
 } // namespace shardscope::far

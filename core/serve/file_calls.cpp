@@ -6,6 +6,7 @@
 #include "core/serve/message_json.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace shardscope {
 
@@ -45,6 +46,9 @@ io::FileType typeOf(const std::string& word)
 }
 
 } // namespace
+
+constexpr size_t kResultLimit = size_t{16} << 10; ///< bytes of a result, whose paths have 4 KiB at most
+constexpr size_t kListLimit = size_t{32} << 20;
 
 /// An error as it is sent: a hint without its retries, which are about another command line.
 struct SentError {
@@ -169,7 +173,8 @@ Error errorOf(const SentError& sent)
     // Codes are in the order of their enum, from Usage to Internal.
     for (int i = 0; i <= static_cast<int>(ErrorCode::Internal); ++i) {
         const auto code = static_cast<ErrorCode>(i);
-        if (errorCodeName(code) == sent.code)
+        // A stop is this end's to decide.
+        if (errorCodeName(code) == sent.code && code != ErrorCode::Cancelled)
             return {code, sent.message, sent.path, sent.hint};
     }
     return {ErrorCode::Unreadable, sent.message, sent.path, sent.hint};
@@ -188,6 +193,8 @@ std::string problemOf(const SentResult& result, const FileCall& call)
         return result.bytes == 0 ? "" : "a call failed and has data";
     if (result.bytes > call.bytes || (call.call == call::kRead && result.bytes != call.bytes))
         return "a call has other data than was asked for";
+    if (result.info.identity.bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+        return "a file is larger than files can be";
     if (!std::ranges::all_of(result.entries, isOnePart, &SentEntry::name))
         return "an entry of a folder has a name that is none";
     if (call.call == call::kCanonical
@@ -266,7 +273,11 @@ std::string fileResultsText(std::span<const FileCall> calls, std::span<const Fil
 Result<std::vector<FileResult>> parseFileResults(std::string_view text, std::span<const FileCall> calls)
 {
     Results sent;
-    std::string problem = readMessage(text, sent);
+    const bool lists
+        = std::ranges::any_of(calls, [](const FileCall& each) { return each.call == call::kList; });
+    std::string problem = text.size() > (lists ? kListLimit : kResultLimit * (calls.size() + 1))
+        ? "it is too large"
+        : readMessage(text, sent);
     if (problem.empty() && sent.results.size() != calls.size())
         problem = "it has another number of results";
     std::vector<FileResult> out;

@@ -116,7 +116,7 @@ std::string existingPlace(const std::string& path, bool isFolder)
 std::string listPlace(const Error& error, const std::string& otherwise)
 {
     if (const auto there = far::farPathOf(error.path.empty() ? otherwise : error.path))
-        return "ssh " + there->host + " ls -ld " + shellQuoted(there->path.string());
+        return far::sshCommand(there->host, "ls -ld " + shellQuoted(there->path.string()));
     return "ls -ld " + existingPlace(error.path.empty() ? otherwise : error.path, false);
 }
 

@@ -35,6 +35,10 @@ public:
     [[nodiscard]] bool json() const { return m_json; }
     /// Whether writeFile() and a JSON answer go together.
     [[nodiscard]] bool hasStreamForFile() const { return m_sinks.has_value(); }
+    [[nodiscard]] std::string host() const
+    {
+        return m_sinks ? m_sinks->host : std::string();
+    } ///< as of the sinks
     [[nodiscard]] bool quiet() const { return m_quiet; }
     [[nodiscard]] bool verbose() const { return m_verbose; }
     /// True when standard error is a terminal where a line can be replaced.

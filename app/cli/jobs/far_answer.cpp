@@ -4,6 +4,7 @@
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/text_file.h"
+#include "core/base/text.h"
 #include "core/far/far_files.h"
 #include "core/far/far_host.h"
 #include "core/report/text/printable.h"
@@ -80,10 +81,12 @@ public:
 private:
     std::optional<std::string> valueFor(const Option& option, const std::string& value)
     {
-        if (option.kind != ValueKind::NewFile || value == kStandardOutput)
+        if (option.kind != ValueKind::NewFile)
             return valueOf(option.kind, value);
-        // Values of a tensor are written by position, and two reports would come mixed.
-        if (option.name == "--npy" || !m_out.report.empty())
+        // Values of a tensor are written by position, and two reports would come mixed; both with --json on
+        // standard output is an error, which the command finds here.
+        const bool isMixed = value == kStandardOutput && m_parsed.arguments.has("--json");
+        if (option.name == "--npy" || !m_out.report.empty() || isMixed)
             return std::nullopt;
         m_out.report = value;
         return std::string(kStandardOutput);
@@ -131,10 +134,19 @@ std::string harmless(std::string_view text, bool isJson)
     std::string out;
     while (!text.empty()) {
         const size_t end = std::min(text.find('\n'), text.size());
-        std::string line(text.substr(0, end));
-        if (isJson)
-            std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-        out += isJson ? line : printable(line);
+        const std::string_view line = text.substr(0, end);
+        for (size_t i = 0; isJson && i < line.size(); ++i) {
+            const auto byte = static_cast<unsigned char>(line[i]);
+            const auto after = i + 1 < line.size() ? static_cast<unsigned char>(line[i + 1]) : 0;
+            if (byte == 0xc2 && after >= 0x80 && after < 0xa0) { // such as U+009B, which begins a sequence
+                out += "\\u00" + toHex(line.substr(++i, 1));
+                continue;
+            }
+            if (byte >= 0x20 && byte != 0x7f)
+                out += line[i];
+        }
+        if (!isJson)
+            out += printable(line);
         if (end < text.size())
             out += '\n';
         text.remove_prefix(std::min(end + 1, text.size()));
@@ -143,6 +155,7 @@ std::string harmless(std::string_view text, bool isJson)
 }
 
 constexpr size_t kReportLimit = size_t{256} << 20;
+constexpr size_t kAnswerLimit = size_t{4} << 30;
 
 } // namespace
 
@@ -152,16 +165,22 @@ Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, Job
     if (!relayed)
         return std::nullopt;
     std::string report;
-    std::string unended; // of the last line: a character can be cut in two
+    std::string held; // text: an unended line; JSON, and with a report on standard output: the whole answer
+    const bool isWhole = output.json() || relayed->report == kStandardOutput;
     far::FarQuestion question{.request = {.ask = std::string(serve::ask::kAnswer),
                                   .text = !output.json(),
                                   .host = output.json() ? std::string() : relayed->host},
         .payload = serve::wordsPayload(relayed->words),
         .data = [&](std::string_view bytes) -> Status {
-            unended += bytes;
-            const size_t end = unended.rfind('\n') + 1; // 0 for none
-            output.answer()(harmless(std::string_view(unended).substr(0, end), output.json()));
-            unended.erase(0, end);
+            if (bytes.size() > kAnswerLimit - held.size())
+                return fail(ErrorCode::LimitExceeded, "the answer of the other host is too large");
+            const size_t end = bytes.rfind('\n') + 1; // 0 for none
+            if (!isWhole && end > 0) {
+                output.answer()(harmless(held.append(bytes.substr(0, end)), false));
+                held.clear();
+                bytes.remove_prefix(end);
+            }
+            held += bytes;
             return {};
         },
         .file = [&](std::string_view bytes) -> Status {
@@ -178,13 +197,13 @@ Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, Job
                 sink(*progress);
         };
     SHARDSCOPE_TRY(const far::FarAnswer answer, far::farHost(relayed->host).ask(question));
-    output.answer()(harmless(unended, output.json()));
-    if (!relayed->report.empty() && !report.empty()) {
+    if (relayed->report == kStandardOutput && !report.empty()) {
+        SHARDSCOPE_CHECK(output.writeFile(report)); // then the answer goes to standard error
+    } else if (!report.empty()) {
         const Session session(parsed, output, far::farAndOwnFiles(), job);
         SHARDSCOPE_CHECK(writeTextFile(session, relayed->report, report, parsed.arguments.has("--force")));
-    } else if (!report.empty()) {
-        SHARDSCOPE_CHECK(output.writeFile(report));
     }
+    output.answer()(harmless(held, output.json()));
     return std::optional(answer.last.exit.value_or(exitCode(ErrorCode::Internal)));
 }
 

@@ -32,7 +32,7 @@ Result<std::vector<std::string>> pathsOf(
         if (there && !isRead(command, kind))
             return fail(ErrorCode::Unsupported,
                 "`" + command.name + "` takes only a path of this machine as " + what, value,
-                "run it there: ssh " + there->host + " shardscope " + command.name + " …");
+                "run it there: ssh " + far::sshName(there->host) + " shardscope " + command.name + " …");
     }
     return values;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/skeleton/skeleton_files.h"
 
-#include "core/far/far_files.h"
-
 #include <algorithm>
 
 namespace shardscope {
@@ -240,7 +238,7 @@ Result<std::unique_ptr<io::FileLock>> SkeletonFiles::lock(const io::Path& path, 
 
 io::FileSystem& realFilesAndSkeletons()
 {
-    static SkeletonFiles files(far::farAndOwnFiles());
+    static SkeletonFiles files(io::realFileSystem());
     return files;
 }
 

@@ -76,8 +76,7 @@ private:
     std::map<std::string, std::shared_ptr<SkeletonArchive>> m_archives; ///< by path
 };
 
-/// The machine's own files and those of other hosts (core/far), with skeletons as folders. One instance for
-/// the process; thread-safe.
+/// The machine's own files, with skeletons as folders. One instance for the process; thread-safe.
 io::FileSystem& realFilesAndSkeletons();
 
 /// The same without skeletons, where `files` has them.

@@ -3,12 +3,14 @@
 // whatever the other end does ends in an error. The host is this machine behind a real sshd, or behind a
 // script in place of ssh.
 #include "core/serve/frame.h"
+#include "core/serve/messages.h"
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -238,6 +240,16 @@ TEST_CASE("a report of a checkpoint there is a file here")
     CHECK(host.run({"check", far(local), "--html", report}).exitCode == 0);
     CHECK(slurp(report).find("<html") != std::string::npos);
     CHECK(host.run({"check", far(local), "--html", report}).exitCode == 5); // never overwritten
+    const ProcessResult printed = host.run({"check", far(local), "--html", "-"});
+    CHECK(printed.exitCode == 0);
+    CHECK(printed.out.starts_with("<!DOCTYPE html>"));
+    CHECK(printed.out.ends_with("</html>\n"));
+    CHECK(printed.err.find("found:") != std::string::npos);
+    CHECK(host.run({"check", far(local), "--html", "-", "--json"}).exitCode == 2);
+    const std::string second = (folder / "second.sarif").string();
+    const ProcessResult both = host.run({"check", far(local), "--html", "-", "--sarif", second});
+    CHECK(both.out.starts_with("<!DOCTYPE html>"));
+    CHECK(nlohmann::json::parse(slurp(second)).contains("runs"));
     const std::string array = (folder / "array.npy").string();
     const std::string parameter = answerOf({"params", local})["parameters"][0]["name"];
     const std::string expected = (folder / "expected.npy").string();
@@ -345,6 +357,8 @@ TEST_CASE("what a login prints before the command does no harm")
     const ProcessResult found = host.run({"inspect", far(local), "--json"});
     CHECK(found.exitCode == 0);
     CHECK(found.out == runShardscope({"inspect", local, "--json"}).out);
+    script(host.folder() / "ssh", "printf 'no line end'\n" + ssh);
+    CHECK(host.run({"inspect", far(local)}).exitCode == 0);
     script(host.folder() / "ssh", "yes Welcome\n");
     CHECK(host.run({"inspect", far(local)}).exitCode == 3);
 }
@@ -360,6 +374,58 @@ TEST_CASE("words for ssh are never options of ssh")
     CHECK_FALSE(fs::exists(host.folder() / "called"));
     CHECK(host.run({"inspect", "node7:/y"}).exitCode == 3);
     CHECK(fs::exists(host.folder() / "called"));
+}
+
+TEST_CASE("URLs and other users' home folders are no paths of hosts")
+{
+    const Host host;
+    for (const char* path : {"s3://bucket/key", "file:///runs", "node7:~ada/runs"}) {
+        CAPTURE(path);
+        const ProcessResult found = host.run({"inspect", path});
+        CHECK(found.exitCode == 3);
+        CHECK(found.err.find("ssh") == std::string::npos);
+    }
+}
+
+TEST_CASE("requests to `serve` lead to no third host")
+{
+    const Host host;
+    script(host.folder() / "ssh", "echo called > '" + (host.folder() / "called").string() + "'; exit 255\n");
+    const std::string asked = serve::wordsPayload({"inspect", "node7:/x"});
+    spill(host.folder() / "requests", serve::frameStart(R"({"id":1,"ask":"answer"})", asked.size()) + asked);
+    const Words words{"/bin/sh", "-c", "exec \"$0\" serve < '" + (host.folder() / "requests").string() + "'",
+        programPath()};
+    const ProcessResult answered = runProcess(words, host.options());
+    CHECK(answered.out.find("not-found") != std::string::npos);
+    CHECK_FALSE(fs::exists(host.folder() / "called"));
+}
+
+TEST_CASE("a folder of runs there is named with its host, and so is what to do next")
+{
+    const Host host;
+    fs::create_directories(host.home() / "runs");
+    for (const char* name : {"one", "two"})
+        fs::copy(samplePath("zero2-w2"), host.home() / "runs" / name, fs::copy_options::recursive);
+    const ProcessResult found = host.run({"inspect", far(host.home() / "runs")});
+    CHECK(found.exitCode == 3);
+    CHECK(found.err.find("run: shardscope") == std::string::npos); // which would be about this machine
+}
+
+TEST_CASE("Ctrl+C while another host is asked is a stop, not an error of the host")
+{
+    const Host host;
+    // Before it answers at all; and when the program should run there.
+    for (const std::string& sleeping :
+        {std::string("exec sleep 30\n"), std::string("echo; echo shardscope-far ready; exec sleep 30\n")}) {
+        script(host.folder() / "ssh", sleeping);
+        Process process({programPath(), "inspect", far(samplePath("zero2-w2"))}, host.options());
+        ::usleep(500'000);
+        const auto began = std::chrono::steady_clock::now();
+        process.signal(SIGINT);
+        const ProcessResult stopped = process.wait();
+        CHECK(stopped.exitCode == 130);
+        CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10));
+    }
 }
 
 TEST_CASE("what ssh says is in the error")
@@ -422,13 +488,16 @@ TEST_CASE("text of the other end controls no terminal")
         "shardscope-far ready\n"
             + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}")
             + frame(R"({"id":2,"reply":"message"})", "\x1b]0;title\x07 warning\n")
-            + frame(R"({"id":2,"reply":"data"})", "\x1b[2Jgone\n")
+            + frame(R"({"id":2,"reply":"data"})",
+                "\x1b[2J\xc2\x9b"
+                "2Jgone\n")
             + frame(R"({"id":2,"reply":"done","exit":0})"));
     script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 5\n");
     for (const Words& words : {Words{"inspect", "node7:/x"}, Words{"inspect", "node7:/x", "--json"}}) {
         const ProcessResult found = host.run(words);
         CHECK(found.exitCode == 0);
         CHECK((found.out + found.err).find('\x1b') == std::string::npos);
+        CHECK((found.out + found.err).find('\x9b') == std::string::npos);
         CHECK(found.out.find("gone") != std::string::npos);
     }
 }

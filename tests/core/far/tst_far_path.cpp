@@ -35,7 +35,7 @@ TEST_CASE("paths of this machine stay what they are")
 {
     for (const char* text : {"", "/", "/a:/b", "./a:/b", "a", "a/b:/c", "runs/x", "a:b", "a:~b",
              "2026-11-30T10:00/x", ":/x", "@h:/x", "a b:/x", "-oProxyCommand=x:/y", "ada@-h:/x", "-h:/x",
-             "h\n:/x", "ho$t:/x", "h:", "[x]:/y", "a@b@c:/x"}) {
+             "h\n:/x", "ho$t:/x", "h:", "[x]:/y", "a@b@c:/x", "s3://bucket/k", "file:///x", "h:~ada/x"}) {
         CAPTURE(text);
         CHECK_FALSE(far::isFar(text));
     }
@@ -60,10 +60,17 @@ TEST_CASE("what is typed without a slash is below the home folder there, unless 
     CHECK(far::typedPath("host:~/runs") == "host:~/runs");
     CHECK(far::typedPath("./host:runs") == "./host:runs");
     CHECK(far::typedPath("runs/a:b") == "runs/a:b");
+    CHECK(far::typedPath("s3://bucket/k") == "s3://bucket/k");
+    CHECK(far::typedPath("host:~ada/x") == "host:~ada/x");
     CHECK(far::typedPath("no host:runs") == "no host:runs");
     const auto here = std::filesystem::current_path();
     std::filesystem::current_path(folder.path());
     const std::string typed = far::typedPath("host:runs");
     std::filesystem::current_path(here);
     CHECK(typed == "host:runs");
+}
+
+TEST_CASE("a command for another host is quoted for both shells")
+{
+    CHECK(far::sshCommand("ada@[::1]", "ls '/a b'") == R"(ssh ada@::1 'ls '\''/a b'\''')");
 }
