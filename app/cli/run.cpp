@@ -152,10 +152,10 @@ bool asksForJson(const std::vector<std::string>& words)
     return std::find(words.begin(), end, "--json") != end;
 }
 
-std::vector<std::string> checkpointsInstead(const Error& error)
+std::vector<std::string> checkpointsInstead(io::FileSystem& files, const Error& error)
 {
     JobContext job;
-    return runsInstead(far::farAndOwnFiles(), error, job);
+    return runsInstead(files, error, job);
 }
 
 /// The command to run next for somebody on another machine; none for ours, whose paths are of this one.
@@ -167,9 +167,10 @@ std::string fromHost(const std::string& host, const std::string& next)
 }
 
 /// Reports the error in the chosen output form, with the command to run next, and returns the exit code.
-int report(Output& output, const Error& error, std::string next)
+int report(
+    Output& output, const Error& error, std::string next, io::FileSystem& files = far::farAndOwnFiles())
 {
-    const std::vector<std::string> runs = checkpointsInstead(error);
+    const std::vector<std::string> runs = checkpointsInstead(files, error);
     if (!runs.empty())
         next = runs.size() > 1 && error.code == ErrorCode::NotACheckpoint
             ? "shardscope tags " + shellQuoted(error.path)
@@ -229,11 +230,14 @@ Result<int> runCommand(Parsed& parsed, Output& output)
 {
     std::stop_source stop;
     SHARDSCOPE_CHECK(takeFarPaths(parsed));
-    far::setFarSettings(
-        {.mayInstall = !parsed.arguments.has("--no-remote-install"), .says = [&](std::string_view line) {
-             if (!output.quiet())
-                 output.message(std::string(line) + "\n");
-         }});
+    far::FarSettings farSettings;
+    farSettings.mayInstall = !parsed.arguments.has("--no-remote-install");
+    farSettings.says = [&](std::string_view line) {
+        if (!output.quiet())
+            output.message(std::string(line) + "\n");
+    };
+    farSettings.stop = stop.get_token();
+    far::setFarSettings(std::move(farSettings));
     SHARDSCOPE_CHECK(checkWrittenFiles(parsed, filesFor(parsed)));
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
@@ -421,14 +425,14 @@ int answerWords(
         json.set("--json", {"true"});
     Output output(parsed ? parsed->arguments : json, sinks);
     if (!parsed)
-        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
+        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words), files);
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
     const auto code = answerParsed(*parsed, output, files, job);
     if (code)
         return *code;
     const Error error = withNearPath(code.error(), words);
-    return report(output, error, nextCommand(error, &*parsed, words));
+    return report(output, error, nextCommand(error, &*parsed, words), files);
 }
 
 int run(int argc, char** argv)

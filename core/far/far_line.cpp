@@ -74,8 +74,8 @@ std::vector<std::string> commandFor(const std::string& host, const std::string& 
 {
     const BuildInfo build = buildInfo();
     const std::string ours = "shardscope " + std::string(build.version) + " (" + std::string(build.commit);
-    const std::string remote
-        = "exec sh -c " + shellQuoted(kScript) + " sh " + shellQuoted(version) + " " + shellQuoted(ours);
+    const std::string remote = "exec sh -c " + shellQuoted(kScript) + " sh " + shellQuoted(version) + " "
+        + shellQuoted(ours) + " " + shellQuoted(ownMachine());
     const std::string name = sshName(host);
     const char* const asked = std::getenv("SHARDSCOPE_SSH");
     if (asked != nullptr && *asked != '\0')
@@ -294,7 +294,7 @@ Result<std::span<const uint8_t>> FarLine::receive(milliseconds wait)
     for (;;) {
         std::array<pollfd, 2> waits{{{m_socket, POLLIN, 0}, {m_errors, POLLIN, 0}}};
         const auto left = std::chrono::duration_cast<milliseconds>(until - steady_clock::now()).count();
-        (void)::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+        (void)::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<int64_t>(left + 1, 0, 1 << 30)));
         if (waits[1].revents != 0) {
             const ssize_t count = ::read(m_errors, m_buffer.data(), m_buffer.size());
             if (count > 0)
