@@ -62,12 +62,16 @@ Result<std::shared_ptr<const io::ReadFile>> SourcePool::open(uint32_t source)
 
 Status SourcePool::checkUnchanged()
 {
-    for (const PlanSource& source : m_sources) {
-        const auto info = m_files.stat(source.path);
+    std::vector<io::Path> paths;
+    for (const PlanSource& source : m_sources)
+        paths.push_back(source.path);
+    const auto infos = m_files.statAll(paths);
+    for (size_t i = 0; i < infos.size(); ++i) {
+        const auto& info = infos[i];
         if (!info && info.error().code != ErrorCode::NotFound)
             return forward(info.error());
-        if (!info || !isAsPlanned(info->identity, source))
-            return changed(source);
+        if (!info || !isAsPlanned(info->identity, m_sources[i]))
+            return changed(m_sources[i]);
     }
     return {};
 }

@@ -327,8 +327,11 @@ Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io
         return {};
     SHARDSCOPE_TRY(const io::Path known, files.canonical(sourceRunFolder)); // checkPlaces() checked it
     std::set<io::Path> checked;
+    std::set<io::Path> seen; // the files of a checkpoint are in few folders
     for (const PlanSource& source : plan.sources) {
         for (const io::Path& asked : {source.path.parent_path(), checkpointFolderOf(source)}) {
+            if (!seen.insert(asked).second)
+                continue;
             const auto folder = files.canonical(asked); // a link may lead outside the run folder
             if (!folder)
                 continue; // a file in a skeleton, or a missing one: reading it reports this
