@@ -69,7 +69,7 @@ private Q_SLOTS:
         files.setCheckpoint(dcp);
         QStringList roles;
         for (int row = 0; row < files.rowCount(); ++row)
-            roles.append(files.index(row, 1).data().toString());
+            roles.append(files.index(row, FileTableModel::Role).data().toString());
         QCOMPARE(roles, (QStringList{u"Metadata"_s, u"Tensors"_s, u"Tensors"_s, u"Tensors"_s}));
         files.setFilter(u"role:tensors"_s);
         QCOMPARE(files.rowCount(), 3);
