@@ -167,6 +167,8 @@ std::string onCheckpoint(std::string_view verb, const std::string& path, const P
 std::string afterNotFound(const Error& error, const Parsed& parsed)
 {
     const std::string source = meant(error, parsed);
+    if (const auto there = far::farPathOf(source.empty() ? error.path : source))
+        return far::sshCommand(there->host, "ls -la " + shellQuoted(there->path.parent_path().string()));
     std::error_code ignored;
     if (source.empty() || !fs::exists(source, ignored))
         return "ls -la " + existingPlace(source.empty() ? error.path : source, true);

@@ -125,6 +125,10 @@ TEST_CASE("checkpoints here and there are compared, and one from there is reshar
         CHECK((found[i].second == expected[i].second));
     }
     CHECK(host.run({"verify", other, "--against", far(local)}).exitCode == 0);
+    const ProcessResult absent
+        = host.run({"reshard", far(local) + "/absent", (folder / "none").string(), "-w", "3"});
+    CHECK(absent.exitCode == 3);
+    CHECK(absent.err.find("run: ssh node7 'ls -la ") != std::string::npos);
     // A saved plan names the host.
     const std::string plan = (folder / "plan.json").string();
     const std::string third = (folder / "third").string();
