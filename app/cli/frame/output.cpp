@@ -63,7 +63,7 @@ TextSink Output::answer()
                 message(text);
             return;
         }
-        if (m_answerFailed || std::fwrite(text.data(), 1, text.size(), stdout) == text.size())
+        if (text.empty() || m_answerFailed || std::fwrite(text.data(), 1, text.size(), stdout) == text.size())
             return;
         m_answerFailed = true;
         m_answerErrno = errno;
