@@ -42,12 +42,6 @@ FileCall callOf(std::string_view what, const FarPath& path)
     return {.call = std::string(what), .path = path.path.string()};
 }
 
-Error ofHost(Error error, const std::string& host)
-{
-    error.path = farPath(host, error.path).string();
-    return error;
-}
-
 /// A question with calls [begin, end).
 std::vector<FileResult> askOnce(
     FarHost& host, const Asked& asked, size_t begin, size_t end, std::string* text)
@@ -78,7 +72,8 @@ std::vector<FileResult> askOnce(
     if (!failed && given != data.size())
         failed = Error{ErrorCode::Hostile, "the other end sends other data than it says", host.name(), {}};
     if (failed) {
-        io::noteOutage(*failed);
+        if (failed->code != ErrorCode::Cancelled)
+            io::noteOutage(*failed);
         return std::vector<FileResult>(calls.size(), FileResult{.error = failed});
     }
     size_t at = 0;

@@ -38,14 +38,6 @@ FarSettings& chosenSettings()
     return settings;
 }
 
-/// An error of the other end, as one of this machine's paths.
-Error ofHost(Error error, const std::string& host)
-{
-    if (error.path.starts_with('/') || error.path.starts_with('~'))
-        error.path = farPath(host, error.path).string();
-    return error;
-}
-
 } // namespace
 
 /// A line with its reading thread.
@@ -75,6 +67,7 @@ struct FarHost::Connection {
     void read();
     Status takeAll(std::span<const uint8_t> bytes);
     Status take(serve::Frame frame);
+    void settle(uint64_t id, Result<FarAnswer> answer);
     void lose(Error error);
     Status send(const serve::Request& request, std::string_view payload);
     Result<FarAnswer> ask(const FarQuestion& question);
@@ -179,8 +172,7 @@ Status FarHost::Connection::take(serve::Frame frame)
     const auto found = pending.find(reply.id);
     if (found == pending.end())
         return {}; // one that was given up, or none at all
-    Pending& asked = *found->second;
-    const FarQuestion& question = *asked.question;
+    const FarQuestion& question = *found->second->question;
     if (reply.reply == serve::reply::kData || reply.reply == serve::reply::kFile) {
         const auto& sink = reply.reply == serve::reply::kData ? question.data : question.file;
         const Status taken = sink
@@ -188,9 +180,7 @@ Status FarHost::Connection::take(serve::Frame frame)
             : fail(ErrorCode::Hostile, "the other end sends data that were not asked for");
         if (taken || taken.error().code == ErrorCode::Hostile)
             return taken;
-        asked.answer.emplace(forward(taken.error())); // of this question alone
-        pending.erase(found);
-        changed.notify_all();
+        settle(reply.id, forward(taken.error())); // of this question alone
         return {};
     }
     if (reply.reply == serve::reply::kProgress || reply.reply == serve::reply::kMessage) {
@@ -199,13 +189,21 @@ Status FarHost::Connection::take(serve::Frame frame)
             sink(frame.payload);
         return {};
     }
+    const uint64_t id = reply.id;
     if (reply.reply == serve::reply::kDone)
-        asked.answer.emplace(FarAnswer{std::move(reply), frame.payload});
+        settle(id, FarAnswer{std::move(reply), std::move(frame.payload)});
     else
-        asked.answer.emplace(forward(ofHost(serve::parseError(frame.payload), name)));
+        settle(id, forward(ofHost(serve::parseError(frame.payload), name)));
+    return {};
+}
+
+/// With the mutex locked.
+void FarHost::Connection::settle(uint64_t id, Result<FarAnswer> answer)
+{
+    const auto found = pending.find(id);
+    found->second->answer.emplace(std::move(answer));
     pending.erase(found);
     changed.notify_all();
-    return {};
 }
 
 /// With the mutex locked.
@@ -217,10 +215,9 @@ void FarHost::Connection::lose(Error error)
         error.hint = {"see whether `" + sshCommand(name, "true") + "` works", {{Retry::Shown}}};
     line.end();
     lost = error;
-    for (auto& [id, asked] : pending)
-        asked->answer.emplace(forward(error));
-    pending.clear();
-    changed.notify_all();
+    while (!pending.empty())
+        settle(pending.begin()->first, forward(error));
+    changed.notify_all(); // those that wait for their turn
 }
 
 Status FarHost::Connection::send(const serve::Request& request, std::string_view payload)
@@ -332,26 +329,10 @@ Result<FarAnswer> FarHost::ask(const FarQuestion& question)
 {
     const auto connected = connection();
     auto answer = connected ? (*connected)->ask(question) : Result<FarAnswer>(forward(connected.error()));
-    // Whoever took the error for a fact about a file is told that it was none.
-    if (!answer && (!connected || isLost()))
+    // A lost connection says nothing about files. A stop is no outage.
+    if (!answer && answer.error().code != ErrorCode::Cancelled && isLost())
         io::noteOutage(answer.error());
     return answer;
-}
-
-Status FarHost::connectAgain()
-{
-    std::shared_ptr<Connection> former;
-    {
-        const std::lock_guard lock(m_mutex);
-        m_failed.reset();
-        if (m_connection) {
-            const std::lock_guard inner(m_connection->mutex);
-            if (m_connection->lost)
-                former = std::exchange(m_connection, nullptr);
-        }
-    }
-    const auto connected = connection();
-    return connected ? Status() : forward(connected.error());
 }
 
 bool FarHost::isLost() const
@@ -372,6 +353,13 @@ FarTraffic FarHost::traffic() const
         return {};
     const std::lock_guard inner(m_connection->mutex);
     return m_connection->traffic;
+}
+
+Error ofHost(Error error, const std::string& host)
+{
+    if (error.path.starts_with('/') || error.path.starts_with('~'))
+        error.path = farPath(host, error.path).string();
+    return error;
 }
 
 FarHost& farHost(const std::string& name)

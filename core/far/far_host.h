@@ -34,7 +34,7 @@ struct FarAnswer {
     std::string payload;
 };
 
-/// What went over the wire, for benchmarks and the window.
+/// What went over the wire, for the log.
 struct FarTraffic {
     uint64_t questions = 0;
     uint64_t bytesSent = 0;
@@ -43,8 +43,8 @@ struct FarTraffic {
 
 /// A connection to another host, made when it is first needed; many questions can be under way. Thread-safe.
 ///
-/// Once lost, it stays lost, so that a job meets one error and not a gap, until connectAgain(). Nothing
-/// hangs: where no byte arrives for 25 s while an answer is owed, it is lost.
+/// Once lost, it stays lost, so that a job meets one error and not a gap. It is lost, too, where no byte
+/// arrives for as long as FarSettings::silence: the other end says every 5 s that it is there.
 class FarHost
 {
 public:
@@ -57,15 +57,13 @@ public:
     /// Errors of FarLine::start(); Unreadable when the connection is lost; those that the other end gives,
     /// with their paths as paths of this host; Hostile if what it sends is no answer; Cancelled.
     Result<FarAnswer> ask(const FarQuestion& question);
-    /// Makes the connection, or makes it anew if it was lost.
-    Status connectAgain();
-    /// Whether a connection was made and lost.
-    [[nodiscard]] bool isLost() const;
     [[nodiscard]] FarTraffic traffic() const;
 
 private:
     struct Connection;
     Result<std::shared_ptr<Connection>> connection();
+    /// Whether it could not be made, or was lost.
+    [[nodiscard]] bool isLost() const;
 
     std::string m_name;
     std::mutex m_connecting; ///< while it connects: other questions wait for it
@@ -73,6 +71,9 @@ private:
     std::shared_ptr<Connection> m_connection;
     std::optional<Error> m_failed; ///< the error of the first try
 };
+
+/// An error of a host: its path, absolute or below "~", becomes a path of this machine's FarFiles.
+Error ofHost(Error error, const std::string& host);
 
 /// The host of this name, one for the process.
 FarHost& farHost(const std::string& name);

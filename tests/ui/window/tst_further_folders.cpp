@@ -77,8 +77,7 @@ private Q_SLOTS:
         QVERIFY(!ui.checkpoint()->complete);
     }
 
-    /// By menu and in the list of the start page, with their folders and kind; and by what they are told
-    /// apart.
+    /// Both in the menu and on the start page, which name their folders and kind.
     void recentOnesComeBackAsTheyWere()
     {
         WindowFixture ui;
