@@ -2,7 +2,6 @@
 #include "ui/text/window_words.h"
 
 #include <array>
-#include <utility>
 
 namespace shardscope::ui {
 
@@ -72,6 +71,11 @@ std::string windowWords(std::string_view sentence)
             out.replace(at, command.size(), window);
     }
     return out;
+}
+
+std::span<const std::pair<std::string_view, std::string_view>> windowFragments()
+{
+    return kFragments;
 }
 
 } // namespace shardscope::ui

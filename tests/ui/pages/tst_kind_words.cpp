@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/diagnosis.h"
 #include "core/layout/model_dtype.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/geometry/map_text.h"
@@ -11,14 +12,17 @@
 #include "ui/session/findings/check_text.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
+#include "ui/text/window_words.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/link_button.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QLabel>
 #include <QListWidget>
+#include <QRegularExpression>
 #include <QTest>
 
+#include <filesystem>
 #include <map>
 
 using namespace Qt::StringLiterals;
@@ -219,6 +223,25 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         const QString facts = ui.find<QLabel>("compareFacts")->text();
         QVERIFY2(facts.startsWith(u"Compared: 22 parameters · 3 buffers · "_s), qPrintable(facts));
+    }
+
+    /// A sentence of core that is changed must not fall back to the words of the command line.
+    void coreStillSaysWhatTheWindowReplaces()
+    {
+        std::string sources;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(sourceFolder() + "/core")) {
+            const auto ending = entry.path().extension();
+            if (ending == ".cpp" || ending == ".h")
+                sources += test::slurp(entry.path());
+        }
+        static const QRegularExpression joint(u"\"\\s*\n\\s*\""_s); // of a literal on several lines
+        const QString text = QString::fromStdString(sources).remove(joint);
+        for (const auto& [command, window] : windowFragments()) {
+            QString said = QString::fromUtf8(command.data(), static_cast<qsizetype>(command.size()));
+            if (said.startsWith(u'`')) // the word in front is a Hint::verb()
+                said = said.section(u'`', 2);
+            QVERIFY2(text.contains(said), qPrintable(said));
+        }
     }
 };
 
