@@ -85,6 +85,7 @@ void MapCanvas::setStack(MapStackPtr stack)
     m_labels.clear();
     m_values.setStack(m_stack);
     m_cache.clear();
+    m_overview = {};
     askForOverview();
     update();
 }
@@ -128,7 +129,6 @@ void MapCanvas::setMarks(const MapMarks& marks)
 
 void MapCanvas::askForOverview()
 {
-    m_overview = {};
     m_overviewTimer.start(); // in an event of its own, once for several changes
 }
 
@@ -150,6 +150,8 @@ void MapCanvas::makeOverview()
         if (request.width > 0 && request.height > 0)
             m_overview = renderMap(request);
     }
+    if (m_missing > 0)
+        update(); // it is shown in place of what is missing
     Q_EMIT overviewChanged(m_overview);
 }
 
@@ -286,9 +288,7 @@ void MapCanvas::drawStretched(QPainter& painter, const MapLayer& wanted)
     const auto full = std::find_if(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(tried),
         [&](const MapLayer& other) { return coversView(other); });
     if (full == others.begin() + static_cast<std::ptrdiff_t>(tried)) {
-        if (m_overviewTimer.isActive())
-            makeOverview(); // it is needed now
-        drawOverview(painter);
+        drawOverview(painter); // of a new map, in the next event
     } else {
         drawLayer(painter, *full);
     }
@@ -376,6 +376,8 @@ void MapCanvas::drawLayer(QPainter& painter, const MapLayer& other)
 
 void MapCanvas::drawOverview(QPainter& painter) const
 {
+    if (m_overview.isNull())
+        return;
     const MapRange sections = m_viewport->visibleSections();
     for (uint64_t section = sections.begin; section < sections.end; ++section) {
         if (const auto part = stretchedOf(m_overviewLayout, static_cast<uint32_t>(section))) {

@@ -11,8 +11,8 @@
 
 namespace shardscope::ui {
 
-/// The picture itself: tiles from the cache, stretched ones while they are missing, marks on top. Never
-/// blank.
+/// The picture itself: tiles from the cache, stretched ones while they are missing, marks on top. Blank at
+/// most for the one event in which a new map is painted first.
 class MapCanvas : public QWidget
 {
     Q_OBJECT

@@ -287,9 +287,13 @@ CheckPlace Session::place() const
     if (!m_checkpoint)
         return place;
     // A file of a tag represents the tag; a file of weights has no tag and represents itself.
+    // The name first: comparing paths takes long for thousands of files.
+    const std::string name = m_shown.path.filename().native();
     if (!m_checkpoint->tag.empty()
-        && std::any_of(m_checkpoint->files.begin(), m_checkpoint->files.end(),
-            [this](const CheckpointFile& file) { return file.path == m_shown.path; }))
+        && std::any_of(
+            m_checkpoint->files.begin(), m_checkpoint->files.end(), [&](const CheckpointFile& file) {
+                return file.path.native().ends_with(name) && file.path == m_shown.path;
+            }))
         place.path = m_checkpoint->tagFolder;
     place.open.tag = m_shown.tag;
     place.open.roots = m_shown.roots;
