@@ -6,6 +6,9 @@
 #include "app/cli/run.h"
 #include "core/base/build_info.h"
 #include "core/checkpoint/model/checkpoint_kind.h"
+#include "core/far/far_files.h"
+#include "core/far/far_host.h"
+#include "core/far/far_path.h"
 #include "core/io/open_files.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 #include "ui/shell/main_window.h"
@@ -20,6 +23,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -122,12 +126,15 @@ std::optional<QSize> sizeOf(const QString& text)
 /// What the options open at a path; the command line means the same by them.
 OpenedPlace placeOf(const QCommandLineParser& parser, const QString& path)
 {
-    OpenedPlace place{toPath(path), parser.value(u"tag"_s).toStdString(), {}, parser.isSet(u"donor"_s),
+    const auto pathOf = [](const QString& text) {
+        return shardscope::io::Path(shardscope::far::typedPath(text.toStdString()));
+    };
+    OpenedPlace place{pathOf(path), parser.value(u"tag"_s).toStdString(), {}, parser.isSet(u"donor"_s),
         shardscope::kindNamed(parser.value(u"kind"_s).toStdString())};
     if (place.salvage)
-        place.roots.push_back(std::exchange(place.path, toPath(parser.value(u"donor"_s))));
+        place.roots.push_back(std::exchange(place.path, pathOf(parser.value(u"donor"_s))));
     for (const QString& root : parser.values(u"root"_s))
-        place.roots.push_back(toPath(root));
+        place.roots.push_back(pathOf(root));
     return place;
 }
 
@@ -160,6 +167,27 @@ void openFirst(MainWindow& window, const QCommandLineParser& parser)
         window.compareWith(parser.value(u"against"_s), true);
 }
 
+/// The files of this machine and, through ssh, of others.
+shardscope::io::FileSystem& allFiles()
+{
+    static shardscope::SkeletonFiles files(shardscope::far::farAndOwnFiles());
+    return files;
+}
+
+void prepare(QApplication& application)
+{
+    QApplication::setApplicationName(u"shardscope-gui"_s);
+    QApplication::setApplicationDisplayName(u"Shardscope"_s);
+    QApplication::setDesktopFileName(u"org.shardscope.Shardscope"_s);
+    QApplication::setStyle(new shardscope::ui::AppStyle);
+    // Without it, ssh would ask for a password on the terminal that the window was started from.
+    if (!qEnvironmentVariableIsEmpty("SSH_ASKPASS") && qEnvironmentVariableIsEmpty("SSH_ASKPASS_REQUIRE"))
+        qputenv("SSH_ASKPASS_REQUIRE", "prefer");
+    static std::stop_source leaving; // a wait for another host must not hold up the end
+    shardscope::far::setFarSettings({.stop = leaving.get_token()});
+    QObject::connect(&application, &QApplication::aboutToQuit, [] { leaving.request_stop(); });
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -177,10 +205,7 @@ int main(int argc, char** argv)
         qputenv("QT_QPA_PLATFORM", "offscreen");
 
     QApplication application(argc, argv);
-    QApplication::setApplicationName(u"shardscope-gui"_s);
-    QApplication::setApplicationDisplayName(u"Shardscope"_s);
-    QApplication::setDesktopFileName(u"org.shardscope.Shardscope"_s);
-    QApplication::setStyle(new shardscope::ui::AppStyle);
+    prepare(application);
     QCommandLineParser parser;
     declareOptions(parser);
     if (!parser.parse(QApplication::arguments()))
@@ -195,7 +220,7 @@ int main(int argc, char** argv)
     if (!mode)
         return usageError(u"--theme is system, light, dark or high-contrast"_s);
     theme.setMode(*mode);
-    MainWindow window(shardscope::realFilesAndSkeletons(), theme, settings);
+    MainWindow window(allFiles(), theme, settings);
     if (parser.isSet(u"size"_s)) {
         const auto size = sizeOf(parser.value(u"size"_s));
         if (!size)
@@ -212,7 +237,7 @@ int main(int argc, char** argv)
         window.openAgain(settings.opened());
     std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own
     for (const QString& path : paths.mid(1)) {
-        others.push_back(std::make_unique<MainWindow>(shardscope::realFilesAndSkeletons(), theme, settings));
+        others.push_back(std::make_unique<MainWindow>(allFiles(), theme, settings));
         others.back()->show();
         others.back()->openPlace(placeOf(parser, path));
     }

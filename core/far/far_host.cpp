@@ -62,7 +62,7 @@ struct FarHost::Connection {
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    Status start();
+    Status start(const std::function<void(std::string_view)>& doing);
     Status awaitHello();
     void read();
     Status takeAll(std::span<const uint8_t> bytes);
@@ -79,6 +79,7 @@ struct FarHost::Connection {
     std::mutex mutex; ///< of all that follows
     std::condition_variable changed;
     std::map<uint64_t, Pending*> pending;
+    steady_clock::time_point heard{}; ///< when the last byte arrived, or nobody waited
     std::optional<Error> lost;
     uint64_t lastId = 0;
     bool isEnding = false;
@@ -87,13 +88,19 @@ struct FarHost::Connection {
     Thread reader; ///< last, so that it ends first
 };
 
-Status FarHost::Connection::start()
+Status FarHost::Connection::start(const std::function<void(std::string_view)>& doing)
 {
     {
         const std::lock_guard lock(settingsMutex());
         settings = chosenSettings();
     }
-    SHARDSCOPE_TRY(line, FarLine::start(name, settings));
+    FarSettings heeded = settings;
+    heeded.says = [&](std::string_view text) {
+        doing(text);
+        if (settings.says)
+            settings.says(text);
+    };
+    SHARDSCOPE_TRY(line, FarLine::start(name, heeded));
     SHARDSCOPE_CHECK(awaitHello());
     SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .deflate = true}, {}));
     reader = Thread::start([this] { read(); });
@@ -129,7 +136,10 @@ Status FarHost::Connection::awaitHello()
 
 void FarHost::Connection::read()
 {
-    auto heard = steady_clock::now();
+    {
+        const std::lock_guard lock(mutex);
+        heard = steady_clock::now();
+    }
     for (;;) {
         const auto began = steady_clock::now();
         const auto bytes = line.receive(kLook);
@@ -315,8 +325,17 @@ Result<std::shared_ptr<FarHost::Connection>> FarHost::connection()
             return m_connection;
     }
     auto made = std::make_shared<Connection>(m_name);
-    const Status started = made->start();
+    {
+        const std::lock_guard lock(m_mutex);
+        m_began = steady_clock::now();
+        m_doing.clear();
+    }
+    const Status started = made->start([this](std::string_view doing) {
+        const std::lock_guard lock(m_mutex);
+        m_doing = doing;
+    });
     const std::lock_guard lock(m_mutex);
+    m_began.reset();
     if (!started) {
         m_failed = started.error();
         return forward(*m_failed);
@@ -355,6 +374,36 @@ FarTraffic FarHost::traffic() const
     return m_connection->traffic;
 }
 
+FarCondition FarHost::condition() const
+{
+    using State = FarCondition::State;
+    const auto since = [](steady_clock::time_point time) {
+        return std::chrono::duration_cast<milliseconds>(steady_clock::now() - time);
+    };
+    const std::lock_guard lock(m_mutex);
+    if (m_began)
+        return {.state = State::Connecting, .silent = since(*m_began), .doing = m_doing};
+    if (m_failed)
+        return {.state = State::Lost, .why = m_failed->message};
+    if (!m_connection)
+        return {};
+    const std::lock_guard inner(m_connection->mutex);
+    if (m_connection->lost)
+        return {.state = State::Lost, .why = m_connection->lost->message};
+    return {.state = State::Connected,
+        .silent = m_connection->pending.empty() ? milliseconds(0) : since(m_connection->heard)};
+}
+
+void FarHost::connectAgain()
+{
+    if (!isLost())
+        return;
+    std::shared_ptr<Connection> ended; // its end waits for a thread
+    const std::lock_guard lock(m_mutex);
+    ended = std::exchange(m_connection, nullptr);
+    m_failed.reset();
+}
+
 Error ofHost(Error error, const std::string& host)
 {
     if (error.path.starts_with('/') || error.path.starts_with('~'))
@@ -367,6 +416,14 @@ FarHost& farHost(const std::string& name)
     Hosts& all = hosts();
     const std::lock_guard lock(all.mutex);
     return all.byName.try_emplace(name, name).first->second;
+}
+
+void connectAgainTo(std::span<const io::Path> paths)
+{
+    for (const io::Path& path : paths) {
+        if (const auto far = farPathOf(path))
+            farHost(far->host).connectAgain();
+    }
 }
 
 std::vector<std::pair<std::string, FarTraffic>> farTraffic()

@@ -4,12 +4,16 @@
 #include "core/base/job_context.h"
 #include "core/base/result.h"
 #include "core/far/far_line.h"
+#include "core/io/file_system.h"
 #include "core/serve/messages.h"
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,10 +45,20 @@ struct FarTraffic {
     uint64_t bytesReceived = 0;
 };
 
+/// How a connection is, for somebody who waits.
+struct FarCondition {
+    enum class State : uint8_t { Unused, Connecting, Connected, Lost };
+    State state = State::Unused;
+    std::chrono::milliseconds silent{}; ///< while somebody waits: since it began, or since the last byte
+    std::string doing = {}; ///< while it connects: what takes long, if it is known
+    std::string why = {}; ///< it is lost
+};
+
 /// A connection to another host, made when it is first needed; many questions can be under way. Thread-safe.
 ///
-/// Once lost, it stays lost, so that a job meets one error and not a gap. It is lost, too, where no byte
-/// arrives for as long as FarSettings::silence: the other end says every 5 s that it is there.
+/// Once lost, it stays lost until connectAgain(), so that a job meets one error and not a gap. It is lost,
+/// too, where no byte arrives for as long as FarSettings::silence: the other end says every 5 s that it is
+/// there.
 class FarHost
 {
 public:
@@ -58,6 +72,10 @@ public:
     /// with their paths as paths of this host; Hostile if what it sends is no answer; Cancelled.
     Result<FarAnswer> ask(const FarQuestion& question);
     [[nodiscard]] FarTraffic traffic() const;
+    /// Waits for nothing.
+    [[nodiscard]] FarCondition condition() const;
+    /// If it is lost: the next question connects again.
+    void connectAgain();
 
 private:
     struct Connection;
@@ -69,11 +87,16 @@ private:
     std::mutex m_connecting; ///< while it connects: other questions wait for it
     mutable std::mutex m_mutex; ///< of all that follows
     std::shared_ptr<Connection> m_connection;
-    std::optional<Error> m_failed; ///< the error of the first try
+    std::optional<Error> m_failed; ///< why it could not be made
+    std::optional<std::chrono::steady_clock::time_point> m_began; ///< while it connects
+    std::string m_doing;
 };
 
 /// An error of a host: its path, absolute or below "~", becomes a path of this machine's FarFiles.
 Error ofHost(Error error, const std::string& host);
+
+/// FarHost::connectAgain() for the host of each path that is far.
+void connectAgainTo(std::span<const io::Path> paths);
 
 /// The host of this name, one for the process.
 FarHost& farHost(const std::string& name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/controls/breadcrumb.h"
 
+#include "core/far/far_path.h"
 #include "ui/session/runs/tag_rows.h"
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
@@ -127,7 +128,9 @@ void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)
     if (!checkpoint)
         return;
     const io::Path& run = checkpoint->runFolder.empty() ? checkpoint->tagFolder : checkpoint->runFolder;
-    m_folder->setText(pathText(run.filename().empty() ? run.parent_path().filename() : run.filename()));
+    const auto far = far::farPathOf(run);
+    const io::Path name = run.filename().empty() ? run.parent_path().filename() : run.filename();
+    m_folder->setText(pathText(far ? far::farPath(far->host, name) : name));
     m_folder->setToolTip(tr("%1\nClick to copy the path").arg(pathText(checkpoint->tagFolder)));
     m_folder->setAccessibleName(tr("Copy the path %1").arg(pathText(checkpoint->tagFolder)));
     m_tag->setText(toText(checkpoint->tag));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/plan_form.h"
 
+#include "core/far/far_path.h"
 #include "ui/text/text.h"
 #include "ui/widgets/path_field.h"
 
 #include <QCheckBox>
+#include <QDir>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -49,8 +51,11 @@ PlanForm::PlanForm(QString prefix, CheckpointPtr source, const QString& lastTarg
     m_rows->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     const io::Path& run = m_source->runFolder;
     const io::Path name = run.filename().empty() ? io::Path("checkpoint") : run.filename();
-    m_suggestion = (lastTarget.isEmpty() ? QString::fromStdString(run.parent_path().native()) : lastTarget)
-        % u'/' % QString::fromStdString(name.native());
+    // Nothing is written on another host.
+    const QString beside
+        = far::isFar(run) ? QDir::homePath() : QString::fromStdString(run.parent_path().native());
+    m_suggestion
+        = (lastTarget.isEmpty() ? beside : lastTarget) % u'/' % QString::fromStdString(name.native());
 }
 
 QLineEdit* PlanForm::addTarget(const QString& label)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/compare_bar.h"
 
+#include "core/far/far_path.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/flow_layout.h"
@@ -255,9 +256,12 @@ std::optional<CompareWish> CompareBar::wish() const
     if (!problem().isEmpty())
         return {};
     CompareWish wish;
-    wish.other = other().isEmpty() ? io::Path() : toPath(QFileInfo(other()).absoluteFilePath());
-    if (const QString file = m_patterns->text().trimmed(); !file.isEmpty())
-        wish.patternsFile = toPath(QFileInfo(file).absoluteFilePath());
+    const auto absolute = [](const QString& text) {
+        const io::Path path = far::typedPath(text.toStdString());
+        return path.empty() || far::isFar(path) ? path : toPath(QFileInfo(text).absoluteFilePath());
+    };
+    wish.other = absolute(other());
+    wish.patternsFile = absolute(m_patterns->text().trimmed());
     wish.options.tolerance = {*toleranceOf(*m_relative), *toleranceOf(*m_absolute)};
     bool all = true;
     for (const QAction* action : m_states->actions()) {

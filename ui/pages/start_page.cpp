@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/start_page.h"
 
+#include "core/far/far_path.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 #include "ui/widgets/actions_menu.h"
@@ -198,8 +199,9 @@ void StartPage::fillRecent()
             for (const QStringList& each : paths) {
                 if (token.stop_requested())
                     return;
-                exists.append(
-                    std::all_of(each.begin(), each.end(), qOverload<const QString&>(&QFileInfo::exists)));
+                // Other hosts are asked when somebody opens one of these.
+                exists.append(std::all_of(each.begin(), each.end(),
+                    [](const QString& path) { return far::isFar(toPath(path)) || QFileInfo::exists(path); }));
             }
             deliver(exists);
         },

@@ -5,6 +5,7 @@
 #include "core/checkpoint/model/require.h"
 #include "core/checkpoint/open/open.h"
 #include "core/compute/compute_choice.h"
+#include "core/far/far_host.h"
 #include "core/layout/slices/slice_rules.h"
 #include "core/report/answers/diff_report.h"
 #include "core/report/documents/diff_csv.h"
@@ -23,6 +24,7 @@ Result<CompareOutcomePtr> compare(
     io::FileSystem& files, const CheckpointPtr& left, const CompareWish& wish, JobContext& job)
 {
     SHARDSCOPE_CHECK(requireModel(*left));
+    far::connectAgainTo(std::span(&wish.other, 1));
     SHARDSCOPE_TRY(const OpenedCheckpoint other, openCheckpoint(files, wish.other, {}, job));
     SHARDSCOPE_CHECK(requireModel(*other.checkpoint));
     std::optional<SliceRules> rules;

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/folder/folder_content.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/far/far_host.h"
 #include "ui/jobs/free_later.h"
 #include "ui/session/fingerprint_store.h"
 #include "ui/session/runs/tag_store.h"
@@ -153,6 +154,8 @@ void Session::read(bool refining)
             options.roots = place.roots;
             options.salvage = place.salvage;
             options.kind = place.kind;
+            far::connectAgainTo(place.roots);
+            far::connectAgainTo(std::span(&place.path, 1));
             for (const OpenDepth depth : {OpenDepth::Structure, OpenDepth::Full}) {
                 options.depth = depth;
                 Stage stage;
@@ -321,12 +324,17 @@ std::optional<Session::DiskLook> Session::lookAtFiles(io::FileSystem& files, con
         if (number++ == 0)
             first = name;
     };
-    for (const CheckpointFile& file : checkpoint.files) {
+    std::vector<io::Path> paths;
+    for (const CheckpointFile& file : checkpoint.files)
+        paths.push_back(file.path);
+    const std::vector<Result<io::FileInfo>> infos = files.statAll(paths);
+    for (size_t i = 0; i < infos.size(); ++i) {
         if (token.stop_requested())
             return std::nullopt;
+        const CheckpointFile& file = checkpoint.files[i];
         if (file.path.parent_path() == checkpoint.tagFolder)
             known.insert(file.path.filename().native());
-        const auto info = files.stat(file.path);
+        const auto& info = infos[i];
         const bool wasThere = file.status != FileStatus::Missing;
         if (!info && info.error().code != ErrorCode::NotFound)
             continue; // not known

@@ -27,6 +27,7 @@ const std::vector<Row>& ownActions()
     static const std::vector<Row> kRows{
         {u"actionOpen"_s, u"&Open Folder…"_s, {QKeySequence::Open}, u"open"_s},
         {u"actionOpenFile"_s, u"Open &File…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s},
+        {u"actionOpenHost"_s, u"Open on Another &Host…"_s, {Qt::CTRL | Qt::SHIFT | Qt::Key_H}},
         {u"actionNewWindow"_s, u"&New Window"_s, {Qt::CTRL | Qt::ALT | Qt::Key_N}},
         {u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s},
         {u"actionSaveSkeleton"_s, u"Save S&keleton Without Values…"_s},

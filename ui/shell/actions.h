@@ -18,6 +18,7 @@ namespace shardscope::ui {
 enum class ActionId : uint8_t {
     Open,
     OpenFile,
+    OpenHost,
     NewWindow,
     AddFolder,
     SaveSkeleton,

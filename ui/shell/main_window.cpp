@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/shell/main_window.h"
 
+#include "core/far/far_path.h"
 #include "ui/controls/breadcrumb.h"
+#include "ui/controls/host_bar.h"
 #include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/start_page.h"
@@ -86,7 +88,10 @@ void MainWindow::connectSession()
     connect(&m_session, &Session::checkpointChanged, this, &MainWindow::showCheckpoint);
     connect(&m_session, &Session::openFailed, this, &MainWindow::showOpenError);
     connect(&m_session, &Session::runsFound, this, &MainWindow::showRuns);
+    connect(findChild<HostBar*>(), &HostBar::reconnectWanted, &m_session, &Session::reload);
+    connect(&m_compareRun, &CompareRun::changed, this, &MainWindow::watchHosts);
     connect(&m_session, &Session::openingChanged, this, [this](bool opening) {
+        watchHosts();
         if (!opening)
             rememberRecent(m_session.shown(), QDateTime::currentDateTime());
         m_status->update();
@@ -126,7 +131,7 @@ void MainWindow::showChanges(const DiskChanges& changes)
 
 void MainWindow::openPath(const QString& path, const QString& tag)
 {
-    openPlace({toPath(path), tag.toStdString(), {}, false});
+    openPlace({far::typedPath(path.toStdString()), tag.toStdString(), {}, false});
 }
 
 void MainWindow::openPlace(OpenedPlace place)
@@ -135,6 +140,17 @@ void MainWindow::openPlace(OpenedPlace place)
     m_messages->hide();
     m_start->showOpening(pathText(place.path));
     m_session.open(std::move(place));
+    watchHosts();
+}
+
+void MainWindow::watchHosts()
+{
+    std::vector<io::Path> paths = m_session.roots();
+    paths.push_back(m_session.path());
+    const auto& wish = m_compareRun.wish();
+    if (wish)
+        paths.push_back(wish->other);
+    findChild<HostBar*>()->watch(paths);
 }
 
 void MainWindow::openRecent(const OpenedEntry& entry)

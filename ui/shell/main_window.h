@@ -155,6 +155,11 @@ private:
     void reshardFolder(const QByteArray& folder);
     void askForFolder();
     void askForFile();
+    void askForHost();
+    /// A path in the clipboard.
+    void openPasted();
+    /// Of what is shown or being opened, and compared with.
+    void watchHosts();
     void askForFurtherFolder();
     void showAbout();
     void showSettings();

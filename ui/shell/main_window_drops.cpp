@@ -2,14 +2,18 @@
 // Ways to open something without a dialog: drops on the window, and the sample.
 #include "ui/shell/main_window.h"
 
+#include "core/far/far_path.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/drop_overlay.h"
 #include "ui/shell/opened_again.h"
 #include "ui/shell/sample.h"
 #include "ui/shell/window_docks.h"
+#include "ui/text/text.h"
 
+#include <QClipboard>
 #include <QDropEvent>
 #include <QFileInfo>
+#include <QGuiApplication>
 #include <QMimeData>
 #include <QStackedWidget>
 
@@ -19,10 +23,20 @@ namespace shardscope::ui {
 
 namespace {
 
-/// The local paths of a drop; empty if any of it is not local.
+/// A text that is one path of this machine or of another one; else empty.
+QString pathIn(const QString& text)
+{
+    const QString path = text.trimmed();
+    const bool isPath = path.startsWith(u'/') || far::isFar(toPath(path));
+    return isPath && !path.contains(u'\n') ? path : QString();
+}
+
+/// The paths of a drop; empty if any of it is not on this machine, or no text that is a path.
 QStringList pathsOf(const QMimeData& data)
 {
     QStringList paths;
+    if (const QString path = pathIn(data.text()); !data.hasUrls() && !path.isEmpty())
+        return {path};
     for (const QUrl& url : data.urls()) {
         if (!url.isLocalFile())
             return {};
@@ -63,6 +77,12 @@ void MainWindow::dropEvent(QDropEvent* event)
     openPath(paths.first());
     if (paths.size() == 2) // two paths prepare a comparison; the user starts it
         compareWith(paths.last(), false);
+}
+
+void MainWindow::openPasted()
+{
+    if (const QString path = pathIn(QGuiApplication::clipboard()->text()); !path.isEmpty())
+        openPath(path);
 }
 
 void MainWindow::showDrop(const QStringList& paths)

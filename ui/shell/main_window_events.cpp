@@ -3,8 +3,10 @@
 #include "ui/shell/main_window.h"
 
 #include "core/base/build_info.h"
+#include "core/far/far_path.h"
 #include "ui/controls/breadcrumb.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/host_dialog.h"
 #include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
@@ -39,6 +41,7 @@ void MainWindow::connectActions()
 {
     connect(m_actions[ActionId::Open], &QAction::triggered, this, &MainWindow::askForFolder);
     connect(m_actions[ActionId::OpenFile], &QAction::triggered, this, &MainWindow::askForFile);
+    connect(m_actions[ActionId::OpenHost], &QAction::triggered, this, &MainWindow::askForHost);
     connect(m_actions[ActionId::NewWindow], &QAction::triggered, this, &MainWindow::openNewWindow);
     connect(m_actions[ActionId::AddFolder], &QAction::triggered, this, &MainWindow::askForFurtherFolder);
     connect(m_actions[ActionId::Reload], &QAction::triggered, &m_session, &Session::reload);
@@ -310,8 +313,27 @@ void MainWindow::askForFile()
         [this](const QString& path) { openPath(path); });
 }
 
+void MainWindow::askForHost()
+{
+    QStringList hosts; // those used last first
+    for (const RecentEntry& entry : m_settings.recent()) {
+        for (const QString& path : QStringList{entry.path} + entry.roots) {
+            const auto far = far::farPathOf(toPath(path));
+            if (far && !hosts.contains(toText(far->host)))
+                hosts.append(toText(far->host));
+        }
+    }
+    auto* dialog = new HostDialog(m_session.files(), m_theme, hosts, this);
+    connect(dialog, &HostDialog::pathChosen, this, [this](const QString& path) { openPath(path); });
+    dialog->open();
+}
+
 void MainWindow::keyPressEvent(QKeyEvent* event)
 {
+    if (event->matches(QKeySequence::Paste)) { // no field has the focus
+        openPasted();
+        return;
+    }
     if (event->key() != Qt::Key_Escape) {
         QMainWindow::keyPressEvent(event);
         return;

@@ -3,6 +3,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/controls/breadcrumb.h"
+#include "ui/controls/host_bar.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/checkpoint_bar.h"
 #include "ui/shell/missed_list.h"
@@ -54,6 +55,7 @@ void MainWindow::makePages()
     parts->setContentsMargins(0, 0, 0, 0);
     parts->setSpacing(0);
     parts->addWidget(missed);
+    parts->addWidget(new HostBar(m_theme, whole));
     parts->addWidget(m_stack, 1);
     setCentralWidget(whole);
 }
@@ -103,8 +105,8 @@ void MainWindow::makeMenus()
               connect(menu, &QMenu::aboutToShow, this, [this, menu, fill] { (this->*fill)(menu); });
           };
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
-    file->addActions(
-        {m_actions[ActionId::NewWindow], m_actions[ActionId::Open], m_actions[ActionId::OpenFile]});
+    file->addActions({m_actions[ActionId::NewWindow], m_actions[ActionId::Open],
+        m_actions[ActionId::OpenFile], m_actions[ActionId::OpenHost]});
     addFilled(file, u"recentMenu"_s, tr("Open R&ecent"), &MainWindow::fillRecentMenu);
     addFilled(file, u"kindMenu"_s, tr("O&pen As"), &MainWindow::fillKindMenu);
     file->addActions(

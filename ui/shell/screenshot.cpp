@@ -53,9 +53,9 @@ struct Opened {
     const char16_t* name;
     ActionId action;
 };
-constexpr Opened kOpened[]
-    = {{u"find", ActionId::Find}, {u"palette", ActionId::Palette}, {u"shortcuts", ActionId::Shortcuts},
-        {u"settings", ActionId::Settings}, {u"clean", ActionId::Clean}, {u"about", ActionId::About}};
+constexpr Opened kOpened[] = {{u"find", ActionId::Find}, {u"palette", ActionId::Palette},
+    {u"shortcuts", ActionId::Shortcuts}, {u"settings", ActionId::Settings}, {u"clean", ActionId::Clean},
+    {u"about", ActionId::About}, {u"host", ActionId::OpenHost}};
 
 /// The window with the dialog over it, as a person sees them.
 QPixmap pictureOf(QWidget& window)

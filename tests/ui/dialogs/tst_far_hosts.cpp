@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint on another host: a script stands in for ssh, and runs the program with another home folder.
+#include "core/far/far_files.h"
+#include "core/far/far_host.h"
+#include "core/far/ssh_config.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/controls/host_bar.h"
+#include "ui/dialogs/export_dialog.h"
+#include "ui/dialogs/host_dialog.h"
+#include "ui/pages/parameters_page.h"
+#include "ui/tensorview/heat_map.h"
+#include "ui/text/text.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTreeWidget>
+
+#include <csignal>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+io::FileSystem& allFiles()
+{
+    static SkeletonFiles files(far::farAndOwnFiles());
+    return files;
+}
+
+/// A window that reaches other hosts; every name is one, as one connection belongs to a name.
+class FarWindow : public WindowFixture
+{
+public:
+    FarWindow()
+        : WindowFixture(ThemeMode::Light, allFiles())
+    {
+        const QString script = m_host.filePath(u"ssh"_s);
+        QFile file(script);
+        (void)file.open(QIODevice::WriteOnly);
+        file.write(
+            u"#!/bin/sh\n[ -e '%1/down' ] && { echo 'ssh: no route to host' >&2; exit 255; }\n"
+            "echo $$ >> '%1/lines'\n[ \"$1\" = absent ] && exit 255\n"
+            "exec env -i HOME='%1/home' PATH='%1/bin:/usr/bin:/bin' sh -c \"$2\"\n"_s.arg(m_host.path())
+                .toUtf8());
+        file.close();
+        file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        QDir(m_host.path()).mkpath(u"home/runs"_s);
+        QDir(m_host.path()).mkpath(u"bin"_s);
+        QFile::link(QString::fromStdString(programPath()), m_host.filePath(u"bin/shardscope"_s));
+        copiedSample("zero3-w4", m_host.filePath(u"home/runs/llama"_s));
+        qputenv("SHARDSCOPE_SSH", script.toUtf8());
+    }
+    ~FarWindow() { signalLines(SIGCONT); }
+
+    [[nodiscard]] QString home() const { return m_host.filePath(u"home"_s); }
+    void setDown(bool isDown)
+    {
+        const QString mark = m_host.filePath(u"down"_s);
+        if (isDown)
+            (void)QFile(mark).open(QIODevice::WriteOnly);
+        else
+            QFile::remove(mark);
+    }
+    /// To every process that stands for ssh.
+    void signalLines(int signal)
+    {
+        QFile file(m_host.filePath(u"lines"_s));
+        if (!file.open(QIODevice::ReadOnly))
+            return;
+        while (!file.atEnd())
+            ::kill(file.readLine().trimmed().toInt(), signal);
+    }
+    [[nodiscard]] HostBar& bar() { return *find<HostBar>("hostBar"); }
+
+private:
+    QTemporaryDir m_host;
+};
+
+} // namespace
+
+class TestFarHosts : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void everyPageShowsWhatALocalOneShows();
+    void opensWhatIsPasted();
+    void walksThroughFoldersOfAHost();
+    void saysWhyAHostCannotBeReached();
+    void keepsWhatItShowedWhenTheLineIsCut();
+    void isNotHeldUpByASilentLine();
+    void offersHostsOfTheSshConfiguration();
+};
+
+void TestFarHosts::everyPageShowsWhatALocalOneShows()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"pages:runs/llama"_s));
+    QVERIFY(fixture.checkpoint());
+    WindowFixture local;
+    QVERIFY(local.open(fixture.home() + u"/runs/llama"_s));
+    QCOMPARE(fixture.checkpoint()->params.size(), local.checkpoint()->params.size());
+    QCOMPARE(fixture.checkpoint()->findings.size(), local.checkpoint()->findings.size());
+    const auto rows = [](WindowFixture& window) {
+        QStringList out;
+        const auto* table = window.find<QTableView>("parameterTable");
+        for (int row = 0; row < table->model()->rowCount(); ++row)
+            for (int column = 0; column < table->model()->columnCount(); ++column)
+                out.append(table->model()->index(row, column).data().toString());
+        return out;
+    };
+    for (WindowFixture* window : {static_cast<WindowFixture*>(&fixture), &local}) {
+        for (const char* page : {"map", "parameters", "files", "findings", "health", "tensor"}) {
+            window->window().showPage(QString::fromLatin1(page));
+            QVERIFY2(window->settle(), page);
+        }
+        QVERIFY(window->window().goToAddress(u"layers.0.mlp.up.weight#exp_avg"_s));
+        QVERIFY(window->settle());
+    }
+    QVERIFY(!rows(local).isEmpty());
+    QCOMPARE(rows(fixture), rows(local));
+    const HeatSamples& far = fixture.find<HeatMap>("heatMap")->samples();
+    const HeatSamples& near = local.find<HeatMap>("heatMap")->samples();
+    QVERIFY(near.anyFinite);
+    QCOMPARE(far.low, near.low);
+    QCOMPARE(far.high, near.high);
+    QVERIFY(fixture.window().viewCommand().contains(u"pages:"_s));
+    // Nothing is written on the other host, so a target is proposed here.
+    ExportDialog* dialog = fixture.window().showExportDialog();
+    QVERIFY(dialog);
+    QVERIFY(fixture.settle());
+    QVERIFY(dialog->findChild<QLineEdit*>(u"exportTarget"_s)->text().startsWith(QDir::homePath()));
+    QVERIFY(fixture.bar().isHidden());
+}
+
+void TestFarHosts::opensWhatIsPasted()
+{
+    FarWindow fixture;
+    QGuiApplication::clipboard()->setText(u"  pasted:runs/llama\n"_s);
+    QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
+    QVERIFY(fixture.settle());
+    QVERIFY(!fixture.checkpoint()); // scp's spelling alone may be any text
+    QGuiApplication::clipboard()->setText(u"  pasted:~/runs/llama\n"_s);
+    QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.checkpoint());
+}
+
+void TestFarHosts::walksThroughFoldersOfAHost()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"walk:~/runs/llama"_s)); // so that the host is known
+    fixture.window().actionSet()[ActionId::OpenHost]->trigger();
+    auto* dialog = fixture.find<HostDialog>("hostDialog");
+    QVERIFY(dialog);
+    auto* host = dialog->findChild<QComboBox*>(u"hostName"_s);
+    QVERIFY(host->findText(u"walk"_s) >= 0);
+    host->setEditText(u"walk"_s);
+    QTest::mouseClick(dialog->findChild<QPushButton*>(u"hostLook"_s), Qt::LeftButton);
+    auto* list = dialog->findChild<QTreeWidget*>(u"hostList"_s);
+    const auto shows = [&](const QString& name) {
+        return QTest::qWaitFor([&] { return !list->findItems(name, Qt::MatchExactly).isEmpty(); }, 10'000);
+    };
+    QVERIFY(shows(u"runs"_s));
+    list->setCurrentItem(list->findItems(u"runs"_s, Qt::MatchExactly).first());
+    QTest::keyClick(list, Qt::Key_Return);
+    QVERIFY(shows(u"llama"_s));
+    QTest::keyClick(list, Qt::Key_Backspace);
+    QVERIFY(shows(u"runs"_s));
+    auto* folder = dialog->findChild<QLineEdit*>(u"hostFolder"_s);
+    folder->setText(u"~/absent"_s);
+    Q_EMIT folder->textEdited(folder->text());
+    QTest::keyClick(folder, Qt::Key_Return);
+    auto* message = dialog->findChild<QLabel*>(u"messageText"_s);
+    QVERIFY(QTest::qWaitFor([&] { return message->isVisible() && message->text().contains(u"absent"_s); }));
+    folder->setText(u"runs/llama"_s);
+    QTest::keyClick(folder, Qt::Key_Return);
+    QVERIFY(shows(u"latest"_s));
+    QVERIFY(dialog->findChild<QLabel*>(u"hostSummary"_s)->text().contains(u"holds a checkpoint"_s));
+    QVERIFY(dialog->chosen().startsWith(u"walk:/"_s));
+    QTest::mouseClick(dialog->findChild<QPushButton*>(u"hostOpen"_s), Qt::LeftButton);
+    QVERIFY(fixture.settle());
+    QVERIFY(toText(fixture.checkpoint()->runFolder.native()).startsWith(u"walk:/"_s));
+}
+
+void TestFarHosts::saysWhyAHostCannotBeReached()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"absent:/runs"_s));
+    QVERIFY(!fixture.checkpoint());
+    QVERIFY(QTest::qWaitFor([&] { return !fixture.bar().isHidden(); }));
+    QVERIFY(fixture.bar().text().contains(u"absent"_s));
+}
+
+void TestFarHosts::keepsWhatItShowedWhenTheLineIsCut()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"cut:~/runs/llama"_s));
+    QVERIFY(fixture.checkpoint());
+    fixture.setDown(true);
+    fixture.signalLines(SIGKILL);
+    QVERIFY(QTest::qWaitFor([&] { return !fixture.bar().isHidden(); }, 10'000));
+    QVERIFY2(fixture.bar().text().contains(u"lost"_s), qPrintable(fixture.bar().text()));
+    QVERIFY(fixture.checkpoint()); // it is still shown
+    fixture.window().showPage(u"parameters"_s);
+    QVERIFY(fixture.settle());
+    auto* again = fixture.bar().findChild<QPushButton*>();
+    QVERIFY(again);
+    QTest::mouseClick(again, Qt::LeftButton); // still down
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.checkpoint());
+    fixture.setDown(false);
+    QVERIFY(QTest::qWaitFor([&] { return !fixture.bar().isHidden(); }, 10'000));
+    QTest::mouseClick(fixture.bar().findChild<QPushButton*>(), Qt::LeftButton);
+    QVERIFY(fixture.settle());
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().isHidden(); }, 10'000));
+    QVERIFY(fixture.checkpoint()->fullyRead);
+    fixture.window().showPage(u"tensor"_s);
+    QVERIFY(fixture.window().goToAddress(u"layers.0.mlp.up.weight#exp_avg"_s));
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.find<HeatMap>("heatMap")->samples().anyFinite);
+}
+
+void TestFarHosts::isNotHeldUpByASilentLine()
+{
+    FarWindow fixture;
+    QVERIFY(fixture.open(u"silent:~/runs/llama"_s));
+    QVERIFY(fixture.checkpoint());
+    fixture.signalLines(SIGSTOP);
+    QElapsedTimer longest;
+    qint64 most = 0;
+    QElapsedTimer passed;
+    passed.start();
+    fixture.window().showPage(u"tensor"_s);
+    QVERIFY(fixture.window().goToAddress(u"layers.0.mlp.up.weight#exp_avg"_s));
+    while (passed.elapsed() < 12'000 && fixture.bar().isHidden()) {
+        longest.start();
+        QCoreApplication::processEvents();
+        most = std::max(most, longest.elapsed());
+        QTest::qSleep(5);
+    }
+    QVERIFY(fixture.bar().text().contains(u"Nothing has arrived"_s));
+    QVERIFY2(most < 2'000, qPrintable(QString::number(most))); // a busy machine; a wait would be 25 s
+    fixture.signalLines(SIGCONT);
+    QVERIFY(fixture.settle());
+    QVERIFY(QTest::qWaitFor([&] { return fixture.bar().isHidden(); }, 10'000));
+}
+
+void TestFarHosts::offersHostsOfTheSshConfiguration()
+{
+    QTemporaryDir folder;
+    const auto write = [&](const QString& name, const QByteArray& text) {
+        QFile file(folder.filePath(name));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(text);
+    };
+    QDir(folder.path()).mkpath(u".ssh/more"_s);
+    write(u".ssh/config"_s,
+        "# Host no\nHost node7 ada@node8\n  HostName x\nhost=\"login\" *.cluster !bad\nInclude more/*.conf "
+        "~/.ssh/more/absent\nInclude config\nHost -oProxyCommand=x node7\n");
+    write(u".ssh/more/a.conf"_s, "Host inner\n");
+    write(u".ssh/more/b.txt"_s, "Host other\n");
+    const auto hosts = far::hostsInSshConfig(allFiles(), folder.filePath(u".ssh/config"_s).toStdString());
+    const std::vector<std::string> expected{"node7", "ada@node8", "login", "inner"};
+    QCOMPARE(hosts, expected);
+}
+
+SHARDSCOPE_UI_TEST(TestFarHosts, WithDisplay)
+#include "tst_far_hosts.moc"

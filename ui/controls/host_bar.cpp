@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/host_bar.h"
+
+#include "core/far/far_path.h"
+#include "ui/text/text.h"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+using std::chrono::milliseconds;
+using State = far::FarCondition::State;
+
+constexpr int kPauseMs = 500;
+constexpr milliseconds kConnecting{1500}; ///< sooner, a message would only flicker
+constexpr milliseconds kSilent{7000}; ///< the other end says every 5 s that it is there
+
+struct Words {
+    Severity severity = Severity::Info;
+    QString text;
+    bool isLost = false;
+    std::string about = {}; ///< host and state
+};
+
+/// Empty: nothing needs to be said.
+Words wordsFor(const QString& host, const far::FarCondition& now)
+{
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.silent).count();
+    switch (now.state) {
+    case State::Unused:
+        break;
+    case State::Connecting:
+        if (!now.doing.empty())
+            return {Severity::Info, HostBar::tr("%1: %2…").arg(host, toText(now.doing))};
+        if (now.silent >= kConnecting)
+            return {Severity::Info, HostBar::tr("Connecting to %1 for %2 s…").arg(host).arg(seconds)};
+        break;
+    case State::Connected:
+        if (now.silent >= kSilent)
+            return {Severity::Warning,
+                HostBar::tr("Nothing has arrived from %1 for %2 s.").arg(host).arg(seconds)};
+        break;
+    case State::Lost:
+        return {Severity::Error,
+            HostBar::tr("%1: %2. What was read stays shown.").arg(host, sentenceText(now.why)), true};
+    }
+    return {};
+}
+
+} // namespace
+
+HostBar::HostBar(Theme& theme, QWidget* parent)
+    : MessageBar(theme, parent)
+{
+    setObjectName(u"hostBar"_s);
+    hide();
+    m_timer.setInterval(kPauseMs);
+    connect(&m_timer, &QTimer::timeout, this, &HostBar::look);
+    connect(this, &MessageBar::actionTriggered, this, &HostBar::reconnectWanted);
+}
+
+void HostBar::watch(const std::vector<io::Path>& paths)
+{
+    m_hosts.clear();
+    for (const io::Path& path : paths) {
+        const auto far = far::farPathOf(path);
+        if (far && std::ranges::find(m_hosts, far->host) == m_hosts.end())
+            m_hosts.push_back(far->host);
+    }
+    if (m_hosts.empty())
+        m_timer.stop();
+    else if (!m_timer.isActive())
+        m_timer.start();
+    look();
+}
+
+void HostBar::look()
+{
+    if (!m_shown.empty() && isHidden())
+        m_dismissed = m_shown;
+    Words worst;
+    for (const std::string& host : m_hosts) {
+        const far::FarCondition now = far::farHost(host).condition();
+        Words words = wordsFor(toText(host), now);
+        words.about = host + char('0' + static_cast<int>(now.state));
+        if (worst.text.isEmpty() || (!words.text.isEmpty() && words.severity > worst.severity))
+            worst = std::move(words);
+    }
+    m_shown.clear();
+    if (worst.text.isEmpty() || worst.about == m_dismissed)
+        return hide();
+    m_dismissed.clear();
+    m_shown = worst.about;
+    if (isHidden() || text() != worst.text)
+        showMessage(worst.severity, worst.text, worst.isLost ? QStringList{tr("Reconnect")} : QStringList{});
+}
+
+} // namespace shardscope::ui

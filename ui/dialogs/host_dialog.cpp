@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/host_dialog.h"
+
+#include "core/checkpoint/folder/folder_content.h"
+#include "core/far/far_host.h"
+#include "core/far/far_path.h"
+#include "core/far/ssh_config.h"
+#include "ui/controls/table_setup.h"
+#include "ui/dialogs/manual_window.h"
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+#include "ui/widgets/window_fit.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QDir>
+#include <QFormLayout>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kNameRole = Qt::UserRole; ///< raw bytes
+constexpr int kFolderRole = Qt::UserRole + 1;
+constexpr size_t kMostShown = 5000;
+
+} // namespace
+
+/// A folder of another host, or why it could not be listed.
+struct HostDialog::Listing {
+    io::Path path;
+    std::vector<io::DirectoryEntry> entries = {};
+    bool isCheckpoint = false;
+    std::optional<Error> error = {};
+};
+
+HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& hosts, QWidget* parent)
+    : QDialog(parent)
+    , m_files(files)
+    , m_host(new QComboBox(this))
+    , m_folder(new QLineEdit(u"~"_s, this))
+    , m_messages(new MessageBar(theme, this))
+    , m_list(new QTreeWidget(this))
+    , m_summary(new QLabel(this))
+    , m_open(new QPushButton(tr("&Open"), this))
+{
+    setObjectName(u"hostDialog"_s);
+    setWindowTitle(tr("Open on Another Host"));
+    setAttribute(Qt::WA_DeleteOnClose);
+    addManualKey(this, u"far"_s);
+    m_host->setObjectName(u"hostName"_s);
+    m_host->setEditable(true);
+    m_host->setInsertPolicy(QComboBox::NoInsert);
+    m_host->addItems(hosts);
+    m_host->setCurrentIndex(-1);
+    m_host->lineEdit()->setPlaceholderText(tr("[user@]host, as ssh takes it"));
+    m_folder->setObjectName(u"hostFolder"_s);
+    m_list->setObjectName(u"hostList"_s);
+    prepareTree(m_list, theme, u"hostList"_s, tr("What the folder contains"));
+    m_list->setHeaderLabels({tr("Name")});
+    m_list->setRootIsDecorated(false);
+    m_list->header()->hide();
+    m_list->installEventFilter(this);
+    m_summary->setObjectName(u"hostSummary"_s);
+    m_summary->setWordWrap(true);
+    m_open->setObjectName(u"hostOpen"_s);
+    makeLayout();
+    connect(m_host, &QComboBox::activated, this, [this] { look(); });
+    connect(m_host->lineEdit(), &QLineEdit::textEdited, this, &HostDialog::clear);
+    connect(m_folder, &QLineEdit::textEdited, this, &HostDialog::clear);
+    connect(m_list, &QTreeWidget::itemActivated, this, [this](const QTreeWidgetItem* item) {
+        if (item->data(0, kFolderRole).toBool())
+            look(QString::fromStdString(item->data(0, kNameRole).toByteArray().toStdString()));
+        else
+            choose();
+    });
+    connect(m_open, &QPushButton::clicked, this, &HostDialog::choose);
+    clear();
+    addConfiguredHosts();
+}
+
+void HostDialog::makeLayout()
+{
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
+    buttons->addButton(m_open, QDialogButtonBox::AcceptRole);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    auto* list = new QPushButton(tr("&List"), this);
+    list->setObjectName(u"hostLook"_s);
+    list->setDefault(true); // Enter in a field
+    connect(list, &QPushButton::clicked, this, [this] { look(); });
+    auto* folder = new QHBoxLayout;
+    folder->addWidget(m_folder, 1);
+    folder->addWidget(list);
+    auto* form = new QFormLayout;
+    form->addRow(tr("&Host"), m_host);
+    auto* label = new QLabel(tr("&Folder"), this);
+    label->setBuddy(m_folder);
+    form->addRow(label, folder);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(20, 18, 20, 14);
+    rows->setSpacing(10);
+    rows->addLayout(form);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_list, 1);
+    rows->addWidget(m_summary);
+    rows->addWidget(buttons);
+    m_messages->hide();
+    resizeWithinScreen(this, {720, 520});
+}
+
+void HostDialog::addConfiguredHosts()
+{
+    m_configWorker.run<std::vector<std::string>>(
+        [&files = m_files, config = toPath(QDir::home().filePath(u".ssh/config"_s))](
+            const std::stop_token&, const std::function<void(std::vector<std::string>)>& deliver) {
+            deliver(far::hostsInSshConfig(files, config));
+        },
+        [this](const std::vector<std::string>& hosts) {
+            const QString typed = m_host->currentText();
+            for (const std::string& host : hosts) {
+                if (m_host->findText(toText(host), Qt::MatchExactly) < 0)
+                    m_host->addItem(toText(host));
+            }
+            if (typed.isEmpty())
+                m_host->setCurrentIndex(-1);
+            else
+                m_host->setEditText(typed);
+        });
+}
+
+io::Path HostDialog::folder() const
+{
+    const QString host = m_host->currentText().trimmed();
+    const QString typed = m_folder->text().trimmed();
+    if (host.isEmpty())
+        return {};
+    const QString path = host % u':' % (typed == "~"_L1 ? QString() : typed);
+    return far::typedPath(path.toStdString());
+}
+
+void HostDialog::clear()
+{
+    m_worker.cancel();
+    m_listed.clear();
+    m_list->clear();
+    m_messages->hide();
+    m_summary->setText(
+        tr("ssh connects, with your keys and configuration. Nothing needs to be installed there."));
+    m_open->setEnabled(far::isFar(folder()));
+}
+
+void HostDialog::look(const QString& below)
+{
+    io::Path wanted = below.isEmpty() ? folder() : m_listed / toPath(below);
+    if (below == ".."_L1)
+        wanted = m_listed.parent_path();
+    if (!far::isFar(wanted)) {
+        m_messages->showMessage(Severity::Warning,
+            m_host->currentText().trimmed().isEmpty()
+                ? tr("Name a host.")
+                : tr("This is no name of a host, or no path on it: a path begins with / or ~."));
+        return;
+    }
+    m_messages->hide();
+    m_summary->setText(tr("Listing %1…").arg(pathText(wanted)));
+    m_worker.run<Listing>(
+        [&files = m_files, wanted](const std::stop_token&, const std::function<void(Listing)>& deliver) {
+            Listing out{wanted};
+            far::connectAgainTo(std::span(&wanted, 1));
+            const auto path = files.canonical(wanted);
+            auto folder = path ? listFolder(files, *path) : Result<Folder>(forward(path.error()));
+            if (folder) {
+                out.isCheckpoint = holdsCheckpoint(files, *folder);
+                out.path = *path;
+                out.entries = std::move(folder->entries);
+            } else {
+                out.error = folder.error();
+            }
+            deliver(std::move(out));
+        },
+        [this](const Listing& listing) { show(listing); });
+}
+
+void HostDialog::show(const Listing& listing)
+{
+    m_list->clear();
+    if (listing.error) {
+        m_listed.clear();
+        m_summary->clear();
+        m_messages->showError(*listing.error);
+        return;
+    }
+    m_listed = listing.path;
+    const auto there = far::farPathOf(m_listed);
+    m_folder->setText(there ? QString::fromStdString(there->path.native()) : QString());
+    const auto add = [this](const QString& text, const std::string& name, bool isFolder) {
+        auto* item = new QTreeWidgetItem(m_list, {text});
+        item->setData(0, kNameRole, QByteArray::fromStdString(name));
+        item->setData(0, kFolderRole, isFolder);
+        item->setIcon(0, style()->standardIcon(isFolder ? QStyle::SP_DirIcon : QStyle::SP_FileIcon));
+    };
+    if (there && there->path.has_relative_path())
+        add(tr(".. (up)"), "..", true);
+    uint64_t folders = 0;
+    for (const bool isFolder : {true, false}) { // folders first
+        for (const io::DirectoryEntry& entry : listing.entries) {
+            if (isFolderOrLink(entry) != isFolder || entry.name.starts_with('.'))
+                continue;
+            folders += isFolder ? 1 : 0;
+            if (static_cast<size_t>(m_list->topLevelItemCount()) < kMostShown)
+                add(toText(entry.name), entry.name, isFolder);
+        }
+    }
+    const auto hidden = std::ranges::count_if(
+        listing.entries, [](const io::DirectoryEntry& entry) { return entry.name.starts_with('.'); });
+    const uint64_t shown = listing.entries.size() - static_cast<uint64_t>(hidden);
+    const QString what = tr("%1 folders, %2 files.").arg(countText(folders), countText(shown - folders));
+    m_summary->setText(listing.isCheckpoint ? tr("This folder holds a checkpoint. %1").arg(what) : what);
+    m_open->setEnabled(true);
+    if (m_list->topLevelItemCount() > 0)
+        m_list->setCurrentItem(m_list->topLevelItem(0));
+    m_list->clearSelection(); // the folder itself is what opens
+    m_list->setFocus();
+}
+
+QString HostDialog::chosen() const
+{
+    const QList<QTreeWidgetItem*> selected = m_list->selectedItems();
+    const std::string name = selected.isEmpty()
+        ? std::string()
+        : selected.first()->data(0, kNameRole).toByteArray().toStdString();
+    const io::Path path = m_listed.empty() ? folder()
+        : name.empty() || name == ".."     ? m_listed
+                                           : m_listed / name;
+    return far::isFar(path) ? QString::fromStdString(path.native()) : QString();
+}
+
+void HostDialog::choose()
+{
+    const QString path = chosen();
+    if (path.isEmpty())
+        return look(); // says why not
+    Q_EMIT pathChosen(path);
+    accept();
+}
+
+bool HostDialog::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_list && event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        const auto there = far::farPathOf(m_listed);
+        if (key->key() == Qt::Key_Backspace && there && there->path.has_relative_path()) {
+            look(u".."_s);
+            return true;
+        }
+        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+            // Else the default button takes it.
+            if (QTreeWidgetItem* item = m_list->currentItem())
+                Q_EMIT m_list->itemActivated(item, 0);
+            return true;
+        }
+    }
+    return QDialog::eventFilter(watched, event);
+}
+
+} // namespace shardscope::ui
