@@ -64,7 +64,7 @@ prepare_cross() {
         set -- -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=root \
             -o Dir::State::Lists="$downloads/lists" -o Dir::Cache="$downloads/cache"
         apt-get "$@" update
-        apt-get "$@" download zlib1g-dev libdeflate-dev libssl-dev libxxhash-dev libre2-dev
+        apt-get "$@" download zlib1g-dev libdeflate-dev libssl-dev libxxhash-dev libre2-dev libzstd-dev
         for package in *.deb; do
             dpkg -x "$package" "$sysroot"
         done

@@ -16,7 +16,7 @@ set -eu
 packages="g++ cmake ninja-build git pkg-config
   qt6-base-dev libqt6svg6 qt6-svg-dev
   libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libexpected-dev
-  libdeflate-dev libisal-dev zlib1g-dev libxxhash-dev libssl-dev libre2-dev
+  libdeflate-dev libisal-dev zlib1g-dev libxxhash-dev libssl-dev libre2-dev libzstd-dev
   doctest-dev ccache mold fonts-dejavu-core desktop-file-utils appstream dbus-daemon"
 
 with_torch=""

@@ -3,10 +3,13 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/io/held_file.h"
+#include "core/io/open_files.h"
 #include "core/torchfile/zip/zip_directory.h"
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <string>
 
 namespace shardscope {
@@ -121,11 +124,33 @@ std::string checkTargetWord(const CheckTarget& target)
 
 namespace {
 
-FileHeader readHeader(const CheckContext& context, const FolderEntry& entry)
+/// A file that was opened, or why it could not be.
+using OpenedFile = Result<std::unique_ptr<io::HeldFile>>;
+
+/// With first and last bytes of all files in memory, read together: a far file system waits once.
+std::vector<OpenedFile> openHeld(io::FileSystem& files, std::span<const io::Path> paths)
+{
+    std::vector<OpenedFile> out;
+    std::vector<io::WantedRange> wanted;
+    for (io::FileSystem::Opened& opened : files.openReadAll(paths)) {
+        if (!opened) {
+            out.emplace_back(forward(std::move(opened).error()));
+            continue;
+        }
+        auto file = std::make_unique<io::HeldFile>(std::move(*opened));
+        const uint64_t end = std::min(file->size(), ZipDirectory::kEndBytes);
+        wanted.push_back({file.get(), 0, kSniffBytes});
+        wanted.push_back({file.get(), file->size() - end, end});
+        out.emplace_back(std::move(file));
+    }
+    io::hold(files, wanted);
+    return out;
+}
+
+FileHeader readHeader(const FolderEntry& entry, const OpenedFile& file)
 {
     FileHeader out;
     out.name = entry.name;
-    const auto file = context.files.openRead(context.found.tagFolder / entry.name);
     if (!file) {
         out.unreadable = file.error();
         return out;
@@ -157,15 +182,23 @@ Result<std::vector<FolderEntry>> folderEntries(io::FileSystem& files, const io::
         return out;
     if (!entries)
         return forward(entries.error());
+    std::vector<io::Path> paths;
+    for (const io::DirectoryEntry& entry : *entries) {
+        if (entry.type != io::FileType::Directory)
+            paths.push_back(folder / entry.name);
+    }
+    const std::vector<Result<io::FileInfo>> infos = files.statAll(paths);
+    auto info = infos.begin();
     for (const io::DirectoryEntry& entry : *entries) {
         FolderEntry made;
         made.name = entry.name;
         made.isFolder = entry.type == io::FileType::Directory;
         if (!made.isFolder) {
-            if (const auto info = files.stat(folder / entry.name)) {
-                made.isFolder = info->type == io::FileType::Directory;
-                made.identity = info->identity;
+            if (*info) {
+                made.isFolder = (*info)->type == io::FileType::Directory;
+                made.identity = (*info)->identity;
             }
+            ++info;
         }
         if (!made.isFolder)
             made.parsed = parseCheckpointFileName(entry.name);
@@ -182,10 +215,18 @@ Result<std::vector<FileHeader>> readHeaders(const CheckContext& context, unsigne
             wanted.push_back(&entry);
     }
     std::vector<FileHeader> out(wanted.size());
-    SHARDSCOPE_CHECK(parallelFor(wanted.size(), jobs, context.job, [&](size_t i) -> Status {
-        out[i] = readHeader(context, *wanted[i]);
-        return {};
-    }));
+    const size_t most = io::filesAtATime();
+    for (size_t first = 0; first < wanted.size(); first += most) {
+        const size_t count = std::min(most, wanted.size() - first);
+        std::vector<io::Path> paths;
+        for (size_t i = 0; i < count; ++i)
+            paths.push_back(context.found.tagFolder / wanted[first + i]->name);
+        const std::vector<OpenedFile> opened = openHeld(context.files, paths);
+        SHARDSCOPE_CHECK(parallelFor(count, jobs, context.job, [&](size_t i) -> Status {
+            out[first + i] = readHeader(*wanted[first + i], opened[i]);
+            return {};
+        }));
+    }
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include "core/serve/frame.h"
 #include "core/serve/packing.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -69,13 +70,15 @@ struct FarHost::Connection {
     Status take(serve::Frame frame);
     void settle(uint64_t id, Result<FarAnswer> answer);
     void lose(Error error);
-    Status send(const serve::Request& request, std::string_view payload);
+    Status send(serve::Request request, std::string_view payload);
     Result<FarAnswer> ask(const FarQuestion& question);
 
     std::string name;
     FarSettings settings; ///< silence: five `alive` replies are missing
     FarLine line;
     std::mutex sending;
+    serve::Packer packer; ///< of those that send
+    std::atomic<uint64_t> bytesSent = 0;
     std::mutex mutex; ///< of all that follows
     std::condition_variable changed;
     std::map<uint64_t, Pending*> pending;
@@ -84,6 +87,7 @@ struct FarHost::Connection {
     uint64_t lastId = 0;
     bool isEnding = false;
     serve::FrameReader frames;
+    serve::Unpacker unpacker;
     FarTraffic traffic;
     Thread reader; ///< last, so that it ends first
 };
@@ -102,7 +106,7 @@ Status FarHost::Connection::start(const std::function<void(std::string_view)>& d
     };
     SHARDSCOPE_TRY(line, FarLine::start(name, heeded));
     SHARDSCOPE_CHECK(awaitHello());
-    SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .deflate = true}, {}));
+    SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .pack = true}, {}));
     reader = Thread::start([this] { read(); });
     if (!reader.isStarted())
         return forward(noThread());
@@ -176,8 +180,8 @@ Status FarHost::Connection::takeAll(std::span<const uint8_t> bytes)
 Status FarHost::Connection::take(serve::Frame frame)
 {
     SHARDSCOPE_TRY(serve::Reply reply, serve::parseReply(frame.header));
-    if (reply.inflated > 0) {
-        SHARDSCOPE_TRY(frame.payload, serve::inflated(frame.payload, reply.inflated));
+    if (reply.unpacked > 0) { // also of a question that was given up: the stream goes on
+        SHARDSCOPE_TRY(frame.payload, unpacker.unpack(frame.payload, reply.unpacked));
     }
     const auto found = pending.find(reply.id);
     if (found == pending.end())
@@ -230,11 +234,17 @@ void FarHost::Connection::lose(Error error)
     changed.notify_all(); // those that wait for their turn
 }
 
-Status FarHost::Connection::send(const serve::Request& request, std::string_view payload)
+Status FarHost::Connection::send(serve::Request request, std::string_view payload)
 {
+    const std::lock_guard lock(sending);
+    const std::optional<std::string> packed = packer.pack(payload);
+    if (packed) {
+        request.unpacked = payload.size();
+        payload = *packed;
+    }
     std::string bytes = serve::frameStart(serve::requestText(request), payload.size());
     bytes += payload;
-    const std::lock_guard lock(sending);
+    bytesSent += bytes.size();
     return line.send(bytes, settings.silence);
 }
 
@@ -265,7 +275,6 @@ Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
     };
     const Forget atEnd{*this, lock, request.id};
     ++traffic.questions;
-    traffic.bytesSent += question.payload.size();
     lock.unlock();
     const Status sent = send(request, question.payload);
     lock.lock();
@@ -371,7 +380,9 @@ FarTraffic FarHost::traffic() const
     if (!m_connection)
         return {};
     const std::lock_guard inner(m_connection->mutex);
-    return m_connection->traffic;
+    FarTraffic out = m_connection->traffic;
+    out.bytesSent = m_connection->bytesSent;
+    return out;
 }
 
 FarCondition FarHost::condition() const

@@ -123,6 +123,11 @@ public:
         return m_inner.lock(path, kind);
     }
 
+protected:
+    /// For the calls for many files or ranges, which are single ones here: a file system that changes no
+    /// single call passes them on.
+    [[nodiscard]] FileSystem& inner() const { return m_inner; }
+
 private:
     FileSystem& m_inner;
 };

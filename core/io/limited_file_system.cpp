@@ -92,6 +92,49 @@ Result<std::unique_ptr<ReadFile>> LimitedFileSystem::openRead(const Path& path)
     return std::unique_ptr<ReadFile>(std::make_unique<LimitedReadFile>(std::move(file), m_limit));
 }
 
+std::vector<FileSystem::Opened> LimitedFileSystem::openReadAll(std::span<const Path> paths)
+{
+    std::vector<Opened> out = inner().openReadAll(paths);
+    for (Opened& file : out) {
+        if (file)
+            file = std::make_unique<LimitedReadFile>(std::move(*file), m_limit);
+    }
+    return out;
+}
+
+std::vector<Result<FileInfo>> LimitedFileSystem::statAll(std::span<const Path> paths)
+{
+    return inner().statAll(paths);
+}
+
+std::vector<Status> LimitedFileSystem::readAll(std::span<const ReadRange> ranges)
+{
+    std::vector<ReadRange> own(ranges.begin(), ranges.end());
+    uint64_t bytes = 0;
+    for (ReadRange& range : own) {
+        bytes += range.out.size();
+        if (const auto* limited = dynamic_cast<const LimitedReadFile*>(range.file))
+            range.file = &limited->inner();
+    }
+    if (const Status passed = m_limit->pass(bytes); !passed) {
+        std::vector<Status> out;
+        for (size_t i = 0; i < ranges.size(); ++i)
+            out.push_back(forward(passed.error()));
+        return out;
+    }
+    return inner().readAll(own);
+}
+
+std::vector<Status> LimitedFileSystem::checkAllUnchanged(std::span<const ReadFile* const> files)
+{
+    std::vector<const ReadFile*> own;
+    for (const ReadFile* file : files) {
+        const auto* limited = dynamic_cast<const LimitedReadFile*>(file);
+        own.push_back(limited != nullptr ? &limited->inner() : file);
+    }
+    return inner().checkAllUnchanged(own);
+}
+
 Result<std::unique_ptr<WriteFile>> LimitedFileSystem::create(const Path& path, uint32_t mode)
 {
     SHARDSCOPE_TRY(auto file, ForwardingFileSystem::create(path, mode));

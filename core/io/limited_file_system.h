@@ -42,6 +42,11 @@ public:
     LimitedFileSystem(FileSystem& inner, uint64_t bytesPerSecond, std::stop_token stop = {});
 
     Result<std::unique_ptr<ReadFile>> openRead(const Path& path) override;
+    std::vector<Opened> openReadAll(std::span<const Path> paths) override;
+    std::vector<Result<FileInfo>> statAll(std::span<const Path> paths) override;
+    /// The sum of the ranges passes the limit, and then they are read together.
+    std::vector<Status> readAll(std::span<const ReadRange> ranges) override;
+    std::vector<Status> checkAllUnchanged(std::span<const ReadFile* const> files) override;
     Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode) override;
     Result<std::unique_ptr<WriteFile>> openShared(const Path& path, uint32_t mode) override;
     Result<std::string> readSmall(const Path& path, uint64_t limitBytes) override;

@@ -9,6 +9,9 @@ namespace shardscope {
 
 class OpenElements;
 
+/// Unsupported for a file whose numbers are big-endian, SourceChanged if another one was opened.
+Status checkOpened(const CheckpointFile& file, const io::ReadFile& opened);
+
 /// readElements() again and again, with the file of the last range kept open. Not thread-safe.
 class ElementReader
 {

@@ -14,4 +14,16 @@ namespace shardscope {
 Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
     io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out);
 
+/// Runs [begin, end) of one state's elements.
+struct StateRuns {
+    ParamId param = kNoParam;
+    std::string_view state;
+    std::vector<std::pair<uint64_t, uint64_t>> runs;
+};
+
+/// The same for many runs, for samples: opens each file once, and reads all runs in few calls of the file
+/// system. `out` has their elements, one run after the other. Missing ranges are in the order of elements.
+Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentRuns(
+    io::FileSystem& files, const Checkpoint& checkpoint, const StateRuns& wanted, std::span<uint8_t> out);
+
 } // namespace shardscope

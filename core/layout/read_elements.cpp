@@ -26,14 +26,10 @@ public:
         if (m_open && m_id == id)
             return m_open.get();
         const CheckpointFile& file = m_checkpoint.file(id);
-        if (file.content && file.content->isBigEndian())
-            return fail(ErrorCode::Unsupported, "the file has big-endian numbers, which are not supported",
-                file.path.string());
+        m_id = kNoFile;
         SHARDSCOPE_TRY(m_open, m_files.openRead(file.path));
+        SHARDSCOPE_CHECK(checkOpened(file, *m_open));
         m_id = id;
-        if (file.identity != io::FileIdentity{} && m_open->identity() != file.identity)
-            return fail(ErrorCode::SourceChanged, "the file changed since it was opened", file.path.string(),
-                "open the checkpoint again");
         return m_open.get();
     }
 
@@ -43,6 +39,17 @@ private:
     FileId m_id = kNoFile;
     std::unique_ptr<io::ReadFile> m_open;
 };
+
+Status checkOpened(const CheckpointFile& file, const io::ReadFile& opened)
+{
+    if (file.content && file.content->isBigEndian())
+        return fail(ErrorCode::Unsupported, "the file has big-endian numbers, which are not supported",
+            file.path.string());
+    if (file.identity != io::FileIdentity{} && opened.identity() != file.identity)
+        return fail(ErrorCode::SourceChanged, "the file changed since it was opened", file.path.string(),
+            "open the checkpoint again");
+    return {};
+}
 
 namespace {
 

@@ -6,6 +6,9 @@
 
 namespace shardscope::serve {
 
+constexpr const char* kUnpackedMeans
+    = "the payload goes on with this direction's stream of Zstandard (RFC 8878), which gives so many bytes";
+
 void describe(auto& out, ConstOr<Request> auto& request)
 {
     out.is("ServeRequest", "What a client asks `shardscope serve` for: the header of a frame.");
@@ -30,12 +33,14 @@ void describe(auto& out, ConstOr<Request> auto& request)
         [&] { out.field("digest", request.digest, "of `emit`: add what `combine` needs"); });
     out.present("text", request.text,
         [&] { out.field("text", request.text, "of `answer`: as text, with `message` replies"); });
-    out.present("deflate", request.deflate,
-        [&] { out.field("deflate", request.deflate, "of `alive`: payloads of replies may be deflated"); });
+    out.present("pack", request.pack,
+        [&] { out.field("pack", request.pack, "of `alive`: payloads of replies may be packed"); });
     out.present("host", !request.host.empty(), [&] {
         out.field("host", request.host,
             "with `text`: the client's name for this host, for the command to run next");
     });
+    out.present(
+        "unpacked", request.unpacked != 0, [&] { out.field("unpacked", request.unpacked, kUnpackedMeans); });
 }
 
 void describe(auto& out, ConstOr<Reply> auto& reply)
@@ -51,9 +56,8 @@ void describe(auto& out, ConstOr<Reply> auto& reply)
         [&] { out.field("exit", reply.exit, "at the end: the exit status that the command would have"); });
     out.present("dtype", !reply.dtype.empty(),
         [&] { out.field("dtype", reply.dtype, "after elements: how they are stored, little-endian"); });
-    out.present("inflated", reply.inflated != 0, [&] {
-        out.field("inflated", reply.inflated, "the payload is deflated (RFC 1950), and has so many bytes");
-    });
+    out.present(
+        "unpacked", reply.unpacked != 0, [&] { out.field("unpacked", reply.unpacked, kUnpackedMeans); });
 }
 
 namespace {

@@ -44,8 +44,9 @@ struct Request {
     uint32_t to = 0; ///< of kEmit: an open descriptor of the server, in place of data frames; 0: none
     bool digest = false; ///< the answer of kEmit has what kCombine needs
     bool text = false; ///< of kAnswer: an answer for people, with kMessage replies
-    bool deflate = false; ///< of kAlive: from now on payloads of replies may be deflated
+    bool pack = false; ///< of kAlive: from now on payloads of replies may be packed
     std::string host = {}; ///< with `text`: how the client calls this host, for commands to run next
+    uint64_t unpacked = 0; ///< the payload is packed (packing.h), and has so many bytes; 0: it is as it is
 };
 
 /// What a reply brings.
@@ -73,7 +74,7 @@ struct Reply {
     std::string version = {}; ///< of kHello: of the program
     std::optional<int> exit = {}; ///< of kDone and kError: the exit status that the command would have
     std::string dtype = {}; ///< of kDone after kElements
-    uint64_t inflated = 0; ///< the payload is deflated (packing.h), and has so many bytes; 0: it is as it is
+    uint64_t unpacked = 0; ///< the payload is packed (packing.h), and has so many bytes; 0: it is as it is
 };
 
 std::string requestText(const Request& request);

@@ -8,8 +8,8 @@ set_target_properties(spdlog::spdlog_header_only PROPERTIES INTERFACE_LINK_LIBRA
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(tl-expected CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
-# For programs that run on other systems than the one that builds them: of these five, the archives.
-option(SHARDSCOPE_ARCHIVES "Link zlib, OpenSSL, libdeflate, xxHash and RE2 statically" OFF)
+# For programs that run on other systems than the one that builds them: of these six, the archives.
+option(SHARDSCOPE_ARCHIVES "Link zlib, OpenSSL, libdeflate, xxHash, RE2 and Zstandard statically" OFF)
 if(SHARDSCOPE_ARCHIVES)
   set(suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
@@ -20,6 +20,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBDEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 if(SHARDSCOPE_ARCHIVES)
   set(CMAKE_FIND_LIBRARY_SUFFIXES ${suffixes})
 else()

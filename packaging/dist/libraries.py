@@ -12,6 +12,7 @@ LIBRARIES = {
     "libxxhash-dev": ("xxHash", "BSD-2-Clause", ("static", "gui")),
     "libssl-dev": ("OpenSSL", "Apache-2.0", ("static", "gui")),
     "libre2-dev": ("RE2", "BSD-3-Clause", ("static", "gui")),
+    "libzstd-dev": ("Zstandard", "BSD-3-Clause", ("static", "gui")),
     "libfmt-dev": ("fmt", "MIT", ("static", "gui")),
     "libspdlog-dev": ("spdlog", "MIT", ("static", "gui")),
     "libcli11-dev": ("CLI11", "BSD-3-Clause", ("static", "gui")),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/heat_samples.h"
 
+#include "core/far/far_path.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace {
 constexpr uint64_t kMaxSide = 320; ///< so that recolouring takes a few milliseconds
 constexpr uint64_t kFewSide = 96; ///< where every value is a read of its own
 constexpr uint64_t kWholeBytes = uint64_t{8} << 20;
+constexpr uint64_t kWholeFarBytes = uint64_t{256} << 10; ///< of another host: a tenth of a second
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
 constexpr uint64_t kLineBytes = uint64_t{128} << 10;
 
@@ -62,9 +64,10 @@ public:
         const uint64_t first = *m_slice.elementAt({0, 0});
         const uint64_t last = *m_slice.elementAt({rows - 1, columns - 1});
         const uint64_t item = m_source.itemBytes();
-        const bool byRows = m_slice.columnStride() == 1 && columns * item <= kLineBytes;
-        const bool byColumns = m_slice.rowStride() == 1 && rows * item <= kLineBytes;
-        const bool whole = (last - first + 1) * item <= kWholeBytes;
+        const bool isFar = far::isFar(m_source.checkpoint->tagFolder);
+        const bool byRows = !isFar && m_slice.columnStride() == 1 && columns * item <= kLineBytes;
+        const bool byColumns = !isFar && m_slice.rowStride() == 1 && rows * item <= kLineBytes;
+        const bool whole = (last - first + 1) * item <= (isFar ? kWholeFarBytes : kWholeBytes);
         resize(whole || byRows || byColumns ? kMaxSide : kFewSide);
         m_out.sampled = !whole;
         if (whole) {
@@ -76,10 +79,7 @@ public:
             for (int x = 0; x < m_out.width && !m_token.stop_requested(); ++x)
                 readLine({0, columnOf(x)}, rows);
         } else {
-            for (int y = 0; y < m_out.height && !m_token.stop_requested(); ++y) {
-                for (int x = 0; x < m_out.width; ++x)
-                    readLine({rowOf(y), columnOf(x)}, 1);
-            }
+            readCells();
         }
         if (m_token.stop_requested())
             return {};
@@ -124,6 +124,26 @@ private:
             m_out.values[at] = value;
             m_out.kinds[at] = kind;
             m_out.elements[at] = element;
+        }
+    }
+
+    /// One element of each cell, all of them together.
+    void readCells()
+    {
+        StateRuns wanted{m_source.param, m_source.state, {}};
+        for (int y = 0; y < m_out.height; ++y) {
+            for (int x = 0; x < m_out.width; ++x) {
+                if (const auto element = m_slice.elementAt({rowOf(y), columnOf(x)}))
+                    wanted.runs.emplace_back(*element, *element + 1);
+            }
+        }
+        const uint64_t item = m_source.itemBytes();
+        m_bytes.resize(wanted.runs.size() * item);
+        const auto missing = readPresentRuns(m_files, *m_source.checkpoint, wanted, m_bytes);
+        for (size_t i = 0; i < wanted.runs.size(); ++i) {
+            const bool lost = !missing || std::ranges::binary_search(*missing, wanted.runs[i]);
+            const double value = lost ? 0 : elementAsDouble(m_source.dtype, m_bytes.data() + i * item);
+            take(wanted.runs[i].first, value, lost ? HeatKind::Missing : kindOf(value));
         }
     }
 

@@ -39,8 +39,9 @@ struct HeatSamples {
     bool anyFinite = false;
 };
 
-/// Reads a slice for a picture of at most 320 × 320. Slices above 8 MiB are sampled: lines evenly spread, or
-/// single elements where lines are long or scattered. Empty when stopped. For a worker.
+/// Reads a slice for a picture of at most 320 × 320. Slices above 8 MiB, or 256 KiB on another host, are
+/// sampled: lines evenly spread, or single elements where lines are long, scattered, or on another host.
+/// Empty when stopped. For a worker.
 HeatSamples readHeat(io::FileSystem& files, const TensorSource& source, const TensorSlice& slice,
     const std::stop_token& token);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/line_samples.h"
 
+#include "core/far/far_path.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace shardscope::ui {
 
@@ -13,8 +15,11 @@ namespace {
 constexpr uint64_t kWholeBytes = uint64_t{64} << 20;
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
 constexpr uint64_t kSampleBytes = uint64_t{32} << 10;
+constexpr uint64_t kWholeFarBytes = uint64_t{256} << 10; ///< of another host: a tenth of a second
+constexpr uint64_t kSampleFarBytes = 64;
+constexpr size_t kRunsAtOnce = 256; ///< 8 MiB
 
-void take(LineColumn& column, uint64_t element, double value)
+void add(LineColumn& column, uint64_t element, double value)
 {
     if (!std::isfinite(value)) {
         if (column.odd() == 0)
@@ -53,25 +58,49 @@ public:
             readStep(at, std::min(at + step, end), item);
     }
 
+    /// Runs of elements, all of them together.
+    void read(std::vector<std::pair<uint64_t, uint64_t>> runs)
+    {
+        const StateRuns wanted{m_source.param, m_source.state, std::move(runs)};
+        const uint64_t item = m_source.itemBytes();
+        uint64_t elements = 0;
+        for (const auto& [begin, end] : wanted.runs)
+            elements += end - begin;
+        m_bytes.resize(elements * item);
+        const auto missing = readPresentRuns(m_files, *m_source.checkpoint, wanted, m_bytes);
+        const uint8_t* at = m_bytes.data();
+        for (const auto& [begin, end] : wanted.runs) {
+            take(begin, end, missing ? &*missing : nullptr, at);
+            at += (end - begin) * item;
+        }
+    }
+
 private:
     void readStep(uint64_t begin, uint64_t end, uint64_t item)
     {
         m_bytes.resize((end - begin) * item);
         const auto missing = readPresentElements(
             m_files, *m_source.checkpoint, {m_source.param, m_source.state, begin, end}, m_bytes);
+        take(begin, end, missing ? &*missing : nullptr, m_bytes.data());
+    }
+
+    /// `missing`: ranges in order; null: nothing could be read.
+    void take(uint64_t begin, uint64_t end, const std::vector<std::pair<uint64_t, uint64_t>>* missing,
+        const uint8_t* bytes)
+    {
+        const uint64_t item = m_source.itemBytes();
         size_t gap = 0;
         size_t at = m_out.columnOf(begin);
         for (uint64_t element = begin; element < end; ++element) {
             while (element >= m_out.columns[at].end)
                 ++at;
-            while (missing && gap < missing->size() && element >= (*missing)[gap].second)
+            while (missing != nullptr && gap < missing->size() && element >= (*missing)[gap].second)
                 ++gap;
             LineColumn& column = m_out.columns[at];
-            if (!missing || (gap < missing->size() && element >= (*missing)[gap].first))
+            if (missing == nullptr || (gap < missing->size() && element >= (*missing)[gap].first))
                 ++column.missing;
             else
-                take(column, element,
-                    elementAsDouble(m_source.dtype, m_bytes.data() + (element - begin) * item));
+                add(column, element, elementAsDouble(m_source.dtype, bytes + (element - begin) * item));
             ++column.read;
         }
     }
@@ -124,16 +153,21 @@ LineSamples readLine(io::FileSystem& files, const TensorSource& source, uint64_t
         out.columns.push_back(column);
     }
     Reader reader(files, source, out, token);
-    out.sampled = elements * source.itemBytes() > kWholeBytes;
+    const bool isFar = far::isFar(source.checkpoint->tagFolder);
+    out.sampled = elements * source.itemBytes() > (isFar ? kWholeFarBytes : kWholeBytes);
     if (!out.sampled) {
         reader.read(begin, end);
     } else {
-        const uint64_t most = std::max<uint64_t>(kSampleBytes / source.itemBytes(), 1);
+        const uint64_t most
+            = std::max<uint64_t>((isFar ? kSampleFarBytes : kSampleBytes) / source.itemBytes(), 1);
+        std::vector<std::pair<uint64_t, uint64_t>> runs;
         for (size_t i = 0; i < out.columns.size() && !token.stop_requested(); ++i) {
             const LineColumn& column = out.columns[i];
             const uint64_t taken = std::min(most, column.end - column.first);
             const uint64_t first = column.first + (column.end - column.first - taken) / 2;
-            reader.read(first, first + taken);
+            runs.emplace_back(first, first + taken);
+            if (runs.size() == kRunsAtOnce || i + 1 == out.columns.size())
+                reader.read(std::exchange(runs, {}));
         }
     }
     if (token.stop_requested())

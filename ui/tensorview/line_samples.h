@@ -45,7 +45,8 @@ struct LineSamples {
 };
 
 /// Reads elements [begin, end) for a line of at most `columns` columns. Every element of up to 64 MiB; of
-/// more, 32 KiB in the middle of each column. Empty when stopped. For a worker.
+/// more, 32 KiB in the middle of each column. On another host every element of up to 256 KiB; of more, 64
+/// bytes of each column. Empty when stopped. For a worker.
 LineSamples readLine(io::FileSystem& files, const TensorSource& source, uint64_t begin, uint64_t end,
     uint64_t columns, const std::stop_token& token);
 

@@ -13,7 +13,6 @@
 #include "core/report/answers/emit_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/show_report.h"
-#include "core/serve/packing.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -111,13 +110,13 @@ Result<const ExportTensor*> tensorOf(const WritePlan& plan, const std::string& p
 Status Channel::send(const serve::Reply& reply, std::string_view payload)
 {
     serve::Reply sent = reply;
-    const auto packed = m_deflates ? serve::deflated(payload) : std::nullopt;
+    const std::lock_guard lock(m_mutex);
+    const auto packed = m_packs ? m_packer.pack(payload) : std::nullopt;
     if (packed) {
-        sent.inflated = payload.size();
+        sent.unpacked = payload.size();
         payload = *packed;
     }
     const std::string start = serve::frameStart(serve::replyText(sent), payload.size());
-    const std::lock_guard lock(m_mutex);
     for (const std::string_view part : {std::string_view(start), payload})
         SHARDSCOPE_CHECK(
             m_stream.write(std::span(reinterpret_cast<const uint8_t*>(part.data()), part.size()), m_job));
@@ -178,6 +177,9 @@ Status Server::read(int input, JobContext& job)
 Status Server::take(serve::Frame frame)
 {
     SHARDSCOPE_TRY(serve::Request request, serve::parseRequest(frame.header));
+    if (request.unpacked > 0) {
+        SHARDSCOPE_TRY(frame.payload, m_unpacker.unpack(frame.payload, request.unpacked));
+    }
     const uint64_t id = request.id;
     const std::lock_guard lock(m_mutex);
     if (m_underWay.contains(id) || m_held.contains(id))
@@ -396,8 +398,8 @@ Result<std::string> Server::files(const Work& work)
 /// connection.
 void Server::startAlive(const serve::Request& request)
 {
-    if (request.deflate)
-        m_channel.deflate();
+    if (request.pack)
+        m_channel.pack();
     const std::lock_guard lock(m_mutex);
     if (m_alive.isStarted() || m_ended)
         return;

@@ -11,6 +11,7 @@
 #include "core/plan/saved/saved_plan.h"
 #include "core/serve/frame.h"
 #include "core/serve/messages.h"
+#include "core/serve/packing.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -33,16 +34,17 @@ public:
     }
     /// WriteFailed when the client reads no more; Cancelled after end().
     Status send(const serve::Reply& reply, std::string_view payload);
-    /// From now on, payloads are deflated where it pays.
-    void deflate() { m_deflates = true; }
+    /// From now on, payloads are packed where it pays.
+    void pack() { m_packs = true; }
     /// Sends nothing more, not even the rest of a frame that waits for the client.
     void end() { m_ended.request_stop(); }
 
 private:
-    std::atomic<bool> m_deflates = false;
+    std::atomic<bool> m_packs = false;
     std::stop_source m_ended;
     JobContext m_job{m_ended.get_token()};
     std::mutex m_mutex;
+    serve::Packer m_packer;
     io::StreamFile m_stream;
 };
 
@@ -111,6 +113,7 @@ private:
     std::map<uint64_t, std::shared_ptr<const Held>> m_held; ///< by the id of the request that opened it
     size_t m_waitingBytes = 0; ///< of payloads in m_waiting
     bool m_ended = false;
+    serve::Unpacker m_unpacker; ///< of the thread that reads
     Thread m_alive; ///< says that the server is there; ends after endAll()
 };
 

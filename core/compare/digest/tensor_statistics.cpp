@@ -23,6 +23,16 @@ constexpr uint64_t kRunElements = kSampleRunElements;
 /// A run of a matrix stored column by column also reads all data between its elements.
 constexpr uint64_t kTransposedRuns = 4;
 
+using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+
+/// Those that lie in a run. No range lies in two runs.
+Ranges within(const Ranges& sorted, std::pair<uint64_t, uint64_t> run)
+{
+    const auto first = std::ranges::lower_bound(sorted, run.first, {}, &Ranges::value_type::first);
+    const auto last = std::ranges::lower_bound(sorted, run.second, {}, &Ranges::value_type::first);
+    return {first, last};
+}
+
 /// One piece of work: elements of one tensor, in runs.
 struct Item {
     size_t tensor = 0;
@@ -31,8 +41,6 @@ struct Item {
     bool sampled = false; ///< [begin, end) is the whole tensor, and only some runs are read
     bool last = true; ///< the last piece of its tensor
 };
-
-using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
 
 class Pass
 {
@@ -79,11 +87,7 @@ public:
                 SHARDSCOPE_CHECK(add(out, item, at, std::min(item.end, at + most), buffer.bytes()));
             return out;
         }
-        const uint64_t runs = runsOf(item.tensor);
-        for (uint64_t i = 0; i < runs; ++i) {
-            const uint64_t at = sampleRunBegin(item.end, runs, i);
-            SHARDSCOPE_CHECK(add(out, item, at, at + kRunElements, buffer.bytes()));
-        }
+        SHARDSCOPE_CHECK(addSample(out, item, buffer.bytes()));
         return out;
     }
 
@@ -150,20 +154,49 @@ private:
         return elements;
     }
 
+    /// All runs of a sample are read together.
+    Status addSample(FoundStatistics& out, const Item& item, std::span<uint8_t> buffer) const
+    {
+        SHARDSCOPE_CHECK(m_job.poll());
+        const StateSource& source = m_sources[item.tensor];
+        StateRuns wanted{source.param, m_tensors[item.tensor].state, {}};
+        const uint64_t runs = runsOf(item.tensor);
+        for (uint64_t i = 0; i < runs; ++i) {
+            const uint64_t at = sampleRunBegin(item.end, runs, i);
+            wanted.runs.emplace_back(at, at + kRunElements);
+        }
+        const size_t bytesOfRun = kRunElements * itemSize(source.dtype);
+        const std::span<uint8_t> bytes = buffer.first(runs * bytesOfRun);
+        const auto read = readPresentRuns(m_files, m_checkpoint, wanted, bytes);
+        for (size_t i = 0; i < wanted.runs.size(); ++i)
+            SHARDSCOPE_CHECK(
+                add(out, source, wanted.runs[i], read, bytes.subspan(i * bytesOfRun, bytesOfRun)));
+        return {};
+    }
+
     Status add(
         FoundStatistics& out, const Item& item, uint64_t begin, uint64_t end, std::span<uint8_t> buffer) const
     {
         SHARDSCOPE_CHECK(m_job.poll());
         const StateSource& source = m_sources[item.tensor];
+        const std::span<uint8_t> bytes = buffer.first((end - begin) * itemSize(source.dtype));
+        return add(out, source, {begin, end},
+            readPresentElements(
+                m_files, m_checkpoint, {source.param, m_tensors[item.tensor].state, begin, end}, bytes),
+            bytes);
+    }
+
+    /// `read`: what is missing, also elsewhere, in order.
+    Status add(FoundStatistics& out, const StateSource& source, std::pair<uint64_t, uint64_t> run,
+        const Result<Ranges>& read, std::span<const uint8_t> bytes) const
+    {
+        const auto [begin, end] = run;
         const uint64_t bytesEach = itemSize(source.dtype);
-        const std::span<uint8_t> bytes = buffer.first((end - begin) * bytesEach);
-        auto read = readPresentElements(
-            m_files, m_checkpoint, {source.param, m_tensors[item.tensor].state, begin, end}, bytes);
         if (!read && (read.error().code == ErrorCode::Cancelled))
             return forward(read.error());
         if (!read && !out.firstError)
             out.firstError = read.error();
-        const Ranges missing = read ? std::move(*read) : Ranges{{begin, end}};
+        const Ranges missing = read ? within(*read, run) : Ranges{run};
         uint64_t at = begin;
         const auto present = [&](uint64_t until) {
             if (at < until)

@@ -73,6 +73,8 @@ public:
         uint64_t directoryBytes = 0;
     };
     static Result<EndInfo> readEnd(const io::ReadFile& file);
+    /// The last bytes of a file that readEnd() reads: the longest comment and the end records before it.
+    static constexpr uint64_t kEndBytes = uint64_t{68} << 10;
 
     [[nodiscard]] const std::string& prefix() const { return m_prefix; }
     /// All records. The first call on a directory with records of another archive may copy them; record()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/io/file_system.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <span>
 #include <vector>
@@ -14,8 +15,7 @@ namespace shardscope::zip {
 class HeaderWindow
 {
 public:
-    static constexpr uint64_t kTailBytes = 68
-        << 10; ///< the longest archive comment and the end records before it
+    static constexpr uint64_t kTailBytes = ZipDirectory::kEndBytes;
     static constexpr uint64_t kWindowBytes = 1 << 20;
 
     explicit HeaderWindow(const io::ReadFile& file)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements read back from files that the test wrote completely.
+#include "core/io/forwarding_file_system.h"
 #include "core/layout/box_elements.h"
 #include "core/layout/fragments.h"
+#include "core/layout/present_elements.h"
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -94,6 +97,30 @@ test::SyntheticOptions model(int stage, uint32_t ranks)
     options.subGroupSize = 20;
     return options;
 }
+
+using Gaps = std::vector<std::pair<uint64_t, uint64_t>>;
+
+/// Counts the calls for many files or ranges; single ones are none of them.
+class CountedFiles : public io::ForwardingFileSystem
+{
+public:
+    CountedFiles()
+        : ForwardingFileSystem(io::realFileSystem())
+    {
+    }
+    std::vector<Opened> openReadAll(std::span<const io::Path> paths) override
+    {
+        ++opens;
+        return ForwardingFileSystem::openReadAll(paths);
+    }
+    std::vector<Status> readAll(std::span<const io::ReadRange> ranges) override
+    {
+        ++reads;
+        return ForwardingFileSystem::readAll(ranges);
+    }
+    int opens = 0;
+    int reads = 0;
+};
 
 } // namespace
 
@@ -205,6 +232,95 @@ TEST_CASE("unreadable elements are refused, and the error names what is missing"
     odd.whole[0].strides = {1};
     CHECK(readElements(files, odd, {ParamId{0}, "weight", 0, 3}, all.first(6)).error().code
         == ErrorCode::Damaged);
+}
+
+/// Every element by itself; what cannot be read is left as it is.
+Gaps readEach(
+    const Checkpoint& checkpoint, const StateRuns& wanted, std::span<uint8_t> out, uint32_t itemBytes)
+{
+    Gaps missing;
+    for (const auto& [begin, end] : wanted.runs) {
+        for (uint64_t element = begin; element < end; ++element, out = out.subspan(itemBytes)) {
+            if (!readElements(io::realFileSystem(), checkpoint,
+                    {wanted.param, wanted.state, element, element + 1}, out.first(itemBytes)))
+                missing.emplace_back(element, element + 1);
+        }
+    }
+    std::ranges::sort(missing);
+    return missing;
+}
+
+/// Some runs of a state, in any order.
+StateRuns runsOf(ParamId param, const std::string& state, uint64_t elements, std::mt19937_64& random)
+{
+    StateRuns out{param, state, {}};
+    for (uint64_t at = 0; at < elements; at += random() % 3) {
+        const uint64_t end = std::min(at + 1 + random() % 4, elements);
+        out.runs.emplace_back(at, end);
+        at = end;
+    }
+    std::shuffle(out.runs.begin(), out.runs.end(), random);
+    return out;
+}
+
+void checkRuns(const Checkpoint& checkpoint, const StateRuns& wanted, const StateSource& source)
+{
+    const uint32_t itemBytes = itemSize(source.dtype);
+    uint64_t elements = 0;
+    for (const auto& [begin, end] : wanted.runs)
+        elements += end - begin;
+    CountedFiles files;
+    std::vector<uint8_t> out(elements * itemBytes, 0xAB);
+    std::vector<uint8_t> expected(out);
+    const Gaps gaps = readEach(checkpoint, wanted, expected, itemBytes);
+    const auto missing = readPresentRuns(files, checkpoint, wanted, out);
+    if (!missing) {
+        CHECK(gaps.size() == elements); // nothing of it can be read
+        return;
+    }
+    Gaps found; // a piece is lost as a whole, with what of it could be read
+    for (const auto& [begin, end] : *missing) {
+        for (uint64_t element = begin; element < end; ++element)
+            found.emplace_back(element, element + 1);
+    }
+    CHECK(std::ranges::includes(found, gaps));
+    size_t place = 0;
+    for (const auto& [begin, end] : wanted.runs) {
+        for (uint64_t element = begin; element < end; ++element, place += itemBytes) {
+            if (!std::ranges::binary_search(found, std::pair(element, element + 1)))
+                CHECK(std::memcmp(out.data() + place, expected.data() + place, itemBytes) == 0);
+        }
+    }
+    if (source.whole == nullptr || source.whole->contiguous) {
+        CHECK(files.opens == 1);
+        CHECK(files.reads == 1);
+    }
+}
+
+TEST_CASE("many runs are read as one by one, with one opening and one reading call")
+{
+    std::mt19937_64 random(5);
+    for (const int stage : {2, 3}) {
+        const test::TemporaryFolder folder;
+        test::SyntheticOptions options = model(stage, 8);
+        options.missingRanks = {3};
+        Checkpoint checkpoint = test::buildSyntheticCheckpoint(options);
+        if (stage == 2) {
+            checkpoint.whole[2].contiguous = false;
+            checkpoint.whole[2].strides = {1, 16};
+        }
+        fill(checkpoint, folder.path());
+        if (stage == 3) // most of it is gone
+            std::filesystem::resize_file(checkpoint.file(checkpoint.optimFiles[5]).path, 40);
+        for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
+            for (const std::string& state : statesOf(checkpoint, ParamId{i})) {
+                CAPTURE(checkpoint.params[i].name);
+                CAPTURE(state);
+                const StateSource source = *findState(checkpoint, ParamId{i}, state);
+                checkRuns(checkpoint, runsOf(ParamId{i}, state, source.elements, random), source);
+            }
+        }
+    }
 }
 
 TEST_CASE("boxes of every state come back row by row, and nothing else is read")

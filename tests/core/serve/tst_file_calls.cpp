@@ -134,28 +134,43 @@ TEST_CASE("damaged messages about files end in an error, and in nothing else")
     }
 }
 
-TEST_CASE("payloads are deflated where that pays, and come out as they were")
+TEST_CASE("payloads are packed where that pays, and come out as they were")
 {
     std::mt19937_64 random(11);
     std::string names;
     for (int i = 0; i < 5000; ++i)
-        names += "model.layers." + std::to_string(i) + ".mlp.weight ";
-    const auto packed = deflated(names);
-    REQUIRE(packed.has_value());
-    CHECK(packed->size() * 4 < names.size());
-    CHECK(inflated(*packed, names.size()).value() == names);
+        names += "model.layers." + std::to_string(random() % 5000) + ".mlp.weight ";
     std::string values(100000, '\0');
     for (char& c : values)
         c = static_cast<char>(random());
-    CHECK_FALSE(deflated(values).has_value());
-    CHECK_FALSE(deflated("short").has_value());
+    Packer packer;
+    Unpacker unpacker;
+    const auto first = packer.pack(names);
+    REQUIRE(first.has_value());
+    CHECK(first->size() * 4 < names.size());
+    CHECK(unpacker.unpack(*first, names.size()).value() == names);
+    CHECK_FALSE(packer.pack(values).has_value());
+    CHECK_FALSE(packer.pack("short").has_value());
+    // What another rank has in common costs nothing.
+    std::string another = names;
+    another[another.size() / 2] = '#';
+    const auto second = packer.pack(another);
+    REQUIRE(second.has_value());
+    CHECK(second->size() * 50 < first->size());
+    CHECK(unpacker.unpack(*second, another.size()).value() == another);
+    // Values after names are packed, too, and come out.
+    const auto mixed = packer.pack(names.substr(0, 20000) + values);
+    REQUIRE(mixed.has_value());
+    CHECK(unpacker.unpack(*mixed, 20000 + values.size()).value() == names.substr(0, 20000) + values);
     // What a stranger may send.
     for (const size_t bytes : {size_t{1}, names.size() - 1, names.size() + 1, size_t{1} << 40, SIZE_MAX})
-        CHECK(inflated(*packed, bytes).error().code == ErrorCode::Hostile);
+        CHECK(Unpacker().unpack(*first, bytes).error().code == ErrorCode::Hostile);
+    CHECK(Unpacker().unpack(*second, another.size()).error().code == ErrorCode::Hostile); // without the first
+    CHECK(Unpacker().unpack("", 3).error().code == ErrorCode::Hostile);
     for (int repeat = 0; repeat < 500; ++repeat) {
-        std::string damaged = *packed;
+        std::string damaged = *first;
         damaged[random() % damaged.size()] = static_cast<char>(random());
-        const auto out = inflated(damaged, names.size());
+        const auto out = Unpacker().unpack(damaged, names.size());
         if (out)
             CHECK(out->size() == names.size());
     }
