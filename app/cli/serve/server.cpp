@@ -3,7 +3,6 @@
 
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/parameter_words.h"
-#include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/serve/file_answers.h"
 #include "core/base/build_info.h"
@@ -12,6 +11,7 @@
 #include "core/layout/box_elements.h"
 #include "core/report/answers/emit_report.h"
 #include "core/report/answers/finding_report.h"
+#include "core/report/jobs/jobs_report.h"
 #include "core/report/answers/show_report.h"
 #include "core/serve/packing.h"
 
@@ -261,7 +261,7 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
 {
     const serve::Request& request = work.request;
     SHARDSCOPE_CHECK(job.poll());
-    if (request.ask == serve::ask::kAnswer)
+    if (request.ask == serve::ask::kAnswer || request.ask == serve::ask::kJob)
         return answer(work, last, job);
     if (request.ask == serve::ask::kEmit)
         return emit(work, job);
@@ -291,6 +291,9 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
 
 Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobContext& job)
 {
+    const auto& run = work.request.ask == serve::ask::kJob ? m_settings.job : m_settings.answer;
+    if (!run)
+        return fail(ErrorCode::Usage, "this server starts no jobs", {}, "start it with --allow-jobs");
     SHARDSCOPE_TRY(const std::vector<std::string> words, serve::parseWords(work.payload));
     DataFrames data(m_channel, work.request.id, serve::reply::kData);
     DataFrames file(m_channel, work.request.id, serve::reply::kFile);
@@ -301,8 +304,12 @@ Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobCont
             (void)m_channel.send(
                 {.id = work.request.id, .reply = std::string(serve::reply::kMessage)}, lines);
         };
+    sinks.progress = [&](const Progress& progress) {
+        (void)m_channel.send(
+            {.id = work.request.id, .reply = std::string(serve::reply::kProgress)}, progressJson(progress));
+    };
     sinks.host = work.request.host;
-    last.exit = m_settings.answer(words, sinks, job);
+    last.exit = run(words, sinks, job);
     SHARDSCOPE_CHECK(file.finish());
     SHARDSCOPE_CHECK(data.finish());
     return std::string();

@@ -292,6 +292,12 @@ TEST_CASE("a real sshd serves as the other host")
     CHECK(found.out == runShardscope({"inspect", local, "--json"}).out);
     const ProcessResult same = runShardscope({"diff", far(local), local}, options);
     CHECK(same.exitCode == 0);
+    const ProcessResult job
+        = runShardscope({"reshard", far(local), far(folder / "out"), "-w", "3", "--json"}, options);
+    CAPTURE(job.err);
+    CHECK(job.exitCode == 0);
+    CHECK(runShardscope({"verify", (folder / "out").string(), "--against", local}).exitCode == 0);
+    CHECK(runShardscope({"jobs", "node7:"}, options).out.find("ended, exit status 0") != std::string::npos);
     const ProcessResult absent = runShardscope({"inspect", "node8:/x"}, options);
     CHECK(absent.exitCode == 3);
     CHECK(absent.err.find("node8") != std::string::npos);
