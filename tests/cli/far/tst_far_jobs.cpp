@@ -5,6 +5,7 @@
 #include "tests/cli/far/far_host_fixture.h"
 #include "tests/support/json_schema.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -188,6 +189,40 @@ TEST_CASE("a far job goes on when the connection is cut, and can be seen again")
     CHECK(job.isComplete());
     CHECK(job.host.only("ended") == id);
     CHECK(job.host.run({"jobs", "node7:", "--attach", id, "--json"}).exitCode == 2); // its answer is text
+}
+
+TEST_CASE("a connection that is cut at any moment leaves a job that ends or can be called again")
+{
+    const JobHost host;
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero3-w4").string();
+    const std::string expected = (folder / "expected").string();
+    REQUIRE(runShardscope({"reshard", source, expected, "-w", "3"}).exitCode == 0);
+    const std::string ssh = slurp(host.folder() / "ssh");
+    size_t cut = 0;
+    for (int step = 0; step < 16; ++step) {
+        // Of what the other end sends only so many bytes arrive.
+        const size_t bytes = 60 + static_cast<size_t>(step) * 110;
+        CAPTURE(bytes);
+        script(host.folder() / "cut",
+            "env -i HOME='" + host.home().string() + "' PATH='" + (host.folder() / "bin").string()
+                + ":/usr/bin:/bin' sh -c \"$2\" | { /usr/bin/dd status=none bs=1 count="
+                + std::to_string(bytes) + "; kill -9 0; }\n");
+        script(host.folder() / "ssh", "exec setsid -w '" + (host.folder() / "cut").string() + "' \"$@\"\n");
+        const std::string out = (folder / ("out" + std::to_string(step))).string();
+        const Words command{"reshard", far(source), far(out), "-w", "3"};
+        const ProcessResult viewed = host.run(command);
+        CHECK((viewed.exitCode == 3 || viewed.exitCode == 0));
+        cut += viewed.exitCode == 3 ? 1 : 0;
+        script(host.folder() / "ssh", ssh.substr(ssh.find('\n') + 1));
+        CHECK(comes([&] {
+            const Json jobs = host.jobs();
+            return std::ranges::none_of(jobs, [](const Json& job) { return job["state"] == "running"; });
+        }));
+        CHECK(host.run(command).exitCode == 0);
+        CHECK((contentOf(out) == contentOf(expected)));
+    }
+    CHECK(cut > 8);
 }
 
 TEST_CASE("a far job that was killed is listed as interrupted, and resumed")

@@ -153,6 +153,11 @@ TEST_CASE("what ssh says is in the error")
     CHECK(error["code"] == "unreadable");
     CHECK(std::string(error["message"]).find("Permission denied (publickey).") != std::string::npos);
     CHECK(error["path"] == "node7");
+    // Ctrl+C on a terminal reaches ssh as well, through which the stop of a job has to go.
+    const std::string status = (host.folder() / "status").string();
+    script(host.folder() / "ssh", "exec grep SigBlk /proc/self/status >'" + status + "'\n");
+    CHECK(host.run({"inspect", "node7:/x"}).exitCode == 3);
+    CHECK(slurp(status).find("0002\n") != std::string::npos); // SIGINT is blocked
 }
 
 namespace {
