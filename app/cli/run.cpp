@@ -212,6 +212,8 @@ Result<int> runCommand(Parsed& parsed, Output& output, jobs::JobRun* detached)
     if (detached == nullptr) {
         SHARDSCOPE_CHECK(takeFarPaths(parsed));
         setFar(parsed, output, stop.get_token());
+    } else {
+        SHARDSCOPE_CHECK(requireJob(parsed)); // whatever its record says
     }
     SHARDSCOPE_CHECK(checkWrittenFiles(parsed, filesFor(parsed, detached)));
     JobContext::LogSink fileLog;

@@ -120,11 +120,11 @@ Result<int> runThere(const Parsed& parsed, const FarWords& there, Output& output
 {
     SHARDSCOPE_TRY(const std::string started, changeJobs(there.host, there.words, !output.json(), &job));
     SHARDSCOPE_TRY(const std::string id, jobOfAnswer(started));
-    if (output.verbose())
-        output.message("job " + id + " on " + there.host + "\n");
+    const bool isOnlyAnswer = !parsed.command->resumes || parsed.arguments.has("--dry-run");
+    if (!output.quiet() && !isOnlyAnswer)
+        output.message("this runs on " + there.host + " as job " + id + "\n");
     FarJobView view(there.host, id, output, parsed.arguments);
     SHARDSCOPE_TRY(const int code, view.show(job));
-    const bool isOnlyAnswer = !parsed.command->resumes || parsed.arguments.has("--dry-run");
     if (isOnlyAnswer) // nothing is left to be seen or continued
         (void)changeJobs(there.host, {"jobs", "--forget=" + id}, false, nullptr);
     return code;

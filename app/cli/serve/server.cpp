@@ -11,8 +11,8 @@
 #include "core/layout/box_elements.h"
 #include "core/report/answers/emit_report.h"
 #include "core/report/answers/finding_report.h"
-#include "core/report/jobs/jobs_report.h"
 #include "core/report/answers/show_report.h"
+#include "core/report/jobs/jobs_report.h"
 #include "core/serve/packing.h"
 
 #include <algorithm>
@@ -136,12 +136,18 @@ Status Server::run(int input, JobContext& job)
     };
     std::vector<Thread> workers;
     const End atEnd{*this}; // also when memory runs out; before workers are joined
+    if (m_settings.job) {
+        workers.push_back(Thread::start([this] { work(true); }));
+        if (!workers.back().isStarted())
+            return forward(noThread());
+    }
+    const size_t others = workers.size();
     for (unsigned i = 0; i < std::max(m_settings.workers, 1U); ++i) {
-        workers.push_back(Thread::start([this] { work(); }));
+        workers.push_back(Thread::start([this] { work(false); }));
         if (!workers.back().isStarted())
             workers.pop_back();
     }
-    if (workers.empty())
+    if (workers.size() == others)
         return forward(noThread());
     return read(input, job);
 }
@@ -193,7 +199,7 @@ Status Server::take(serve::Frame frame)
     Work work{std::move(request), std::move(frame.payload), {}};
     m_underWay.emplace(id, work.stop);
     m_waiting.push_back(std::move(work));
-    m_changed.notify_one();
+    m_changed.notify_all();
     return {};
 }
 
@@ -215,15 +221,22 @@ void Server::endAll()
     m_channel.end();
 }
 
-void Server::work()
+void Server::work(bool ofJobs)
 {
+    const auto isOurs = [&](const Work& work) {
+        return (m_settings.job && work.request.ask == serve::ask::kJob) == ofJobs;
+    };
     for (;;) {
         std::unique_lock lock(m_mutex);
-        m_changed.wait(lock, [&] { return m_ended || !m_waiting.empty(); });
+        auto next = m_waiting.end();
+        m_changed.wait(lock, [&] {
+            next = std::ranges::find_if(m_waiting, isOurs);
+            return m_ended || next != m_waiting.end();
+        });
         if (m_ended)
             return;
-        const Work work = std::move(m_waiting.front());
-        m_waiting.pop_front();
+        const Work work = std::move(*next);
+        m_waiting.erase(next);
         m_waitingBytes -= work.payload.size();
         lock.unlock();
         handle(work);

@@ -87,7 +87,9 @@ private:
     Status read(int input, JobContext& job);
     Status take(serve::Frame frame);
     void cancel(const serve::Request& request); // with m_mutex locked
-    void work();
+    /// Takes requests that wait: those about jobs, or the others. So a job can be stopped while every thread
+    /// shows one.
+    void work(bool ofJobs);
     void handle(const Work& work);
     /// The last frame's fields and its payload.
     Result<std::string> dispatch(const Work& work, serve::Reply& last, JobContext& job);

@@ -96,10 +96,13 @@ std::optional<Progress> parseProgress(std::string_view json)
     const auto phase = node.at("phase").text();
     const auto done = node.at("bytes_done").integer<uint64_t>();
     const auto total = node.at("bytes_total").integer<uint64_t>();
-    const auto rate = node.at("bytes_per_second").integer<uint32_t>();
+    const auto rate = node.at("bytes_per_second").integer<uint64_t>();
     if (!phase || !done || !total)
         return std::nullopt;
-    return Progress{*phase, *done, *total, static_cast<double>(rate.value_or(0))};
+    Progress out{*phase, *done, *total, static_cast<double>(rate.value_or(0))};
+    if (out.bytesPerSecond > 0 && out.bytesTotal >= out.bytesDone && out.bytesTotal > 0)
+        out.etaSeconds = static_cast<double>(out.bytesTotal - out.bytesDone) / out.bytesPerSecond;
+    return out;
 }
 
 std::string progressJson(const Progress& progress)

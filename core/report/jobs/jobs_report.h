@@ -16,7 +16,7 @@ namespace shardscope {
 
 /// One JSON line of `--progress json`, with its line end.
 std::string progressJson(const Progress& progress);
-/// Such a line as a progress without time. Nothing if it is none. Its phase can be anybody's text.
+/// Such a line as a progress. Nothing if it is none. Its phase can be anybody's text.
 std::optional<Progress> parseProgress(std::string_view json);
 std::string progressSchema();
 

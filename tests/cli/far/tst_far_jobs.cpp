@@ -252,6 +252,10 @@ TEST_CASE("a far job that was killed is listed as interrupted, and resumed")
 TEST_CASE("Ctrl+C stops a far job, and the same command continues it; other signals end only the view")
 {
     Job job;
+    // With one thread there, which shows the job.
+    fs::remove(job.host.folder() / "bin/shardscope");
+    script(job.host.folder() / "bin/shardscope",
+        "[ \"$1\" != serve ] || set -- \"$@\" --jobs 1\nexec '" + programPath() + "' \"$@\"\n");
     Process left = job.slow();
     const std::string id = job.host.running();
     left.signal(SIGTERM);
