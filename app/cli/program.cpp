@@ -40,7 +40,7 @@ Command makeProgram()
     out.children = {inspectCommand(), tagsCommand(), paramsCommand(), layoutCommand(), filesCommand(),
         showCommand(), statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(),
         repairCommand(), ensureCommand(), reshardCommand(), convertCommand(), exportCommand(),
-        skeletonCommand(), planCommand(), runCommand(), emitCommand(), serveCommand(), cleanCommand(),
+        skeletonCommand(), planCommand(), runCommand(), emitCommand(), serveCommand(), jobsCommand(), cleanCommand(),
         completionCommand(), helpCommand()};
     return out;
 }

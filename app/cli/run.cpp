@@ -8,8 +8,11 @@
 #include "app/cli/frame/next_command.h"
 #include "app/cli/frame/terminal.h"
 #include "app/cli/frame/version.h"
+#include "app/cli/jobs/detached_job.h"
 #include "app/cli/jobs/far_answer.h"
+#include "app/cli/jobs/far_job.h"
 #include "app/cli/jobs/far_paths.h"
+#include "app/cli/jobs/peer_processes.h"
 #include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/session.h"
 #include "app/cli/jobs/signals.h"
@@ -22,8 +25,9 @@
 #include "core/far/far_host.h"
 #include "core/far/far_path.h"
 #include "core/io/limited_file_system.h"
-#include "core/peers/mpi_peers.h"
+#include "core/jobs/job_process.h"
 #include "core/report/answers/finding_report.h"
+#include "core/report/jobs/jobs_report.h"
 #include "core/report/text/printable.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
@@ -45,69 +49,6 @@
 namespace shardscope::cli {
 
 namespace {
-
-/// Usage for a process that a launcher started as one of many, other than the first, and that did not get
-/// --mpi: it would run the same command again. Not for `ensure` and --part, which are made for it, nor for
-/// processes that a script under a launcher starts.
-Status refuseCopies(const Parsed& parsed)
-{
-    const auto launched = launchedProcess(true);
-    if (!launched || launched->rank == 0 || parsed.arguments.has("--mpi") || parsed.arguments.has("--part")
-        || parsed.arguments.has("--partial") || parsed.command->name == "ensure")
-        return {};
-    const std::string count = std::to_string(launched->size);
-    const bool shares
-        = std::ranges::find(parsed.command->options, "--mpi", &Option::name) != parsed.command->options.end();
-    return fail(ErrorCode::Usage,
-        "this is process " + std::to_string(launched->rank) + " of " + count
-            + ", and each would run the whole command again",
-        {},
-        shares ? "share the work with " + Hint::command("--mpi " + parsed.command->name + " …")
-                + ", or start one process"
-               : "start one process, or call it from a script");
-}
-
-/// The MPI job of a process with --mpi; null without it. Errors: those of joinMpi().
-Result<std::unique_ptr<Peers>> joinAsked(const Arguments& arguments)
-{
-    if (!arguments.has("--mpi"))
-        return std::unique_ptr<Peers>();
-    return joinMpi();
-}
-
-/// What this process prints is printed by the first one, too.
-void dropOutput()
-{
-    const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
-        (void)::dup2(nothing, stream);
-    ::close(nothing);
-}
-
-/// Runs the command of the session, as all processes do: Session::shared(). Only the first one writes to the
-/// standard streams.
-Result<int> runWithPeers(
-    Session& session, Peers& peers, const std::function<Result<int>(Session& session)>& verb)
-{
-    if (peers.rank() > 0)
-        dropOutput();
-    SharedWork shared(peers);
-    session.setShared(&shared);
-    const Result<int> code = verb(session);
-    const Status ended = shared.end(code ? Status() : forward(code.error()));
-    if (peers.rank() > 0)
-        return kExitDone; // a launcher may end all when one fails, and the first one has to answer
-    SHARDSCOPE_CHECK(ended);
-    return code;
-}
-
-/// Whether this process is not the first one of those that a launcher started. With --mpi it does not talk to
-/// the user.
-bool isSilentPeer()
-{
-    const auto launched = launchedProcess(false);
-    return launched && launched->rank > 0;
-}
 
 /// A log that appends timed lines to `path`; thread-safe. WriteFailed when the file cannot be opened or is
 /// not a regular file: opening a FIFO could block forever.
@@ -193,10 +134,17 @@ int report(
 }
 
 /// Adds a hint to an interruption: how to continue.
-Error withWayOn(Error error, const Command& command, const std::vector<std::string>& words)
+Error withWayOn(
+    Error error, const Command& command, const std::vector<std::string>& words, const jobs::JobRun* detached)
 {
     if (error.code != ErrorCode::Cancelled || !error.hint.text.empty())
         return error;
+    if (detached != nullptr) {
+        const jobs::JobRecord& record = detached->record();
+        error.hint = {"`" + jobsCommand(record.host, "--resume", record.id) + "` continues from here",
+            {{Retry::Shown}}};
+        return error;
+    }
     error.hint = {command.resumes
             ? "the same command continues from here: " + asTyped(words) + " (--restart starts again)"
             : "nothing was written; run it again: " + asTyped(words),
@@ -219,26 +167,55 @@ void logTraffic(JobContext& job)
             + " bytes received");
 }
 
-/// `serve` answers about its own machine: requests lead it to no other one.
-io::FileSystem& filesFor(const Parsed& parsed)
+/// `serve` and jobs work on their own machine: requests lead them to no other one.
+io::FileSystem& filesFor(const Parsed& parsed, const jobs::JobRun* detached = nullptr)
 {
     static SkeletonFiles files(far::farAndOwnFiles());
-    return parsed.command->name == "serve" ? realFilesAndSkeletons() : files;
+    return parsed.command->name == "serve" || detached != nullptr ? realFilesAndSkeletons() : files;
 }
 
-Result<int> runCommand(Parsed& parsed, Output& output)
+void setFar(const Parsed& parsed, Output& output, std::stop_token stop)
 {
-    std::stop_source stop;
-    SHARDSCOPE_CHECK(takeFarPaths(parsed));
-    far::FarSettings farSettings;
-    farSettings.mayInstall = !parsed.arguments.has("--no-remote-install");
-    farSettings.says = [&](std::string_view line) {
+    far::FarSettings settings;
+    settings.mayInstall = !parsed.arguments.has("--no-remote-install");
+    settings.says = [&](std::string_view line) {
         if (!output.quiet())
             output.message(std::string(line) + "\n");
     };
-    farSettings.stop = stop.get_token();
-    far::setFarSettings(std::move(farSettings));
-    SHARDSCOPE_CHECK(checkWrittenFiles(parsed, filesFor(parsed)));
+    settings.stop = std::move(stop);
+    far::setFarSettings(std::move(settings));
+}
+
+/// What another host answers or runs; nothing where the command is for this process.
+Result<std::optional<int>> runElsewhere(const Parsed& parsed, Output& output, JobContext& job)
+{
+    SHARDSCOPE_TRY(auto code, runJobThere(parsed, output, job));
+    if (code)
+        return code;
+    auto answered = answerThere(parsed, output, job);
+    if (!answered && job.cancelled())
+        return forward(job.poll().error());
+    return answered;
+}
+
+JobContext::ProgressSink progressFor(const Parsed& parsed, Output& output, jobs::JobRun* detached)
+{
+    if (detached != nullptr)
+        return [detached](const Progress& progress) { detached->keepProgress(progressJson(progress)); };
+    return progressSink(output, parsed.arguments);
+}
+
+/// `detached`: what this process runs as; null: a command of its own.
+Result<int> runCommand(Parsed& parsed, Output& output, jobs::JobRun* detached)
+{
+    std::stop_source stop;
+    if (detached == nullptr) {
+        SHARDSCOPE_CHECK(takeFarPaths(parsed));
+        setFar(parsed, output, stop.get_token());
+    } else {
+        SHARDSCOPE_CHECK(requireJob(parsed)); // whatever its record says
+    }
+    SHARDSCOPE_CHECK(checkWrittenFiles(parsed, filesFor(parsed, detached)));
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
         SHARDSCOPE_CHECK(
@@ -253,28 +230,30 @@ Result<int> runCommand(Parsed& parsed, Output& output)
     };
     const bool isPeer = parsed.arguments.has("--mpi") && isSilentPeer();
     const SignalWatcher watcher(stop, [&] {
-        if (!output.quiet() && !isPeer)
+        if (!output.quiet() && !isPeer && detached == nullptr)
             output.message("stopping; running writes are finished first\n");
     });
     JobContext job(
-        stop.get_token(), isPeer ? JobContext::ProgressSink() : progressSink(output, parsed.arguments), log);
+        stop.get_token(), isPeer ? JobContext::ProgressSink() : progressFor(parsed, output, detached), log);
     const auto rate = parsed.arguments.size("--bwlimit");
     if (rate == uint64_t{0})
         return fail(ErrorCode::Usage, "--bwlimit must be at least 1 byte a second");
     std::optional<io::LimitedFileSystem> limited;
     std::optional<SkeletonFiles> skeletons; // above the limit: holdsNoValues() asks the outermost
     if (rate)
-        skeletons.emplace(limited.emplace(withoutSkeletons(filesFor(parsed)), *rate, stop.get_token()));
-    io::FileSystem& files = skeletons ? *skeletons : filesFor(parsed);
+        skeletons.emplace(
+            limited.emplace(withoutSkeletons(filesFor(parsed, detached)), *rate, stop.get_token()));
+    io::FileSystem& files = skeletons ? *skeletons : filesFor(parsed, detached);
     Session session(parsed, output, files, job);
     SHARDSCOPE_CHECK(refuseCopies(parsed));
-    const auto there = answerThere(parsed, output, job);
-    if (!there)
-        return forward(stop.stop_requested() ? job.poll().error() : there.error());
+    std::optional<int> there;
+    if (detached == nullptr) {
+        SHARDSCOPE_TRY(there, runElsewhere(parsed, output, job));
+    }
     SHARDSCOPE_TRY(const std::unique_ptr<Peers> peers, joinAsked(parsed.arguments));
-    auto code = *there ? Result<int>(**there)
-        : peers        ? runWithPeers(session, *peers, runVerb)
-                       : runVerb(session);
+    auto code = there ? Result<int>(*there)
+        : peers       ? runWithPeers(session, *peers, runVerb)
+                      : runVerb(session);
     if (!code && !far::farTraffic().empty() && stop.stop_requested())
         code = forward(job.poll().error()); // Ctrl+C reaches ssh, too, and its end is no error of the host
     output.progressLine("");
@@ -328,7 +307,8 @@ Output plainOutput(const std::vector<std::string>& words)
     return Output(arguments);
 }
 
-int runWords(const std::vector<std::string>& words)
+/// `detached`: as for runCommand().
+int runWords(const std::vector<std::string>& words, jobs::JobRun* detached = nullptr)
 {
     if (!words.empty() && words.front() == kCompleteWord) {
         Output output = plainOutput({});
@@ -346,16 +326,16 @@ int runWords(const std::vector<std::string>& words)
         Output output = plainOutput(words);
         return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words));
     }
-    Output output(parsed->arguments);
+    Output output(parsed->arguments, detached == nullptr ? std::string() : detached->record().host);
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
-    const auto code = runCommand(*parsed, output);
+    const auto code = runCommand(*parsed, output, detached);
     if (code)
         return *code;
     if (isPeer)
         return exitCode(code.error().code); // and what went wrong
-    const Error error = withNearPath(withWayOn(code.error(), *parsed->command, words), words);
-    return report(output, error, nextCommand(error, &*parsed, words));
+    const Error error = withNearPath(withWayOn(code.error(), *parsed->command, words, detached), words);
+    return report(output, error, nextCommand(error, &*parsed, words), filesFor(*parsed, detached));
 }
 
 /// Opens /dev/null for closed standard streams, in a mode in which using them stays an error. Otherwise the
@@ -391,6 +371,11 @@ int reportNoMemory(const std::vector<std::string>& words)
 Status requireReading(const Parsed& parsed)
 {
     const Command& command = *parsed.command;
+    for (const char* option : {"--stop", "--resume", "--forget"}) {
+        if (command.name == "jobs" && parsed.arguments.has(option))
+            return fail(ErrorCode::Usage,
+                std::string("`") + option + "` is not a question; ask for a `job` with these words");
+    }
     if (!command.reads)
         return fail(ErrorCode::Usage,
             "`serve` answers commands that only read, and not `" + command.name + "`", {},
@@ -412,8 +397,11 @@ Status requireReading(const Parsed& parsed)
     return {};
 }
 
-int answerWords(
-    const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
+namespace {
+
+/// Answers words of a request with `run`, as JSON unless the sinks take messages.
+int answerRequest(const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files,
+    const std::function<Result<int>(const Parsed& parsed, Output& output)>& run)
 {
     std::vector<std::string> words;
     if (!sinks.message)
@@ -428,11 +416,64 @@ int answerWords(
         return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words), files);
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
-    const auto code = answerParsed(*parsed, output, files, job);
+    const auto code = run(*parsed, output);
     if (code)
         return *code;
     const Error error = withNearPath(code.error(), words);
     return report(output, error, nextCommand(error, &*parsed, words), files);
+}
+
+/// Starts the command, and answers with its job; or runs `jobs`.
+Result<int> changeJobs(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
+{
+    if (parsed.command->name == "jobs") {
+        Session session(parsed, output, files, job);
+        SHARDSCOPE_TRY(const int code, runVerb(session));
+        SHARDSCOPE_CHECK(output.finishAnswer());
+        return code;
+    }
+    SHARDSCOPE_TRY(const jobs::JobEntry started, startDetached(parsed, output, files));
+    writeJobsJson(output.answer(), {started});
+    SHARDSCOPE_CHECK(output.finishAnswer());
+    return kExitDone;
+}
+
+int runAnyWords(const std::vector<std::string>& words, jobs::JobRun* detached = nullptr)
+{
+    try {
+        return runWords(words, detached);
+    } catch (const std::bad_alloc&) {
+        return reportNoMemory(words);
+    } catch (const std::exception& error) {
+        return reportBug(words, std::string("internal error: ") + error.what());
+    }
+}
+
+/// Runs a recorded job; its parent has started it.
+int runDetached(const std::string& id)
+{
+    auto run = jobs::JobRun::begin(jobs::JobStore(io::realFileSystem()), id);
+    if (!run)
+        return exitCode(run.error().code);
+    const int code = runAnyWords(run->record().words, &*run);
+    (void)std::fflush(stdout);
+    return run->end(code) ? code : exitCode(ErrorCode::WriteFailed);
+}
+
+} // namespace
+
+int answerWords(
+    const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
+{
+    return answerRequest(asked, sinks, files,
+        [&](const Parsed& parsed, Output& output) { return answerParsed(parsed, output, files, job); });
+}
+
+int jobWords(
+    const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
+{
+    return answerRequest(asked, sinks, files,
+        [&](const Parsed& parsed, Output& output) { return changeJobs(parsed, output, files, job); });
 }
 
 int run(int argc, char** argv)
@@ -442,13 +483,9 @@ int run(int argc, char** argv)
     // A closed pipe is then a write error, and ends no job.
     (void)std::signal(SIGPIPE, SIG_IGN);
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    try {
-        return runWords(words);
-    } catch (const std::bad_alloc&) {
-        return reportNoMemory(words);
-    } catch (const std::exception& error) {
-        return reportBug(words, std::string("internal error: ") + error.what());
-    }
+    if (words.size() == 2 && words[0] == jobs::kJobWord)
+        return runDetached(words[1]);
+    return runAnyWords(words);
 }
 
 } // namespace shardscope::cli

@@ -3,7 +3,6 @@
 
 #include "app/cli/frame/help.h"
 #include "app/cli/frame/version.h"
-#include "app/cli/jobs/progress.h"
 #include "app/cli/verbs/verbs.h"
 #include "core/plan/saved/saved_plan.h"
 #include "core/report/answers/check_report.h"
@@ -15,6 +14,7 @@
 #include "core/report/answers/fingerprint_report.h"
 #include "core/report/answers/health_report.h"
 #include "core/report/answers/inspect_report.h"
+#include "core/report/jobs/jobs_report.h"
 #include "core/report/answers/params_report.h"
 #include "core/report/answers/plan_report.h"
 #include "core/report/answers/show_report.h"
@@ -54,6 +54,7 @@ constexpr AnswerSchema kSchemas[] = {
     {"health", healthSchema},
     {"help", helpSchema},
     {"inspect", inspectSchema},
+    {"jobs", jobsSchema},
     {"layout", layoutSchema},
     {"params", paramsSchema},
     {"plan", [] { return planSchema("plan"); }},

@@ -251,7 +251,8 @@ Status FarHost::Connection::send(serve::Request request, std::string_view payloa
 Result<FarAnswer> FarHost::Connection::ask(const FarQuestion& question)
 {
     const auto stops = [&] {
-        return settings.stop.stop_requested() || (question.job != nullptr && question.job->cancelled());
+        return (settings.stop.stop_requested() && !question.outlivesStop)
+            || (question.job != nullptr && question.job->cancelled());
     };
     serve::Request request = question.request;
     Pending asked{&question, {}};

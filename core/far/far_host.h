@@ -31,6 +31,7 @@ struct FarQuestion {
     std::function<void(std::string_view json)> progress = {};
     std::function<void(std::string_view lines)> message = {};
     const JobContext* job = nullptr; ///< whose stop cancels it
+    bool outlivesStop = false; ///< FarSettings::stop does not cancel it
 };
 
 struct FarAnswer {

@@ -49,13 +49,13 @@ constexpr std::string_view kScript
     = R"sh(m() { echo; echo "shardscope-far $*"; }; )sh" // a login may have printed half a line
       R"sh(p="${XDG_CACHE_HOME:-$HOME/.cache}/shardscope/far/$1/shardscope"; )sh"
       R"sh(if [ "$(uname -m)" = "$3" ] && [ -f "$p" ] && [ -s "$p" ] && [ -x "$p" ]; then )sh"
-      R"sh(m ready; exec "$p" serve; fi; w=""; )sh"
+      R"sh(m ready; exec "$p" serve --allow-jobs; fi; w=""; )sh"
       R"sh(if q=$(command -v shardscope 2>/dev/null); then w=$("$q" --version 2>/dev/null | head -n 1); )sh"
-      R"sh(case "$w" in "$2"*) m ready; exec "$q" serve;; esac; fi; )sh"
+      R"sh(case "$w" in "$2"*) m ready; exec "$q" serve --allow-jobs;; esac; fi; )sh"
       R"sh(m "absent $(uname -s) $(uname -m) $w"; read -r n || exit 0; )sh"
       R"sh(d="${p%/*}"; t="$d/.new-$(uname -n)-$$"; umask 077; )sh"
       R"sh(if mkdir -p "$d" && head -c "$n" >"$t" && [ "$(wc -c <"$t")" -eq "$n" ] && chmod 700 "$t" && )sh"
-      R"sh("$t" --version >/dev/null && mv -f "$t" "$p"; then m ready; exec "$p" serve; )sh"
+      R"sh("$t" --version >/dev/null && mv -f "$t" "$p"; then m ready; exec "$p" serve --allow-jobs; )sh"
       R"sh(fi; rm -f "$t"; m failed)sh";
 
 /// A stranger's words in one line, for a sentence of ours.
@@ -95,12 +95,13 @@ pid_t spawn(const std::vector<std::string>& words, int socket, int errors)
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
+    sigset_t blocked; // Ctrl+C is for this process, which may still have something to say to the other end
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
     sigset_t restored;
     sigemptyset(&restored);
     sigaddset(&restored, SIGPIPE); // the others stay as they are: nohup ignores one
-    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setsigdefault(&attributes, &restored);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     std::vector<char*> arguments;

@@ -32,7 +32,7 @@ void describe(auto& out, ConstOr<Request> auto& request)
     out.present("digest", request.digest,
         [&] { out.field("digest", request.digest, "of `emit`: add what `combine` needs"); });
     out.present("text", request.text,
-        [&] { out.field("text", request.text, "of `answer`: as text, with `message` replies"); });
+        [&] { out.field("text", request.text, "of `answer` and `job`: as text, with `message` replies"); });
     out.present("pack", request.pack,
         [&] { out.field("pack", request.pack, "of `alive`: payloads of replies may be packed"); });
     out.present("host", !request.host.empty(), [&] {

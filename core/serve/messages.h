@@ -19,6 +19,7 @@ inline constexpr uint32_t kProtocol = 1;
 /// What a request asks for. Words are those of the command line, each ended by a zero byte.
 namespace ask {
 inline constexpr std::string_view kAnswer = "answer"; ///< payload: words of a command that only reads
+inline constexpr std::string_view kJob = "job"; ///< payload: words of a command that writes, or of `jobs`
 inline constexpr std::string_view kOpen = "open"; ///< payload: words of `params`; holds the checkpoint
 inline constexpr std::string_view kPlan = "plan"; ///< payload: a saved plan; holds it, planned again
 inline constexpr std::string_view kEmit = "emit"; ///< `of` a plan: the bytes of `file`
@@ -30,7 +31,7 @@ inline constexpr std::string_view kAlive
 inline constexpr std::string_view kClose = "close"; ///< `of` what is held: holds it no longer
 inline constexpr std::string_view kCancel = "cancel"; ///< `of` a request: ends it with the error `cancelled`
 } // namespace ask
-inline constexpr std::array kAsked{ask::kAnswer, ask::kOpen, ask::kPlan, ask::kEmit, ask::kCombine,
+inline constexpr std::array kAsked{ask::kAnswer, ask::kJob, ask::kOpen, ask::kPlan, ask::kEmit, ask::kCombine,
     ask::kElements, ask::kFiles, ask::kAlive, ask::kClose, ask::kCancel};
 
 /// The header of a frame to the server.
@@ -43,7 +44,7 @@ struct Request {
     Box box = {}; ///< of the tensor; without dimensions: all of it
     uint32_t to = 0; ///< of kEmit: an open descriptor of the server, in place of data frames; 0: none
     bool digest = false; ///< the answer of kEmit has what kCombine needs
-    bool text = false; ///< of kAnswer: an answer for people, with kMessage replies
+    bool text = false; ///< of kAnswer and kJob: an answer for people, with kMessage replies
     bool pack = false; ///< of kAlive: from now on payloads of replies may be packed
     std::string host = {}; ///< with `text`: how the client calls this host, for commands to run next
     uint64_t unpacked = 0; ///< the payload is packed (packing.h), and has so many bytes; 0: it is as it is

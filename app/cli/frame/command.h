@@ -48,6 +48,8 @@ struct Command {
     bool resumes = false;
     /// Writes nothing but the files that its options name.
     bool reads = false;
+    /// Writes nothing but checkpoints and exports, so that it can run as a job of its own on another host.
+    bool isJob = false;
 };
 
 /// The whole command line: `shardscope` with its verbs as children.

@@ -31,8 +31,9 @@ void put(FILE* stream, std::string_view text)
 
 } // namespace
 
-Output::Output(const Arguments& arguments)
-    : m_json(arguments.has("--json"))
+Output::Output(const Arguments& arguments, std::string host)
+    : m_host(std::move(host))
+    , m_json(arguments.has("--json"))
     , m_quiet(arguments.has("--quiet"))
     , m_verbose(arguments.has("--verbose"))
     , m_answerColour(wantsColour(STDOUT_FILENO, arguments))
@@ -43,6 +44,7 @@ Output::Output(const Arguments& arguments)
 
 Output::Output(const Arguments& arguments, OutputSinks sinks)
     : m_sinks(std::move(sinks))
+    , m_host(m_sinks->host)
     , m_json(arguments.has("--json"))
     , m_quiet(!m_sinks->message || arguments.has("--quiet"))
     , m_verbose(m_sinks->message && arguments.has("--verbose"))

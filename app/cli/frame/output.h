@@ -3,6 +3,7 @@
 
 #include "app/cli/frame/arguments.h"
 #include "core/base/finding.h"
+#include "core/base/job_context.h"
 #include "core/report/text/text_table.h"
 
 #include <functional>
@@ -18,6 +19,7 @@ struct OutputSinks {
     std::function<bool(std::string_view)> file; ///< Output::writeFile()
     /// Lines for people. Set: the answer is for people, too, as on a terminal without colours.
     std::function<void(std::string_view)> message = {};
+    JobContext::ProgressSink progress = {}; ///< of another process that is followed
     std::string host = {}; ///< where they read them: the name of this host for ssh; empty: here
 };
 
@@ -27,7 +29,8 @@ struct OutputSinks {
 class Output
 {
 public:
-    explicit Output(const Arguments& arguments);
+    /// `host`: as OutputSinks::host.
+    explicit Output(const Arguments& arguments, std::string host = {});
     /// Without progress and colours, and without messages unless the sinks take them. File and answer do not
     /// share a stream.
     Output(const Arguments& arguments, OutputSinks sinks);
@@ -35,10 +38,11 @@ public:
     [[nodiscard]] bool json() const { return m_json; }
     /// Whether writeFile() and a JSON answer go together.
     [[nodiscard]] bool hasStreamForFile() const { return m_sinks.has_value(); }
-    [[nodiscard]] std::string host() const
+    [[nodiscard]] const std::string& host() const { return m_host; } ///< as of the sinks
+    [[nodiscard]] JobContext::ProgressSink progressTaken() const
     {
-        return m_sinks ? m_sinks->host : std::string();
-    } ///< as of the sinks
+        return m_sinks ? m_sinks->progress : JobContext::ProgressSink();
+    }
     [[nodiscard]] bool quiet() const { return m_quiet; }
     [[nodiscard]] bool verbose() const { return m_verbose; }
     /// True when standard error is a terminal where a line can be replaced.
@@ -66,6 +70,7 @@ public:
 
 private:
     std::optional<OutputSinks> m_sinks;
+    std::string m_host;
     bool m_json = false;
     bool m_quiet = false;
     bool m_verbose = false;

@@ -6,7 +6,7 @@
 #include "app/cli/jobs/text_file.h"
 #include "core/base/text.h"
 #include "core/far/far_files.h"
-#include "core/far/far_host.h"
+#include "core/report/jobs/jobs_report.h"
 #include "core/report/text/printable.h"
 
 #include <algorithm>
@@ -33,13 +33,6 @@ std::vector<Option> allOptions(const Command& command)
     return out;
 }
 
-/// The words of a command for the other host, and what of it stays here.
-struct Relayed {
-    std::string host;
-    std::vector<std::string> words;
-    std::string report; ///< a file of this machine that the command writes; empty: none
-};
-
 /// Puts the words together. Fails where the command has to run here.
 class Relay
 {
@@ -49,10 +42,10 @@ public:
     {
     }
 
-    std::optional<Relayed> take()
+    std::optional<FarWords> take()
     {
         const Arguments& arguments = m_parsed.arguments;
-        if (!m_parsed.command->reads || arguments.has("--mpi") || arguments.has("--bwlimit"))
+        if (arguments.has("--mpi"))
             return std::nullopt;
         for (size_t i = 1; i < m_parsed.path.size(); ++i)
             m_out.words.push_back(m_parsed.path[i]->name);
@@ -96,7 +89,8 @@ private:
     {
         switch (kind) {
         case ValueKind::Path:
-        case ValueKind::Folder: {
+        case ValueKind::Folder:
+        case ValueKind::NewFolder: {
             const auto far = far::farPathOf(value);
             if (!far || (!m_out.host.empty() && m_out.host != far->host))
                 return std::nullopt;
@@ -104,7 +98,6 @@ private:
             return homeless(*far);
         }
         case ValueKind::File:
-        case ValueKind::NewFolder:
             return std::nullopt;
         default:
             return value;
@@ -124,7 +117,7 @@ private:
     }
 
     const Parsed& m_parsed;
-    Relayed m_out;
+    FarWords m_out;
 };
 
 /// Text of the other host, which may be anybody's, so that it controls no terminal. JSON has no control
@@ -159,51 +152,80 @@ constexpr size_t kAnswerLimit = size_t{4} << 30;
 
 } // namespace
 
+std::optional<FarWords> wordsThere(const Parsed& parsed)
+{
+    return Relay(parsed).take();
+}
+
+FarAnswerShown::FarAnswerShown(Output& output, const Arguments& arguments, bool isWhole)
+    : m_output(output)
+    , m_progress(progressSink(output, arguments))
+    , m_isWhole(isWhole || output.json())
+{
+}
+
+void FarAnswerShown::take(far::FarQuestion& question)
+{
+    question.data = [this](std::string_view bytes) { return takeData(bytes); };
+    question.file = [this](std::string_view bytes) -> Status {
+        if (bytes.size() > kReportLimit - m_report.size())
+            return fail(ErrorCode::LimitExceeded, "the report of the other host is too large");
+        m_report += bytes;
+        return {};
+    };
+    question.message = [this](std::string_view text) { m_output.message(harmless(text, false)); };
+    if (m_progress)
+        question.progress = [this](std::string_view json) {
+            auto progress = parseProgress(json);
+            if (!progress)
+                return;
+            progress->phase = printable(progress->phase);
+            m_progress(*progress);
+        };
+}
+
+Status FarAnswerShown::takeData(std::string_view bytes)
+{
+    if (bytes.size() > kAnswerLimit - m_held.size())
+        return fail(ErrorCode::LimitExceeded, "the answer of the other host is too large");
+    const size_t end = bytes.rfind('\n') + 1; // 0 for none
+    if (!m_isWhole && end > 0) {
+        m_output.answer()(harmless(m_held.append(bytes.substr(0, end)), false));
+        m_held.clear();
+        bytes.remove_prefix(end);
+    }
+    m_held += bytes;
+    return {};
+}
+
+void FarAnswerShown::finish()
+{
+    m_output.answer()(harmless(m_held, m_output.json()));
+}
+
 Result<std::optional<int>> answerThere(const Parsed& parsed, Output& output, JobContext& job)
 {
-    auto relayed = Relay(parsed).take();
+    if (!parsed.command->reads || parsed.arguments.has("--bwlimit"))
+        return std::nullopt;
+    const auto relayed = wordsThere(parsed);
     if (!relayed)
         return std::nullopt;
-    std::string report;
-    std::string held; // text: an unended line; JSON, and with a report on standard output: the whole answer
-    const bool isWhole = output.json() || relayed->report == kStandardOutput;
+    FarAnswerShown shown(output, parsed.arguments, relayed->report == kStandardOutput);
     far::FarQuestion question{.request = {.ask = std::string(serve::ask::kAnswer),
                                   .text = !output.json(),
                                   .host = output.json() ? std::string() : relayed->host},
         .payload = serve::wordsPayload(relayed->words),
-        .data = [&](std::string_view bytes) -> Status {
-            if (bytes.size() > kAnswerLimit - held.size())
-                return fail(ErrorCode::LimitExceeded, "the answer of the other host is too large");
-            const size_t end = bytes.rfind('\n') + 1; // 0 for none
-            if (!isWhole && end > 0) {
-                output.answer()(harmless(held.append(bytes.substr(0, end)), false));
-                held.clear();
-                bytes.remove_prefix(end);
-            }
-            held += bytes;
-            return {};
-        },
-        .file = [&](std::string_view bytes) -> Status {
-            if (bytes.size() > kReportLimit - report.size())
-                return fail(ErrorCode::LimitExceeded, "the report of the other host is too large");
-            report += bytes;
-            return {};
-        },
-        .message = [&](std::string_view text) { output.message(harmless(text, false)); },
         .job = &job};
-    if (const auto sink = progressSink(output, parsed.arguments))
-        question.progress = [sink](std::string_view json) {
-            if (const auto progress = parseProgress(json))
-                sink(*progress);
-        };
+    shown.take(question);
     SHARDSCOPE_TRY(const far::FarAnswer answer, far::farHost(relayed->host).ask(question));
-    if (relayed->report == kStandardOutput && !report.empty()) {
-        SHARDSCOPE_CHECK(output.writeFile(report)); // then the answer goes to standard error
-    } else if (!report.empty()) {
+    if (relayed->report == kStandardOutput && !shown.report().empty()) {
+        SHARDSCOPE_CHECK(output.writeFile(shown.report())); // then the answer goes to standard error
+    } else if (!shown.report().empty()) {
         const Session session(parsed, output, far::farAndOwnFiles(), job);
-        SHARDSCOPE_CHECK(writeTextFile(session, relayed->report, report, parsed.arguments.has("--force")));
+        SHARDSCOPE_CHECK(
+            writeTextFile(session, relayed->report, shown.report(), parsed.arguments.has("--force")));
     }
-    output.answer()(harmless(held, output.json()));
+    shown.finish();
     return std::optional(answer.last.exit.value_or(exitCode(ErrorCode::Internal)));
 }
 

@@ -3,9 +3,7 @@
 
 #include "app/cli/frame/terminal.h"
 #include "core/base/text.h"
-#include "core/describe/json_in.h"
-#include "core/describe/json_out.h"
-#include "core/describe/schema_out.h"
+#include "core/report/jobs/jobs_report.h"
 #include "core/report/text/printable.h"
 
 #include <algorithm>
@@ -31,42 +29,7 @@ std::string durationText(double seconds)
     return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
-void describe(auto& out, const Progress& progress)
-{
-    out.is("Progress", "How far a job is. `eta_seconds` is None while it is not known.");
-    out.field("phase", progress.phase);
-    out.field("bytes_done", progress.bytesDone);
-    out.field("bytes_total", progress.bytesTotal, "0 if unknown");
-    out.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, progress.bytesPerSecond)));
-    out.field(
-        "eta_seconds", progress.etaSeconds < 0 ? std::nullopt : std::optional(progress.etaSeconds), finite());
-}
-
 } // namespace
-
-std::optional<Progress> parseProgress(std::string_view json)
-{
-    const JsonNode node = JsonNode::parse(json);
-    const auto phase = node.at("phase").text();
-    const auto done = node.at("bytes_done").integer<uint64_t>();
-    const auto total = node.at("bytes_total").integer<uint64_t>();
-    const auto rate = node.at("bytes_per_second").integer<uint32_t>();
-    if (!phase || !done || !total)
-        return std::nullopt;
-    return Progress{printable(*phase), *done, *total, static_cast<double>(rate.value_or(0))};
-}
-
-std::string progressJson(const Progress& progress)
-{
-    std::string text;
-    writeObject([&](std::string_view part) { text += part; }, [&](JsonOut& out) { describe(out, progress); });
-    return text;
-}
-
-std::string progressSchema()
-{
-    return schemaOf("progress", [](SchemaOut& out) { describe(out, Progress()); });
-}
 
 std::string progressText(const Progress& progress, size_t columns)
 {
@@ -97,6 +60,8 @@ std::string progressText(const Progress& progress, size_t columns)
 
 JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments)
 {
+    if (auto taken = output.progressTaken())
+        return taken;
     const std::string mode = arguments.text("--progress");
     if (output.quiet() || mode == "none")
         return {};

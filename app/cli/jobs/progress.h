@@ -4,18 +4,11 @@
 #include "app/cli/frame/output.h"
 #include "core/base/job_context.h"
 
-#include <optional>
-
 namespace shardscope::cli {
 
 /// What to do with progress: lines on a terminal, JSON lines, or nothing (an empty sink).
 JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments);
 
-/// One JSON line of `--progress json`, with its line end.
-std::string progressJson(const Progress& progress);
-/// Such a line as a progress without speed and time. Nothing if it is none.
-std::optional<Progress> parseProgress(std::string_view json);
-std::string progressSchema();
 /// "writing  45 %  1.2 GiB of 2.3 GiB  512.0 MiB/s  3 s left", shortened to fit.
 std::string progressText(const Progress& progress, size_t columns);
 

@@ -2,6 +2,7 @@
 #include "app/cli/jobs/signals.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -17,6 +18,8 @@
 namespace shardscope::cli {
 
 namespace {
+
+std::atomic<int> firstSignal = 0;
 
 /// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored. A blocked signal would
 /// reach the descriptor even if it is ignored.
@@ -46,12 +49,18 @@ void watch(int signalFile, int endFile, std::stop_source stop, const std::functi
             continue;
         if (stop.stop_requested())
             _exit(130); // second signal; the files on disk stay usable
+        firstSignal = static_cast<int>(info.ssi_signo);
         stop.request_stop();
         onSignal();
     }
 }
 
 } // namespace
+
+int stopSignal()
+{
+    return firstSignal;
+}
 
 void endWithParent()
 {

@@ -29,6 +29,9 @@ private:
     Thread m_thread;
 };
 
+/// The first signal that asked to stop; 0: none so far.
+int stopSignal();
+
 /// Ends as by SIGINT when its parent ends, if SHARDSCOPE_PARENT names a caller: one that was killed cannot
 /// say so. Where a script is between them, that is when the script ends. Call it first.
 void endWithParent();

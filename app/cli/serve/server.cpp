@@ -3,7 +3,6 @@
 
 #include "app/cli/frame/exit.h"
 #include "app/cli/jobs/parameter_words.h"
-#include "app/cli/jobs/progress.h"
 #include "app/cli/jobs/write_job.h"
 #include "app/cli/serve/file_answers.h"
 #include "core/base/build_info.h"
@@ -13,6 +12,7 @@
 #include "core/report/answers/emit_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/answers/show_report.h"
+#include "core/report/jobs/jobs_report.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -135,12 +135,18 @@ Status Server::run(int input, JobContext& job)
     };
     std::vector<Thread> workers;
     const End atEnd{*this}; // also when memory runs out; before workers are joined
+    if (m_settings.job) {
+        workers.push_back(Thread::start([this] { work(true); }));
+        if (!workers.back().isStarted())
+            return forward(noThread());
+    }
+    const size_t others = workers.size();
     for (unsigned i = 0; i < std::max(m_settings.workers, 1U); ++i) {
-        workers.push_back(Thread::start([this] { work(); }));
+        workers.push_back(Thread::start([this] { work(false); }));
         if (!workers.back().isStarted())
             workers.pop_back();
     }
-    if (workers.empty())
+    if (workers.size() == others)
         return forward(noThread());
     return read(input, job);
 }
@@ -195,7 +201,7 @@ Status Server::take(serve::Frame frame)
     Work work{std::move(request), std::move(frame.payload), {}};
     m_underWay.emplace(id, work.stop);
     m_waiting.push_back(std::move(work));
-    m_changed.notify_one();
+    m_changed.notify_all();
     return {};
 }
 
@@ -217,15 +223,22 @@ void Server::endAll()
     m_channel.end();
 }
 
-void Server::work()
+void Server::work(bool ofJobs)
 {
+    const auto isOurs = [&](const Work& work) {
+        return (m_settings.job && work.request.ask == serve::ask::kJob) == ofJobs;
+    };
     for (;;) {
         std::unique_lock lock(m_mutex);
-        m_changed.wait(lock, [&] { return m_ended || !m_waiting.empty(); });
+        auto next = m_waiting.end();
+        m_changed.wait(lock, [&] {
+            next = std::ranges::find_if(m_waiting, isOurs);
+            return m_ended || next != m_waiting.end();
+        });
         if (m_ended)
             return;
-        const Work work = std::move(m_waiting.front());
-        m_waiting.pop_front();
+        const Work work = std::move(*next);
+        m_waiting.erase(next);
         m_waitingBytes -= work.payload.size();
         lock.unlock();
         handle(work);
@@ -263,7 +276,7 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
 {
     const serve::Request& request = work.request;
     SHARDSCOPE_CHECK(job.poll());
-    if (request.ask == serve::ask::kAnswer)
+    if (request.ask == serve::ask::kAnswer || request.ask == serve::ask::kJob)
         return answer(work, last, job);
     if (request.ask == serve::ask::kEmit)
         return emit(work, job);
@@ -293,6 +306,9 @@ Result<std::string> Server::dispatch(const Work& work, serve::Reply& last, JobCo
 
 Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobContext& job)
 {
+    const auto& run = work.request.ask == serve::ask::kJob ? m_settings.job : m_settings.answer;
+    if (!run)
+        return fail(ErrorCode::Usage, "this server starts no jobs", {}, "start it with --allow-jobs");
     SHARDSCOPE_TRY(const std::vector<std::string> words, serve::parseWords(work.payload));
     DataFrames data(m_channel, work.request.id, serve::reply::kData);
     DataFrames file(m_channel, work.request.id, serve::reply::kFile);
@@ -303,8 +319,12 @@ Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobCont
             (void)m_channel.send(
                 {.id = work.request.id, .reply = std::string(serve::reply::kMessage)}, lines);
         };
+    sinks.progress = [&](const Progress& progress) {
+        (void)m_channel.send(
+            {.id = work.request.id, .reply = std::string(serve::reply::kProgress)}, progressJson(progress));
+    };
     sinks.host = work.request.host;
-    last.exit = m_settings.answer(words, sinks, job);
+    last.exit = run(words, sinks, job);
     SHARDSCOPE_CHECK(file.finish());
     SHARDSCOPE_CHECK(data.finish());
     return std::string();

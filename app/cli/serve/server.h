@@ -55,12 +55,15 @@ struct ServerSettings {
     /// Runs a command that only reads, as run.h says.
     std::function<int(const std::vector<std::string>& words, const OutputSinks& sinks, JobContext& job)>
         answer;
+    /// Runs one that writes as a job of its own, or `jobs`; empty: refused.
+    std::function<int(const std::vector<std::string>& words, const OutputSinks& sinks, JobContext& job)> job
+        = {};
     io::FileSystem* plainFiles = nullptr; ///< for calls on files: skeletons are files there
     /// Opens the checkpoint of these words.
     std::function<Result<OpenedCheckpoint>(const std::vector<std::string>& words, JobContext& job)> open;
 };
 
-/// Answers the requests of one client. Writes nothing but frames.
+/// Answers the requests of one client. Writes nothing but frames; jobs are processes of their own.
 class Server
 {
 public:
@@ -86,7 +89,9 @@ private:
     Status read(int input, JobContext& job);
     Status take(serve::Frame frame);
     void cancel(const serve::Request& request); // with m_mutex locked
-    void work();
+    /// Takes requests that wait: those about jobs, or the others. So a job can be stopped while every thread
+    /// shows one.
+    void work(bool ofJobs);
     void handle(const Work& work);
     /// The last frame's fields and its payload.
     Result<std::string> dispatch(const Work& work, serve::Reply& last, JobContext& job);

@@ -53,6 +53,9 @@ Result<int> runServe(Session& session)
     settings.plainFiles = &withoutSkeletons(files);
     settings.answer = [&files](const std::vector<std::string>& words, const OutputSinks& sinks,
                           JobContext& job) { return answerWords(words, sinks, files, job); };
+    if (arguments.has("--allow-jobs"))
+        settings.job = [&files](const std::vector<std::string>& words, const OutputSinks& sinks,
+                           JobContext& job) { return jobWords(words, sinks, files, job); };
     settings.open = [&files](const std::vector<std::string>& words, JobContext& job) {
         return openWords(words, files, job);
     };
@@ -73,7 +76,7 @@ Command serveCommand()
         = {"Reads requests from standard input and writes replies to standard output, until the input ends: "
            "answers of commands that only read, elements of a box of a tensor, bytes of a planned output "
            "file. Checkpoints and plans stay open between requests, and several requests can be under way. "
-           "It writes no file.",
+           "It writes no file, unless a client may start jobs (--allow-jobs).",
             "It is for programs that would otherwise start a process for every question, such as the Python "
             "modules shardscope.deepspeed and shardscope.dcp. `shardscope help serving` describes the "
             "protocol."},
@@ -84,7 +87,10 @@ Command serveCommand()
                 .help
                 = "A descriptor that the caller opened, and that planned files may be written to. Can be "
                   "repeated.",
-                .repeats = true}},
+                .repeats = true},
+            {.name = "--allow-jobs",
+                .help = "Start commands that write as processes of their own where a client asks for it, and "
+                        "stop, resume and forget such jobs. Default: refused."}},
         .commonOptions = outputOptions(),
         .examples = {{"ssh node7 shardscope serve", "On another machine, for a program here:"}},
         .run = runServe,

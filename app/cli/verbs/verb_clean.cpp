@@ -49,6 +49,7 @@ Command cleanCommand()
         .examples = {{"shardscope clean runs/llama-16", "What did interrupted jobs leave here?"},
             {"shardscope clean runs/llama-16 --remove", "Remove it:"}},
         .run = runClean,
+        .isJob = true,
     };
 }
 

@@ -48,6 +48,7 @@ Command convertCommand()
         .run = runConvert,
         .values = Command::Values::ToRun,
         .resumes = true,
+        .isJob = true,
     };
 }
 

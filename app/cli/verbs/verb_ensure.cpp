@@ -148,6 +148,7 @@ Command ensureCommand()
         .run = runEnsure,
         .values = Command::Values::Needed,
         .resumes = true,
+        .isJob = true,
     };
 }
 

@@ -56,6 +56,7 @@ Command exportCommand()
         .run = runExport,
         .values = Command::Values::ToRun,
         .resumes = true,
+        .isJob = true,
     };
 }
 

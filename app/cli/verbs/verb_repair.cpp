@@ -77,6 +77,7 @@ Command repairCommand()
         .run = runRepair,
         .values = Command::Values::Needed,
         .resumes = true,
+        .isJob = true,
     };
 }
 

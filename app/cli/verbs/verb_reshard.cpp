@@ -42,6 +42,7 @@ Command reshardCommand()
         .run = runReshard,
         .values = Command::Values::ToRun,
         .resumes = true,
+        .isJob = true,
     };
 }
 

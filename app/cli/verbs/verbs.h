@@ -31,6 +31,7 @@ Command emitCommand();
 Command serveCommand(); ///< app/cli/serve
 Command skeletonCommand();
 Command cleanCommand();
+Command jobsCommand(); ///< app/cli/jobs
 Command tagsCommand();
 Command completionCommand();
 Command helpCommand();

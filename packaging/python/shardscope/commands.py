@@ -26,6 +26,7 @@ from .answers import (
     Finding,
     FingerprintAnswer,
     InspectAnswer,
+    JobsAnswer,
     LayoutAnswer,
     ParamsAnswer,
     PassedOver,
@@ -287,6 +288,12 @@ def clean(
 ) -> CleanAnswer:
     """The work that interrupted jobs left in a folder. With `remove`, what is abandoned is removed."""
     return _call(CleanAnswer, "clean", [folder], progress, {"remove": remove, **options})
+
+
+def jobs(host: str = "", **options: Option) -> JobsAnswer:
+    """Commands that run as jobs of their own on a host (`[user@]host:`) or on this machine, and those that were
+    interrupted. `stop`, `resume` and `forget` take the id of a job; then the answer has this job only."""
+    return _call(JobsAnswer, "jobs", [host] if host else [], None, options)
 
 
 def _of_run(

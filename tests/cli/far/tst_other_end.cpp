@@ -153,6 +153,11 @@ TEST_CASE("what ssh says is in the error")
     CHECK(error["code"] == "unreadable");
     CHECK(std::string(error["message"]).find("Permission denied (publickey).") != std::string::npos);
     CHECK(error["path"] == "node7");
+    // Ctrl+C on a terminal reaches ssh as well, through which the stop of a job has to go.
+    const std::string status = (host.folder() / "status").string();
+    script(host.folder() / "ssh", "exec grep SigBlk /proc/self/status >'" + status + "'\n");
+    CHECK(host.run({"inspect", "node7:/x"}).exitCode == 3);
+    CHECK(slurp(status).find("0002\n") != std::string::npos); // SIGINT is blocked
 }
 
 namespace {
@@ -292,6 +297,12 @@ TEST_CASE("a real sshd serves as the other host")
     CHECK(found.out == runShardscope({"inspect", local, "--json"}).out);
     const ProcessResult same = runShardscope({"diff", far(local), local}, options);
     CHECK(same.exitCode == 0);
+    const ProcessResult job
+        = runShardscope({"reshard", far(local), far(folder / "out"), "-w", "3", "--json"}, options);
+    CAPTURE(job.err);
+    CHECK(job.exitCode == 0);
+    CHECK(runShardscope({"verify", (folder / "out").string(), "--against", local}).exitCode == 0);
+    CHECK(runShardscope({"jobs", "node7:"}, options).out.find("ended, exit status 0") != std::string::npos);
     const ProcessResult absent = runShardscope({"inspect", "node8:/x"}, options);
     CHECK(absent.exitCode == 3);
     CHECK(absent.err.find("node8") != std::string::npos);
