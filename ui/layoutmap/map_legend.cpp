@@ -237,7 +237,6 @@ void MapLegend::addStates()
     if (enlarged) {
         m_items.push_back({Pattern::Break, m_palette->mutedText, tr("enlarged by the factor shown"), {}});
     }
-    const auto& checkpoint = m_stack->checkpoint();
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
     bool frozen = false;
     bool shared = false;
@@ -245,7 +244,7 @@ void MapLegend::addStates()
         frozen = frozen || m_stack->content(section).hasFrozen;
         shared = shared || m_stack->content(section).hasShared;
     }
-    if (frozen && !isWeights(checkpoint.kind)) {
+    if (frozen) {
         m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
     }
     if (shared) {

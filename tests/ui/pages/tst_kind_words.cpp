@@ -4,10 +4,12 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/file_table_model.h"
+#include "ui/models/parameters/parameter_filter.h"
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/text/rank_list.h"
@@ -88,6 +90,33 @@ private Q_SLOTS:
         QCOMPARE(section.ranks(), 3U);
         for (uint32_t row = 0; row < 3; ++row)
             QCOMPARE(MapText::rowName(section, row), u"dp %1"_s.arg(row));
+        QCOMPARE(section.total().padding, uint64_t{0});
+        QVERIFY(!section.hasPadding(2));
+        const MapCell last = section.cellAt(2, 20);
+        QCOMPARE(last.kind, CellKind::Param);
+        QVERIFY(!last.frozen);
+        const MapSource::Point outside{2, last.end, 0};
+        QCOMPARE(section.cellAt(2, last.end).kind, CellKind::Outside);
+        QVERIFY(!MapText::tooltip(section, outside).contains(u"padding"_s));
+        QVERIFY(!section.query().looks().sections.front().hasFrozen);
+        // Steps along a row skip what is outside.
+        const auto next = neighbour(section, {2, 0, 0}, MapStep::Forward);
+        QVERIFY(next.has_value());
+        QCOMPARE(section.cellAt(next->row, next->element).kind, CellKind::Param);
+    }
+
+    void nothingOfADistributedCheckpointIsKnownToBeFrozen()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(dataPath("dcp/root")));
+        const auto index = ParameterIndex::build(ui.checkpoint(), {});
+        const auto rows = [&](const QString& filter) {
+            return queryRows(*index, ParameterFilter::parse(filter), ParamColumn::Name, false, {})
+                .rows.size();
+        };
+        QCOMPARE(rows(u"frozen:yes"_s), size_t{0});
+        QCOMPARE(rows(u"frozen:no"_s), size_t{0});
+        QCOMPARE(rows(u"-frozen:yes"_s), size_t{19});
     }
 
     void theDtypeIsThatOfTheModel_data()

@@ -119,7 +119,7 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit,
         case ParamRole::Buffer:
             return tr("Buffers, stored whole");
         case ParamRole::Frozen:
-            return hasWeightsAlone(checkpoint) ? tr("Weights") : tr("Frozen parameters, stored whole");
+            return hasNoRunFolder(checkpoint.kind) ? tr("Weights") : tr("Frozen parameters, stored whole");
         case ParamRole::Trainable:
             return tr("Weights, stored whole");
         }

@@ -129,6 +129,8 @@ QRgb colourOf(const ScanLine& line, const MapPixel& pixel, int64_t x)
         return onDiagonal(line, x, 8, 1) || onCounterDiagonal(line, x, 8, 1)
             ? palette.missing
             : blended(palette.background, palette.missing, line.hasBorders() ? 22 : 130);
+    case CellKind::Outside:
+        break;
     }
     return palette.background;
 }
