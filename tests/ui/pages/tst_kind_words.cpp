@@ -152,29 +152,32 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("sample");
         for (const char* name : {"zero2-w2", "zero3-w4", "experts-w4", "pipeline-w4", "slices-w4",
-                 "zero3-universal-w3/global_step3_universal"})
-            QTest::newRow(name) << QString::fromLatin1(name);
+                 "zero3-universal-w3/global_step3_universal", "stage0-fp32"})
+            QTest::newRow(name) << samplePath(name);
+        QTest::newRow("distributed") << dataPath("dcp/root");
     }
 
     void ranksHaveTheFilesThatTheFilesPageGivesThem()
     {
         QFETCH(QString, sample);
         WindowFixture ui;
-        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        QVERIFY(ui.open(sample));
         const Checkpoint& checkpoint = *ui.checkpoint();
         std::map<uint32_t, uint64_t> bytes;
-        uint64_t sum = 0;
-        for (const CheckpointFile& file : checkpoint.files) {
-            if (!file.rank)
-                continue;
-            bytes[rankNumber(checkpoint, *file.rank)] += file.identity.bytes;
-            sum += file.identity.bytes;
-        }
+        uint64_t ofNoRank = 0;
+        for (const CheckpointFile& file : checkpoint.files)
+            (file.rank ? bytes[rankNumber(checkpoint, *file.rank)] : ofNoRank) += file.identity.bytes;
         ExplorerModel model;
         model.setTree(ui.checkpoint(), ExplorerTree::build(ui.checkpoint(), {}));
         const QModelIndex ranks = model.index(1, 0);
-        QCOMPARE(model.rowCount(ranks), static_cast<int>(bytes.size()));
-        QCOMPARE(model.nodeAt(ranks)->bytes, sum);
+        QCOMPARE(model.rowCount(ranks), static_cast<int>(bytes.size()) + (ofNoRank > 0 ? 1 : 0));
+        QCOMPARE(model.nodeAt(ranks)->bytes, countFiles(checkpoint).bytes);
+        QCOMPARE(model.nodeAt(model.index(2, 0))->bytes, countFiles(checkpoint).bytes);
+        if (ofNoRank > 0) {
+            const QModelIndex last = model.index(model.rowCount(ranks) - 1, 0, ranks);
+            QCOMPARE(last.data().toString(), u"of no rank"_s);
+            QCOMPARE(model.nodeAt(last)->bytes, ofNoRank);
+        }
         for (const auto& [rank, size] : bytes)
             QCOMPARE(model.nodeAt(model.indexOf(ExplorerKind::Rank, rank))->bytes, size);
     }
