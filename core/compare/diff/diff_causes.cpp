@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/diff_causes.h"
 
+#include "core/base/text.h"
 #include "core/compare/diff/diff_places.h"
 
 #include <fmt/format.h>
@@ -220,7 +221,7 @@ void findScalars(
     }
 }
 
-/// A checkpoint that lost files has the states, but not all of their elements.
+/// "Only on one side" is not said of a checkpoint that lost files.
 DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const StateDiff& diff)
 {
     DiffCause cause{"states-missing", DiffSide::Both, "optimizer states are only on one side", {}};
@@ -231,10 +232,39 @@ DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const Sta
         return !(left.complete ? param.param.onlyLeft : param.param.onlyRight).empty();
     });
     cause.message
-        = fmt::format("{} checkpoint is not complete: optimizer states of {} parameters are missing or "
-                      "lack elements, and were not compared",
+        = fmt::format("{} checkpoint is not complete: optimizer states of {} parameters are missing",
             sideText(cause.side), lost);
     return cause;
+}
+
+/// States of which a side has only a part, as after the loss of a rank.
+void findPartial(const StateDiff& diff, std::vector<DiffCause>& out)
+{
+    for (const DiffSide side : {DiffSide::Left, DiffSide::Right}) {
+        DiffCause cause{"states-missing", side, "", {}};
+        uint64_t params = 0;
+        uint64_t elements = 0;
+        for (const ParamDifference& param : diff.params) {
+            const uint64_t before = elements;
+            for (const PartialState& state : param.partial) {
+                if (state.side != side)
+                    continue;
+                elements += state.notCompared;
+                addEvidence(cause,
+                    fmt::format("{}#{}: {} of {} elements were not compared", param.param.name,
+                        side == DiffSide::Left ? state.state.left : state.state.right,
+                        formatCount(state.notCompared), formatCount(param.param.elements)));
+            }
+            params += elements > before ? 1 : 0;
+        }
+        if (params == 0)
+            continue;
+        cause.message = fmt::format(
+            "{} checkpoint is not complete: states of {} parameters lack {} elements there, which were not "
+            "compared",
+            sideText(side), formatCount(params), formatCount(elements));
+        out.push_back(std::move(cause));
+    }
 }
 
 void findMissing(
@@ -258,6 +288,7 @@ void findMissing(
         if (!cause->evidence.empty())
             out.push_back(std::move(*cause));
     }
+    findPartial(diff, out);
 }
 
 /// Two runs, or two steps of one run: determined from the similarity of weights if nearly all differ.
