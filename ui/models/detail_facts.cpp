@@ -124,10 +124,9 @@ void addFile(DetailSection& section, const Checkpoint& checkpoint, FileId id, co
         return;
     }
     const CheckpointFile& file = checkpoint.file(id);
-    section.facts.append({name,
-        file.status == FileStatus::Ok ? toText(file.name)
-                                      : u"%1 (%2)"_s.arg(toText(file.name), fileStatusText(checkpoint, id)),
-        false});
+    section.facts.append({name, toText(file.name), true}); // a link, which breaks long names
+    if (file.status != FileStatus::Ok)
+        section.facts.append({u"Status"_s, fileStatusText(checkpoint, id), false});
 }
 
 Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
@@ -158,7 +157,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
             const StoredRun run = *row < state.perRank.size() ? state.perRank[*row] : StoredRun{};
             if (run.isPresent() && checkpoint.file(run.file).role == FileRole::Swap)
                 section.facts.append({u"Swap file, %1"_s.arg(toText(state.name)),
-                    toText(checkpoint.file(run.file).name), false});
+                    toText(checkpoint.file(run.file).name), true});
             const PaddingInfo padding = paddingOf(unit, state, *row);
             if (padding.elements > 0)
                 section.facts.append({u"Padding, %1"_s.arg(toText(state.name)),

@@ -350,17 +350,32 @@ void HealthPage::showRows()
     m_quantity->setCurrentIndex(std::max<int>(static_cast<int>(titles.indexOf(title)), 0));
     if (columns != m_model->columnCount() || m_table->columnWidth(0) < 2) {
         const int character = fontMetrics().averageCharWidth();
-        m_table->setColumnWidth(0, character * 34);
         for (int column = 1; column < m_model->columnCount(); ++column)
             m_table->setColumnWidth(
                 column, std::max(m_table->horizontalHeader()->sectionSizeHint(column), character * 12));
     }
+    fitNames();
     m_rows->setEnabled(m_facts->tag && !m_facts->tag->params.empty());
     const int row = m_model->rowNamed(m_chosen);
     if (row >= 0)
         m_table->setCurrentIndex(m_model->index(row, 0));
     m_filling = false;
     showCharts();
+}
+
+/// Until the user sets their width, names have what they need.
+void HealthPage::fitNames()
+{
+    constexpr const char* kFitted = "fittedNames";
+    constexpr int kRoom = 40; ///< with the mark of an alarm
+    const QVariant former = m_table->property(kFitted);
+    if (former.isValid() && former.toInt() != m_table->columnWidth(0))
+        return;
+    const int character = fontMetrics().averageCharWidth();
+    const QAbstractItemView* view = m_table; // where the function is public
+    m_table->setColumnWidth(
+        0, std::clamp(view->sizeHintForColumn(0) + kRoom, character * 18, character * 60));
+    m_table->setProperty(kFitted, m_table->columnWidth(0));
 }
 
 void HealthPage::showCharts()
