@@ -92,6 +92,7 @@ private Q_SLOTS:
             QCOMPARE(MapText::rowName(section, row), u"dp %1"_s.arg(row));
         QCOMPARE(section.total().padding, uint64_t{0});
         QVERIFY(!section.hasPadding(2));
+        QCOMPARE(heldUnitText(*dcp, section.unit()), u"tensor split by rows"_s);
         const MapCell last = section.cellAt(2, 20);
         QCOMPARE(last.kind, CellKind::Param);
         QVERIFY(!last.frozen);
@@ -274,6 +275,30 @@ private Q_SLOTS:
                 said = said.section(u'`', 2);
             QVERIFY2(text.contains(said), qPrintable(said));
         }
+        for (const auto& [command, window] : windowCommands()) {
+            QString words = QString::fromUtf8(command.data(), static_cast<qsizetype>(command.size()));
+            words.remove(u'`');
+            const bool isVerb = !words.startsWith(u"shardscope "_s);
+            const QString hint = isVerb ? u"Hint::verb(\""_s : u"Hint::command(\""_s;
+            QVERIFY2(text.contains(hint % words.remove(u"shardscope "_s) % u"\")"_s), qPrintable(words));
+        }
+        for (const auto& [option, field] : windowOptions())
+            QVERIFY2(text.contains(toText(option)), qPrintable(toText(option)));
+    }
+
+    void optionsAreTheFieldsOfTheWindow()
+    {
+        QCOMPARE(sentenceText("omit --pp, or give 1"), u"Omit “Parallel ranks”, pp, or give 1"_s);
+        QCOMPARE(sentenceText("omit --tp"), u"Omit “Parallel ranks”, tp"_s);
+        QCOMPARE(sentenceText("omit --pp-tied, or give the layers of the stages with --pp-layers"),
+            u"Omit “Tied layers”, or give the layers of the stages with “Layers of stages”"_s);
+        QCOMPARE(sentenceText("`shardscope params` lists their names"),
+            u"The page Parameters lists their names"_s);
+        QCOMPARE(sentenceText("name a tag, such as `--tag global_step6`"),
+            u"Name a tag, such as the tag global_step6"_s);
+        QCOMPARE(sentenceText("Stock ds_to_universal needs --inject_missing_state."),
+            u"Stock ds_to_universal needs --inject_missing_state."_s);
+        QCOMPARE(sentenceText("the folder gpt--tag-x is empty"), u"The folder gpt--tag-x is empty"_s);
     }
 };
 
