@@ -83,9 +83,10 @@ MapLegend::MapLegend(QWidget* parent)
     setSizePolicy(policy);
 }
 
-void MapLegend::setStack(MapStackPtr stack)
+void MapLegend::setStack(MapStackPtr stack, MapStackPtr beside)
 {
     m_stack = std::move(stack);
+    m_beside = std::move(beside);
     rebuild();
 }
 
@@ -111,6 +112,11 @@ void MapLegend::rebuild()
         addClasses();
         addStates();
     }
+    QStringList texts;
+    for (const Item& item : m_items) {
+        texts << item.text;
+    }
+    setAccessibleDescription(texts.join(QStringLiteral(", ")));
     updateGeometry();
     update();
 }
@@ -190,10 +196,20 @@ void MapLegend::addDifferences()
 template <class Test>
 bool MapLegend::anyUnit(Test test) const
 {
-    for (uint32_t section = 0; section < m_stack->count(); ++section) {
-        const auto& parts = m_stack->source(section).parts();
-        if (std::any_of(parts.begin(), parts.end(), test)) {
-            return true;
+    return anySection([&](const MapStack& stack, uint32_t section) {
+        const auto& parts = stack.source(section).parts();
+        return std::any_of(parts.begin(), parts.end(), test);
+    });
+}
+
+template <class Test>
+bool MapLegend::anySection(Test test) const
+{
+    for (const MapStackPtr& stack : {m_stack, m_beside}) {
+        for (uint32_t section = 0; stack && !stack->files() && section < stack->count(); ++section) {
+            if (test(*stack, section)) {
+                return true;
+            }
         }
     }
     return false;
@@ -238,12 +254,10 @@ void MapLegend::addStates()
         m_items.push_back({Pattern::Break, m_palette->mutedText, tr("enlarged by the factor shown"), {}});
     }
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
-    bool frozen = false;
-    bool shared = false;
-    for (uint32_t section = 0; section < m_stack->count(); ++section) {
-        frozen = frozen || m_stack->content(section).hasFrozen;
-        shared = shared || m_stack->content(section).hasShared;
-    }
+    const bool frozen = anySection(
+        [](const MapStack& stack, uint32_t section) { return stack.content(section).hasFrozen; });
+    const bool shared = anySection(
+        [](const MapStack& stack, uint32_t section) { return stack.content(section).hasShared; });
     if (frozen) {
         m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
     }
@@ -270,10 +284,12 @@ void MapLegend::addStates()
         m_items.push_back(
             {Pattern::Plain, blended(sample, m_palette->background, 200), tr("outside the filter"), {}});
     }
-    const int8_t worst = m_stack->worstSeverity();
+    const bool besideIsWorse = m_beside && m_beside->worstSeverity() > m_stack->worstSeverity();
+    const MapStack& worse = besideIsWorse ? *m_beside : *m_stack;
+    const int8_t worst = worse.worstSeverity();
     if (worst >= 1) {
         m_items.push_back({Pattern::Outline, worst >= 2 ? m_palette->error : m_palette->warning,
-            MapText::worst(*m_stack), {}});
+            MapText::worst(worse), {}});
     }
 }
 

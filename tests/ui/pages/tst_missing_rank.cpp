@@ -174,6 +174,9 @@ private Q_SLOTS:
             QVERIFY(text(DifferenceColumn::Different).endsWith(u" not compared"_s));
             QVERIFY(!text(DifferenceColumn::State).isEmpty());
         }
+        // The legend explains both maps.
+        const QString legend = ui.find<QWidget>("compareLegend")->accessibleDescription();
+        QVERIFY2(legend.contains(u"missing"_s) && legend.contains(u"not compared"_s), qPrintable(legend));
         // Nothing of it is marked as equal.
         const auto marks = ui.find<CompareMaps>("compareMaps")->left()->canvas()->mapStyle().differences;
         const auto* ofState = marks->ofState("exp_avg");
