@@ -395,7 +395,7 @@ void HealthPage::showCharts()
             m_facts->hasAlarm(isByParam() ? healthLayerOf(row.name) : row.name)});
     }
     m_overLayers->setPoints(tr("%1 over the layers of %2").arg(shown.title, toText(m_facts->tag->tag)),
-        std::move(layers), tr("It is not known of any layer."));
+        std::move(layers), tr("No layer has a value to show."));
     m_overLayers->setCurrent(current);
     const std::vector<double> values = m_chosen.empty()
         ? std::vector<double>()
@@ -416,7 +416,7 @@ void HealthPage::showCharts()
     m_overTags->setPoints(name, std::move(tags),
         m_facts->history.size() < 2 ? tr("The run has no other tag.")
             : m_chosen.empty()      ? tr("Select a layer to see it over the tags of the run.")
-                                    : tr("It is not known of any tag."));
+                                    : tr("No tag has a value to show."));
     if (m_overTags->current() < 0)
         m_overTags->setCurrent(own);
 }

@@ -8,7 +8,7 @@ namespace shardscope::ui {
 namespace {
 
 /// Longer fragments come before those that they contain.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 65> kFragments{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 71> kFragments{{
     {"name another checkpoint of the run with --from", "choose another checkpoint of the run as the donor"},
     {"name another checkpoint with --from", "choose another checkpoint as the donor"},
     {"name the base model's weights, or another tag, with --from",
@@ -85,6 +85,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 65> kFragmen
     {"`reshard --ep` rewrites them", "Reshard… rewrites them"},
     {"`reshard` rewrites them", "Reshard… rewrites them"},
     {"`export` writes its weights", "Export… writes its weights"},
+    {"; `shardscope reshard` restores it", "; Reshard… restores it"},
+    {"use `shardscope export` to get", "use Export… to get"},
+    {"; --row-major writes for those", ""},
+    {"; without --join the slices are digested separately", ""},
+    {"without --against the files are", "without a second checkpoint the files are"},
+    {"use fewer --jobs, or a smaller --memory-limit", "let fewer jobs run at once (Settings)"},
     {"name --stage0-form: fp16", "choose the optimizer form: fp16"},
 }};
 
@@ -107,7 +113,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kCommand
 }};
 
 /// The fields of the dialogs, where a sentence names their option alone.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kOptions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kOptions{{
     {"--adapter-option", "“Adapter”"},
     {"--dtype", "“Dtype”"},
     {"--ep", "“Parallel ranks”, ep,"},
@@ -123,6 +129,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kOptions
     {"--pp-layers", "“Layers of stages”"},
     {"--pp-tied", "“Tied layers”"},
     {"--rename", "“Rename”"},
+    {"--restart", "a new start (Clean Up After Jobs…)"},
     {"--shard-size", "“Size of a file”"},
     {"--stage", "“Result”"},
     {"--states", "“States”"},

@@ -100,6 +100,12 @@ private Q_SLOTS:
         QCOMPARE(section.cellAt(2, last.end).kind, CellKind::Outside);
         QVERIFY(!MapText::tooltip(section, outside).contains(u"padding"_s));
         QVERIFY(!section.query().looks().sections.front().hasFrozen);
+        const QString legend = ui.find<LayoutMapView>("layoutMap")
+                                   ->findChild<QWidget*>(u"mapLegend"_s)
+                                   ->accessibleDescription();
+        QVERIFY2(legend.contains(u"attention"_s) && !legend.contains(u"frozen"_s)
+                && !legend.contains(u"padding"_s),
+            qPrintable(legend));
         // Steps along a row skip what is outside.
         const auto next = neighbour(section, {2, 0, 0}, MapStep::Forward);
         QVERIFY(next.has_value());
