@@ -190,7 +190,7 @@ void MapLegend::addDifferences()
     add(DifferenceMark::OtherState, left | right, Pattern::Stripes, tr("another state differs"));
     add(DifferenceMark::OneSide, left, Pattern::Lines, tr("only left, or another shape"));
     add(DifferenceMark::OneSide, right, Pattern::Lines, tr("only right, or another shape"), true);
-    add(DifferenceMark::NotCompared, left | right, Pattern::Plain, tr("not compared"));
+    add(DifferenceMark::NotCompared, left | right, Pattern::SparseDots, tr("not compared"));
 }
 
 template <class Test>
@@ -323,6 +323,14 @@ QSize MapLegend::sizeHint() const
     return {240, heightForWidth(std::max(width(), 240))};
 }
 
+void MapLegend::paintDotted(QPainter& painter, const QRect& box, const Item& item) const
+{
+    const bool sparse = item.pattern == Pattern::SparseDots;
+    const QRgb dots = sparse ? m_palette->mutedText : m_palette->background;
+    painter.fillRect(box, QColor(item.colour));
+    paintDots(painter, box, QColor(blended(item.colour, dots, 150)), sparse ? 5 : 4);
+}
+
 void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& item) const
 {
     const QColor background(m_palette->background);
@@ -360,8 +368,8 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
         paintRamp(painter, box);
         break;
     case Pattern::Dots:
-        painter.fillRect(box, QColor(item.colour));
-        paintDots(painter, box, QColor(blended(item.colour, m_palette->background, 150)), 4);
+    case Pattern::SparseDots:
+        paintDotted(painter, box, item);
         break;
     case Pattern::Stripes:
         painter.fillRect(box, QColor(item.colour));

@@ -53,6 +53,7 @@ private:
         Ramp,
         Outline,
         Dots,
+        SparseDots,
         Stripes,
         Lines
     };
@@ -74,6 +75,7 @@ private:
     template <class Test>
     bool anySection(Test test) const;
     [[nodiscard]] std::vector<QRect> layoutItems(int width) const;
+    void paintDotted(QPainter& painter, const QRect& box, const Item& item) const;
     void paintSwatch(QPainter& painter, const QRect& box, const Item& item) const;
     void paintRamp(QPainter& painter, const QRect& box) const;
     void toggle(const Item& item);
