@@ -30,6 +30,11 @@ std::string sideText(DiffSide side)
     return side == DiffSide::Left ? "the left" : side == DiffSide::Right ? "the right" : "either";
 }
 
+std::string parametersText(uint64_t count)
+{
+    return formatCount(count) + (count == 1 ? " parameter" : " parameters");
+}
+
 bool isMoment(const StateDifference& state)
 {
     return !state.state.isCopy && state.state.left != "fp32" && state.state.left != "weight";
@@ -231,9 +236,8 @@ DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const Sta
     const auto lost = std::ranges::count_if(diff.params, [&](const ParamDifference& param) {
         return !(left.complete ? param.param.onlyLeft : param.param.onlyRight).empty();
     });
-    cause.message
-        = fmt::format("{} checkpoint is not complete: optimizer states of {} parameters are missing",
-            sideText(cause.side), lost);
+    cause.message = fmt::format("{} checkpoint is not complete: optimizer states of {} are missing",
+        sideText(cause.side), parametersText(static_cast<uint64_t>(lost)));
     return cause;
 }
 
@@ -260,9 +264,9 @@ void findPartial(const StateDiff& diff, std::vector<DiffCause>& out)
         if (params == 0)
             continue;
         cause.message = fmt::format(
-            "{} checkpoint is not complete: states of {} parameters lack {} elements there, which were not "
+            "{} checkpoint is not complete: states of {} lack {} elements there, which were not "
             "compared",
-            sideText(side), formatCount(params), formatCount(elements));
+            sideText(side), parametersText(params), formatCount(elements));
         out.push_back(std::move(cause));
     }
 }

@@ -309,7 +309,7 @@ private:
         m_out.notCompared.ofOneSide += !lostOnBoth && !difference.partial.empty() ? 1 : 0;
     }
 
-    /// A state that a side has nothing of is only on the other side.
+    /// A tensor that is stored whole and that a side does not have is only on the other side.
     void addLost(
         ParamDifference& difference, const PairedState& state, uint64_t elements, std::array<bool, 2> missing)
     {
@@ -330,6 +330,9 @@ private:
     static bool holdsAny(const Checkpoint& checkpoint, ParamId param, const std::string& state)
     {
         const auto source = findState(checkpoint, param, state);
+        if (source && source->unit != kNoUnit
+            && checkpoint.units[index(source->unit)].kind != UnitKind::Whole)
+            return true; // ranks hold shares of it, and some rank is lost
         bool any = false;
         if (source)
             forEachStoredFragmentOf(checkpoint, *source, 0, source->elements, [&](const Fragment& fragment) {
