@@ -5,7 +5,17 @@
 
 namespace shardscope {
 
-void ParameterCounts::add(const Parameter& parameter)
+bool isRoleUntold(const Checkpoint& checkpoint, const Parameter& parameter)
+{
+    return parameter.role == ParamRole::Frozen && hasNoRunFolder(checkpoint.kind);
+}
+
+bool isFrozen(const Checkpoint& checkpoint, const Parameter& parameter)
+{
+    return parameter.role == ParamRole::Frozen && !isRoleUntold(checkpoint, parameter);
+}
+
+void ParameterCounts::add(const Checkpoint& checkpoint, const Parameter& parameter)
 {
     if (parameter.sharedWith != kNoParam) {
         ++shared;
@@ -21,6 +31,10 @@ void ParameterCounts::add(const Parameter& parameter)
         ++trainable;
         return;
     }
+    if (isRoleUntold(checkpoint, parameter)) {
+        ++untold;
+        return;
+    }
     ++frozen;
     frozenElements += parameter.elements;
 }
@@ -29,7 +43,7 @@ ParameterCounts countParameters(const Checkpoint& checkpoint)
 {
     ParameterCounts out;
     for (const Parameter& parameter : checkpoint.params)
-        out.add(parameter);
+        out.add(checkpoint, parameter);
     return out;
 }
 
@@ -49,9 +63,18 @@ FileCounts countFiles(const Checkpoint& checkpoint)
     return out;
 }
 
-uint64_t paddingElements(const FlatPartition& partition)
+uint64_t paddingElements(const FlatUnit& unit, uint32_t share)
 {
-    return partition.partitionElements() * partition.ranks() - partition.payloadElements();
+    return unit.kind == UnitKind::Whole || share >= unit.partition.ranks() ? 0
+                                                                           : unit.partition.paddingOn(share);
+}
+
+uint64_t paddingElements(const FlatUnit& unit)
+{
+    const FlatPartition& partition = unit.partition;
+    return unit.kind == UnitKind::Whole
+        ? 0
+        : partition.partitionElements() * partition.ranks() - partition.payloadElements();
 }
 
 std::vector<std::optional<double>> optimizerSteps(const Checkpoint& checkpoint)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/fragments.h"
 
+#include "core/layout/counts.h"
 #include "core/layout/slices/merged_slices.h"
 #include "core/layout/strided_runs.h"
 
@@ -290,7 +291,7 @@ std::string_view paddingKindName(PaddingKind kind)
 
 PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t share)
 {
-    const uint64_t padding = share < unit.partition.ranks() ? unit.partition.paddingOn(share) : 0;
+    const uint64_t padding = paddingElements(unit, share);
     if (padding == 0)
         return {};
     bool stored = !state.lean || unit.partition.leanElementsOn(share) > unit.partition.payloadOn(share);

@@ -72,7 +72,7 @@ void describe(MapSectionContent& section, const MapLooks& looks, const Checkpoin
     const auto add = [&](ParamId param) {
         section.classes = static_cast<uint8_t>(
             section.classes | 1u << static_cast<unsigned>(looks.classes[index(param)]));
-        section.hasFrozen = section.hasFrozen || checkpoint.params[index(param)].role == ParamRole::Frozen;
+        section.hasFrozen = section.hasFrozen || isFrozen(checkpoint, checkpoint.params[index(param)]);
         section.hasShared = section.hasShared || looks.shared[index(param)] != 0;
     };
     for (const UnitId unit : section.units)
@@ -143,7 +143,7 @@ MapLooksPtr mapLooks(const Checkpoint& checkpoint)
     out->states = checkpoint.stateNames();
     countBytes(*out, checkpoint);
     for (const FlatUnit& unit : checkpoint.units)
-        out->padding += unit.kind == UnitKind::Whole ? 0 : paddingElements(unit.partition);
+        out->padding += paddingElements(unit);
     out->parameters = countParameters(checkpoint);
     return out;
 }

@@ -22,7 +22,7 @@ struct MapSectionContent {
     std::vector<UnitId> units;
     std::vector<const WholeTensor*> tensors; ///< of the checkpoint
     uint8_t classes = 0; ///< of its parameters, 1 << ParamClass each
-    bool hasFrozen = false;
+    bool hasFrozen = false; ///< as a file records (isFrozen)
     bool hasShared = false; ///< another parameter is tied to one of them
 };
 

@@ -165,7 +165,9 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     cell.end = piece.flatOffset + piece.elements;
     cell.kind = m_rankKinds[piece.rank];
     if (piece.isPadding()) {
-        if (cell.kind == CellKind::Param)
+        if (flat().kind == UnitKind::Whole)
+            cell.kind = CellKind::Outside;
+        else if (cell.kind == CellKind::Param)
             cell.kind = flat().states[m_state].map().isFlat() && piece.flatOffset < storedOn(piece.rank)
                 ? CellKind::PaddingStored
                 : CellKind::PaddingImplied;
@@ -179,9 +181,7 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     cell.paramOffset = piece.paramOffset;
     cell.paramClass = m_looks->classes[index(cell.param)];
     cell.shared = m_looks->shared[index(cell.param)] != 0;
-    // Weights alone are not frozen in any run.
-    cell.frozen
-        = m_checkpoint->params[index(cell.param)].role == ParamRole::Frozen && !isWeights(m_checkpoint->kind);
+    cell.frozen = isFrozen(*m_checkpoint, m_checkpoint->params[index(cell.param)]);
     return cell;
 }
 
@@ -346,7 +346,8 @@ MapQuery::Sum MapQuery::amounts(uint32_t rowBegin, uint32_t rowEnd, uint64_t beg
         rowBegin, rowEnd, begin, end, [&](uint32_t first, uint32_t last, uint64_t from, uint64_t to) {
             const uint64_t payload = partition().payloadIn(first, last, from, to);
             out.elements += payload;
-            out.padding += (last - first) * (to - from) - payload;
+            if (flat().kind != UnitKind::Whole)
+                out.padding += (last - first) * (to - from) - payload;
             out.ranks += last - first;
             out.files += last - first - (m_missingBefore[last] - m_missingBefore[first]);
             for (uint32_t rank = first; rank < last; ++rank)

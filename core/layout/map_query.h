@@ -12,7 +12,9 @@
 
 namespace shardscope {
 
-enum class CellKind : uint8_t { Param, PaddingStored, PaddingImplied, Missing, NotYetRead };
+/// Outside: nothing belongs here, because the row ends before the longest one. The last ranks of a
+/// distributed checkpoint's tensor have fewer rows of it than the others.
+enum class CellKind : uint8_t { Param, PaddingStored, PaddingImplied, Missing, NotYetRead, Outside };
 
 /// One run of a map row: a parameter's fragment, padding, or a missing shard.
 struct MapCell {
@@ -22,7 +24,7 @@ struct MapCell {
     uint64_t paramOffset = 0; ///< of stored elements (Checkpoint::transposedOrder)
     uint64_t begin = 0; ///< element range in the row; empty if there is nothing
     uint64_t end = 0;
-    bool frozen = false;
+    bool frozen = false; ///< as a file records (isFrozen)
     bool shared = false;
     int8_t severity = -1; ///< worst finding here: -1 none, 0 info, 1 warning, 2 error
 };
@@ -60,7 +62,7 @@ public:
         MapLooksPtr looks, const PlacedFindings& findings);
 
     [[nodiscard]] uint32_t rows() const;
-    /// Elements of a row, padding included.
+    /// Elements of the longest row, padding included.
     [[nodiscard]] uint64_t columns() const;
     [[nodiscard]] uint32_t rankOfRow(uint32_t row, uint64_t x) const;
 

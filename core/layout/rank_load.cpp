@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/rank_load.h"
 
+#include "core/layout/counts.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -46,7 +48,7 @@ RankLoad rankLoad(const Checkpoint& checkpoint)
         load.elements += unit.partition.payloadElements();
         for (uint32_t share = 0; share < unit.partition.ranks(); ++share) {
             Held& rank = held[{unit.part, unit.dpRankOf(share)}];
-            const uint64_t padding = unit.kind == UnitKind::Whole ? 0 : unit.partition.paddingOn(share);
+            const uint64_t padding = paddingElements(unit, share);
             rank.padding += padding;
             load.padding += padding;
             rank.bytes += bytesOnRank(unit, share);

@@ -83,9 +83,10 @@ MapLegend::MapLegend(QWidget* parent)
     setSizePolicy(policy);
 }
 
-void MapLegend::setStack(MapStackPtr stack)
+void MapLegend::setStack(MapStackPtr stack, MapStackPtr beside)
 {
     m_stack = std::move(stack);
+    m_beside = std::move(beside);
     rebuild();
 }
 
@@ -111,6 +112,11 @@ void MapLegend::rebuild()
         addClasses();
         addStates();
     }
+    QStringList texts;
+    for (const Item& item : m_items) {
+        texts << item.text;
+    }
+    setAccessibleDescription(texts.join(QStringLiteral(", ")));
     updateGeometry();
     update();
 }
@@ -184,16 +190,26 @@ void MapLegend::addDifferences()
     add(DifferenceMark::OtherState, left | right, Pattern::Stripes, tr("another state differs"));
     add(DifferenceMark::OneSide, left, Pattern::Lines, tr("only left, or another shape"));
     add(DifferenceMark::OneSide, right, Pattern::Lines, tr("only right, or another shape"), true);
-    add(DifferenceMark::NotCompared, left | right, Pattern::Plain, tr("not compared"));
+    add(DifferenceMark::NotCompared, left | right, Pattern::SparseDots, tr("not compared"));
 }
 
 template <class Test>
 bool MapLegend::anyUnit(Test test) const
 {
-    for (uint32_t section = 0; section < m_stack->count(); ++section) {
-        const auto& parts = m_stack->source(section).parts();
-        if (std::any_of(parts.begin(), parts.end(), test)) {
-            return true;
+    return anySection([&](const MapStack& stack, uint32_t section) {
+        const auto& parts = stack.source(section).parts();
+        return std::any_of(parts.begin(), parts.end(), test);
+    });
+}
+
+template <class Test>
+bool MapLegend::anySection(Test test) const
+{
+    for (const MapStackPtr& stack : {m_stack, m_beside}) {
+        for (uint32_t section = 0; stack && !stack->files() && section < stack->count(); ++section) {
+            if (test(*stack, section)) {
+                return true;
+            }
         }
     }
     return false;
@@ -237,15 +253,12 @@ void MapLegend::addStates()
     if (enlarged) {
         m_items.push_back({Pattern::Break, m_palette->mutedText, tr("enlarged by the factor shown"), {}});
     }
-    const auto& checkpoint = m_stack->checkpoint();
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
-    bool frozen = false;
-    bool shared = false;
-    for (uint32_t section = 0; section < m_stack->count(); ++section) {
-        frozen = frozen || m_stack->content(section).hasFrozen;
-        shared = shared || m_stack->content(section).hasShared;
-    }
-    if (frozen && !isWeights(checkpoint.kind)) {
+    const bool frozen = anySection(
+        [](const MapStack& stack, uint32_t section) { return stack.content(section).hasFrozen; });
+    const bool shared = anySection(
+        [](const MapStack& stack, uint32_t section) { return stack.content(section).hasShared; });
+    if (frozen) {
         m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
     }
     if (shared) {
@@ -271,10 +284,12 @@ void MapLegend::addStates()
         m_items.push_back(
             {Pattern::Plain, blended(sample, m_palette->background, 200), tr("outside the filter"), {}});
     }
-    const int8_t worst = m_stack->worstSeverity();
+    const bool besideIsWorse = m_beside && m_beside->worstSeverity() > m_stack->worstSeverity();
+    const MapStack& worse = besideIsWorse ? *m_beside : *m_stack;
+    const int8_t worst = worse.worstSeverity();
     if (worst >= 1) {
         m_items.push_back({Pattern::Outline, worst >= 2 ? m_palette->error : m_palette->warning,
-            MapText::worst(*m_stack), {}});
+            MapText::worst(worse), {}});
     }
 }
 
@@ -306,6 +321,14 @@ int MapLegend::heightForWidth(int width) const
 QSize MapLegend::sizeHint() const
 {
     return {240, heightForWidth(std::max(width(), 240))};
+}
+
+void MapLegend::paintDotted(QPainter& painter, const QRect& box, const Item& item) const
+{
+    const bool sparse = item.pattern == Pattern::SparseDots;
+    const QRgb dots = sparse ? m_palette->mutedText : m_palette->background;
+    painter.fillRect(box, QColor(item.colour));
+    paintDots(painter, box, QColor(blended(item.colour, dots, 150)), sparse ? 5 : 4);
 }
 
 void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& item) const
@@ -345,8 +368,8 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
         paintRamp(painter, box);
         break;
     case Pattern::Dots:
-        painter.fillRect(box, QColor(item.colour));
-        paintDots(painter, box, QColor(blended(item.colour, m_palette->background, 150)), 4);
+    case Pattern::SparseDots:
+        paintDotted(painter, box, item);
         break;
     case Pattern::Stripes:
         painter.fillRect(box, QColor(item.colour));

@@ -20,7 +20,8 @@ class MapLegend : public QWidget
 public:
     explicit MapLegend(QWidget* parent = nullptr);
 
-    void setStack(MapStackPtr stack);
+    /// `beside`: another map that it explains, too.
+    void setStack(MapStackPtr stack, MapStackPtr beside = nullptr);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setMapStyle(MapStyle style);
     [[nodiscard]] QSize sizeHint() const override;
@@ -52,6 +53,7 @@ private:
         Ramp,
         Outline,
         Dots,
+        SparseDots,
         Stripes,
         Lines
     };
@@ -70,12 +72,16 @@ private:
     void addPadding();
     template <class Test>
     bool anyUnit(Test test) const;
+    template <class Test>
+    bool anySection(Test test) const;
     [[nodiscard]] std::vector<QRect> layoutItems(int width) const;
+    void paintDotted(QPainter& painter, const QRect& box, const Item& item) const;
     void paintSwatch(QPainter& painter, const QRect& box, const Item& item) const;
     void paintRamp(QPainter& painter, const QRect& box) const;
     void toggle(const Item& item);
 
     MapStackPtr m_stack;
+    MapStackPtr m_beside;
     std::shared_ptr<const MapPalette> m_palette;
     MapStyle m_style;
     std::vector<Item> m_items;

@@ -25,7 +25,8 @@ SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
         const uint64_t stored = cell.paramOffset + (point.element - cell.begin);
         thing.element = order ? order->elementOf(stored) : stored;
     }
-    if (source.unit().kind != UnitKind::Whole) { // else every rank has it, or none
+    // Of tensors that are stored whole, every rank has it, or none.
+    if (source.unit().kind != UnitKind::Whole || source.unit().partition.ranks() > 1) {
         thing.rank = rankOfRow(source.checkpoint(), source.unitAt(cell.begin), place.rank);
     }
     thing.unit = source.parts()[place.part].unit();

@@ -167,7 +167,11 @@ QString RankGutter::tooltipFor(MapSource::Point row) const
         return MapText::fileTooltip(source, row.row);
     }
     if (source.unit().kind == UnitKind::Whole) {
-        return tr("Tensors that are stored whole");
+        if (source.unit().partition.ranks() == 1) {
+            return tr("Tensors that are stored whole");
+        }
+        return tr("<b>%1</b><br>Its rows of the tensors")
+            .arg(rankLabel(source.checkpoint(), source.checkpoint().rankOf(source.unit(), row.row)));
     }
     if (source.projection() == MapQuery::Projection::Unrolled) {
         return tr("The whole flat buffer, rank after rank");

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
+#include "core/layout/counts.h"
 #include "core/layout/lost_shares.h"
 #include "core/layout/map_query.h"
 #include "ui/text/padding_text.h"
@@ -94,7 +95,7 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     DetailSection section{{}, {}};
     section.facts.append({u"Shape"_s, QString::fromStdString(shapeText(param.shape)), false});
     section.facts.append({u"Elements"_s, countText(param.elements), false});
-    section.facts.append({u"Kind"_s, paramRoleText(checkpoint, param.role), false});
+    section.facts.append({u"Kind"_s, paramRoleText(checkpoint, param), false});
     const ParamClass paramClass = classOf(param.name, param.shape, param.role);
     section.facts.append({u"Class"_s, toText(paramClassName(paramClass)), false});
     if (param.group >= 0)
@@ -123,10 +124,9 @@ void addFile(DetailSection& section, const Checkpoint& checkpoint, FileId id, co
         return;
     }
     const CheckpointFile& file = checkpoint.file(id);
-    section.facts.append({name,
-        file.status == FileStatus::Ok ? toText(file.name)
-                                      : u"%1 (%2)"_s.arg(toText(file.name), fileStatusText(checkpoint, id)),
-        false});
+    section.facts.append({name, toText(file.name), true}); // a link, which breaks long names
+    if (file.status != FileStatus::Ok)
+        section.facts.append({u"Status"_s, fileStatusText(checkpoint, id), false});
 }
 
 Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
@@ -157,7 +157,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
             const StoredRun run = *row < state.perRank.size() ? state.perRank[*row] : StoredRun{};
             if (run.isPresent() && checkpoint.file(run.file).role == FileRole::Swap)
                 section.facts.append({u"Swap file, %1"_s.arg(toText(state.name)),
-                    toText(checkpoint.file(run.file).name), false});
+                    toText(checkpoint.file(run.file).name), true});
             const PaddingInfo padding = paddingOf(unit, state, *row);
             if (padding.elements > 0)
                 section.facts.append({u"Padding, %1"_s.arg(toText(state.name)),
@@ -213,7 +213,6 @@ Details paddingDetails(const Checkpoint& checkpoint, const SelectedThing& thing,
     Details details;
     details.kind = u"Padding"_s;
     details.title = u"Padding of %1"_s.arg(rankLabel(checkpoint, rankAt(checkpoint, *thing.rank)));
-    const FlatPartition& partition = run.unit.partition;
     DetailSection section{{}, {}};
     section.facts.append({u"Why"_s, paddingReason(checkpoint, run), false});
     section.facts.append({u"Stored"_s, paddingStorage(run), false});
@@ -227,8 +226,8 @@ Details paddingDetails(const Checkpoint& checkpoint, const SelectedThing& thing,
             toText(formatAddress(FileAddress{checkpoint.file(thing.file).name, {}, *thing.byte})), true});
     details.sections.append(section);
     DetailSection sums{heldUnitText(checkpoint, run.unit), {}};
-    sums.facts.append({u"On this rank"_s, countText(partition.paddingOn(run.share)), false});
-    sums.facts.append({u"On all ranks"_s, countText(paddingElements(partition)), false});
+    sums.facts.append({u"On this rank"_s, countText(paddingElements(run.unit, run.share)), false});
+    sums.facts.append({u"On all ranks"_s, countText(paddingElements(run.unit)), false});
     details.sections.append(sums);
     return details;
 }
@@ -258,9 +257,10 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     section.facts.append({u"Parameters"_s, countText(unit.params.size()), false});
     section.facts.append({u"Elements"_s, countText(partition.payloadElements()), false});
     section.facts.append({u"Per rank"_s, countText(partition.partitionElements()), false});
-    section.facts.append({u"Alignment"_s, countText(partition.alignment()), false});
-    if (unit.kind != UnitKind::Whole)
-        section.facts.append({u"Padding"_s, countText(paddingElements(partition)), false});
+    if (unit.kind != UnitKind::Whole) {
+        section.facts.append({u"Alignment"_s, countText(partition.alignment()), false});
+        section.facts.append({u"Padding"_s, countText(paddingElements(unit)), false});
+    }
     for (const UnitState& state : unit.states)
         section.facts.append({toText(state.name),
             toText(dtypeName(state.dtype)) % (state.lean ? u", stored without padding"_s : QString()),

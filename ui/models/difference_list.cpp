@@ -85,6 +85,13 @@ DifferenceList::DifferenceList(std::shared_ptr<const JudgedDiff> judged)
         m_options += scalar.left.kind == ScalarKind::Option ? 1 : 0;
         m_steps += scalar.left.kind == ScalarKind::Step ? 1 : 0;
     }
+    constexpr size_t kSeen = 1000;
+    for (uint32_t i = 0; i < std::min(size(), kSeen); ++i) {
+        if (param(i) == nullptr) // options are as long as their lists
+            continue;
+        if (const QString count = countText(i, false); count.size() > m_longestCount.size())
+            m_longestCount = count;
+    }
 }
 
 QString DifferenceList::longestName() const
@@ -138,6 +145,8 @@ void DifferenceList::addParam(uint32_t at)
         m_rows.push_back({DifferenceKind::OnlyLeft, at, i, false});
     for (uint32_t i = 0; i < param.onlyRight.size(); ++i)
         m_rows.push_back({DifferenceKind::OnlyRight, at, i, false});
+    for (uint32_t i = 0; i < difference.partial.size(); ++i)
+        m_rows.push_back({DifferenceKind::Partial, at, i, false});
     for (uint32_t i = 0; i < difference.states.size(); ++i) {
         const StateDifference& state = difference.states[i];
         const bool lastBit = state.values.different == state.values.lastBit;
@@ -163,6 +172,12 @@ const StateDifference* DifferenceList::values(uint32_t i) const
     return isState ? &m_judged->diff.params[row.at].states[row.state] : nullptr;
 }
 
+const PartialState* DifferenceList::partial(uint32_t i) const
+{
+    const DifferenceRow& row = m_rows[i];
+    return row.kind == DifferenceKind::Partial ? &m_judged->diff.params[row.at].partial[row.state] : nullptr;
+}
+
 const ScalarDifference* DifferenceList::scalar(uint32_t i) const
 {
     const DifferenceRow& row = m_rows[i];
@@ -173,6 +188,8 @@ std::string_view DifferenceList::state(uint32_t i) const
 {
     const DifferenceRow& row = m_rows[i];
     if (const StateDifference* found = values(i))
+        return found->state.left;
+    if (const PartialState* found = partial(i))
         return found->state.left;
     if (row.isWhole || param(i) == nullptr)
         return {};
@@ -225,6 +242,8 @@ QString DifferenceList::kindText(uint32_t i) const
         return u"only left"_s;
     case DifferenceKind::OnlyRight:
         return u"only right"_s;
+    case DifferenceKind::Partial:
+        return partial(i)->side == DiffSide::Left ? u"left incomplete"_s : u"right incomplete"_s;
     case DifferenceKind::Shape:
         return u"shape"_s;
     case DifferenceKind::Values:
@@ -256,6 +275,9 @@ QString DifferenceList::countText(uint32_t i, bool exact) const
         return count % u", "_s % toText(dtypeName(found->state.leftType)) % u" → "_s
             % toText(dtypeName(found->state.rightType));
     }
+    if (const PartialState* found = partial(i))
+        return u"%1 of %2 not compared"_s.arg(
+            ui::countText(found->notCompared), ui::countText(param(i)->param.elements));
     if (m_rows[i].kind == DifferenceKind::Shape) {
         const PairedParam& pair = m_judged->diff.params[m_rows[i].at].param;
         return QString::fromStdString(shapeText(m_judged->left->params[index(pair.left)].shape)) % u" → "_s
@@ -283,8 +305,8 @@ QString DifferenceList::text(uint32_t i, DifferenceColumn column, bool exact) co
     const auto value = number(i, column);
     if (!value)
         return {};
-    if (std::isnan(*value))
-        return u"nan"_s;
+    if (std::isnan(*value)) // elements are NaN or infinite: there is no number for them
+        return exact ? u"nan"_s : u"–"_s;
     if (column == DifferenceColumn::Cosine && !exact)
         return QString::number(*value, 'f', 4);
     if (exact)
@@ -301,7 +323,7 @@ QString differenceText(double measure)
 std::vector<FilterTerm> differenceTerms()
 {
     using enum FilterTerm::Values;
-    return {{u"kind"_s, Text, {u"only"_s, u"shape"_s, u"values"_s, u"last"_s, u"copy"_s},
+    return {{u"kind"_s, Text, {u"only"_s, u"incomplete"_s, u"shape"_s, u"values"_s, u"last"_s, u"copy"_s},
                 u"as the column says: kind:values"_s},
         {u"state"_s, Text, {}, u"the state: state:exp_avg"_s}};
 }

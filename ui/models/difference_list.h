@@ -18,13 +18,24 @@ namespace shardscope::ui {
 enum class DifferenceColumn : uint8_t { Kind, Name, State, Different, MaxAbs, RelativeL2, Cosine, NextStep };
 inline constexpr int kDifferenceColumns = 8;
 
-enum class DifferenceKind : uint8_t { OnlyLeft, OnlyRight, Shape, Values, LastBit, Copy, Scalar, Options };
+/// Partial: one side lacks elements.
+enum class DifferenceKind : uint8_t {
+    OnlyLeft,
+    OnlyRight,
+    Partial,
+    Shape,
+    Values,
+    LastBit,
+    Copy,
+    Scalar,
+    Options
+};
 
 /// One difference: a place in a JudgedDiff.
 struct DifferenceRow {
     DifferenceKind kind = DifferenceKind::Values;
     uint32_t at = 0; ///< of StateDiff::params, or of scalarDifferences
-    uint32_t state = 0; ///< of ParamDifference::states, onlyLeft or onlyRight
+    uint32_t state = 0; ///< of ParamDifference::states, partial, onlyLeft or onlyRight
     bool isWhole = false; ///< the parameter itself is on one side only
 };
 
@@ -40,12 +51,15 @@ public:
     [[nodiscard]] uint32_t optionsRow() const { return static_cast<uint32_t>(size()); }
     /// Of a parameter, or the text of optionsRow().
     [[nodiscard]] QString longestName() const;
+    /// Of the column Different, in the rows of parameters that are seen first.
+    [[nodiscard]] const QString& longestCount() const { return m_longestCount; }
     /// An option or a step of a param group.
     [[nodiscard]] bool isOption(uint32_t i) const;
     [[nodiscard]] const DifferenceRow& row(uint32_t i) const { return m_rows[i]; }
     /// The parameter of a row; null for scalars.
     [[nodiscard]] const ParamDifference* param(uint32_t i) const;
     [[nodiscard]] const StateDifference* values(uint32_t i) const;
+    [[nodiscard]] const PartialState* partial(uint32_t i) const;
     [[nodiscard]] const ScalarDifference* scalar(uint32_t i) const;
     /// The state of a row, as the left side names it; empty if the row is not about a state.
     [[nodiscard]] std::string_view state(uint32_t i) const;
@@ -66,6 +80,7 @@ private:
     std::shared_ptr<const JudgedDiff> m_judged;
     std::vector<DifferenceRow> m_rows;
     uint32_t m_longest = 0; ///< place of the longest name in StateDiff::params
+    QString m_longestCount;
     uint32_t m_options = 0; ///< of kind Option
     uint32_t m_steps = 0;
 };

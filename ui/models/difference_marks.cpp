@@ -48,6 +48,13 @@ public:
                 return mark;
             otherDiffers = otherDiffers || mark != DifferenceMark::Equal;
         }
+        // What a side lacks was not compared, so that the rest alone does not make it equal.
+        const bool isPartial = std::any_of(
+            difference->partial.begin(), difference->partial.end(), [&](const PartialState& found) {
+                return (m_isRight ? found.state.right : found.state.left) == state;
+            });
+        if (isPartial)
+            return DifferenceMark::NotCompared;
         return otherDiffers ? DifferenceMark::OtherState : DifferenceMark::Equal;
     }
 

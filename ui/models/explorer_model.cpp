@@ -112,6 +112,8 @@ QString ExplorerModel::labelOf(const ExplorerNode& node) const
     }
     case ExplorerKind::Rank:
         return rankLabel(*m_checkpoint, rankAt(*m_checkpoint, node.id));
+    case ExplorerKind::NoRank:
+        return tr("of no rank");
     case ExplorerKind::Fold:
         return toText(m_tree->foldLabel(node.id));
     default:
@@ -139,6 +141,9 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
         text = labelOf(node);
         if (node.severity == 2)
             text += u'\n' % tr("A file of this rank is missing or damaged.");
+        break;
+    case ExplorerKind::NoRank:
+        text = tr("Files that belong to all ranks, or to none");
         break;
     default:
         text = labelOf(node);

@@ -263,35 +263,47 @@ private:
         return 0;
     }
 
-    /// A rank's files are those that the list of files gives it.
+    /// A rank's files are those that the list of files gives it. With those of no rank they are all files.
     void addRanks()
     {
         const uint32_t section = add(0, ExplorerKind::Section, 1, {});
-        // Nothing of a distributed checkpoint or of a file of weights belongs to a rank.
-        const bool anyOfRank = std::any_of(m_checkpoint.files.begin(), m_checkpoint.files.end(),
-            [](const CheckpointFile& file) { return file.rank.has_value(); });
-        if (!anyOfRank)
-            return;
-        uint32_t ranks = m_checkpoint.parts.empty()
-            ? static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
-                m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()))
-            : rankCount(m_checkpoint);
-        for (const CheckpointFile& file : m_checkpoint.files) {
-            if (file.rank && m_checkpoint.parts.empty())
-                ranks = std::max(ranks, file.rank->dp + 1);
-        }
+        const uint32_t ranks = countRanks();
         for (uint32_t rank = 0; rank < ranks; ++rank)
             addMissingFiles(add(section, ExplorerKind::Rank, rank, {}), rank);
         const uint32_t first = section + 1;
+        uint32_t others = 0;
         for (const CheckpointFile& file : m_checkpoint.files) {
-            const uint32_t rank = file.rank ? rankNumber(m_checkpoint, *file.rank) : ranks;
-            if (rank >= ranks || file.status == FileStatus::Foreign)
+            if (!countsAsFile(file))
                 continue;
-            ExplorerNode& node = m_nodes[first + rank];
+            const uint32_t rank = file.rank ? rankNumber(m_checkpoint, *file.rank) : ranks;
+            if (rank >= ranks && others == 0)
+                others = add(section, ExplorerKind::NoRank, 0, {});
+            ExplorerNode& node = m_nodes[rank < ranks ? first + rank : others];
             node.bytes += file.identity.bytes;
             node.severity = std::max(node.severity, severityOf(file.status));
             m_nodes[section].bytes += file.identity.bytes;
         }
+    }
+
+    /// A missing file has no bytes, and is a fault of its rank.
+    static bool countsAsFile(const CheckpointFile& file) { return file.status != FileStatus::Foreign; }
+
+    /// None if no file belongs to a rank, as in a distributed checkpoint or a file of weights.
+    uint32_t countRanks() const
+    {
+        const bool anyOfRank = std::any_of(m_checkpoint.files.begin(), m_checkpoint.files.end(),
+            [](const CheckpointFile& file) { return file.rank.has_value(); });
+        if (!anyOfRank)
+            return 0;
+        if (!m_checkpoint.parts.empty())
+            return rankCount(m_checkpoint);
+        uint32_t ranks = static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
+            m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()));
+        for (const CheckpointFile& file : m_checkpoint.files) {
+            if (file.rank)
+                ranks = std::max(ranks, file.rank->dp + 1);
+        }
+        return ranks;
     }
 
     /// Of those that every rank has.
@@ -314,7 +326,8 @@ private:
             const uint32_t node = add(section, ExplorerKind::File, static_cast<uint32_t>(i), file.name);
             m_nodes[node].bytes = file.identity.bytes;
             m_nodes[node].severity = severityOf(file.status);
-            m_nodes[section].bytes += file.identity.bytes;
+            if (countsAsFile(file))
+                m_nodes[section].bytes += file.identity.bytes;
         }
     }
 

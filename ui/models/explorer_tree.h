@@ -11,8 +11,9 @@
 
 namespace shardscope::ui {
 
-/// Fold: neighbours that are built alike, such as the layers of a transformer.
-enum class ExplorerKind : uint8_t { Section, Module, Fold, Param, Rank, File, Group, Unit };
+/// Fold: neighbours that are built alike, such as the layers of a transformer. NoRank: all files that belong to
+/// no rank. Settings keep these numbers.
+enum class ExplorerKind : uint8_t { Section, Module, Fold, Param, Rank, File, Group, Unit, NoRank };
 
 /// One line of the Explorer. Children of a node are next to each other.
 struct ExplorerNode {

@@ -149,13 +149,14 @@ void CompareMaps::showFindings()
         return;
     m_left->setFindings(*m_store->of(m_outcome->left));
     m_right->setFindings(*m_store->of(m_outcome->right));
+    updateLegend();
 }
 
 void CompareMaps::updateLegend()
 {
     m_legend->setMapPalette(std::make_shared<const MapPalette>(mapPaletteFrom(m_theme)));
     m_legend->setMapStyle(m_left->canvas()->mapStyle());
-    m_legend->setStack(m_left->canvas()->stack());
+    m_legend->setStack(m_left->canvas()->stack(), m_right->canvas()->stack());
 }
 
 void CompareMaps::showParam(ParamId left, ParamId right, std::string_view state)

@@ -111,7 +111,7 @@ QWidget* ComparePage::makeTablePart()
     header->setSortIndicatorClearable(true); // a third click: most important first
     header->setSortIndicator(-1, Qt::AscendingOrder);
     fitColumns(m_table,
-        {u"different"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"5 of 768, 5 NaN or infinite"_s,
+        {u"right incomplete"_s, u"layers.0.attention.wq"_s, u"exp_avg_sq"_s, u"5 of 768, 5 NaN or infinite"_s,
             u"0.0e-00"_s, u"0.0e-00"_s, u"0.0000"_s, u"0.0e-00"_s});
     header->setStretchLastSection(false);
     m_table->viewport()->installEventFilter(this);
@@ -323,17 +323,30 @@ bool ComparePage::eventFilter(QObject* watched, QEvent* event)
 }
 
 /// Names have what the other columns leave, and are whole on half of the page at least: the table scrolls
-/// then.
+/// then. What differs has the room that names do not need.
 void ComparePage::fitName()
 {
     constexpr auto kName = static_cast<int>(DifferenceColumn::Name);
-    const int others = m_table->horizontalHeader()->length() - m_table->columnWidth(kName);
-    constexpr int kMargins = 16;
+    constexpr auto kCount = static_cast<int>(DifferenceColumn::Different);
+    constexpr const char* kFitted = "fittedCount";
+    constexpr int kMargins = 28;
     const int width = m_table->viewport()->width();
     const QFontMetrics metrics = m_table->fontMetrics();
-    const QString longest = m_model->list() ? m_model->list()->longestName() : QString();
+    const DifferenceListPtr& list = m_model->list();
     const int readable = metrics.horizontalAdvance(u"layers.00.attention.weight"_s) + kMargins;
-    const int whole = std::min(metrics.horizontalAdvance(longest) + kMargins, width / 2);
+    const int whole
+        = std::min(metrics.horizontalAdvance(list ? list->longestName() : QString()) + kMargins, width / 2);
+    int others = m_table->horizontalHeader()->length() - m_table->columnWidth(kName);
+    const QVariant former = m_table->property(kFitted);
+    if (!former.isValid() || former.toInt() == m_table->columnWidth(kCount)) {
+        const int least = metrics.horizontalAdvance(u"5 of 768, 5 NaN or infinite"_s) + kMargins;
+        const int wanted = metrics.horizontalAdvance(list ? list->longestCount() : QString()) + kMargins;
+        others -= m_table->columnWidth(kCount);
+        const int room = width - others - std::max(readable, whole);
+        m_table->setColumnWidth(kCount, std::max(least, std::min(wanted, room)));
+        m_table->setProperty(kFitted, m_table->columnWidth(kCount));
+        others += m_table->columnWidth(kCount);
+    }
     m_table->setColumnWidth(kName, std::max({readable, whole, width - others}));
 }
 

@@ -157,6 +157,7 @@ void ExplorerPanel::choose(const QModelIndex& at)
     case ExplorerKind::Section:
     case ExplorerKind::Module:
     case ExplorerKind::Fold:
+    case ExplorerKind::NoRank:
         return;
     }
     m_selection.select(std::move(thing));
@@ -181,6 +182,7 @@ void ExplorerPanel::activate(const QModelIndex& at)
         Q_EMIT m_selection.pageRequested(PageId::Parameters);
         break;
     case ExplorerKind::File:
+    case ExplorerKind::NoRank:
         Q_EMIT m_selection.pageRequested(PageId::Files);
         break;
     case ExplorerKind::Rank:

@@ -350,17 +350,32 @@ void HealthPage::showRows()
     m_quantity->setCurrentIndex(std::max<int>(static_cast<int>(titles.indexOf(title)), 0));
     if (columns != m_model->columnCount() || m_table->columnWidth(0) < 2) {
         const int character = fontMetrics().averageCharWidth();
-        m_table->setColumnWidth(0, character * 34);
         for (int column = 1; column < m_model->columnCount(); ++column)
             m_table->setColumnWidth(
                 column, std::max(m_table->horizontalHeader()->sectionSizeHint(column), character * 12));
     }
+    fitNames();
     m_rows->setEnabled(m_facts->tag && !m_facts->tag->params.empty());
     const int row = m_model->rowNamed(m_chosen);
     if (row >= 0)
         m_table->setCurrentIndex(m_model->index(row, 0));
     m_filling = false;
     showCharts();
+}
+
+/// Until the user sets their width, names have what they need.
+void HealthPage::fitNames()
+{
+    constexpr const char* kFitted = "fittedNames";
+    constexpr int kRoom = 40; ///< with the mark of an alarm
+    const QVariant former = m_table->property(kFitted);
+    if (former.isValid() && former.toInt() != m_table->columnWidth(0))
+        return;
+    const int character = fontMetrics().averageCharWidth();
+    const QAbstractItemView* view = m_table; // where the function is public
+    m_table->setColumnWidth(
+        0, std::clamp(view->sizeHintForColumn(0) + kRoom, character * 18, character * 60));
+    m_table->setProperty(kFitted, m_table->columnWidth(0));
 }
 
 void HealthPage::showCharts()
@@ -380,7 +395,7 @@ void HealthPage::showCharts()
             m_facts->hasAlarm(isByParam() ? healthLayerOf(row.name) : row.name)});
     }
     m_overLayers->setPoints(tr("%1 over the layers of %2").arg(shown.title, toText(m_facts->tag->tag)),
-        std::move(layers), tr("It is not known of any layer."));
+        std::move(layers), tr("No layer has a value to show."));
     m_overLayers->setCurrent(current);
     const std::vector<double> values = m_chosen.empty()
         ? std::vector<double>()
@@ -401,7 +416,7 @@ void HealthPage::showCharts()
     m_overTags->setPoints(name, std::move(tags),
         m_facts->history.size() < 2 ? tr("The run has no other tag.")
             : m_chosen.empty()      ? tr("Select a layer to see it over the tags of the run.")
-                                    : tr("It is not known of any tag."));
+                                    : tr("No tag has a value to show."));
     if (m_overTags->current() < 0)
         m_overTags->setCurrent(own);
 }

@@ -51,6 +51,7 @@ private:
     void showAlarms(const HealthFacts& facts);
     [[nodiscard]] QString summaryText(const HealthFacts& facts) const;
     void showRows();
+    void fitNames();
     void showCharts();
     void askWhereToSave();
     void goToAlarm(int number);

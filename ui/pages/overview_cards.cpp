@@ -207,11 +207,14 @@ void fillParameters(
         add(u"Weights"_s, counts.count, u"buffer:no shared:no"_s);
     } else {
         add(u"Trainable"_s, counts.trainable, u"frozen:no buffer:no shared:no"_s);
-        add(u"Frozen"_s, counts.frozen, u"frozen:yes shared:no"_s,
-            counts.frozen == 0
-                ? QString()
-                : u"%1 (%2)"_s.arg(countText(counts.frozen), elements(counts.frozenElements, true)),
-            elements(counts.frozenElements, false));
+        if (counts.untold > 0)
+            card.addFact(u"Not in the optimizer"_s, countText(counts.untold));
+        else
+            add(u"Frozen"_s, counts.frozen, u"frozen:yes shared:no"_s,
+                counts.frozen == 0
+                    ? QString()
+                    : u"%1 (%2)"_s.arg(countText(counts.frozen), elements(counts.frozenElements, true)),
+                elements(counts.frozenElements, false));
     }
     add(u"Shared"_s, counts.shared, u"shared:yes"_s);
     add(u"Buffers"_s, counts.buffers, u"buffer:yes"_s);

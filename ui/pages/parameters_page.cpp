@@ -68,7 +68,8 @@ void putRow(const TextSink& sink, const ParameterIndex& table, ParamId id)
         facts.ranks() == 0 ? std::string() : csvNumber(facts.ranks()), rankCell(table, id, facts.firstShare),
         rankCell(table, id, facts.lastShare), csvNumber(facts.padding),
         std::string(facts.dtype == DType::Unknown ? std::string_view() : dtypeName(facts.dtype)),
-        std::string(paramRoleName(param.role)), param.group < 0 ? std::string() : csvNumber(param.group),
+        std::string(paramRoleName(checkpoint, param)),
+        param.group < 0 ? std::string() : csvNumber(param.group),
         isAlias ? csvText(checkpoint.params[index(param.sharedWith)].name) : std::string(),
         csvText(table.stateSets()[facts.states])};
     putCsvLine(sink, cells);

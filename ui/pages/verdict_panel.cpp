@@ -30,7 +30,10 @@ QString sideText(DiffSide side)
 
 QString causeText(const DiffCause& cause)
 {
-    const QString side = sideText(cause.side);
+    // Most sentences name the side themselves.
+    const bool names = cause.message.find("the left") != std::string::npos
+        || cause.message.find("the right") != std::string::npos;
+    const QString side = names ? QString() : sideText(cause.side);
     QString text = u"•  "_s % (side.isEmpty() ? QString() : QString(side % u": "_s))
         % sentenceText(cause.message) % u"  ["_s % toText(cause.code) % u']';
     for (size_t i = 0; i < cause.evidence.size() && i < kMaxEvidence; ++i)

@@ -171,6 +171,8 @@ QString writeDifferenceRows(io::FileSystem& files, const ComparisonToSave& compa
                 csv.addScalar(*scalar);
             else if (const StateDifference* values = list.values(row))
                 csv.addValues(*list.param(row), *values);
+            else if (const PartialState* partial = list.partial(row))
+                csv.addPartial(*list.param(row), *partial);
             else if (list.row(row).kind == DifferenceKind::Shape)
                 csv.addShape(*list.param(row));
             else

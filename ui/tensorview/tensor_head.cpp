@@ -162,6 +162,8 @@ void TensorHead::setStates(const std::vector<std::string>& states, const std::st
     for (const std::string& state : states)
         m_states->setTabData(m_states->addTab(toText(state)), QByteArray::fromStdString(state));
     const auto at = std::find(states.begin(), states.end(), wanted);
+    // With them, a bar is never narrower than several tabs, and a single one is not at its edge.
+    m_states->setUsesScrollButtons(states.size() > 2);
     m_states->setCurrentIndex(at == states.end() ? 0 : static_cast<int>(at - states.begin()));
     m_states->setVisible(!states.empty());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/text/role_text.h"
 
+#include "core/layout/counts.h"
 #include "ui/text/text.h"
 
 using namespace Qt::StringLiterals;
@@ -22,9 +23,9 @@ QString fileRoleText(const Checkpoint& checkpoint, FileRole role)
     return roleText(role);
 }
 
-QString paramRoleText(const Checkpoint& checkpoint, ParamRole role)
+QString paramRoleText(const Checkpoint& checkpoint, const Parameter& param)
 {
-    return role == ParamRole::Frozen && hasWeightsAlone(checkpoint) ? u"weight"_s : roleText(role);
+    return isRoleUntold(checkpoint, param) ? u"weight"_s : roleText(param.role);
 }
 
 } // namespace shardscope::ui

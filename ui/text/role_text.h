@@ -12,6 +12,6 @@ bool hasWeightsAlone(const Checkpoint& checkpoint);
 /// What a file of a checkpoint holds: "Optimizer states"; of a distributed checkpoint of PyTorch "Tensors".
 QString fileRoleText(const Checkpoint& checkpoint, FileRole role);
 /// "trainable", "frozen", "buffer"; "weight" where nothing says which parameters were trained.
-QString paramRoleText(const Checkpoint& checkpoint, ParamRole role);
+QString paramRoleText(const Checkpoint& checkpoint, const Parameter& param);
 
 } // namespace shardscope::ui

@@ -204,9 +204,12 @@ QString unitText(const FlatUnit& unit)
 {
     if (unit.kind == UnitKind::Frozen)
         return u"frozen, partitioned"_s;
+    const bool isSplit = unit.partition.ranks() > 1;
+    if (unit.kind == UnitKind::Whole && unit.group < 0)
+        return isSplit ? u"tensor split by rows"_s : u"whole tensor"_s;
     QString text = u"group %1"_s.arg(unit.group);
     if (unit.kind == UnitKind::Whole)
-        text += u" · "_s % u"whole tensors"_s;
+        text += u" · "_s % (isSplit ? u"tensors split by rows"_s : u"whole tensors"_s);
     if (unit.subgroup)
         text += u" · "_s % u"sub-group %1"_s.arg(*unit.subgroup);
     return text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/diff_causes.h"
 
+#include "core/base/text.h"
 #include "core/compare/diff/diff_places.h"
 
 #include <fmt/format.h>
@@ -27,6 +28,11 @@ void addEvidence(DiffCause& cause, std::string line)
 std::string sideText(DiffSide side)
 {
     return side == DiffSide::Left ? "the left" : side == DiffSide::Right ? "the right" : "either";
+}
+
+std::string parametersText(uint64_t count)
+{
+    return formatCount(count) + (count == 1 ? " parameter" : " parameters");
 }
 
 bool isMoment(const StateDifference& state)
@@ -220,7 +226,7 @@ void findScalars(
     }
 }
 
-/// A checkpoint that lost files has the states, but not all of their elements.
+/// "Only on one side" is not said of a checkpoint that lost files.
 DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const StateDiff& diff)
 {
     DiffCause cause{"states-missing", DiffSide::Both, "optimizer states are only on one side", {}};
@@ -230,11 +236,39 @@ DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const Sta
     const auto lost = std::ranges::count_if(diff.params, [&](const ParamDifference& param) {
         return !(left.complete ? param.param.onlyLeft : param.param.onlyRight).empty();
     });
-    cause.message
-        = fmt::format("{} checkpoint is not complete: optimizer states of {} parameters are missing or "
-                      "lack elements, and were not compared",
-            sideText(cause.side), lost);
+    cause.message = fmt::format("{} checkpoint is not complete: optimizer states of {} are missing",
+        sideText(cause.side), parametersText(static_cast<uint64_t>(lost)));
     return cause;
+}
+
+/// States of which a side has only a part, as after the loss of a rank.
+void findPartial(const StateDiff& diff, std::vector<DiffCause>& out)
+{
+    for (const DiffSide side : {DiffSide::Left, DiffSide::Right}) {
+        DiffCause cause{"states-missing", side, "", {}};
+        uint64_t params = 0;
+        uint64_t elements = 0;
+        for (const ParamDifference& param : diff.params) {
+            const uint64_t before = elements;
+            for (const PartialState& state : param.partial) {
+                if (state.side != side)
+                    continue;
+                elements += state.notCompared;
+                addEvidence(cause,
+                    fmt::format("{}#{}: {} of {} elements were not compared", param.param.name,
+                        side == DiffSide::Left ? state.state.left : state.state.right,
+                        formatCount(state.notCompared), formatCount(param.param.elements)));
+            }
+            params += elements > before ? 1 : 0;
+        }
+        if (params == 0)
+            continue;
+        cause.message = fmt::format(
+            "{} checkpoint is not complete: states of {} lack {} elements there, which were not "
+            "compared",
+            sideText(side), parametersText(params), formatCount(elements));
+        out.push_back(std::move(cause));
+    }
 }
 
 void findMissing(
@@ -258,6 +292,7 @@ void findMissing(
         if (!cause->evidence.empty())
             out.push_back(std::move(*cause));
     }
+    findPartial(diff, out);
 }
 
 /// Two runs, or two steps of one run: determined from the similarity of weights if nearly all differ.

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/zero/zenflow.h"
 #include "core/compare/digest/copies_of_masters.h"
+#include "core/layout/present_elements.h"
 #include "core/tensor/convert.h"
 
 #include <algorithm>
@@ -198,8 +199,8 @@ Status DiffReader::compareState(const Piece& piece, size_t i, Buffers& buffers, 
         m_job.advance(read[side] ? read[side]->size() : 0);
         buffers.bytes[side].push_back(read[side] ? std::move(*read[side]) : std::vector<uint8_t>());
     }
-    if (out.missing[i][0] || out.missing[i][1])
-        return {}; // missing elements are reported, not compared
+    if (out.missing[i][0] || out.missing[i][1]) // these elements are reported, not compared
+        return same ? Status() : comparePresent(piece, i, out);
     const std::vector<uint8_t>& left = buffers.bytes[0].back();
     const std::vector<uint8_t>& right = buffers.bytes[1].back();
     out.states[i]
@@ -210,6 +211,36 @@ Status DiffReader::compareState(const Piece& piece, size_t i, Buffers& buffers, 
     if (!out.states[i].areEqual())
         out.rounded = {state.leftType == DType::Float32 && isRounded(left),
             state.rightType == DType::Float32 && isRounded(right)};
+    return {};
+}
+
+Status DiffReader::comparePresent(const Piece& piece, size_t i, DiffPiece& out) const
+{
+    const auto& [param, begin, end] = piece;
+    const PairedState& state = param.states[i];
+    std::array<std::vector<uint8_t>, 2> bytes;
+    std::vector<std::pair<uint64_t, uint64_t>> holes{{end, end}};
+    for (const size_t side : {0U, 1U}) {
+        const ParamId id = side == 0 ? param.left : param.right;
+        if (m_sides[side]->transposedOrder(id))
+            return {}; // each element would be a read of its own
+        bytes[side].resize((end - begin) * itemSize(side == 0 ? state.leftType : state.rightType));
+        const auto missing = readPresentElements(
+            m_files, *m_sides[side], {id, side == 0 ? state.left : state.right, begin, end}, bytes[side]);
+        if (!missing)
+            return missing.error().code == ErrorCode::Cancelled ? forward(missing.error()) : Status();
+        holes.insert(holes.end(), missing->begin(), missing->end());
+    }
+    std::ranges::sort(holes);
+    const TypedBytes left{state.leftType, bytes[0]};
+    const TypedBytes right{state.rightType, bytes[1]};
+    uint64_t at = begin;
+    for (const auto& [from, to] : holes) {
+        if (from > at)
+            out.states[i] += m_backend.comparison(
+                left.part(at - begin, from - at), right.part(at - begin, from - at), at, m_tolerance);
+        at = std::max(at, to);
+    }
     return {};
 }
 

@@ -65,6 +65,8 @@ private:
     Result<std::vector<uint8_t>> load(size_t side, const StateRange& range, DType dtype) const;
     /// Number `i` of the paired states.
     Status compareState(const Piece& piece, size_t i, Buffers& buffers, DiffPiece& out) const;
+    /// The same of the elements that both sides have, if they do not have all.
+    Status comparePresent(const Piece& piece, size_t i, DiffPiece& out) const;
     [[nodiscard]] uint64_t staleCopies(size_t side, const Piece& piece, const Buffers& buffers) const;
     void compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const;
 

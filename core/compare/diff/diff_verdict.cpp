@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/diff_causes.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +34,7 @@ bool isStructural(const ParamDifference& param)
 
 bool lacksStates(const ParamDifference& param)
 {
-    return !param.param.onlyLeft.empty() || !param.param.onlyRight.empty();
+    return !param.param.onlyLeft.empty() || !param.param.onlyRight.empty() || !param.partial.empty();
 }
 
 bool isAlike(const ParamDifference& param)
@@ -124,10 +126,15 @@ std::string textOf(DiffVerdict verdict, const StateDiff& diff)
         if (param.update)
             most = std::max({most, param.update->withoutGradient, param.update->withUnitGradient});
     }
-    return most > 0 ? fmt::format("will train differently: the next step of a parameter differs by up to "
-                                  "{:.2g} of its length",
-               most)
-                    : "will train differently";
+    if (most > 0)
+        return fmt::format(
+            "will train differently: the next step of a parameter differs by up to {:.2g} of its length",
+            most);
+    const bool onlyLacks = diff.scalarDifferences.empty()
+        && std::all_of(diff.params.begin(), diff.params.end(), [](const ParamDifference& param) {
+               return !isStructural(param) && param.states.empty() && lacksStates(param);
+           });
+    return onlyLacks ? "not the same: a side lacks a part of the state" : "will train differently";
 }
 
 } // namespace
@@ -138,14 +145,13 @@ std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
         || verdict == DiffVerdict::Padding;
     std::string out = diff.matches() && !exact ? "the same within the tolerance" : textOf(verdict, diff);
     const NotCompared& left = diff.notCompared;
-    if (left.isEmpty())
-        return out;
     if (left.tensors > 0)
         return out
-            + fmt::format("; {} {}{} were not compared", left.tensors,
+            + fmt::format("; {} {}{} were not compared", formatCount(left.tensors),
                 left.tensors == 1 ? "tensor" : "tensors",
-                left.elements > 0 ? fmt::format(" with {} elements", left.elements) : std::string());
-    return out + "; not all of the state was compared";
+                left.elements > 0 ? fmt::format(" with {} elements", formatCount(left.elements))
+                                  : std::string());
+    return left.isEmpty() ? out : out + "; not all of the state was compared";
 }
 
 } // namespace shardscope

@@ -21,9 +21,12 @@ namespace shardscope {
 
 namespace {
 
-struct NotComparedSides {
+struct Sides {
     const Checkpoint& left;
     const Checkpoint& right;
+};
+
+struct NotComparedSides : Sides {
     const std::vector<StateScalar>& leftScalars;
     const std::vector<StateScalar>& rightScalars;
 };
@@ -91,7 +94,7 @@ void addScalars(const std::vector<StateScalar>& scalars, DiffSide side, NotCompa
 void explainNotCompared(
     const NotComparedSides& sides, const std::vector<std::string>& states, NotCompared& out)
 {
-    if (out.parameters > 0) {
+    if (out.parameters > out.ofOneSide) {
         addErrors(sides.left, DiffSide::Left, out);
         addErrors(sides.right, DiffSide::Right, out);
         if (out.isEmpty())
@@ -206,7 +209,8 @@ std::tuple<int, double, double> weightOf(const ParamDifference& difference)
     const double step = difference.update
         ? std::max(difference.update->withoutGradient, difference.update->withUnitGradient)
         : apart;
-    return {structural || !param.onlyLeft.empty() || !param.onlyRight.empty() ? 1 : 0, step, apart};
+    const bool lacks = !param.onlyLeft.empty() || !param.onlyRight.empty() || !difference.partial.empty();
+    return {structural || lacks ? 1 : 0, step, apart};
 }
 
 UpdateDifference updateOf(const DiffPiece& sum)
@@ -232,8 +236,9 @@ struct UnmeasuredSteps {
 class Joiner
 {
 public:
-    Joiner(const PairedParam& param, StateDiff& out)
-        : m_param(param)
+    Joiner(const Sides& sides, const PairedParam& param, StateDiff& out)
+        : m_sides(sides)
+        , m_param(param)
         , m_out(out)
     {
     }
@@ -255,27 +260,7 @@ public:
     {
         ParamDifference difference;
         difference.param = m_param;
-        bool lost = false;
-        for (size_t i = 0; m_any && i < m_param.states.size(); ++i) {
-            const Comparison& values = m_sum.states[i];
-            const PairedState& state = m_param.states[i];
-            const auto [left, right] = m_sum.missing[i];
-            if (left != right && !state.isCopy)
-                (left ? difference.param.onlyRight : difference.param.onlyLeft)
-                    .push_back(left ? state.right : state.left);
-            if (left && right && !state.isCopy) {
-                ++m_out.notCompared.tensors;
-                m_out.notCompared.elements += m_param.elements - values.elements;
-                lost = true;
-            }
-            if (left != right || values.elements == 0)
-                continue;
-            ++m_out.tensors;
-            m_out.elements += values.elements;
-            if (!values.areEqual())
-                difference.states.push_back({state, values});
-        }
-        m_out.notCompared.parameters += lost ? 1 : 0;
+        addStates(difference);
         const bool paired = m_param.isPaired() && m_param.sameShape;
         m_out.parameters += paired ? 1 : 0;
         difference.staleLeft = m_sum.stale[0];
@@ -294,7 +279,7 @@ public:
         const bool isRelative = steps || (difference.update && difference.update->weightsApart > 0);
         const PairedParam& param = difference.param;
         if (!paired || !difference.states.empty() || !param.onlyLeft.empty() || !param.onlyRight.empty()
-            || steps)
+            || !difference.partial.empty() || steps)
             m_out.params.push_back(std::move(difference));
         if (!isRelative || m_equalSteps.empty())
             return std::nullopt;
@@ -302,6 +287,62 @@ public:
     }
 
 private:
+    void addStates(ParamDifference& difference)
+    {
+        bool lostOnBoth = false;
+        for (size_t i = 0; m_any && i < m_param.states.size(); ++i) {
+            const Comparison& values = m_sum.states[i];
+            const PairedState& state = m_param.states[i];
+            const auto [left, right] = m_sum.missing[i];
+            if (!state.isCopy && (left || right)) {
+                addLost(difference, state, m_param.elements - values.elements, {left, right});
+                lostOnBoth = lostOnBoth || (left && right);
+            }
+            if (values.elements == 0)
+                continue;
+            ++m_out.tensors;
+            m_out.elements += values.elements;
+            if (!values.areEqual())
+                difference.states.push_back({state, values});
+        }
+        m_out.notCompared.parameters += lostOnBoth || !difference.partial.empty() ? 1 : 0;
+        m_out.notCompared.ofOneSide += !lostOnBoth && !difference.partial.empty() ? 1 : 0;
+    }
+
+    /// A tensor that is stored whole and that a side does not have is only on the other side.
+    void addLost(
+        ParamDifference& difference, const PairedState& state, uint64_t elements, std::array<bool, 2> missing)
+    {
+        if (missing[0] != missing[1]) {
+            const bool isLeft = missing[0]; // lacks elements
+            if (!holdsAny(isLeft ? m_sides.left : m_sides.right, isLeft ? m_param.left : m_param.right,
+                    isLeft ? state.left : state.right)) {
+                (isLeft ? difference.param.onlyRight : difference.param.onlyLeft)
+                    .push_back(isLeft ? state.right : state.left);
+                return;
+            }
+            difference.partial.push_back({state, isLeft ? DiffSide::Left : DiffSide::Right, elements});
+        }
+        ++m_out.notCompared.tensors;
+        m_out.notCompared.elements += elements;
+    }
+
+    static bool holdsAny(const Checkpoint& checkpoint, ParamId param, const std::string& state)
+    {
+        const auto source = findState(checkpoint, param, state);
+        if (source && source->unit != kNoUnit
+            && checkpoint.units[index(source->unit)].kind != UnitKind::Whole)
+            return true; // ranks hold shares of it, and some rank is lost
+        bool any = false;
+        if (source)
+            forEachStoredFragmentOf(checkpoint, *source, 0, source->elements, [&](const Fragment& fragment) {
+                any = fragment.file != kNoFile;
+                return !any;
+            });
+        return any;
+    }
+
+    const Sides& m_sides;
     const PairedParam& m_param;
     StateDiff& m_out;
     DiffPiece m_sum;
@@ -357,7 +398,7 @@ bool StateDiff::matches() const
     return tensors > 0 && scalarDifferences.empty()
         && std::all_of(params.begin(), params.end(), [](const ParamDifference& one) {
                return one.param.isPaired() && one.param.sameShape && one.param.onlyLeft.empty()
-                   && one.param.onlyRight.empty()
+                   && one.param.onlyRight.empty() && one.partial.empty()
                    && std::none_of(one.states.begin(), one.states.end(), isBeyond);
            });
 }
@@ -378,6 +419,7 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     const std::vector<Item> items = piecesOf(params, options.pieceElements);
     job.beginPhase("comparing", options.workers.shareOf(bytesOf(params, items)));
     const DiffReader reader({files, left, right, job}, options.tolerance, *options.workers.backend);
+    const Sides sides{left, right};
     std::optional<Joiner> joiner;
     std::vector<UnmeasuredSteps> unmeasured;
     const io::OutageWatch watch;
@@ -386,7 +428,7 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     };
     const auto take = [&](size_t i, const DiffPiece& piece) -> Status {
         if (!joiner)
-            joiner.emplace(params[items[i].param], out);
+            joiner.emplace(sides, params[items[i].param], out);
         joiner->add(items[i], piece);
         if (items[i].last) {
             if (auto steps = joiner->finish())
@@ -413,7 +455,7 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
         SHARDSCOPE_CHECK(watch.status());
     }
     out.scalarDifferences = differencesOf(scalars[0], scalars[1], out.scalars);
-    explainNotCompared({left, right, scalars[0], scalars[1]}, options.states, out.notCompared);
+    explainNotCompared({{left, right}, scalars[0], scalars[1]}, options.states, out.notCompared);
     return out;
 }
 

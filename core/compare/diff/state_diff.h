@@ -39,10 +39,21 @@ struct UpdateDifference {
     double weightsApart = 0;
 };
 
+enum class DiffSide { Both, Left, Right };
+
+/// A state of which one side lacks elements, for example those of a missing rank. Of the others, `states` of
+/// the parameter tells how they differ.
+struct PartialState {
+    PairedState state;
+    DiffSide side = DiffSide::Right; ///< the side that lacks them
+    uint64_t notCompared = 0; ///< elements
+};
+
 /// The differences of one parameter.
 struct ParamDifference {
     PairedParam param;
     std::vector<StateDifference> states; ///< those that differ
+    std::vector<PartialState> partial;
     std::optional<UpdateDifference> update; ///< if the optimizer's rule is known on both sides
     /// On a side with masters and 16-bit copies: masters that differ, after rounding, from the copy by more
     /// than the last bit.
@@ -57,8 +68,6 @@ struct ScalarDifference {
     StateScalar right;
 };
 
-enum class DiffSide { Both, Left, Right };
-
 /// A reason why something was not compared.
 struct NotComparedWhy {
     std::string code; ///< of a finding: `--allow` accepts it
@@ -67,15 +76,17 @@ struct NotComparedWhy {
     Place where; ///< of the finding
 };
 
-/// What was asked for and not compared: neither side has it, or a side has it in a form that is not
-/// understood.
+/// What was asked for and not compared: a side lacks elements of it, or has it in a form that is not
+/// understood. What only one side lacks is a difference, and needs no reason in `why`.
 struct NotCompared {
     uint64_t parameters = 0; ///< that have such tensors
+    uint64_t ofOneSide = 0; ///< of `parameters`: only one side lacks elements
     uint64_t tensors
         = 0; ///< a state of a parameter counts as one, and so does a state that is not understood
     uint64_t elements = 0; ///< as far as they are known
     std::vector<NotComparedWhy> why; ///< each code and message once
 
+    /// Whether there is no reason besides what only one side lacks.
     [[nodiscard]] bool isEmpty() const { return why.empty(); }
     /// The codes in `why`, in ascending order, each once.
     [[nodiscard]] std::vector<std::string> codes() const;
@@ -103,9 +114,9 @@ struct StateDiff {
 };
 
 /// Reads both checkpoints once, piece by piece. Both have the same parallel degrees (inSameDegrees()) and a
-/// logical model. A state with a missing part on one side, for example of a missing rank, is a difference; on
-/// both sides it is in `notCompared`. Memory: 2 MiB per state and job, and the differences. Unreadable,
-/// Cancelled.
+/// logical model. A state with a missing part on one side, for example of a missing rank, is a difference;
+/// the missing elements are in `notCompared`. Memory: 2 MiB per state and job, and the differences.
+/// Unreadable, Cancelled.
 Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
     const DiffOptions& options, JobContext& job);
 

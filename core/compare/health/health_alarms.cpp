@@ -87,8 +87,8 @@ void findNotRead(const TagHealth& tag, std::vector<HealthAlarm>& out)
     for (const HealthRow& row : tag.layers) {
         if (row.missing() > 0)
             out.push_back({kNotRead, Severity::Warning, tag.tag, row.name, {},
-                fmt::format("{}: {} values of weights and moments cannot be read, and say nothing", row.name,
-                    formatCount(row.missing()))});
+                fmt::format("{}: {} values of weights and moments cannot be read, and are not judged",
+                    row.name, formatCount(row.missing()))});
     }
 }
 

@@ -28,6 +28,7 @@ struct Difference {
     std::string_view state = {};
     const StateDifference* tensor = nullptr; ///< if values were compared
     const ScalarDifference* scalar = nullptr;
+    std::optional<uint64_t> notCompared = {}; ///< if a side lacks elements
 };
 
 void describeValues(auto& out, const StateDifference& difference)
@@ -55,10 +56,14 @@ void describe(auto& out, const Difference& difference)
     const StateDifference& tensor = difference.tensor == nullptr ? kNoTensor : *difference.tensor;
     const ScalarDifference& scalar = difference.scalar == nullptr ? kNoScalar : *difference.scalar;
     out.is("Difference", "One difference. `max_abs` and `rel_l2` are of values, in float64.");
-    out.word(
-        "kind", difference.kind, {"only-left", "only-right", "shape", "dtype", "values", "scalar", "option"});
+    out.word("kind", difference.kind,
+        {"only-left", "only-right", "incomplete-left", "incomplete-right", "shape", "dtype", "values",
+            "scalar", "option"},
+        "incomplete-left, incomplete-right: that side lacks elements of the state");
     out.nameOrNull("param", difference.param);
     out.textOrNull("state", difference.state, "null for the parameter itself");
+    out.maybe(difference.notCompared.has_value(),
+        [&] { out.field("not_compared", difference.notCompared.value_or(0), "elements that a side lacks"); });
     out.maybe(difference.tensor != nullptr, [&] { describeValues(out, tensor); });
     out.maybe(difference.scalar != nullptr, [&] {
         out.field(
@@ -81,6 +86,8 @@ void addDifferences(const ParamDifference& difference, const Add& add)
         add({"only-left", param.name, state});
     for (const std::string& state : param.onlyRight)
         add({"only-right", param.name, state});
+    for (const PartialState& state : difference.partial)
+        add({differenceKind(state), param.name, state.state.left, nullptr, nullptr, state.notCompared});
     for (const StateDifference& state : difference.states)
         add({differenceKind(state), param.name, state.state.left, &state});
 }
@@ -113,12 +120,13 @@ void describe(auto& out, const NotComparedWhy& why)
 
 void describe(auto& out, const NotCompared& left)
 {
-    out.is("NotCompared",
-        "What was not compared: neither side has it, or a side has it in a form that is not understood.");
+    out.is(
+        "NotCompared", "What was not compared: a side lacks it, or has it in a form that is not understood.");
     out.field("parameters", left.parameters);
     out.field("tensors", left.tensors);
     out.field("elements", left.elements, "as far as they are known");
-    out.field("why", left.codes(), "codes that `allow` accepts; empty if everything was compared");
+    out.field("why", left.codes(),
+        "codes that `allow` accepts; empty if only one side lacks it, which is a difference");
     out.field("reasons", left.why);
 }
 
@@ -202,6 +210,10 @@ void addRows(TextTable& table, const ParamDifference& difference, uint64_t limit
         add({param.name, state, "only left"});
     for (const std::string& state : param.onlyRight)
         add({param.name, state, "only right"});
+    for (const PartialState& state : difference.partial)
+        add({param.name, state.state.left,
+            fmt::format("{} of {} not compared: not complete on the {}", formatCount(state.notCompared),
+                formatCount(param.elements), sideName(state.side))});
     const std::string step = difference.update
         ? number(std::max(difference.update->withoutGradient, difference.update->withUnitGradient))
         : "";

@@ -10,6 +10,11 @@ std::string_view differenceKind(const StateDifference& difference)
     return difference.state.leftType != difference.state.rightType ? "dtype" : "values";
 }
 
+std::string_view differenceKind(const PartialState& difference)
+{
+    return difference.side == DiffSide::Left ? "incomplete-left" : "incomplete-right";
+}
+
 std::string_view differenceKind(const ScalarDifference& difference)
 {
     return difference.left.kind == ScalarKind::Option ? "option" : "scalar";

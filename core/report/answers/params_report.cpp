@@ -2,6 +2,7 @@
 #include "core/report/answers/params_report.h"
 
 #include "core/base/text.h"
+#include "core/layout/counts.h"
 #include "core/layout/fragments.h"
 #include "core/layout/model_dtype.h"
 #include "core/report/answers/finding_report.h"
@@ -34,9 +35,12 @@ void describeParameter(auto& out, const Checkpoint& checkpoint, ParamId id)
     out.field("shape", parameter.shape);
     out.field("dtype", dtypeName(modelDtype(checkpoint, id)));
     out.field("elements", parameter.elements);
-    out.word("role", parameter.role, paramRoleName);
+    out.word("role", paramRoleName(checkpoint, parameter), {"trainable", "frozen", "buffer", "weight"},
+        "weight: nothing records whether it was trained");
     out.field("group", parameter.group < 0 ? std::nullopt : std::optional<uint32_t>(parameter.group));
-    out.field("trainable", parameter.role == ParamRole::Trainable);
+    out.field("trainable",
+        isRoleUntold(checkpoint, parameter) ? std::nullopt
+                                            : std::optional(parameter.role == ParamRole::Trainable));
     out.nameOrNull("shared_with",
         parameter.sharedWith == kNoParam ? "" : checkpoint.params[index(parameter.sharedWith)].name);
     out.field("states", states);
@@ -66,13 +70,13 @@ std::string stateList(const Checkpoint& checkpoint, ParamId id)
 
 } // namespace
 
-std::string_view paramRoleName(ParamRole role)
+std::string_view paramRoleName(const Checkpoint& checkpoint, const Parameter& parameter)
 {
-    switch (role) {
+    switch (parameter.role) {
     case ParamRole::Trainable:
         return "trainable";
     case ParamRole::Frozen:
-        return "frozen";
+        return isRoleUntold(checkpoint, parameter) ? "weight" : "frozen";
     case ParamRole::Buffer:
         break;
     }
@@ -110,7 +114,7 @@ void writeParamsText(const TextSink& sink, const TextStyle& style, const AnswerC
         table.add({parameter.name, shapeText(parameter.shape),
             std::string(dtypeName(modelDtype(checkpoint, ParamId{i}))), formatCount(parameter.elements),
             parameter.group < 0 ? "-" : std::to_string(parameter.group),
-            std::string(paramRoleName(parameter.role)), stateList(checkpoint, ParamId{i}),
+            std::string(paramRoleName(checkpoint, parameter)), stateList(checkpoint, ParamId{i}),
             alias ? checkpoint.params[index(parameter.sharedWith)].name : ""});
     }
     table.write(sink, style);

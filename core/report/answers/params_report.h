@@ -8,8 +8,8 @@
 
 namespace shardscope {
 
-/// "trainable", "frozen", "buffer".
-std::string_view paramRoleName(ParamRole role);
+/// "trainable", "frozen", "buffer"; "weight" where nothing records whether it was trained.
+std::string_view paramRoleName(const Checkpoint& checkpoint, const Parameter& parameter);
 
 /// The answer of `params`: every parameter and buffer with shape, dtype, group and states, in the
 /// checkpoint's order.

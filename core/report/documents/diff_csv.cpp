@@ -86,6 +86,13 @@ void DiffCsv::addAlone(const ParamDifference& param, bool isRight, std::string_v
     putCsvLine(m_sink, cellsOf(isRight ? "only-right" : "only-left", param, state));
 }
 
+void DiffCsv::addPartial(const ParamDifference& param, const PartialState& state)
+{
+    Cells cells = cellsOf(differenceKind(state), param, state.state.left);
+    cells[Elements] = csvNumber(param.param.elements - state.notCompared);
+    putCsvLine(m_sink, cells);
+}
+
 void DiffCsv::addShape(const ParamDifference& param)
 {
     putCsvLine(m_sink, cellsOf("shape", param, ""));

@@ -21,6 +21,8 @@ public:
     void addValues(const ParamDifference& param, const StateDifference& state);
     /// A state that is on one side only, or the parameter itself if `state` is empty.
     void addAlone(const ParamDifference& param, bool isRight, std::string_view state);
+    /// A state of which one side lacks elements.
+    void addPartial(const ParamDifference& param, const PartialState& state);
     /// A parameter with different shapes.
     void addShape(const ParamDifference& param);
     void addScalar(const ScalarDifference& scalar);

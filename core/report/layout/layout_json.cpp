@@ -47,18 +47,17 @@ void describeShare(auto& out, const Checkpoint& checkpoint, const FlatUnit& unit
 void describeGroup(
     auto& out, const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question)
 {
-    const ParamId frozen
-        = unit.kind == UnitKind::Frozen && !unit.params.empty() ? unit.params.front() : kNoParam;
+    const ParamId alone = !unit.isFlat() && unit.params.size() == 1 ? unit.params.front() : kNoParam;
     const auto [begin, end] = ranksAsked(checkpoint, unit, question);
-    out.is("Group", "A param group, a sub-group or a frozen parameter, and its parts on the ranks.");
+    out.is("Group", "A param group, a sub-group or a parameter alone, and its parts on the ranks.");
     out.field("group", groupOf(unit));
     out.field("subgroup", unit.subgroup);
-    out.maybe(frozen != kNoParam, [&] {
-        out.name("param", paramName(checkpoint, frozen),
-            "the parameter, for a frozen one that is partitioned alone");
+    out.maybe(alone != kNoParam, [&] {
+        out.name("param", paramName(checkpoint, alone),
+            "the parameter, for one that is partitioned or stored alone");
     });
     out.field("elements", unit.partition.payloadElements());
-    out.field("alignment", unit.partition.alignment());
+    out.field("alignment", unit.kind == UnitKind::Whole ? 1 : unit.partition.alignment());
     out.field("parameter_alignment", unit.partition.parameterAlignment(),
         atLeast(1, "alignment of every parameter's start, in elements; 1 if they are back to back"));
     out.field("partition_elements", unit.partition.partitionElements());
@@ -85,7 +84,8 @@ void describeFragment(auto& out, const Checkpoint& checkpoint, const Fragment& f
     out.field("rank", fragment.rank);
     out.field("group", unit == nullptr ? std::nullopt : groupOf(*unit));
     out.field("subgroup", unit == nullptr ? std::nullopt : unit->subgroup);
-    out.field("flat_offset", unit == nullptr ? std::nullopt : std::optional(fragment.flatOffset));
+    const bool hasBuffer = unit != nullptr && unit->kind != UnitKind::Whole;
+    out.field("flat_offset", hasBuffer ? std::optional(fragment.flatOffset) : std::nullopt);
     out.field("elements", fragment.elements);
     out.field("state", fragment.state);
     out.nameOrNull("file", fileName(checkpoint, fragment.file));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/layout/counts.h"
 #include "core/report/layout/layout_walk.h"
 #include "core/report/text/printable.h"
 
@@ -14,9 +15,13 @@ std::string unitText(const Checkpoint& checkpoint, const FlatUnit& unit)
     if (unit.kind == UnitKind::Frozen)
         return "frozen "
             + printable(unit.params.empty() ? "" : checkpoint.params[index(unit.params.front())].name);
-    std::string out = fmt::format("group {}", unit.group);
-    if (unit.kind == UnitKind::Whole)
-        return out + ", whole tensors";
+    std::string out = unit.group < 0 ? std::string() : fmt::format("group {}", unit.group);
+    if (unit.kind == UnitKind::Whole) {
+        const std::string what = unit.params.size() == 1
+            ? printable(checkpoint.params[index(unit.params.front())].name)
+            : "whole tensors";
+        return out + (out.empty() ? "" : ", ") + what;
+    }
     if (unit.subgroup)
         out += fmt::format(", sub-group {}", *unit.subgroup);
     const RankCoordinate& place = checkpoint.partOf(unit).place;
@@ -51,26 +56,52 @@ std::string fileText(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_
     return "missing";
 }
 
+/// What ZeRO distributes, over the ranks.
+std::string partitionText(const FlatUnit& unit)
+{
+    const FlatPartition& partition = unit.partition;
+    std::string out = fmt::format("{} parameter{}, {} elements over {} rank{} of {}, alignment {}",
+        unit.params.size(), unit.params.size() == 1 ? "" : "s", formatCount(partition.payloadElements()),
+        partition.ranks(), partition.ranks() == 1 ? "" : "s", formatCount(partition.partitionElements()),
+        formatCount(partition.alignment()));
+    if (partition.parameterAlignment() > 1)
+        out += fmt::format(", parameters aligned to {}", partition.parameterAlignment());
+    return out;
+}
+
+/// Tensors without flat buffers and padding: whole, or split by rows.
+std::string tensorsText(const FlatUnit& unit)
+{
+    std::string out
+        = unit.params.size() == 1 ? std::string() : fmt::format("{} parameters, ", unit.params.size());
+    out += formatCount(unit.partition.payloadElements()) + " elements";
+    if (unit.partition.ranks() > 1)
+        out += fmt::format(", split by rows for {} ranks", unit.partition.ranks());
+    return out;
+}
+
 void writeUnit(const TextSink& sink, const TextStyle& style, const Checkpoint& checkpoint,
     const FlatUnit& unit, const LayoutQuestion& question)
 {
     const FlatPartition& partition = unit.partition;
-    sink(style.bold(unitText(checkpoint, unit))
-        + fmt::format("  {} parameter{}, {} elements over {} rank{} of {}, alignment {}", unit.params.size(),
-            unit.params.size() == 1 ? "" : "s", formatCount(partition.payloadElements()), partition.ranks(),
-            partition.ranks() == 1 ? "" : "s", formatCount(partition.partitionElements()),
-            formatCount(partition.alignment()))
-        + (partition.parameterAlignment() > 1
-                ? fmt::format(", parameters aligned to {}", partition.parameterAlignment())
-                : std::string())
+    const bool isWhole = unit.kind == UnitKind::Whole;
+    sink(style.bold(unitText(checkpoint, unit)) + "  " + (isWhole ? tensorsText(unit) : partitionText(unit))
         + "\n");
     using Align = TextTable::Align;
-    TextTable table({{"rank"}, {"elements", Align::Right}, {"padding", Align::Right}, {"in file"}, {"file"}});
+    std::vector<TextTable::Column> columns{{"rank"}, {"elements", Align::Right}};
+    if (!isWhole)
+        columns.insert(columns.end(), {{"padding", Align::Right}, {"in file"}});
+    columns.push_back({"file"});
+    TextTable table(std::move(columns));
     const auto [begin, end] = ranksAsked(checkpoint, unit, question);
-    for (uint32_t rank = begin; rank < end; ++rank)
-        table.add({rankText(checkpoint.rankOf(unit, rank)), formatCount(partition.payloadOn(rank)),
-            formatCount(partition.paddingOn(rank)), paddingText(unit, rank),
-            fileText(checkpoint, unit, rank)});
+    for (uint32_t rank = begin; rank < end; ++rank) {
+        std::vector<std::string> cells{
+            rankText(checkpoint.rankOf(unit, rank)), formatCount(partition.payloadOn(rank))};
+        if (!isWhole)
+            cells.insert(cells.end(), {formatCount(paddingElements(unit, rank)), paddingText(unit, rank)});
+        cells.push_back(fileText(checkpoint, unit, rank));
+        table.add(std::move(cells));
+    }
     table.write(sink, style, "  ");
     sink("\n");
 }
@@ -89,6 +120,7 @@ std::vector<std::string> fragmentCells(const Checkpoint& checkpoint, const Fragm
     if (fragment.unit != kNoUnit) {
         const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
         flat = unit.kind == UnitKind::Frozen ? rankText(fragment.rank) + " (frozen)"
+            : unit.kind == UnitKind::Whole && unit.partition.ranks() > 1 ? rankText(fragment.rank) + " (rows)"
             : unit.kind == UnitKind::Whole
             ? std::string("whole")
             : formatAddress(FlatAddress{fragment.rank, unit.subgroup.has_value(),
@@ -125,8 +157,8 @@ void writeLocationText(
         location.param         ? printable(formatAddress(*location.param))
             : location.padding ? "none: this is padding"
                                : "none");
-    fields.add(
-        "flat buffer", location.flat ? printable(formatAddress(*location.flat)) : "none: stored whole");
+    fields.add("flat buffer",
+        location.flat ? printable(formatAddress(*location.flat)) : "none: not in a flat buffer");
     if (location.file) {
         fields.add("file", printable(formatAddress(*location.file)));
         fields.add("byte of file", formatCount(location.fileByte));

@@ -161,8 +161,31 @@ TEST_CASE("a lost rank is reported, and different models are not compared")
     }
     const Json lost = answerOf({"diff", samplePath("zero3-w4"), run}, 1);
     CHECK(names(lost, "states-missing"));
-    for (const Json& difference : lost.at("differences"))
-        CHECK(difference.at("kind") == "only-left");
+    // The other ranks' elements are compared; those of the lost one are counted.
+    CHECK_FALSE(lost.at("equal").get<bool>());
+    CHECK(lost.at("verdict_text").get<std::string>().starts_with("not the same: a side lacks a part"));
+    uint64_t notCompared = 0;
+    for (const Json& difference : lost.at("differences")) {
+        CHECK(difference.at("kind") == "incomplete-right");
+        notCompared += difference.at("not_compared").get<uint64_t>();
+    }
+    CHECK(notCompared > 0);
+    CHECK(lost.at("not_compared").at("elements") == notCompared);
+    CHECK(lost.at("not_compared").at("why").empty());
+    const Json whole = answerOf({"diff", samplePath("zero3-w4"), samplePath("zero3-w4")}).at("compared");
+    CHECK(lost.at("compared").at("elements").get<uint64_t>() + notCompared == whole.at("elements"));
+    // Under ZeRO-2, all of a parameter may be on the rank that is lost.
+    const fs::path second = copySample("zero2-w2", folder);
+    fs::remove(second / "global_step6" / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    for (const Json& difference : answerOf({"diff", second, samplePath("zero2-w2")}, 1).at("differences"))
+        CHECK(difference.at("kind") == "incomplete-left");
+    CHECK(answerOf({"diff", run, samplePath("zero3-w4")}, 1).at("differences").at(0).at("kind")
+        == "incomplete-left");
+    const std::string text = runShardscope({"diff", samplePath("zero3-w4"), run}).out;
+    CHECK(
+        text.find("the right checkpoint is not complete: states of 31 parameters lack") != std::string::npos);
+    CHECK(text.find("only left") == std::string::npos);
+    CHECK(text.find("256 of 1,024 not compared: not complete on the right") != std::string::npos);
     const Json other = answerOf({"diff", samplePath("zero2-w2"), samplePath("zero3-w4")}, 1);
     CHECK(other.at("verdict") == "not-comparable");
     CHECK(names(other, "parameters-differ"));

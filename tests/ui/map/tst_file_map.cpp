@@ -71,8 +71,7 @@ uint64_t bytesInCells(const FileRows& rows, uint32_t row)
         const bool isUsed = cell.kind == CellKind::Param;
         const bool isTile = cell.begin == byte && cell.end > byte
             && rows.cellAt(row, cell.end - 1).begin == byte
-            && (cell.kind == CellKind::PaddingImplied) == (byte >= size)
-            && (byte >= size || cell.end <= size);
+            && (cell.kind == CellKind::Outside) == (byte >= size) && (byte >= size || cell.end <= size);
         if (!isTile || (isUsed && rows.extentAt(row, byte).begin > byte))
             return 0;
         used += isUsed ? cell.end - byte : 0;

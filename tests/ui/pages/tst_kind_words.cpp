@@ -4,10 +4,12 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/file_table_model.h"
+#include "ui/models/parameters/parameter_filter.h"
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/session/findings/check_text.h"
 #include "ui/text/rank_list.h"
@@ -88,6 +90,40 @@ private Q_SLOTS:
         QCOMPARE(section.ranks(), 3U);
         for (uint32_t row = 0; row < 3; ++row)
             QCOMPARE(MapText::rowName(section, row), u"dp %1"_s.arg(row));
+        QCOMPARE(section.total().padding, uint64_t{0});
+        QVERIFY(!section.hasPadding(2));
+        QCOMPARE(heldUnitText(*dcp, section.unit()), u"tensor split by rows"_s);
+        const MapCell last = section.cellAt(2, 20);
+        QCOMPARE(last.kind, CellKind::Param);
+        QVERIFY(!last.frozen);
+        const MapSource::Point outside{2, last.end, 0};
+        QCOMPARE(section.cellAt(2, last.end).kind, CellKind::Outside);
+        QVERIFY(!MapText::tooltip(section, outside).contains(u"padding"_s));
+        QVERIFY(!section.query().looks().sections.front().hasFrozen);
+        const QString legend = ui.find<LayoutMapView>("layoutMap")
+                                   ->findChild<QWidget*>(u"mapLegend"_s)
+                                   ->accessibleDescription();
+        QVERIFY2(legend.contains(u"attention"_s) && !legend.contains(u"frozen"_s)
+                && !legend.contains(u"padding"_s),
+            qPrintable(legend));
+        // Steps along a row skip what is outside.
+        const auto next = neighbour(section, {2, 0, 0}, MapStep::Forward);
+        QVERIFY(next.has_value());
+        QCOMPARE(section.cellAt(next->row, next->element).kind, CellKind::Param);
+    }
+
+    void nothingOfADistributedCheckpointIsKnownToBeFrozen()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(dataPath("dcp/root")));
+        const auto index = ParameterIndex::build(ui.checkpoint(), {});
+        const auto rows = [&](const QString& filter) {
+            return queryRows(*index, ParameterFilter::parse(filter), ParamColumn::Name, false, {})
+                .rows.size();
+        };
+        QCOMPARE(rows(u"frozen:yes"_s), size_t{0});
+        QCOMPARE(rows(u"frozen:no"_s), size_t{0});
+        QCOMPARE(rows(u"-frozen:yes"_s), size_t{19});
     }
 
     void theDtypeIsThatOfTheModel_data()
@@ -123,29 +159,32 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("sample");
         for (const char* name : {"zero2-w2", "zero3-w4", "experts-w4", "pipeline-w4", "slices-w4",
-                 "zero3-universal-w3/global_step3_universal"})
-            QTest::newRow(name) << QString::fromLatin1(name);
+                 "zero3-universal-w3/global_step3_universal", "stage0-fp32"})
+            QTest::newRow(name) << samplePath(name);
+        QTest::newRow("distributed") << dataPath("dcp/root");
     }
 
     void ranksHaveTheFilesThatTheFilesPageGivesThem()
     {
         QFETCH(QString, sample);
         WindowFixture ui;
-        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        QVERIFY(ui.open(sample));
         const Checkpoint& checkpoint = *ui.checkpoint();
         std::map<uint32_t, uint64_t> bytes;
-        uint64_t sum = 0;
-        for (const CheckpointFile& file : checkpoint.files) {
-            if (!file.rank)
-                continue;
-            bytes[rankNumber(checkpoint, *file.rank)] += file.identity.bytes;
-            sum += file.identity.bytes;
-        }
+        uint64_t ofNoRank = 0;
+        for (const CheckpointFile& file : checkpoint.files)
+            (file.rank ? bytes[rankNumber(checkpoint, *file.rank)] : ofNoRank) += file.identity.bytes;
         ExplorerModel model;
         model.setTree(ui.checkpoint(), ExplorerTree::build(ui.checkpoint(), {}));
         const QModelIndex ranks = model.index(1, 0);
-        QCOMPARE(model.rowCount(ranks), static_cast<int>(bytes.size()));
-        QCOMPARE(model.nodeAt(ranks)->bytes, sum);
+        QCOMPARE(model.rowCount(ranks), static_cast<int>(bytes.size()) + (ofNoRank > 0 ? 1 : 0));
+        QCOMPARE(model.nodeAt(ranks)->bytes, countFiles(checkpoint).bytes);
+        QCOMPARE(model.nodeAt(model.index(2, 0))->bytes, countFiles(checkpoint).bytes);
+        if (ofNoRank > 0) {
+            const QModelIndex last = model.index(model.rowCount(ranks) - 1, 0, ranks);
+            QCOMPARE(last.data().toString(), u"of no rank"_s);
+            QCOMPARE(model.nodeAt(last)->bytes, ofNoRank);
+        }
         for (const auto& [rank, size] : bytes)
             QCOMPARE(model.nodeAt(model.indexOf(ExplorerKind::Rank, rank))->bytes, size);
     }
@@ -242,6 +281,30 @@ private Q_SLOTS:
                 said = said.section(u'`', 2);
             QVERIFY2(text.contains(said), qPrintable(said));
         }
+        for (const auto& [command, window] : windowCommands()) {
+            QString words = QString::fromUtf8(command.data(), static_cast<qsizetype>(command.size()));
+            words.remove(u'`');
+            const bool isVerb = !words.startsWith(u"shardscope "_s);
+            const QString hint = isVerb ? u"Hint::verb(\""_s : u"Hint::command(\""_s;
+            QVERIFY2(text.contains(hint % words.remove(u"shardscope "_s) % u"\")"_s), qPrintable(words));
+        }
+        for (const auto& [option, field] : windowOptions())
+            QVERIFY2(text.contains(toText(option)), qPrintable(toText(option)));
+    }
+
+    void optionsAreTheFieldsOfTheWindow()
+    {
+        QCOMPARE(sentenceText("omit --pp, or give 1"), u"Omit “Parallel ranks”, pp, or give 1"_s);
+        QCOMPARE(sentenceText("omit --tp"), u"Omit “Parallel ranks”, tp"_s);
+        QCOMPARE(sentenceText("omit --pp-tied, or give the layers of the stages with --pp-layers"),
+            u"Omit “Tied layers”, or give the layers of the stages with “Layers of stages”"_s);
+        QCOMPARE(sentenceText("`shardscope params` lists their names"),
+            u"The page Parameters lists their names"_s);
+        QCOMPARE(sentenceText("name a tag, such as `--tag global_step6`"),
+            u"Name a tag, such as the tag global_step6"_s);
+        QCOMPARE(sentenceText("Stock ds_to_universal needs --inject_missing_state."),
+            u"Stock ds_to_universal needs --inject_missing_state."_s);
+        QCOMPARE(sentenceText("the folder gpt--tag-x is empty"), u"The folder gpt--tag-x is empty"_s);
     }
 };
 

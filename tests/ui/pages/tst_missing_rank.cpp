@@ -2,11 +2,14 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
+#include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/detail_facts.h"
+#include "ui/models/difference_list.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/model_roles.h"
 #include "ui/models/parameters/parameter_table_model.h"
 #include "ui/pages/change_set_panel.h"
+#include "ui/pages/compare_maps.h"
 #include "ui/text/text.h"
 #include "ui/widgets/link_button.h"
 #include "ui/widgets/message_bar.h"
@@ -15,6 +18,7 @@
 #include <QFile>
 #include <QLabel>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
 
 using namespace Qt::StringLiterals;
@@ -157,7 +161,28 @@ private Q_SLOTS:
         ui.window().compareWith(withoutRank(ui), true);
         QVERIFY(ui.settle());
         const QString causes = ui.find<QLabel>("compareCauses")->text();
-        QVERIFY2(causes.contains(u"right checkpoint is not complete"_s), qPrintable(causes));
+        QVERIFY2(causes.contains(u"right checkpoint is not complete: states of "_s)
+                && !causes.contains(u"only left"_s) && !causes.contains(u"right: "_s),
+            qPrintable(causes));
+        const auto* model = ui.find<QTableView>("differenceTable")->model();
+        QVERIFY(model->rowCount() > 0);
+        for (int row = 0; row < model->rowCount(); ++row) {
+            const auto text = [&](DifferenceColumn column) {
+                return model->index(row, static_cast<int>(column)).data().toString();
+            };
+            QCOMPARE(text(DifferenceColumn::Kind), u"right incomplete"_s);
+            QVERIFY(text(DifferenceColumn::Different).endsWith(u" not compared"_s));
+            QVERIFY(!text(DifferenceColumn::State).isEmpty());
+        }
+        // The legend explains both maps.
+        const QString legend = ui.find<QWidget>("compareLegend")->accessibleDescription();
+        QVERIFY2(legend.contains(u"missing"_s) && legend.contains(u"not compared"_s), qPrintable(legend));
+        // Nothing of it is marked as equal.
+        const auto marks = ui.find<CompareMaps>("compareMaps")->left()->canvas()->mapStyle().differences;
+        const auto* ofState = marks->ofState("exp_avg");
+        QVERIFY(ofState != nullptr);
+        QCOMPARE((*ofState)[index(*ui.checkpoint()->findParam("layers.0.attention.wq.weight"))],
+            DifferenceMark::NotCompared);
     }
 };
 

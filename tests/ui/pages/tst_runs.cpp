@@ -251,9 +251,12 @@ private Q_SLOTS:
         QTest::keyClick(&ui.window(), Qt::Key_8, Qt::ControlModifier);
         QVERIFY(ui.settle());
         const QByteArray tags = save("tagsSave", u"tags.csv"_s);
-        QVERIFY2(tags.contains("\ntag,step,modified,bytes,kind,ranks,latest,complete,warnings,why\n"), tags.constData());
-        QVERIFY2(tags.contains("\nglobal_step6,6,") && tags.contains(",zero2,2,true,true,"), tags.constData());
-        QVERIFY2(tags.indexOf("\nglobal_step6,") < tags.indexOf("\nglobal_step3,"), tags.constData()); // as it is shown
+        QVERIFY2(tags.contains("\ntag,step,modified,bytes,kind,ranks,latest,complete,warnings,why\n"),
+            tags.constData());
+        QVERIFY2(
+            tags.contains("\nglobal_step6,6,") && tags.contains(",zero2,2,true,true,"), tags.constData());
+        QVERIFY2(tags.indexOf("\nglobal_step6,") < tags.indexOf("\nglobal_step3,"),
+            tags.constData()); // as it is shown
         const QJsonObject answer = QJsonDocument::fromJson(save("tagsSave", u"tags.json"_s)).object();
         QCOMPARE(answer[u"tags"_s].toArray().size(), 2);
         QVERIFY(answer[u"newest_complete"_s].toString().endsWith(u"global_step6"_s));

@@ -55,7 +55,7 @@ MapCell FileRows::cellAt(uint32_t row, uint64_t byte) const
     if (file(row).status == FileStatus::Missing)
         return cell;
     if (byte >= size) {
-        cell.kind = CellKind::PaddingImplied;
+        cell.kind = CellKind::Outside;
         cell.begin = size;
         return cell;
     }

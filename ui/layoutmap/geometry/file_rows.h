@@ -15,7 +15,7 @@ namespace shardscope::ui {
 /// thread-safe.
 ///
 /// Cells are what one state has (Param), what no state uses (PaddingStored: pickles, directories, alignment),
-/// what is after the end of a file (PaddingImplied), and missing files. Damaged files are errors.
+/// what is after the end of a file (Outside), and missing files. Damaged files are errors.
 class FileRows
 {
 public:

@@ -222,7 +222,9 @@ std::vector<MapBlock> fragmentBlocks(const MapSource& source, ParamId param, Map
     return blocks;
 }
 
-std::optional<Point> neighbour(const MapSource& source, Point from, MapStep step)
+namespace {
+
+std::optional<Point> nextCell(const MapSource& source, Point from, MapStep step)
 {
     const auto cell = source.cellAt(from.row, from.element);
     if (step == MapStep::Forward) {
@@ -239,6 +241,17 @@ std::optional<Point> neighbour(const MapSource& source, Point from, MapStep step
         return std::nullopt;
     }
     return Point{from.row - 1, source.cellAt(from.row - 1, source.columns() - 1).begin, source.number()};
+}
+
+} // namespace
+
+std::optional<Point> neighbour(const MapSource& source, Point from, MapStep step)
+{
+    auto point = nextCell(source, from, step);
+    while (point && source.cellAt(point->row, point->element).kind == CellKind::Outside) {
+        point = nextCell(source, *point, step);
+    }
+    return point;
 }
 
 std::optional<Point> siblingFragment(const MapSource& source, Point from, MapStep step)

@@ -177,7 +177,7 @@ void MapRowSampler::sampleCells(uint32_t row)
     const int64_t end = m_x + static_cast<int64_t>(m_pixels.size());
     for (int64_t pixel = m_x; pixel < end;) {
         const auto cell = m_source.cellAt(row, m_geometry.elementAt(pixel));
-        if (!m_source.isOutside(cell)) {
+        if (cell.kind != CellKind::Outside) {
             paintRun(cell, fillOf(cell, m_source.placeOf(row, cell.begin).rank));
         }
         const int64_t next = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);

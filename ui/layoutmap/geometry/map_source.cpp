@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/geometry/map_source.h"
 
+#include "core/layout/counts.h"
 #include "core/layout/rank_load.h"
 #include "ui/text/text.h"
 
@@ -268,7 +269,7 @@ bool MapSource::hasPadding(uint32_t row) const
         return m_rowSums[row].padding > 0;
     }
     return projection() == MapQuery::Projection::Partitions && row < partition().ranks()
-        && partition().paddingOn(row) > 0;
+        && paddingElements(unit(), row) > 0;
 }
 
 MapQuery::Sum MapSource::total() const

@@ -80,11 +80,6 @@ public:
     [[nodiscard]] const FlatPartition& partition() const { return unit().partition; }
     [[nodiscard]] const UnitState& state() const { return unit().states[m_parts.front().stateIndex()]; }
 
-    /// Whether nothing is drawn: after the end of a file.
-    [[nodiscard]] bool isOutside(const MapCell& cell) const
-    {
-        return m_files && cell.kind == CellKind::PaddingImplied;
-    }
     /// As of MapQuery, over all parts, and as of FileRows.
     [[nodiscard]] MapCell cellAt(uint32_t row, uint64_t x) const;
     void forEachCell(

@@ -16,11 +16,17 @@ namespace shardscope::ui {
 
 namespace {
 
+/// Whether ranks have rows of its tensors, and no flat buffer: a distributed checkpoint.
+bool isSplitByRows(const FlatUnit& unit)
+{
+    return unit.kind == UnitKind::Whole && unit.partition.ranks() > 1;
+}
+
 /// "dp 3", or how it is stored if no rank has it.
 QString holderOf(const MapSource& source, const MapCell& cell, const MapSource::Place& place)
 {
     const FlatUnit& unit = source.unitAt(cell.begin);
-    return unit.kind == UnitKind::Whole
+    return unit.kind == UnitKind::Whole && unit.partition.ranks() == 1
         ? MapText::tr("whole tensors")
         : rankLabel(source.checkpoint(), source.checkpoint().rankOf(unit, place.rank));
 }
@@ -71,6 +77,8 @@ QString MapText::kindName(CellKind kind)
         return tr("missing");
     case CellKind::NotYetRead:
         return tr("not yet read");
+    case CellKind::Outside:
+        return tr("after the end of this rank's rows");
     }
     return {};
 }
@@ -185,8 +193,7 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
         !words.isEmpty()) {
         lines << words.toHtmlEscaped();
     }
-    if (cell.param != kNoParam && cell.kind != CellKind::PaddingStored
-        && cell.kind != CellKind::PaddingImplied) {
+    if (cell.param != kNoParam) {
         const auto& param = source.checkpoint().params[index(cell.param)];
         const uint64_t here = cell.paramOffset + (point.element - cell.begin);
         const auto order = source.checkpoint().transposedOrder(cell.param);
@@ -211,9 +218,14 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
               << paddingShare(source.checkpoint(), *run);
     }
     const QString holder = holderOf(source, cell, place);
-    lines << tr("%1 · flat %2 to %3, here %4")
-                 .arg(holder, count(place.offset), count(place.offset + length),
-                     count(place.offset + (point.element - cell.begin)));
+    lines << (isSplitByRows(source.unitAt(cell.begin))
+            ? holder
+            : tr("%1 · flat %2 to %3, here %4")
+                  .arg(holder, count(place.offset), count(place.offset + length),
+                      count(place.offset + (point.element - cell.begin))));
+    if (cell.kind == CellKind::Outside) {
+        return lines.join(QStringLiteral("<br>"));
+    }
     lines << tr("%1, %2 · %3")
                  .arg(toText(source.stateAt(cell.begin).name),
                      toText(dtypeName(source.stateAt(cell.begin).dtype)),
@@ -243,7 +255,12 @@ QString MapText::place(const MapSource& source, MapSource::Point point, const Ma
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
     const QString holder = holderOf(source, cell, place);
-    const auto where = tr("%1, flat %2 to %3").arg(holder, count(place.offset), count(place.offset + length));
+    if (cell.kind == CellKind::Outside) {
+        return tr("%1: %2").arg(holder, kindName(cell.kind));
+    }
+    const auto where = isSplitByRows(source.unitAt(cell.begin))
+        ? holder
+        : tr("%1, flat %2 to %3").arg(holder, count(place.offset), count(place.offset + length));
     if (const auto run = paddingRun(source, cell, place)) {
         return tr("padding: %1 · %2").arg(paddingText(source.checkpoint(), *run), where);
     }
@@ -274,11 +291,12 @@ QString MapText::inFile(const MapSource& source, uint32_t row, const MapCell& ce
     switch (cell.kind) {
     case CellKind::Missing:
         return tr("The file is missing.");
-    case CellKind::PaddingImplied:
+    case CellKind::Outside:
         return tr("After the end of the file (%1)").arg(bytesText(source.files()->file(row).identity.bytes));
     case CellKind::PaddingStored:
         return tr("No state uses %1: pickle, directory, alignment or another record").arg(range);
     case CellKind::Param:
+    case CellKind::PaddingImplied:
     case CellKind::NotYetRead:
         break;
     }

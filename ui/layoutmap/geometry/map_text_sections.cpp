@@ -119,7 +119,7 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit,
         case ParamRole::Buffer:
             return tr("Buffers, stored whole");
         case ParamRole::Frozen:
-            return hasWeightsAlone(checkpoint) ? tr("Weights") : tr("Frozen parameters, stored whole");
+            return hasNoRunFolder(checkpoint.kind) ? tr("Weights") : tr("Frozen parameters, stored whole");
         case ParamRole::Trainable:
             return tr("Weights, stored whole");
         }
@@ -130,7 +130,10 @@ QString MapText::sectionName(const Checkpoint& checkpoint, const FlatUnit& unit,
         name = tr("Frozen parameters");
         break;
     case UnitKind::Whole:
-        name = tr("Group %1, %2 · whole tensors").arg(unit.group).arg(groupWords(checkpoint, unit, classes));
+        name = (unit.partition.ranks() > 1 ? tr("Group %1, %2 · split by rows")
+                                           : tr("Group %1, %2 · whole tensors"))
+                   .arg(unit.group)
+                   .arg(groupWords(checkpoint, unit, classes));
         break;
     case UnitKind::SubGroup:
     case UnitKind::Group:

@@ -38,7 +38,7 @@ std::vector<Shape> shapesOf(const MapRenderRequest& request)
             shape.box = QRectF(static_cast<double>(pixel - request.x), top,
                 static_cast<double>(std::min(end, right) - pixel), height - rowGap(height));
             shape.fill = sampler.fillOf(shape.cell, request.source->placeOf(number, shape.cell.begin).rank);
-            if (!request.source->isOutside(shape.cell)) {
+            if (shape.cell.kind != CellKind::Outside) {
                 shapes.push_back(shape);
             }
             pixel = end;
@@ -70,6 +70,8 @@ void paintShape(QPainter& painter, const Shape& shape, const MapPalette& palette
     case CellKind::PaddingImplied:
         painter.setPen(QPen(QColor(palette.paddingOutline), unit, Qt::DotLine));
         painter.drawRect(box.adjusted(unit / 2, unit / 2, -unit / 2, -unit / 2));
+        break;
+    case CellKind::Outside:
         break;
     case CellKind::Missing:
         painter.fillRect(box, QColor(blended(palette.background, palette.missing, 22)));

@@ -209,10 +209,10 @@ MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, uint3
     case CellKind::PaddingStored:
     case CellKind::PaddingImplied:
         label.role = MapLabel::Role::Padding;
-        if (!source.isOutside(cell)) {
-            label.text = source.files() ? MapText::noState()
-                                        : QCoreApplication::translate("shardscope::ui::MapLabels", "padding");
-        }
+        label.text = source.files() ? MapText::noState()
+                                    : QCoreApplication::translate("shardscope::ui::MapLabels", "padding");
+        break;
+    case CellKind::Outside:
         break;
     }
     if (m_metrics.horizontalAdvance(label.text) > room) {

@@ -42,8 +42,9 @@ bool onZigZag(const ScanLine& line, int64_t x)
     return (line.yInRow / line.pattern + wave) % 6 == 0;
 }
 
-/// Dots for the last bit, stripes for values, wider ones for those of another state, level lines for
-/// parameters on one side only: no difference is shown by its colour alone.
+/// Dots for the last bit, sparse and dark ones for what was not compared (paramColour), stripes for values,
+/// wider ones for those of another state, level lines for parameters on one side only: no difference is shown
+/// by its colour alone.
 bool onDifferencePattern(const ScanLine& line, DifferenceMark mark, int64_t x)
 {
     switch (mark) {
@@ -67,6 +68,10 @@ QRgb paramColour(const ScanLine& line, const MapPixel& pixel, int64_t x)
     const auto& palette = line.palette;
     if (onDifferencePattern(line, pixel.mark, x)) {
         return blended(pixel.fill, palette.background, 150);
+    }
+    if (pixel.mark == DifferenceMark::NotCompared && x / line.pattern % 5 == 0
+        && line.contentY / line.pattern % 5 == 0) {
+        return blended(pixel.fill, palette.mutedText, 150);
     }
     if (!line.hasBorders()) {
         return pixel.fill;
@@ -129,6 +134,8 @@ QRgb colourOf(const ScanLine& line, const MapPixel& pixel, int64_t x)
         return onDiagonal(line, x, 8, 1) || onCounterDiagonal(line, x, 8, 1)
             ? palette.missing
             : blended(palette.background, palette.missing, line.hasBorders() ? 22 : 130);
+    case CellKind::Outside:
+        break;
     }
     return palette.background;
 }

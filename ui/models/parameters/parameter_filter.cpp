@@ -2,6 +2,7 @@
 #include "ui/models/parameters/parameter_filter.h"
 
 #include "core/checkpoint/model/layer_names.h"
+#include "core/layout/counts.h"
 #include "ui/text/rank_list.h"
 
 #include <algorithm>
@@ -50,6 +51,13 @@ auto eachRow(bool isNegated, Predicate predicate)
                 keep[i] = 0;
         }
     };
+}
+
+/// Parameters of which nothing is known are in neither answer.
+bool isAskedRole(const ParameterIndex& index, ParamId id, bool frozen)
+{
+    const Parameter& param = index.checkpoint()->params[shardscope::index(id)];
+    return frozen ? isFrozen(*index.checkpoint(), param) : param.role != ParamRole::Frozen;
 }
 
 bool hasLayer(std::string_view name, const FilterWord& word)
@@ -192,8 +200,6 @@ void ParameterFilter::addTerm(const FilterWord& word)
         });
     if (key == "shape"_L1)
         return add([](Word of, Param param, Facts) { return of.takes(shapeWord(param.shape)); });
-    if (key == "frozen"_L1)
-        return add([](Word of, Param param, Facts) { return (param.role == ParamRole::Frozen) == of.yes; });
     if (key == "buffer"_L1)
         return add([](Word of, Param param, Facts) { return (param.role == ParamRole::Buffer) == of.yes; });
     if (key == "shared"_L1)
@@ -216,6 +222,8 @@ void ParameterFilter::addTerm(const FilterWord& word)
             return hasLayer(index.lowerName(row), word);
         if (word.key == "rank"_L1)
             return isOnRank(index, id, word);
+        if (word.key == "frozen"_L1)
+            return isAskedRole(index, id, word.yes);
         return word.takes(QString::fromStdString(index.stateSets()[index.facts(id).states]).toLower());
     }));
 }
@@ -261,7 +269,7 @@ ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filt
             return;
         result.rows.push_back(ParamId{row});
         result.bytes += index.facts(ParamId{row}).bytes;
-        result.counts.add(params[row]);
+        result.counts.add(*index.checkpoint(), params[row]);
     };
     if (descending)
         std::for_each(order.rbegin(), order.rend(), take);

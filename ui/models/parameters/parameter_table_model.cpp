@@ -101,7 +101,7 @@ QString ParameterTableModel::textOf(ParamId id, ParamColumn column) const
     case ParamColumn::DType:
         return facts(id).dtype == DType::Unknown ? u"–"_s : toText(dtypeName(facts(id).dtype));
     case ParamColumn::Kind: {
-        const QString role = paramRoleText(*m_index->checkpoint(), param(id).role);
+        const QString role = paramRoleText(*m_index->checkpoint(), param(id));
         return param(id).sharedWith != kNoParam ? tr("%1, shared").arg(role) : role;
     }
     case ParamColumn::Group:

@@ -123,3 +123,27 @@ TEST_CASE("the map of a distributed checkpoint shows which ranks' rows are missi
     CHECK(drawnOf(found, "b", 1) == "########");
     checkMaps(found);
 }
+
+TEST_CASE("a distributed checkpoint has no padding: its last rank has fewer rows")
+{
+    const std::string weight = bytesFrom(1, 5 * 2 * 4);
+    DcpFolder folder;
+    folder.add("model.a", {5, 2}, weight, 2);
+    const CheckpointPtr found = openForPlan(folder.write());
+    REQUIRE(found->units.size() == 1);
+    const FlatUnit& unit = found->units.front();
+    REQUIRE(unit.partition.ranks() == 3);
+    const MapQuery map(found, {UnitId{0}, MapQuery::Projection::Partitions, 0});
+    CHECK(map.sum(0, 3, 0, map.columns()).padding == 0);
+    CHECK(map.sum(0, 3, 0, map.columns()).elements == 10);
+    CHECK(map.cellAt(2, 1).kind == CellKind::Param);
+    CHECK_FALSE(map.cellAt(2, 1).frozen);
+    CHECK(map.cellAt(2, 2).kind == CellKind::Outside);
+    CHECK(map.cellAt(2, 3).end == 4);
+    for (uint32_t share = 0; share < 3; ++share)
+        CHECK(paddingOf(unit, unit.states.front(), share).kind == PaddingKind::None);
+    const ParameterCounts counts = countParameters(*found);
+    CHECK(counts.count == 1);
+    CHECK(counts.frozen == 0);
+    CHECK(counts.untold == 1);
+}
