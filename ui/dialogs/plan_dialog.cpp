@@ -10,11 +10,11 @@
 #include "ui/widgets/path_field.h"
 #include "ui/widgets/window_fit.h"
 
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QSplitter>
 #include <QTabWidget>
+#include <QVBoxLayout>
 
 #include <chrono>
 
@@ -25,6 +25,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr auto kTypingPause = std::chrono::milliseconds(120);
+constexpr QSize kMostForChoices(560, 100); ///< of a small dialog; more is scrolled
 
 } // namespace
 
@@ -76,33 +77,29 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     QFont font = title->font();
     font.setPointSizeF(font.pointSizeF() * 1.3);
     title->setFont(font);
-    auto* left = new QVBoxLayout;
+    auto* left = new QVBoxLayout(content);
+    left->setContentsMargins(0, 0, 4, 0);
     left->setSpacing(14);
     left->addWidget(title);
     left->addWidget(form);
+    if (below != nullptr)
+        left->addWidget(below);
     left->addStretch();
-    auto* upper = new QHBoxLayout(content);
-    upper->setContentsMargins(0, 0, 0, 0);
-    upper->setSpacing(22);
-    upper->addLayout(left, 1);
-    upper->addWidget(m_facts, 1);
-    m_upper = scrolled(content, this);
-    QWidget* middle = m_upper;
-    if (below != nullptr) {
-        auto* split = new QSplitter(Qt::Vertical, this);
-        split->setObjectName(m_setup.name % u"Parts"_s);
-        split->addWidget(m_upper);
-        split->addWidget(below);
-        split->setStretchFactor(1, 1);
-        split->setChildrenCollapsible(false);
-        const int upperHeight = content->sizeHint().height();
-        split->setSizes({upperHeight, std::max(m_setup.size.height() - upperHeight, 1)});
-        middle = split;
-    }
+    m_choices = scrolled(content, this, kMostForChoices);
+    auto* parts = new QSplitter(this);
+    parts->setObjectName(m_setup.name % u"Parts"_s);
+    parts->setChildrenCollapsible(false);
+    parts->setHandleWidth(16);
+    parts->addWidget(m_choices);
+    parts->addWidget(m_facts);
+    parts->setStretchFactor(0, 1);
+    parts->setStretchFactor(1, m_setup.forFacts);
+    const int unit = width() / (1 + m_setup.forFacts);
+    parts->setSizes({unit, width() - unit});
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addWidget(middle, 1);
+    rows->addWidget(parts, 1);
     rows->addWidget(m_messages);
     rows->addWidget(m_foot);
     orderFocus({this});
@@ -145,11 +142,12 @@ void PlanDialog::show()
     m_foot->setResumes(preview().resumes && !preview().problem);
     m_foot->showPlan(plan.get(), preview().freeBytes, !preview().problem);
     m_fileList->setPlan(plan);
-    m_facts->setTabText(0, plan ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
+    m_facts->setTabText(m_facts->indexOf(m_fileList),
+        plan ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
     const QString warnings = plan ? planWarnings(*plan) : QString();
     m_warnings->setPlainText(warnings.isEmpty() && plan ? tr("None.") : warnings);
-    m_facts->setTabText(
-        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
+    m_facts->setTabText(m_facts->indexOf(m_warnings),
+        warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
     showMore();
     Q_EMIT previewShown();
 }

@@ -5,6 +5,7 @@
 #include "ui/widgets/path_field.h"
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -22,6 +23,13 @@ QLineEdit* makeField(const QString& name, const QString& hint, const QString& ti
     field->setToolTip(tip);
     field->setAccessibleDescription(tip);
     return field;
+}
+
+void setCompact(QComboBox* list)
+{
+    constexpr int kLeastLetters = 16;
+    list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    list->setMinimumContentsLength(kLeastLetters);
 }
 
 PathField* makePatternsField(const QString& prefix, QWidget* parent)
