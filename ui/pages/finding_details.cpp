@@ -2,6 +2,7 @@
 #include "ui/pages/finding_details.h"
 
 #include "ui/pages/thread_links.h"
+#include "ui/session/findings/finding_groups.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 #include "ui/widgets/focus_order.h"
@@ -11,6 +12,9 @@
 #include <QScrollBar>
 #include <QTextBrowser>
 #include <QVBoxLayout>
+
+#include <algorithm>
+#include <set>
 
 using namespace Qt::StringLiterals;
 
@@ -129,10 +133,10 @@ QString FindingDetails::linksTo(const Place& where, const Checkpoint* checkpoint
     return links.join(u" · "_s);
 }
 
-QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint* checkpoint)
+QString FindingDetails::findingText(const FindingGroup& alike, const Checkpoint* checkpoint)
 {
-    const Finding& finding = made.finding;
-    QString html = u"<li>"_s % sentence(finding.message);
+    const Finding& finding = alike.first();
+    QString html = u"<li>"_s % alike.message.toHtmlEscaped();
     const auto addPlace = [&](const Place& where) {
         const QString links = linksTo(where, checkpoint);
         html += u"<br><code>"_s % escaped(where.text()) % u"</code>"_s;
@@ -141,15 +145,33 @@ QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint*
     };
     if (!finding.where.isEmpty())
         addPlace(finding.where);
-    for (const std::string& fact : finding.evidence) {
-        if (fact == finding.where.text())
-            continue;
+    std::set<std::string> facts{finding.where.text()}; // each once
+    const auto addFact = [&](const std::string& fact) {
+        if (!facts.insert(fact).second)
+            return;
         if (checkpoint != nullptr && !waysTo(*checkpoint, fact).empty())
             addPlace(fact);
         else
             html += u"<br>"_s % factText(fact).toHtmlEscaped();
-    }
+    };
+    for (const Finding* each : alike.findings)
+        std::for_each(each->evidence.begin(), each->evidence.end(), addFact);
     return html % u"</li>"_s;
+}
+
+/// The findings, those that are alike as one.
+QString FindingDetails::listText(const Checkpoint* checkpoint)
+{
+    std::vector<const Finding*> findings;
+    for (size_t i = 0; i < m_shown.size() && i < kMaxShown; ++i)
+        findings.push_back(&m_shown[i].finding);
+    QString html;
+    for (const FindingGroup& alike : groupFindings(findings, AlikeIn::One))
+        html += findingText(alike, checkpoint);
+    if (m_shown.size() > kMaxShown)
+        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMaxShown))
+            % u"</li>"_s;
+    return html;
 }
 
 void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint)
@@ -171,11 +193,7 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     const DoctorFinding& first = m_shown.front();
     const Diagnosis& diagnosis = *first.diagnosis;
     QString html = headOf(first) % u"<ul style=\"margin-left:-22px\">"_s;
-    for (size_t i = 0; i < m_shown.size() && i < kMaxShown; ++i)
-        html += findingText(m_shown[i], checkpoint.get());
-    if (m_shown.size() > kMaxShown)
-        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMaxShown))
-            % u"</li>"_s;
+    html += listText(checkpoint.get());
     html += u"</ul><table cellspacing=\"0\" cellpadding=\"3\">"_s
         % row(tr("Loading"), sentence(diagnosis.means.loading))
         % row(tr("Resuming"), sentence(diagnosis.means.resuming))
