@@ -86,25 +86,36 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
         left->addWidget(below);
     left->addStretch();
     m_choices = scrolled(content, this, kMostForChoices);
-    auto* parts = new QSplitter(this);
-    parts->setObjectName(m_setup.name % u"Parts"_s);
-    parts->setChildrenCollapsible(false);
-    parts->setHandleWidth(16);
-    parts->addWidget(m_choices);
-    parts->addWidget(m_facts);
-    parts->setStretchFactor(0, 1);
-    parts->setStretchFactor(1, m_setup.forFacts);
-    const int unit = width() / (1 + m_setup.forFacts);
-    parts->setSizes({unit, width() - unit});
+    m_parts = new QSplitter(this);
+    m_parts->setObjectName(m_setup.name % u"Parts"_s);
+    m_parts->setChildrenCollapsible(false);
+    m_parts->setHandleWidth(16);
+    m_parts->addWidget(m_choices);
+    m_parts->addWidget(m_facts);
+    connect(m_parts, &QSplitter::splitterMoved, this, [this] { m_isSplitByUser = true; });
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addWidget(parts, 1);
+    rows->addWidget(m_parts, 1);
     rows->addWidget(m_messages);
     rows->addWidget(m_foot);
     orderFocus({this});
     connect(form, &PlanForm::changed, this, &PlanDialog::planSoon);
     planSoon();
+}
+
+void PlanDialog::resizeEvent(QResizeEvent* event)
+{
+    QDialog::resizeEvent(event);
+    shareWidth();
+}
+
+void PlanDialog::shareWidth()
+{
+    if (m_parts == nullptr || m_isSplitByUser)
+        return;
+    const int unit = width() / (1 + m_setup.forFacts);
+    m_parts->setSizes({unit, width() - unit});
 }
 
 void PlanDialog::setCommand(const QString& command)

@@ -18,6 +18,7 @@
 
 class QPlainTextEdit;
 class QPushButton;
+class QSplitter;
 class QTabWidget;
 
 namespace shardscope::ui {
@@ -51,6 +52,8 @@ Q_SIGNALS:
     void furtherFolderWanted();
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
+
     struct Setup {
         QString name; ///< object names begin with it; what the dialog does
         QString title;
@@ -85,6 +88,7 @@ private:
     using Help = void (PlanDialog::*)(); ///< a signal
 
     void planSoon();
+    void shareWidth();
     void showProblem();
     /// The buttons that help with the problem.
     [[nodiscard]] QStringList helpFor(const Error& problem);
@@ -93,6 +97,8 @@ private:
     void savePlan();
 
     Setup m_setup;
+    QSplitter* m_parts = nullptr;
+    bool m_isSplitByUser = false;
     PlanFoot* m_foot = nullptr;
     PlannedFiles* m_fileList = nullptr;
     QPlainTextEdit* m_warnings = nullptr;
