@@ -77,7 +77,8 @@ int LoadCurves::lineHeight() const
 
 QSize LoadCurves::sizeHint() const
 {
-    return {160, 2 * (lineHeight() + kLane) + 8};
+    const int title = fontMetrics().horizontalAdvance(tr("Bytes per GPU") % u"  1,023.9 MiB"_s);
+    return {title, 2 * (lineHeight() + kLane) + 8};
 }
 
 double LoadCurves::xOf(int step) const

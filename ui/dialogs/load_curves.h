@@ -32,6 +32,7 @@ public:
     /// A point in words: "8 GPUs: 35.6 KiB per GPU, padding 19 elements (< 0.1 %)".
     [[nodiscard]] static QString describe(const Point& point);
     [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
 
 protected:
     bool event(QEvent* event) override;

@@ -34,9 +34,10 @@ QString sentence(std::string_view text)
 
 QString row(const QString& name, const QString& html)
 {
-    return html.isEmpty() ? QString()
-                          : QString(u"<tr><td style=\"padding-right:12px\"><b>"_s % name.toHtmlEscaped()
-                              % u"</b></td><td>"_s % html % u"</td></tr>"_s);
+    return html.isEmpty()
+        ? QString()
+        : QString(u"<tr><td style=\"padding-right:12px\"><b>"_s
+            % name.toHtmlEscaped().replace(u'\n', u"<br>"_s) % u"</b></td><td>"_s % html % u"</td></tr>"_s);
 }
 
 } // namespace
@@ -200,8 +201,8 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
         % row(tr("Exporting"), sentence(diagnosis.means.exporting))
         % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
                                     : row(tr("Remedy"), sentence(diagnosis.remedy)))
-        % row(
-            tr("Reported upstream"), threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()))
+        % row(tr("Reported\nupstream"),
+            threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()))
         % u"</table>"_s;
     m_text->setHtml(html);
     m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
