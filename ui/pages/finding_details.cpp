@@ -32,13 +32,34 @@ QString sentence(std::string_view text)
     return sentenceText(text).toHtmlEscaped();
 }
 
-QString row(const QString& name, const QString& html)
+/// What the findings mean, as rows of names and texts.
+class Meanings
 {
-    return html.isEmpty()
-        ? QString()
-        : QString(u"<tr><td style=\"padding-right:12px\"><b>"_s
-            % name.toHtmlEscaped().replace(u'\n', u"<br>"_s) % u"</b></td><td>"_s % html % u"</td></tr>"_s);
-}
+public:
+    void add(const QString& name, const QString& html)
+    {
+        if (!html.isEmpty())
+            m_rows.append({name, html});
+    }
+    /// The names are as wide as the longest of them, and the texts have the rest.
+    [[nodiscard]] QString table(QFont font) const
+    {
+        font.setBold(true);
+        int width = 0;
+        for (const auto& [name, text] : m_rows)
+            width = std::max(width, QFontMetrics(font).horizontalAdvance(name));
+        QString html = u"<table cellspacing=\"0\" cellpadding=\"3\">"_s;
+        for (const auto& [name, text] : m_rows)
+            html += u"<tr><td width=\"%1\"><b>%2</b></td><td>%3</td></tr>"_s.arg(
+                QString::number(width + kAround), name.toHtmlEscaped(), text);
+        return html % u"</table>"_s;
+    }
+
+private:
+    static constexpr int kAround = 12;
+
+    QList<std::pair<QString, QString>> m_rows;
+};
 
 } // namespace
 
@@ -195,15 +216,16 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     const Diagnosis& diagnosis = *first.diagnosis;
     QString html = headOf(first) % u"<ul style=\"margin-left:-22px\">"_s;
     html += listText(checkpoint.get());
-    html += u"</ul><table cellspacing=\"0\" cellpadding=\"3\">"_s
-        % row(tr("Loading"), sentence(diagnosis.means.loading))
-        % row(tr("Resuming"), sentence(diagnosis.means.resuming))
-        % row(tr("Exporting"), sentence(diagnosis.means.exporting))
-        % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
-                                    : row(tr("Remedy"), sentence(diagnosis.remedy)))
-        % row(tr("Reported\nupstream"),
-            threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()))
-        % u"</table>"_s;
+    Meanings means;
+    means.add(tr("Loading"), sentence(diagnosis.means.loading));
+    means.add(tr("Resuming"), sentence(diagnosis.means.resuming));
+    means.add(tr("Exporting"), sentence(diagnosis.means.exporting));
+    if (diagnosis.remedy.empty())
+        means.add(tr("No remedy"), sentence(diagnosis.noRemedy));
+    else
+        means.add(tr("Remedy"), sentence(diagnosis.remedy));
+    means.add(tr("Upstream"), threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()));
+    html += u"</ul>"_s % means.table(m_text->font());
     m_text->setHtml(html);
     m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
 }
