@@ -25,7 +25,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr auto kTypingPause = std::chrono::milliseconds(120);
-constexpr QSize kMostForChoices(560, 100); ///< of a small dialog; more is scrolled
+constexpr QSize kMostForChoices(640, 100); ///< of a small dialog; more is scrolled
 
 } // namespace
 
