@@ -10,7 +10,6 @@
 #include "ui/widgets/path_field.h"
 #include "ui/widgets/window_fit.h"
 
-#include <QLabel>
 #include <QPlainTextEdit>
 #include <QSplitter>
 #include <QTabWidget>
@@ -36,7 +35,8 @@ PlanDialog::PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidg
     , m_setup(std::move(setup))
 {
     setObjectName(m_setup.name % u"Dialog"_s);
-    setWindowTitle(m_setup.title.arg(toText(m_source.checkpoint->tag)));
+    setWindowTitle(
+        m_setup.title.arg(toText(m_source.checkpoint->tag)) % u" – "_s % titleText(*m_source.checkpoint));
     addManualKey(this, m_setup.topic);
     setWindowFlag(Qt::WindowMaximizeButtonHint);
     setSizeGripEnabled(true);
@@ -73,14 +73,9 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     connect(m_foot, &PlanFoot::saveRequested, this, &PlanDialog::savePlan);
     connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
     auto* content = new QWidget(this);
-    auto* title = new QLabel(titleText(*m_source.checkpoint), content);
-    QFont font = title->font();
-    font.setPointSizeF(font.pointSizeF() * 1.3);
-    title->setFont(font);
     auto* left = new QVBoxLayout(content);
     left->setContentsMargins(0, 0, 4, 0);
     left->setSpacing(14);
-    left->addWidget(title);
     left->addWidget(form);
     if (below != nullptr)
         left->addWidget(below);
