@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the window's GUI thread is kept by single events: bench_window [--opening] CHECKPOINT [OTHER].
-// Opens it with each page in front, reads it again, switches to the other one, closes it, goes through all
-// pages, scrolls, filters, sorts, hovers. --opening: only the first four. Prints figures only.
+// How long the window's GUI thread is kept by single events: bench_window [--opening|--dialogs] CHECKPOINT
+// [OTHER]. Opens it with each page in front, reads it again, switches to the other one, closes it, goes
+// through all pages, scrolls, filters, sorts, hovers. --opening: only the first four. Prints figures only.
 #include "tests/bench/event_watcher.h"
 
 #include "ui/dialogs/export_dialog.h"
@@ -106,6 +106,40 @@ public:
         useDialogs();
         if (!other.isEmpty())
             step(u"compare"_s, [&] { m_window.compareWith(other, true); });
+    }
+
+    void useDialogs()
+    {
+        ReshardDialog* reshard = planIn(u"reshard: opening"_s, &MainWindow::showReshardDialog);
+        if (reshard != nullptr) {
+            const auto maps = reshard->findChildren<LayoutMapView*>();
+            m_watcher.runUntil([&] {
+                return std::none_of(maps.begin(), maps.end(), [](const auto* map) { return map->isBusy(); });
+            });
+            m_watcher.begin(u"reshard: hovering"_s);
+            for (LayoutMapView* map : maps) {
+                for (int i = 0; i < 100; ++i) {
+                    MapCanvas* canvas = map->canvas();
+                    const QPointF at(canvas->width() * i / 100.0, canvas->height() * (i % 10) / 10.0);
+                    QMouseEvent move(
+                        QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+                    QCoreApplication::sendEvent(canvas, &move);
+                    QCoreApplication::processEvents();
+                }
+            }
+            m_watcher.begin(u"reshard: another number of GPUs"_s);
+            for (const uint32_t ranks : {48U, 96U}) {
+                m_watcher.call(u"setWorldSize"_s, [&] { reshard->form()->setWorldSize(ranks); });
+                for (int i = 0; i < 200; ++i)
+                    QCoreApplication::processEvents(QEventLoop::AllEvents, 10);
+            }
+            reshard->reject();
+        }
+        if (ExportDialog* exports = planIn(u"export: opening"_s, &MainWindow::showExportDialog))
+            exports->reject();
+        m_watcher.begin(u"findings"_s);
+        m_watcher.call(u"findings"_s, [&] { m_window.showPage(u"findings"_s); });
+        settle();
     }
 
 private:
@@ -272,40 +306,6 @@ private:
         return dialog;
     }
 
-    void useDialogs()
-    {
-        ReshardDialog* reshard = planIn(u"reshard: opening"_s, &MainWindow::showReshardDialog);
-        if (reshard != nullptr) {
-            const auto maps = reshard->findChildren<LayoutMapView*>();
-            m_watcher.runUntil([&] {
-                return std::none_of(maps.begin(), maps.end(), [](const auto* map) { return map->isBusy(); });
-            });
-            m_watcher.begin(u"reshard: hovering"_s);
-            for (LayoutMapView* map : maps) {
-                for (int i = 0; i < 100; ++i) {
-                    MapCanvas* canvas = map->canvas();
-                    const QPointF at(canvas->width() * i / 100.0, canvas->height() * (i % 10) / 10.0);
-                    QMouseEvent move(
-                        QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
-                    QCoreApplication::sendEvent(canvas, &move);
-                    QCoreApplication::processEvents();
-                }
-            }
-            m_watcher.begin(u"reshard: another number of GPUs"_s);
-            for (const uint32_t ranks : {48U, 96U}) {
-                m_watcher.call(u"setWorldSize"_s, [&] { reshard->form()->setWorldSize(ranks); });
-                for (int i = 0; i < 200; ++i)
-                    QCoreApplication::processEvents(QEventLoop::AllEvents, 10);
-            }
-            reshard->reject();
-        }
-        if (ExportDialog* exports = planIn(u"export: opening"_s, &MainWindow::showExportDialog))
-            exports->reject();
-        m_watcher.begin(u"findings"_s);
-        m_watcher.call(u"findings"_s, [&] { m_window.showPage(u"findings"_s); });
-        settle();
-    }
-
     EventWatcher& m_watcher;
     MainWindow& m_window;
 };
@@ -317,8 +317,9 @@ int main(int argc, char** argv)
     EventWatcher application(argc, argv);
     QStringList paths = QCoreApplication::arguments().mid(1);
     const bool openingOnly = paths.removeAll(u"--opening"_s) > 0;
+    const bool dialogsOnly = paths.removeAll(u"--dialogs"_s) > 0;
     if (paths.isEmpty()) {
-        std::fprintf(stderr, "bench_window [--opening] CHECKPOINT [OTHER]\n");
+        std::fprintf(stderr, "bench_window [--opening|--dialogs] CHECKPOINT [OTHER]\n");
         return 2;
     }
     QApplication::setStyle(new AppStyle);
@@ -336,9 +337,14 @@ int main(int argc, char** argv)
     application.runUntil([&] { return window->isSettled(); });
     const QString other = paths.size() > 1 ? paths[1] : QString();
     Visit visit(application, *window);
-    visit.openAll(paths[0], other);
-    if (!openingOnly)
-        visit.use(other);
+    if (dialogsOnly) {
+        visit.shortStep(u"open"_s, [&] { window->openPath(paths[0]); });
+        visit.useDialogs();
+    } else {
+        visit.openAll(paths[0], other);
+        if (!openingOnly)
+            visit.use(other);
+    }
     application.print(kPrinted);
     application.printLongest(u"open"_s);
     std::fflush(stdout);

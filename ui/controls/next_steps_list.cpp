@@ -8,6 +8,8 @@
 #include <QGridLayout>
 #include <QLabel>
 
+#include <set>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -102,6 +104,7 @@ void NextStepsList::fill(Answers answers)
     clear();
     m_steps = std::move(answers.steps);
     int row = 0;
+    std::set<std::string> said; ///< reasons
     const auto addLink = [&](const QString& text, NextStepId id) {
         auto* link = new LinkButton(text, this);
         link->setObjectName(u"nextStep"_s);
@@ -131,7 +134,10 @@ void NextStepsList::fill(Answers answers)
                     u"nextStepNote"_s);
             }
         } else {
-            addNote(tr("%1: no. %2").arg(nameOf(step.id), sentenceText(step.whyNot)), u"nextStepReason"_s);
+            const bool isNew = said.insert(step.whyNot).second; // a long reason stands there once
+            addNote(isNew ? tr("%1: no. %2").arg(nameOf(step.id), sentenceText(step.whyNot))
+                          : tr("%1: no, for the same reason").arg(nameOf(step.id)),
+                u"nextStepReason"_s);
             if (step.id == NextStepId::Verify && answers.hasChecksums) { // that is what can be verified
                 ++row;
                 addLink(tr("Verify only its checksums and structure"), step.id);

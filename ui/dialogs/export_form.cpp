@@ -214,8 +214,7 @@ void ExportForm::showStates()
         if (action->isChecked())
             chosen.append(action->text());
     }
-    m_states->setText(
-        chosen.isEmpty() ? tr("weights alone") : tr("weights and %1").arg(chosen.join(u", "_s)));
+    m_states->setText(chosen.isEmpty() ? tr("weights only") : tr("weights and %1").arg(chosen.join(u", "_s)));
 }
 
 bool ExportForm::readRenames(ExportOptions& options) const

@@ -56,7 +56,7 @@ QString LoadCurves::describe(const Point& point)
         ? tr("no padding")
         : tr("padding %1 elements (%2)")
               .arg(countText(point.load->padding), percentText(paddingShare(*point.load)));
-    return tr("%1: %2 a GPU, %3").arg(ranks, bytesText(point.load->mostBytes), padding);
+    return tr("%1: %2 per GPU, %3").arg(ranks, bytesText(point.load->mostBytes), padding);
 }
 
 /// The slider's keys move along the curves, so a screen reader reads the point from it.
@@ -77,7 +77,8 @@ int LoadCurves::lineHeight() const
 
 QSize LoadCurves::sizeHint() const
 {
-    return {160, 2 * (lineHeight() + kLane) + 8};
+    const int title = fontMetrics().horizontalAdvance(tr("Bytes per GPU") % u"  1,023.9 MiB"_s);
+    return {title, 2 * (lineHeight() + kLane) + 8};
 }
 
 double LoadCurves::xOf(int step) const
@@ -137,7 +138,7 @@ void LoadCurves::paintEvent(QPaintEvent* /*event*/)
         painter.setPen(QPen(palette().color(QPalette::Mid), 1));
         painter.drawLine(body.bottomLeft(), body.bottomRight());
     };
-    title(upper, tr("Bytes a GPU"), load != nullptr ? bytesText(load->mostBytes) : QString());
+    title(upper, tr("Bytes per GPU"), load != nullptr ? bytesText(load->mostBytes) : QString());
     title(lower, tr("Padding"), load != nullptr ? percentText(paddingShare(*load)) : QString());
     if (m_points.empty())
         return;

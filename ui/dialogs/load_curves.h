@@ -12,7 +12,8 @@ class QSlider;
 
 namespace shardscope::ui {
 
-/// Two curves over the GPU counts of a slider, under it: bytes a GPU, and padding. A click moves the slider.
+/// Two curves over the GPU counts of a slider, under it: bytes per GPU, and padding. A click moves the
+/// slider.
 class LoadCurves : public QWidget
 {
     Q_OBJECT
@@ -28,9 +29,10 @@ public:
     /// By the slider's value; empty while they are computed, or where nothing is distributed.
     void setPoints(std::vector<Point> points);
     [[nodiscard]] const std::vector<Point>& points() const { return m_points; }
-    /// A point in words: "8 GPUs: 35.6 KiB a GPU, padding 19 elements (< 0.1 %)".
+    /// A point in words: "8 GPUs: 35.6 KiB per GPU, padding 19 elements (< 0.1 %)".
     [[nodiscard]] static QString describe(const Point& point);
     [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
 
 protected:
     bool event(QEvent* event) override;

@@ -2,6 +2,7 @@
 #include "ui/dialogs/manual_window.h"
 
 #include "core/report/documents/manual.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 #include "ui/widgets/window_fit.h"
 
@@ -9,6 +10,8 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QRegularExpression>
+#include <QResizeEvent>
+#include <QScrollBar>
 #include <QShortcut>
 #include <QSplitter>
 #include <QTextBlock>
@@ -19,6 +22,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -118,6 +122,30 @@ void improveTables(QTextDocument& document, const QColor& line)
     }
 }
 
+/// Code and figures of letters are not wrapped: smaller letters, so that the widest line fits.
+void fitCode(QTextDocument& document, int room)
+{
+    constexpr double kSmallest = 0.6;
+    double widest = 0;
+    for (QTextBlock block = document.begin(); block.isValid(); block = block.next())
+        if (block.blockFormat().nonBreakableLines())
+            widest = std::max(widest,
+                QFontMetricsF(block.begin().fragment().charFormat().font().resolve(document.defaultFont()))
+                    .horizontalAdvance(block.text()));
+    if (widest <= room || room <= 0)
+        return;
+    const double size = document.defaultFont().pointSizeF() * std::max(room / widest - 0.01, kSmallest);
+    for (QTextBlock block = document.begin(); block.isValid(); block = block.next()) {
+        if (!block.blockFormat().nonBreakableLines())
+            continue;
+        QTextCursor cursor(block);
+        cursor.select(QTextCursor::BlockUnderCursor);
+        QTextCharFormat text;
+        text.setFontPointSize(size);
+        cursor.mergeCharFormat(text);
+    }
+}
+
 } // namespace
 
 void setManualTopic(QWidget* widget, const QString& topic)
@@ -163,7 +191,7 @@ ManualWindow::ManualWindow(QWidget* parent)
 {
     setObjectName(u"manualWindow"_s);
     setWindowTitle(tr("Manual"));
-    resizeWithinScreen(this, {940, 720});
+    resizeWithinScreen(this, QSize(940, 720) * std::max(textScale(), 1.0));
     m_topics->setObjectName(u"manualTopics"_s);
     m_topics->setAccessibleName(tr("Pages of the manual"));
     m_search->setObjectName(u"manualSearch"_s);
@@ -177,6 +205,8 @@ ManualWindow::ManualWindow(QWidget* parent)
         m_search->selectAll();
     });
     m_topics->setWordWrap(true);
+    m_topics->setTextElideMode(Qt::ElideNone); // what does not fit is on the next line
+    m_topics->setResizeMode(QListView::Adjust);
     m_topics->setSpacing(2);
     m_topics->setFrameShape(QFrame::NoFrame);
     m_text->setFrameShape(QFrame::NoFrame);
@@ -192,7 +222,15 @@ ManualWindow::ManualWindow(QWidget* parent)
     split->addWidget(left);
     split->addWidget(m_text);
     split->setStretchFactor(1, 1);
-    split->setSizes({250, 690});
+    const int list = static_cast<int>(std::lround(250 * std::max(textScale(), 1.0)));
+    split->setSizes({list, std::max(width() - list, 1)});
+    m_refit.setSingleShot(true);
+    connect(&m_refit, &QTimer::timeout, this, [this] {
+        const int at = m_text->verticalScrollBar()->value();
+        showItem(m_topics->currentItem());
+        m_text->verticalScrollBar()->setValue(at);
+    });
+    m_text->viewport()->installEventFilter(this);
     split->setChildrenCollapsible(false);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -200,6 +238,17 @@ ManualWindow::ManualWindow(QWidget* parent)
     connect(m_text, &QTextBrowser::anchorClicked, this, &ManualWindow::followLink);
     connect(m_topics, &QListWidget::currentItemChanged, this, &ManualWindow::showItem);
     fillList();
+}
+
+bool ManualWindow::eventFilter(QObject* watched, QEvent* event)
+{
+    constexpr int kPause = 80; // milliseconds; a drag of the frame has many sizes
+    if (event->type() == QEvent::Resize) {
+        const auto* resized = static_cast<const QResizeEvent*>(event);
+        if (resized->size().width() != resized->oldSize().width())
+            m_refit.start(isVisible() && resized->oldSize().isValid() ? kPause : 0);
+    }
+    return QDialog::eventFilter(watched, event);
 }
 
 void ManualWindow::fillList()
@@ -245,6 +294,7 @@ void ManualWindow::showItem(const QListWidgetItem* item)
     document->setMarkdown(textOf(*page));
     improveHeadings(*document);
     improveTables(*document, palette().color(QPalette::Mid));
+    fitCode(*document, m_text->viewport()->width() - 2 * kPageMargin);
     m_text->setExtraSelections({});
     m_text->setDocument(document);
     delete std::exchange(m_page, document);

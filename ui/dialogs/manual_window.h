@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QDialog>
+#include <QTimer>
 
 class QLineEdit;
 class QListWidget;
@@ -32,6 +33,9 @@ public:
     void showTopic(const QString& topic);
     [[nodiscard]] QString topic() const;
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
     void followLink(const QUrl& link);
     /// All pages, or the places that have the words of the search.
@@ -43,6 +47,7 @@ private:
     QListWidget* m_topics;
     QTextBrowser* m_text;
     QTextDocument* m_page = nullptr; ///< that is shown
+    QTimer m_refit; ///< its pictures and code to another width
 };
 
 } // namespace shardscope::ui

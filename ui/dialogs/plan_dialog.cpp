@@ -10,11 +10,10 @@
 #include "ui/widgets/path_field.h"
 #include "ui/widgets/window_fit.h"
 
-#include <QHBoxLayout>
-#include <QLabel>
 #include <QPlainTextEdit>
 #include <QSplitter>
 #include <QTabWidget>
+#include <QVBoxLayout>
 
 #include <chrono>
 
@@ -25,6 +24,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr auto kTypingPause = std::chrono::milliseconds(120);
+constexpr QSize kMostForChoices(640, 100); ///< of a small dialog; more is scrolled
 
 } // namespace
 
@@ -35,7 +35,8 @@ PlanDialog::PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidg
     , m_setup(std::move(setup))
 {
     setObjectName(m_setup.name % u"Dialog"_s);
-    setWindowTitle(m_setup.title.arg(toText(m_source.checkpoint->tag)));
+    setWindowTitle(
+        m_setup.title.arg(toText(m_source.checkpoint->tag)) % u" – "_s % titleText(*m_source.checkpoint));
     addManualKey(this, m_setup.topic);
     setWindowFlag(Qt::WindowMaximizeButtonHint);
     setSizeGripEnabled(true);
@@ -72,42 +73,44 @@ void PlanDialog::makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below)
     connect(m_foot, &PlanFoot::saveRequested, this, &PlanDialog::savePlan);
     connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
     auto* content = new QWidget(this);
-    auto* title = new QLabel(titleText(*m_source.checkpoint), content);
-    QFont font = title->font();
-    font.setPointSizeF(font.pointSizeF() * 1.3);
-    title->setFont(font);
-    auto* left = new QVBoxLayout;
+    auto* left = new QVBoxLayout(content);
+    left->setContentsMargins(0, 0, 4, 0);
     left->setSpacing(14);
-    left->addWidget(title);
     left->addWidget(form);
+    if (below != nullptr)
+        left->addWidget(below);
     left->addStretch();
-    auto* upper = new QHBoxLayout(content);
-    upper->setContentsMargins(0, 0, 0, 0);
-    upper->setSpacing(22);
-    upper->addLayout(left, 1);
-    upper->addWidget(m_facts, 1);
-    m_upper = scrolled(content, this);
-    QWidget* middle = m_upper;
-    if (below != nullptr) {
-        auto* split = new QSplitter(Qt::Vertical, this);
-        split->setObjectName(m_setup.name % u"Parts"_s);
-        split->addWidget(m_upper);
-        split->addWidget(below);
-        split->setStretchFactor(1, 1);
-        split->setChildrenCollapsible(false);
-        const int upperHeight = content->sizeHint().height();
-        split->setSizes({upperHeight, std::max(m_setup.size.height() - upperHeight, 1)});
-        middle = split;
-    }
+    m_choices = scrolled(content, this, kMostForChoices);
+    m_parts = new QSplitter(this);
+    m_parts->setObjectName(m_setup.name % u"Parts"_s);
+    m_parts->setChildrenCollapsible(false);
+    m_parts->setHandleWidth(16);
+    m_parts->addWidget(m_choices);
+    m_parts->addWidget(m_facts);
+    connect(m_parts, &QSplitter::splitterMoved, this, [this] { m_isSplitByUser = true; });
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(18, 16, 18, 14);
     rows->setSpacing(12);
-    rows->addWidget(middle, 1);
+    rows->addWidget(m_parts, 1);
     rows->addWidget(m_messages);
     rows->addWidget(m_foot);
     orderFocus({this});
     connect(form, &PlanForm::changed, this, &PlanDialog::planSoon);
     planSoon();
+}
+
+void PlanDialog::resizeEvent(QResizeEvent* event)
+{
+    QDialog::resizeEvent(event);
+    shareWidth();
+}
+
+void PlanDialog::shareWidth()
+{
+    if (m_parts == nullptr || m_isSplitByUser)
+        return;
+    const int unit = width() / (1 + m_setup.forFacts);
+    m_parts->setSizes({unit, width() - unit});
 }
 
 void PlanDialog::setCommand(const QString& command)
@@ -145,11 +148,12 @@ void PlanDialog::show()
     m_foot->setResumes(preview().resumes && !preview().problem);
     m_foot->showPlan(plan.get(), preview().freeBytes, !preview().problem);
     m_fileList->setPlan(plan);
-    m_facts->setTabText(0, plan ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
+    m_facts->setTabText(m_facts->indexOf(m_fileList),
+        plan ? tr("Files (%1)").arg(countText(plan->files.size())) : tr("Files"));
     const QString warnings = plan ? planWarnings(*plan) : QString();
     m_warnings->setPlainText(warnings.isEmpty() && plan ? tr("None.") : warnings);
-    m_facts->setTabText(
-        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
+    m_facts->setTabText(m_facts->indexOf(m_warnings),
+        warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan->warnings.size()));
     showMore();
     Q_EMIT previewShown();
 }

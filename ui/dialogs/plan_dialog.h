@@ -18,6 +18,7 @@
 
 class QPlainTextEdit;
 class QPushButton;
+class QSplitter;
 class QTabWidget;
 
 namespace shardscope::ui {
@@ -51,18 +52,21 @@ Q_SIGNALS:
     void furtherFolderWanted();
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
+
     struct Setup {
         QString name; ///< object names begin with it; what the dialog does
         QString title;
         QString topic; ///< of the manual
-        QSize size;
+        QSize size; ///< with text of the usual size
+        int forFacts = 1; ///< what they have of the width, where the form has 1
     };
     PlanDialog(PlacedCheckpoint source, Theme& theme, Setup setup, QWidget* parent);
 
     /// Tab goes through the parts in the order in which they are made: form, facts, foot.
     void makeFacts();
     QPlainTextEdit* addText(const QString& name, const QString& title);
-    /// Puts the form next to the facts, and `below` under them at full width, with a handle between.
+    /// Puts the form, with `below` under it, next to the facts, with a handle between.
     void makeFoot(PlanForm* form, uint64_t writeRate, QWidget* below = nullptr);
     void setCommand(const QString& command);
     /// Plans the choices of the form, or shows why that is not possible.
@@ -75,7 +79,7 @@ protected:
 
     PlacedCheckpoint m_source;
     Theme& m_theme;
-    QWidget* m_upper = nullptr; ///< form and facts
+    QWidget* m_choices = nullptr; ///< the form and what is below it
     QTabWidget* m_facts = nullptr;
     MessageBar* m_messages = nullptr;
     LatestOnly m_planner{WorkLength::Long};
@@ -84,6 +88,7 @@ private:
     using Help = void (PlanDialog::*)(); ///< a signal
 
     void planSoon();
+    void shareWidth();
     void showProblem();
     /// The buttons that help with the problem.
     [[nodiscard]] QStringList helpFor(const Error& problem);
@@ -92,6 +97,8 @@ private:
     void savePlan();
 
     Setup m_setup;
+    QSplitter* m_parts = nullptr;
+    bool m_isSplitByUser = false;
     PlanFoot* m_foot = nullptr;
     PlannedFiles* m_fileList = nullptr;
     QPlainTextEdit* m_warnings = nullptr;

@@ -6,6 +6,7 @@
 #include "ui/widgets/path_field.h"
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDir>
 #include <QFormLayout>
 #include <QLabel>
@@ -24,6 +25,13 @@ QLineEdit* makeField(const QString& name, const QString& hint, const QString& ti
     field->setToolTip(tip);
     field->setAccessibleDescription(tip);
     return field;
+}
+
+void setCompact(QComboBox* list)
+{
+    constexpr int kLeastLetters = 16;
+    list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    list->setMinimumContentsLength(kLeastLetters);
 }
 
 PathField* makePatternsField(const QString& prefix, QWidget* parent)

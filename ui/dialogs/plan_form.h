@@ -7,6 +7,7 @@
 #include <QWidget>
 
 class QCheckBox;
+class QComboBox;
 class QFormLayout;
 class QLineEdit;
 
@@ -16,6 +17,8 @@ class PathField;
 
 /// A line of text in a form; a screen reader also reads the tip.
 QLineEdit* makeField(const QString& name, const QString& hint, const QString& tip, QWidget* parent);
+/// Lets a list be narrower than its longest entry, which would set the width of the whole form.
+void setCompact(QComboBox* list);
 /// A line for the file of patterns; `prefix` begins the names of line and dialog.
 PathField* makePatternsField(const QString& prefix, QWidget* parent);
 

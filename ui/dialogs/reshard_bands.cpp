@@ -3,8 +3,9 @@
 
 #include "ui/layoutmap/layout_map_view.h"
 
-#include <QLabel>
 #include <QPainter>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -12,11 +13,10 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kOpacity = 56;
-constexpr int kFaintOpacity = 14;
+constexpr int kOpacity = 72;
+constexpr int kFaintOpacity = 28;
 
-/// A block of a map in the coordinates of `target`, which contains it, cut to what is on screen; empty
-/// outside.
+/// A block of a map in the coordinates of `target`, which contains it; may be out of sight.
 QRectF rectIn(const QWidget& target, const LayoutMapView& map, const MapBlock& block)
 {
     const MapViewport& view = *map.viewport();
@@ -27,8 +27,19 @@ QRectF rectIn(const QWidget& target, const LayoutMapView& map, const MapBlock& b
     const QRectF rect(static_cast<double>(content.x - view.x()) / ratio,
         static_cast<double>(content.y - view.y()) / ratio, static_cast<double>(content.width) / ratio,
         static_cast<double>(content.height) / ratio);
-    const QRectF seen = rect.intersected(QRectF(map.canvas()->rect()));
-    return seen.translated(map.canvas()->mapTo(&target, QPointF(0, 0)));
+    return rect.translated(map.canvas()->mapTo(&target, QPointF(0, 0)));
+}
+
+QRectF canvasIn(const QWidget& target, const LayoutMapView& map)
+{
+    return {map.canvas()->mapTo(&target, QPointF(0, 0)), map.canvas()->size()};
+}
+
+/// The columns of `rect` that `canvas` shows; empty if it shows none.
+QRectF columnsIn(const QRectF& rect, const QRectF& canvas)
+{
+    const double left = std::max(rect.left(), canvas.left());
+    return {left, canvas.top(), std::min(rect.right(), canvas.right()) - left, canvas.height()};
 }
 
 } // namespace
@@ -51,32 +62,16 @@ void ReshardBands::setFlow(
     update();
 }
 
-QRegion ReshardBands::texts() const
+QRectF ReshardBands::gap() const
 {
-    QRegion out;
     const QWidget& parent = *parentWidget();
-    for (const QLabel* label : parent.findChildren<QLabel*>()) {
-        if (label->isVisible())
-            out += QRect(label->mapTo(&parent, QPoint()), label->size().boundedTo(label->sizeHint()));
-    }
-    for (const LayoutMapView* map : {m_from, m_to}) {
-        const auto* ruler = map->findChild<const QWidget*>(u"mapRuler"_s);
-        out += QRect(ruler->mapTo(&parent, QPoint()), ruler->size());
-        const MapLayout& layout = map->viewport()->layout();
-        const double ratio = map->viewport()->pixelRatio();
-        const QRectF canvas(map->canvas()->mapTo(&parent, QPointF()), map->canvas()->size());
-        const MapRange sections = map->viewport()->visibleSections();
-        for (uint64_t number = sections.begin; number < sections.end; ++number) {
-            const auto section = static_cast<uint32_t>(number);
-            const int64_t begin = layout.headerTop(section);
-            const int64_t end = layout.bodyTop(section);
-            const QRectF strip(canvas.left(),
-                canvas.top() + static_cast<double>(begin - map->viewport()->y()) / ratio, canvas.width(),
-                static_cast<double>(end - begin) / ratio);
-            out += strip.intersected(canvas).toAlignedRect();
-        }
-    }
-    return out;
+    const bool isDown = canvasIn(parent, *m_from).top() < canvasIn(parent, *m_to).top();
+    const LayoutMapView& upper = isDown ? *m_from : *m_to;
+    const QRectF above = canvasIn(parent, upper);
+    // Below it are its title and the ruler.
+    const QWidget& pane = *(isDown ? m_to : m_from)->parentWidget();
+    const double bottom = pane.mapTo(&parent, QPointF(0, 0)).y();
+    return {above.left(), above.bottom(), above.width(), bottom - above.bottom()};
 }
 
 void ReshardBands::paintEvent(QPaintEvent* /*event*/)
@@ -88,28 +83,35 @@ void ReshardBands::paintEvent(QPaintEvent* /*event*/)
     const QColor line(m_from->canvas()->mapPalette().selection);
     QColor fill = line;
     fill.setAlpha(m_isFaint ? kFaintOpacity : kOpacity);
-    const QRegion lines = QRegion(rect()) - texts();
+    const QRectF between = gap();
+    const QRectF fromCanvas = canvasIn(*parentWidget(), *m_from);
+    const QRectF toCanvas = canvasIn(*parentWidget(), *m_to);
+    const bool isDown = fromCanvas.top() < toCanvas.top();
+    const auto frame = [&](const QRectF& block, const QRectF& canvas) {
+        painter.setClipRect(canvas); // open where the block continues out of sight
+        painter.drawRect(block.adjusted(1, 1, -1, -1));
+    };
     for (const MapFlow::Part& part : m_flow->parts) {
         const QRectF source = rectIn(*parentWidget(), *m_from, part.from);
         const QRectF target = rectIn(*parentWidget(), *m_to, part.to);
-        if (source.isEmpty() || target.isEmpty())
-            continue;
-        const bool isDown = source.top() < target.top();
-        const double begin = isDown ? source.bottom() : source.top();
-        const double end = isDown ? target.top() : target.bottom();
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(fill);
-        painter.drawPolygon(QPolygonF(
-            {{source.left(), begin}, {source.right(), begin}, {target.right(), end}, {target.left(), end}}));
-        painter.setPen(QPen(line, 1));
-        painter.setClipRegion(lines);
-        painter.drawLine(QPointF(source.left(), begin), QPointF(target.left(), end));
-        painter.drawLine(QPointF(source.right(), begin), QPointF(target.right(), end));
-        painter.setClipping(false);
         painter.setPen(QPen(line, 2));
         painter.setBrush(Qt::NoBrush);
-        painter.drawRect(source.adjusted(1, 1, -1, -1));
-        painter.drawRect(target.adjusted(1, 1, -1, -1));
+        frame(source, fromCanvas);
+        frame(target, toCanvas);
+        const QRectF begin = columnsIn(source, fromCanvas);
+        const QRectF end = columnsIn(target, toCanvas);
+        if (begin.width() <= 0 || end.width() <= 0)
+            continue;
+        const QRectF& above = isDown ? begin : end;
+        const QRectF& below = isDown ? end : begin;
+        painter.setClipRect(between);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(fill);
+        painter.drawPolygon(QPolygonF({{above.left(), between.top()}, {above.right(), between.top()},
+            {below.right(), between.bottom()}, {below.left(), between.bottom()}}));
+        painter.setPen(QPen(line, 1));
+        painter.drawLine(QPointF(above.left(), between.top()), QPointF(below.left(), between.bottom()));
+        painter.drawLine(QPointF(above.right(), between.top()), QPointF(below.right(), between.bottom()));
     }
 }
 

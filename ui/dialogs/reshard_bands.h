@@ -9,14 +9,15 @@ namespace shardscope::ui {
 
 class LayoutMapView;
 
-/// Paints a flow over two maps, one below the other, as bands from block to block. It takes no input and has
-/// the size of its parent, which contains both maps.
+/// Frames the blocks of a flow on two maps, one below the other, with bands between the maps that lead from
+/// the columns of each block to those of its elements. It takes no input and has the size of its parent,
+/// which contains both maps.
 class ReshardBands : public QWidget
 {
 public:
     explicit ReshardBands(QWidget* parent);
 
-    /// `isFaint`: nobody points at it, and what is below it must stay readable.
+    /// `isFaint`: nobody points at it.
     void setFlow(
         const std::optional<MapFlow>& flow, const LayoutMapView* from, const LayoutMapView* to, bool isFaint);
     [[nodiscard]] const std::optional<MapFlow>& flow() const { return m_flow; }
@@ -27,8 +28,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    /// Titles, rulers and headers of sections, which no line crosses.
-    [[nodiscard]] QRegion texts() const;
+    /// Between the maps, where nothing else is: no band crosses cells, titles or figures of a ruler.
+    [[nodiscard]] QRectF gap() const;
 
     std::optional<MapFlow> m_flow;
     const LayoutMapView* m_from = nullptr;

@@ -11,7 +11,6 @@
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QTabWidget>
@@ -64,60 +63,59 @@ QString loadLine(const io::Path& folder, const std::string& tag)
 
 ReshardDialog::ReshardDialog(io::FileSystem& files, const PlacedCheckpoint& source, const WriteHistory& known,
     Theme& theme, QWidget* parent)
-    : PlanDialogOf(
-        files, source, known, theme, {u"reshard"_s, tr("Reshard %1"), u"resharding"_s, {1180, 960}}, parent)
+    : PlanDialogOf(files, source, known, theme,
+        {u"reshard"_s, tr("Reshard %1"), u"resharding"_s, {1720, 1100}, 2}, parent)
     , m_batch(new BatchChoices(m_facts))
 {
     m_facts->addTab(m_batch, tr("Keep the batch size"));
     m_equal = addText(u"reshardEqual"_s, tr("Config must match"));
-    m_maps = new ReshardMaps(theme, this);
-    addHeightButton(); // before the order of Tab is made
-    auto* below = new QWidget(this);
-    auto* rows = new QVBoxLayout(below);
-    rows->setContentsMargins(0, 0, 0, 0);
-    rows->addWidget(m_maps, 1);
-    m_liveRow = makeLiveRow();
-    m_liveRow->setVisible(source.checkpoint->complete); // until there is a plan
-    rows->addWidget(m_liveRow);
-    makeFoot(form(), known.writeRate, below);
+    m_maps = new ReshardMaps(theme, m_facts);
+    m_facts->insertTab(0, m_maps, tr("Picture"));
+    m_facts->setCurrentIndex(0);
+    addWidthButton(); // before the order of Tab is made
+    m_livePart = makeLivePart();
+    m_livePart->setVisible(source.checkpoint->complete); // until there is a plan
+    makeFoot(form(), known.writeRate, m_livePart);
     showSource();
 }
 
-/// With many ranks the picture needs the room of the form, too.
-void ReshardDialog::addHeightButton()
+/// Names in small blocks need the room of the form, too.
+void ReshardDialog::addWidthButton()
 {
     auto* button = new QToolButton(this);
-    button->setObjectName(u"reshardFullHeight"_s);
-    button->setText(tr("F&ull Height"));
+    button->setObjectName(u"reshardFullWidth"_s);
+    button->setText(tr("F&ull Width"));
     button->setToolTip(tr("Hides the choices, so that the maps have all of the dialog"));
     button->setCheckable(true);
-    connect(button, &QToolButton::toggled, this, [this](bool isFull) { m_upper->setHidden(isFull); });
+    connect(button, &QToolButton::toggled, this, [this](bool isFull) { m_choices->setHidden(isFull); });
     m_maps->addButton(button);
 }
 
-QWidget* ReshardDialog::makeLiveRow()
+QWidget* ReshardDialog::makeLivePart()
 {
     const Checkpoint& from = source();
-    auto* line = new CommandLine(m_theme, u"reshardLive"_s, this, tr("Python code that loads without a copy"),
+    auto* part = new QWidget(this);
+    auto* line = new CommandLine(m_theme, u"reshardLive"_s, part, tr("Python code that loads without a copy"),
         tr("Copy the Python code"));
     line->setCommand(loadLine(from.runFolder.empty() ? from.tagFolder : from.runFolder,
         from.runFolder.empty() ? std::string() : from.tag));
-    auto* says = new QLabel(tr("Only to resume, &no copy is needed:"), this);
+    auto* says = new QLabel(tr("Only to resume, &no copy is needed:"), part);
+    says->setWordWrap(true);
     says->setBuddy(line);
-    auto* row = new QWidget(this);
-    auto* inRow = new QHBoxLayout(row);
-    inRow->setContentsMargins(0, 0, 0, 0);
-    inRow->addWidget(says);
-    inRow->addWidget(line, 1);
-    return row;
+    auto* rows = new QVBoxLayout(part);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(4);
+    rows->addWidget(says);
+    rows->addWidget(line);
+    return part;
 }
 
 /// Loading without a copy plans the same, so it is refused with it. Where the copy would be written has no
 /// effect on it.
-void ReshardDialog::showLiveRow()
+void ReshardDialog::showLivePart()
 {
     const std::optional<Error>& problem = m_preview.problem;
-    m_liveRow->setVisible(m_preview.plan || !problem || problem->code == ErrorCode::Usage);
+    m_livePart->setVisible(m_preview.plan || !problem || problem->code == ErrorCode::Usage);
 }
 
 void ReshardDialog::plan()
@@ -214,7 +212,7 @@ void ReshardDialog::showMore()
 {
     showTarget();
     showCurves();
-    showLiveRow();
+    showLivePart();
     const bool isNative = m_preview.plan && m_preview.plan->reshard;
     m_batch->setPlan(isNative ? m_preview.plan.get() : nullptr,
         m_preview.target ? m_preview.target->parallel.dp : 1, globalBatch(source()));

@@ -10,7 +10,8 @@ namespace shardscope::ui {
 class BatchChoices;
 class ReshardMaps;
 
-/// One-click reshard: the new GPU count, the new map below the old one, and all facts of the plan.
+/// One-click reshard: the new GPU count, a picture with the new map below the old one, and all facts of the
+/// plan. The picture has the height of the dialog.
 class ReshardDialog : public PlanDialogOf<ReshardForm, ReshardWish, ReshardPreview>
 {
     Q_OBJECT
@@ -39,9 +40,9 @@ private:
         bool operator==(const CurveFacts&) const = default;
     };
 
-    [[nodiscard]] QWidget* makeLiveRow();
-    void showLiveRow();
-    void addHeightButton();
+    [[nodiscard]] QWidget* makeLivePart();
+    void showLivePart();
+    void addWidthButton();
     void planExportOf(const ExportWish& wish);
     void showCurves();
     void showSource();
@@ -50,7 +51,7 @@ private:
     BatchChoices* m_batch;
     QPlainTextEdit* m_equal;
     ReshardMaps* m_maps;
-    QWidget* m_liveRow = nullptr;
+    QWidget* m_livePart = nullptr;
     LatestOnly m_merger{WorkLength::Long};
     std::optional<CurveFacts> m_curvesFor; ///< what is shown or being computed
     LatestOnly m_curves{WorkLength::Long};

@@ -74,6 +74,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_subGroup->setToolTip(
         tr("stage3 “sub_group_size” of the run that will load the result, in elements per GPU"));
     m_form->setObjectName(u"reshardKind"_s);
+    setCompact(m_form);
     m_form->setAccessibleName(tr("ZeRO stage or form of the result"));
     fillForms();
     makeLayout();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_maps.h"
 
+#include "ui/dialogs/rank_choices.h"
 #include "ui/dialogs/reshard_bands.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/difference_marks.h"
@@ -27,8 +28,8 @@ constexpr int kMostStretch = 3;
 constexpr int kMaxNamedRanks = 8;
 constexpr int kLeastRow = 8; ///< pixels
 constexpr int kLeastMap = 96;
+constexpr int kBandsHeight = 16; ///< between the maps, besides the room of a scroll bar
 constexpr uint32_t kLabelledRanks = 16; ///< whose rows are so high that each has its label
-constexpr uint32_t kMostListed = 1024; ///< ranks of a map in the list
 
 QString rangeText(const RankLoad& load)
 {
@@ -39,7 +40,7 @@ QString rangeText(const RankLoad& load)
 
 QString loadText(const RankLoad& load)
 {
-    const QString text = ReshardMaps::tr("%1 a GPU").arg(rangeText(load)) % u" · "_s;
+    const QString text = ReshardMaps::tr("%1 per GPU").arg(rangeText(load)) % u" · "_s;
     if (load.padding == 0)
         return text % ReshardMaps::tr("no padding");
     if (load.padding == 1)
@@ -69,6 +70,7 @@ ReshardMaps::ReshardMaps(const Theme& theme, QWidget* parent)
     , m_beforeTitle(new QLabel(this))
     , m_afterTitle(new QLabel(this))
     , m_says(new QLabel(this))
+    , m_choices(new RankChoices(this))
     , m_what(new QComboBox(this))
     , m_words(new ElidedLabel(this))
     , m_wordsRow(new QHBoxLayout)
@@ -82,6 +84,7 @@ ReshardMaps::ReshardMaps(const Theme& theme, QWidget* parent)
     m_afterTitle->setObjectName(u"reshardTitleAfter"_s);
     m_split->setObjectName(u"reshardSplit"_s);
     m_split->setChildrenCollapsible(false);
+    m_split->setHandleWidth(kBandsHeight);
     m_split->addWidget(makePane(m_before, m_beforeTitle));
     m_split->addWidget(makePane(m_after, m_afterTitle));
     connect(m_split, &QSplitter::splitterMoved, this, [this] { m_isSplitByUser = true; });
@@ -126,11 +129,8 @@ void ReshardMaps::makeWordsRow()
     m_what->setAccessibleName(tr("Whose elements the bands follow"));
     m_what->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_what->setMinimumContentsLength(14);
-    connect(m_what, &QComboBox::activated, this, [this](int item) {
-        const QPoint chosen = m_what->itemData(item).toPoint(); // map and rank
-        if (!m_what->itemData(item).isNull())
-            setFollowed({chosen.x() == 0 ? m_before : m_after, kNoParam, static_cast<uint32_t>(chosen.y())});
-    });
+    m_what->setModel(m_choices);
+    connect(m_what, &QComboBox::activated, this, &ReshardMaps::onChosen);
     m_says->setText(tr("F&ollow"));
     m_says->setBuddy(m_what);
     m_wordsRow->addWidget(m_says);
@@ -278,47 +278,47 @@ void ReshardMaps::setFollowed(const Followed& followed)
     computeFlow();
 }
 
+void ReshardMaps::onChosen(int row)
+{
+    if (const auto chosen = m_choices->rankAt(row))
+        setFollowed({chosen->side == RankChoices::Side::Before ? m_before : m_after, kNoParam, chosen->rank});
+}
+
 /// The ranks of both maps, so that they can be chosen with the keyboard, too.
 void ReshardMaps::fillRanks()
 {
-    m_what->clear();
-    int side = 0;
-    for (const LayoutMapView* map : {m_before, m_after}) {
+    const auto checkpointOf = [](const LayoutMapView* map) {
         const MapStackPtr& stack = map->canvas()->stack();
         const bool hasRanks = stack && stack->count() > 0 && !isConverted(stack->checkpoint().kind);
-        const uint32_t ranks = hasRanks ? std::min(rankCount(stack->checkpoint()), kMostListed) : 0;
-        for (uint32_t rank = 0; rank < ranks; ++rank)
-            m_what->addItem(
-                (side == 0 ? tr("%1 now") : tr("%1 then")).arg(rankText(stack->checkpoint(), rank)),
-                QPoint(side, static_cast<int>(rank)));
-        ++side;
-    }
+        return hasRanks ? CheckpointPtr(stack, &stack->checkpoint()) : nullptr;
+    };
+    const CheckpointPtr before = checkpointOf(m_before);
+    m_choices->setCheckpoints(before, checkpointOf(m_after));
     // Where nothing is distributed over ranks now, the first one of the result is followed.
-    const bool isListed = !m_followed.rank
-        || m_what->findData(QPoint(m_followed.map == m_after ? 1 : 0, static_cast<int>(*m_followed.rank)))
-            >= 0;
-    if (!isListed && m_what->count() > 0) {
-        const QPoint first = m_what->itemData(0).toPoint();
-        m_followed = {first.x() == 0 ? m_before : m_after, kNoParam, static_cast<uint32_t>(first.y())};
-    }
-    m_says->setVisible(m_what->count() > 0);
-    m_what->setVisible(m_what->count() > 0);
+    const bool isListed = !m_followed.rank || rowOfFollowed() >= 0;
+    if (!isListed && m_choices->rowCount() > 0)
+        m_followed = {before ? m_before : m_after, kNoParam, 0};
+    m_says->setVisible(m_choices->rowCount() > 0);
+    m_what->setVisible(m_choices->rowCount() > 0);
     showChosen();
+}
+
+/// Of the rank; -1 without one.
+int ReshardMaps::rowOfFollowed() const
+{
+    const auto side = m_followed.map == m_after ? RankChoices::Side::After : RankChoices::Side::Before;
+    return m_followed.rank ? m_choices->rowOf({side, *m_followed.rank}) : -1;
 }
 
 /// Shows in the list what is followed; a parameter is its first entry as long as it is.
 void ReshardMaps::showChosen()
 {
-    if (m_what->count() > 0 && m_what->itemData(0).isNull())
-        m_what->removeItem(0);
     const MapStackPtr stack = m_followed.map == nullptr ? nullptr : m_followed.map->canvas()->stack();
-    if (stack && m_followed.param != kNoParam) {
-        m_what->insertItem(0, toText(stack->checkpoint().params[index(m_followed.param)].name));
-        m_what->setCurrentIndex(0);
-    } else if (m_followed.rank) {
-        const int side = m_followed.map == m_before ? 0 : 1;
-        m_what->setCurrentIndex(m_what->findData(QPoint(side, static_cast<int>(*m_followed.rank))));
-    }
+    const bool isParameter = stack && m_followed.param != kNoParam;
+    m_choices->setParameter(
+        isParameter ? toText(stack->checkpoint().params[index(m_followed.param)].name) : QString());
+    if (isParameter || m_followed.rank)
+        m_what->setCurrentIndex(isParameter ? 0 : rowOfFollowed());
     m_what->setToolTip(m_what->currentText());
 }
 

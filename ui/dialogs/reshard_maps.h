@@ -18,6 +18,7 @@ namespace shardscope::ui {
 
 class ElidedLabel;
 class LayoutMapView;
+class RankChoices;
 class ReshardBands;
 
 /// The maps of a checkpoint before and after a reshard, one below the other in one scale, a row of at least
@@ -75,7 +76,9 @@ private:
     void onPlace(LayoutMapView* map);
     void followRow(LayoutMapView* map, uint32_t section, uint32_t row);
     void setFollowed(const Followed& followed);
+    void onChosen(int row);
     void fillRanks();
+    [[nodiscard]] int rowOfFollowed() const;
     void showChosen();
     /// `first`: the map that is asked first for what the pointer is over.
     void updateFlow(LayoutMapView* first);
@@ -89,6 +92,7 @@ private:
     QLabel* m_beforeTitle;
     QLabel* m_afterTitle;
     QLabel* m_says;
+    RankChoices* m_choices;
     QComboBox* m_what;
     ElidedLabel* m_words;
     QBoxLayout* m_wordsRow;

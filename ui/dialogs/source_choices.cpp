@@ -88,11 +88,17 @@ void SourceChoices::fillDegrees()
     m_stages->setAccessibleName(tr("Pipeline stages of the result"));
     m_stages->setToolTip(tr("Pipeline-parallel degree of the result; now %1").arg(m_source->parallel.pp));
     m_experts->setAccessibleName(tr("Expert-parallel degree of the result"));
-    const bool canChange = m_source->parallel.ep > 1 || hasExperts(*m_source);
-    m_experts->setEnabled(canChange);
-    m_experts->setToolTip(canChange
-            ? tr("The “ep_size” of the run that will load the result; now %1").arg(m_source->parallel.ep)
-            : tr("The checkpoint has no experts that ranks could share"));
+    if (m_source->parallel.ep > 1) {
+        showExperts(true);
+    } else { // many names are searched
+        m_experts->setEnabled(false);
+        m_experts->setToolTip(tr("Looking for experts…"));
+        m_expertSearch.run<bool>(
+            [source = m_source](const std::stop_token&, const std::function<void(bool)>& deliver) {
+                deliver(hasExperts(*source));
+            },
+            [this](bool found) { showExperts(found); });
+    }
     auto* row = new QHBoxLayout(m_degrees);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);
@@ -102,9 +108,18 @@ void SourceChoices::fillDegrees()
     handFocusTo(m_degrees, m_slices);
 }
 
+void SourceChoices::showExperts(bool canChange)
+{
+    m_experts->setEnabled(canChange);
+    m_experts->setToolTip(canChange
+            ? tr("The “ep_size” of the run that will load the result; now %1").arg(m_source->parallel.ep)
+            : tr("The checkpoint has no experts that ranks could share"));
+}
+
 void SourceChoices::fillStage0Forms()
 {
     m_stage0Form->setObjectName(u"reshardStage0Form"_s);
+    setCompact(m_stage0Form);
     m_stage0Form->setAccessibleName(tr("How a run without ZeRO keeps its optimizer"));
     m_stage0Form->setToolTip(
         tr("An engine without ZeRO wraps the optimizer by precision and optimizer type"));

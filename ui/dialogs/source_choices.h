@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/latest_only.h"
 #include "ui/session/plans/reshard_preview.h"
 
 #include <QObject>
@@ -39,6 +40,7 @@ Q_SIGNALS:
 
 private:
     void fillDegrees();
+    void showExperts(bool canChange);
     void fillStage0Forms();
     void fillOptions();
     void applyDegrees(ReshardWish& wish) const;
@@ -52,6 +54,7 @@ private:
     QSpinBox* m_stages;
     PathField* m_patterns;
     QSpinBox* m_experts;
+    LatestOnly m_expertSearch{WorkLength::Short};
     QLineEdit* m_vocabulary;
     QLineEdit* m_layers;
     QLineEdit* m_tied;

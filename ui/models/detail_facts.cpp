@@ -271,7 +271,9 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         block.facts.append(
             {u"Ranks"_s, u"%1 to %2"_s.arg(thing.block->rankBegin).arg(thing.block->rankEnd - 1), false});
         block.facts.append({u"Elements"_s,
-            u"%1 to %2 of each"_s.arg(countText(thing.block->begin), countText(thing.block->end)), false});
+            u"%1 to %2 of each"_s.arg(countText(thing.block->begin),
+                countText(std::max(thing.block->end, thing.block->begin + 1) - 1)),
+            false});
         details.sections.append(block);
     }
     return details;

@@ -5,6 +5,8 @@
 #include "ui/text/text.h"
 #include "ui/text/unreadable.h"
 
+#include <algorithm>
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -16,8 +18,8 @@ FragmentTableModel::FragmentTableModel(QObject* parent)
     const Column rank(tr("Rank"), [this](uint32_t row) { return rankText(at(row)); });
     Column elements(tr("Elements"), [this](uint32_t row) {
         const uint64_t first = at(row).paramOffset;
-        return (at(row).columnMajor ? tr("%1 – %2 by columns") : u"%1 – %2"_s)
-            .arg(countText(first), countText(first + at(row).elements));
+        return (at(row).columnMajor ? tr("%1 to %2 by columns") : tr("%1 to %2"))
+            .arg(countText(first), countText(first + std::max<uint64_t>(at(row).elements, 1) - 1));
     });
     Column flat(tr("Flat offset"),
         [this](uint32_t row) { return at(row).unit == kNoUnit ? u"–"_s : countText(at(row).flatOffset); });

@@ -30,6 +30,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kNameWidth = 92;
+constexpr int kLeastColumns = 2; ///< of the fragments: rank and elements
 
 } // namespace
 
@@ -69,8 +70,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     m_states->setAccessibleName(tr("State whose fragments are listed"));
     prepareTable(m_fragments, theme, u"fragmentTable"_s, tr("Fragments per rank"));
     m_fragments->setModel(m_fragmentModel);
-    fitColumns(m_fragments,
-        {u"dp 00"_s, u"00,000 – 00,000"_s, u"0,000,000"_s, u"0,000,000"_s, u"mp_rank_00_model_states.pt"_s});
+    m_fragments->horizontalHeader()->setStretchLastSection(true);
     makeLayout();
     connectWidgets();
     handFocusTo(this, m_scroll);
@@ -228,16 +228,53 @@ void DetailsPanel::show(Details details)
     Q_EMIT shown();
 }
 
-/// No higher than its rows: the facts above need the room.
+/// No higher than its rows: the facts above need the room. No column is cut: those that have no room are
+/// hidden until the panel is wider.
 void DetailsPanel::fitFragments()
 {
     const int rows = std::max(m_fragmentModel->rowCount(), 1);
-    const int most = m_fragments->horizontalHeader()->sizeHint().height()
-        + rows * m_fragments->verticalHeader()->defaultSectionSize()
-        + m_fragments->horizontalScrollBar()->sizeHint().height() + 2 * m_fragments->frameWidth();
+    const int bar = m_fragments->verticalScrollBar()->sizeHint().width();
+    const int room = m_fragmentBox->width() - 2 * m_fragments->frameWidth() - bar;
+    int needed = 0;
+    QStringList hidden;
+    for (int column = 0; column < m_fragmentModel->columnCount(); ++column) {
+        const int width = fragmentColumnWidth(column);
+        needed += width;
+        const bool fits = column < kLeastColumns || (needed <= room && hidden.isEmpty());
+        m_fragments->setColumnHidden(column, !fits);
+        m_fragments->setColumnWidth(column, width);
+        if (!fits)
+            hidden.append(m_fragmentModel->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+    }
+    m_fragmentTitle->setToolTip(
+        hidden.isEmpty() ? QString() : tr("A wider panel also shows: %1").arg(hidden.join(u", "_s)));
+    const int most = m_fragments->horizontalHeader()->minimumHeight()
+        + rows * m_fragments->verticalHeader()->defaultSectionSize() + 2 * m_fragments->frameWidth();
     m_fragments->setMaximumHeight(std::max(most, m_fragments->minimumSizeHint().height()));
     m_fragmentBox->setMaximumHeight(m_fragments->maximumHeight()
         + std::max(m_states->sizeHint().height(), m_fragmentTitle->sizeHint().height()) + 12);
+}
+
+int DetailsPanel::fragmentColumnWidth(int column) const
+{
+    constexpr int kMostMeasured = 64; // rows; and the last one, which has the largest numbers
+    constexpr int kMargins = 18;
+    const QFontMetrics metrics = m_fragments->fontMetrics();
+    const auto widthAt = [&](int row) {
+        return metrics.horizontalAdvance(m_fragmentModel->index(row, column).data().toString());
+    };
+    int width = metrics.horizontalAdvance(
+        m_fragmentModel->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+    const int rows = m_fragmentModel->rowCount();
+    for (int row = 0; row < std::min(rows, kMostMeasured); ++row)
+        width = std::max(width, widthAt(row));
+    return kMargins + (rows > kMostMeasured ? std::max(width, widthAt(rows - 1)) : width);
+}
+
+void DetailsPanel::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    fitFragments();
 }
 
 void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)

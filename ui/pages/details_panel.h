@@ -38,6 +38,9 @@ public:
 Q_SIGNALS:
     void shown();
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void makeLayout();
     void connectWidgets();
@@ -46,6 +49,7 @@ private:
     void showEmpty();
     void addFact(QVBoxLayout* into, const DetailFact& fact);
     void fitFragments();
+    [[nodiscard]] int fragmentColumnWidth(int column) const;
     void chooseFragment(int row);
     void applyTheme();
 

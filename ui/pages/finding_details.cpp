@@ -2,6 +2,7 @@
 #include "ui/pages/finding_details.h"
 
 #include "ui/pages/thread_links.h"
+#include "ui/session/findings/finding_groups.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 #include "ui/widgets/focus_order.h"
@@ -11,6 +12,9 @@
 #include <QScrollBar>
 #include <QTextBrowser>
 #include <QVBoxLayout>
+
+#include <algorithm>
+#include <set>
 
 using namespace Qt::StringLiterals;
 
@@ -28,12 +32,34 @@ QString sentence(std::string_view text)
     return sentenceText(text).toHtmlEscaped();
 }
 
-QString row(const QString& name, const QString& html)
+/// What the findings mean, as rows of names and texts.
+class Meanings
 {
-    return html.isEmpty() ? QString()
-                          : QString(u"<tr><td style=\"padding-right:12px\"><b>"_s % name.toHtmlEscaped()
-                              % u"</b></td><td>"_s % html % u"</td></tr>"_s);
-}
+public:
+    void add(const QString& name, const QString& html)
+    {
+        if (!html.isEmpty())
+            m_rows.append({name, html});
+    }
+    /// The names are as wide as the longest of them, and the texts have the rest.
+    [[nodiscard]] QString table(QFont font) const
+    {
+        font.setBold(true);
+        int width = 0;
+        for (const auto& [name, text] : m_rows)
+            width = std::max(width, QFontMetrics(font).horizontalAdvance(name));
+        QString html = u"<table cellspacing=\"0\" cellpadding=\"3\">"_s;
+        for (const auto& [name, text] : m_rows)
+            html += u"<tr><td width=\"%1\"><b>%2</b></td><td>%3</td></tr>"_s.arg(
+                QString::number(width + kAround), name.toHtmlEscaped(), text);
+        return html % u"</table>"_s;
+    }
+
+private:
+    static constexpr int kAround = 12;
+
+    QList<std::pair<QString, QString>> m_rows;
+};
 
 } // namespace
 
@@ -129,10 +155,10 @@ QString FindingDetails::linksTo(const Place& where, const Checkpoint* checkpoint
     return links.join(u" · "_s);
 }
 
-QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint* checkpoint)
+QString FindingDetails::findingText(const FindingGroup& alike, const Checkpoint* checkpoint)
 {
-    const Finding& finding = made.finding;
-    QString html = u"<li>"_s % sentence(finding.message);
+    const Finding& finding = alike.first();
+    QString html = u"<li>"_s % alike.message.toHtmlEscaped();
     const auto addPlace = [&](const Place& where) {
         const QString links = linksTo(where, checkpoint);
         html += u"<br><code>"_s % escaped(where.text()) % u"</code>"_s;
@@ -141,15 +167,33 @@ QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint*
     };
     if (!finding.where.isEmpty())
         addPlace(finding.where);
-    for (const std::string& fact : finding.evidence) {
-        if (fact == finding.where.text())
-            continue;
+    std::set<std::string> facts{finding.where.text()}; // each once
+    const auto addFact = [&](const std::string& fact) {
+        if (!facts.insert(fact).second)
+            return;
         if (checkpoint != nullptr && !waysTo(*checkpoint, fact).empty())
             addPlace(fact);
         else
             html += u"<br>"_s % factText(fact).toHtmlEscaped();
-    }
+    };
+    for (const Finding* each : alike.findings)
+        std::for_each(each->evidence.begin(), each->evidence.end(), addFact);
     return html % u"</li>"_s;
+}
+
+/// The findings, those that are alike as one.
+QString FindingDetails::listText(const Checkpoint* checkpoint)
+{
+    std::vector<const Finding*> findings;
+    for (size_t i = 0; i < m_shown.size() && i < kMaxShown; ++i)
+        findings.push_back(&m_shown[i].finding);
+    QString html;
+    for (const FindingGroup& alike : groupFindings(findings, AlikeIn::One))
+        html += findingText(alike, checkpoint);
+    if (m_shown.size() > kMaxShown)
+        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMaxShown))
+            % u"</li>"_s;
+    return html;
 }
 
 void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint)
@@ -171,20 +215,17 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     const DoctorFinding& first = m_shown.front();
     const Diagnosis& diagnosis = *first.diagnosis;
     QString html = headOf(first) % u"<ul style=\"margin-left:-22px\">"_s;
-    for (size_t i = 0; i < m_shown.size() && i < kMaxShown; ++i)
-        html += findingText(m_shown[i], checkpoint.get());
-    if (m_shown.size() > kMaxShown)
-        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMaxShown))
-            % u"</li>"_s;
-    html += u"</ul><table cellspacing=\"0\" cellpadding=\"3\">"_s
-        % row(tr("Loading"), sentence(diagnosis.means.loading))
-        % row(tr("Resuming"), sentence(diagnosis.means.resuming))
-        % row(tr("Exporting"), sentence(diagnosis.means.exporting))
-        % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
-                                    : row(tr("Remedy"), sentence(diagnosis.remedy)))
-        % row(
-            tr("Reported upstream"), threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()))
-        % u"</table>"_s;
+    html += listText(checkpoint.get());
+    Meanings means;
+    means.add(tr("Loading"), sentence(diagnosis.means.loading));
+    means.add(tr("Resuming"), sentence(diagnosis.means.resuming));
+    means.add(tr("Exporting"), sentence(diagnosis.means.exporting));
+    if (diagnosis.remedy.empty())
+        means.add(tr("No remedy"), sentence(diagnosis.noRemedy));
+    else
+        means.add(tr("Remedy"), sentence(diagnosis.remedy));
+    means.add(tr("Upstream"), threadLinks(diagnosis.threads, m_theme.colour(ThemeRole::Accent).name()));
+    html += u"</ul>"_s % means.table(m_text->font());
     m_text->setHtml(html);
     m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/doctor/examine.h"
+#include "ui/session/findings/finding_groups.h"
 #include "ui/session/findings/finding_ways.h"
 #include "ui/style/theme.h"
 
@@ -34,7 +35,8 @@ Q_SIGNALS:
 
 private:
     [[nodiscard]] QString headOf(const DoctorFinding& made) const;
-    QString findingText(const DoctorFinding& made, const Checkpoint* checkpoint);
+    QString listText(const Checkpoint* checkpoint);
+    QString findingText(const FindingGroup& alike, const Checkpoint* checkpoint);
     QString linksTo(const Place& where, const Checkpoint* checkpoint);
 
     static constexpr size_t kMaxShown = 40;

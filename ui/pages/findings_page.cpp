@@ -116,6 +116,7 @@ void FindingsPage::connectParts()
     connect(m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::choose);
     connect(m_tree, &QTreeView::collapsed, this, [this](const QModelIndex& at) { rememberFolded(at, true); });
     connect(m_tree, &QTreeView::expanded, this, [this](const QModelIndex& at) { rememberFolded(at, false); });
+    connect(m_model, &QAbstractItemModel::dataChanged, this, &FindingsPage::spanRows);
     connect(m_changeSet, &ChangeSetPanel::applyRequested, this, &FindingsPage::repairRequested);
     connect(m_changeSet, &ChangeSetPanel::planChanged, m_model, &FindingTreeModel::setPlanned);
     connect(m_messages, &MessageBar::actionTriggered, this, &FindingsPage::askForUndo);
@@ -128,7 +129,8 @@ void FindingsPage::connectParts()
     // Enter goes to the place of a finding.
     connect(m_tree, &QTreeView::activated, this, [this, go](const QModelIndex& at) {
         const auto findings = m_model->findingsAt(at);
-        if (findings.size() != 1 || !m_checkpoint)
+        const bool hasPlace = findings.size() == 1 || at.parent().isValid(); // those of a row have one
+        if (!hasPlace || findings.empty() || !m_checkpoint)
             return;
         const std::vector<FindingWay> ways = waysTo(*m_checkpoint, findings.front()->finding.where);
         if (!ways.empty())
@@ -201,10 +203,27 @@ bool FindingsPage::isBusy() const
     return m_run.isRunning() || m_saver.isRunning() || m_changeSet->isBusy();
 }
 
+/// A row that has nothing in the second column has the room of it.
+void FindingsPage::spanRows()
+{
+    constexpr int kMost = 100; // rows of a kind
+    const auto span = [this](int row, const QModelIndex& parent) {
+        const QModelIndex where = m_model->index(row, FindingTreeModel::Where, parent);
+        m_tree->setFirstColumnSpanned(row, parent, where.data().toString().isEmpty());
+    };
+    for (int kind = 0; kind < m_model->rowCount(); ++kind) {
+        span(kind, {});
+        const QModelIndex parent = m_model->index(kind, 0);
+        for (int row = 0; row < std::min(m_model->rowCount(parent), kMost); ++row)
+            span(row, parent);
+    }
+}
+
 void FindingsPage::refill(const std::function<void()>& change)
 {
     m_filling = true;
     change();
+    spanRows();
     m_tree->expandAll();
     // What the user folded stays folded while findings arrive.
     for (const FindingTreeModel::Key& key : m_folded)

@@ -54,6 +54,7 @@ private:
     void choose();
     void rememberFolded(const QModelIndex& at, bool folded);
     void showCurrent();
+    void spanRows();
     void refill(const std::function<void()>& change);
     void updateEmpty();
     void askWhere(CheckReport form);

@@ -25,7 +25,7 @@ JobsPanel::JobsPanel(Theme& theme, JobList& jobs, QWidget* parent)
     m_cards = new QVBoxLayout(body);
     m_cards->setContentsMargins(10, 10, 10, 10);
     m_cards->setSpacing(8);
-    m_empty = new QLabel(tr("No jobs yet. Verify, Reshard and Export start jobs."), body);
+    m_empty = new QLabel(tr("No jobs yet. Verify, Repair, Reshard, Convert and Export start jobs."), body);
     m_empty->setObjectName(u"jobsEmpty"_s);
     m_empty->setForegroundRole(QPalette::PlaceholderText);
     m_cards->addWidget(makeLimit(body));

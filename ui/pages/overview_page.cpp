@@ -20,7 +20,9 @@
 
 #include <QLabel>
 #include <QListWidget>
+#include <QResizeEvent>
 #include <QScrollArea>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -101,7 +103,9 @@ void OverviewPage::makeCards()
     m_tagList->setObjectName(u"tagList"_s);
     m_tagList->setAccessibleName(tr("Tags of this run"));
     m_tagList->setFrameShape(QFrame::NoFrame);
-    m_tagList->setIconSize(QSize(16, 16));
+    m_tagList->setWordWrap(true);
+    m_tagList->setResizeMode(QListView::Adjust);
+    m_tagList->viewport()->installEventFilter(this);
     m_tagList->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
     m_tagList->viewport()->setAutoFillBackground(false);
     m_tagList->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -308,9 +312,20 @@ void OverviewPage::fitTags()
 {
     constexpr int kMostRows = 6;
     int height = 6;
+    m_tagList->doItemsLayout();
     for (int row = 0; row < std::min(m_tagList->count(), kMostRows); ++row)
-        height += m_tagList->sizeHintForRow(row) + 1;
+        height += m_tagList->visualItemRect(m_tagList->item(row)).height() + 1;
     m_tagList->setFixedHeight(height);
+}
+
+bool OverviewPage::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::Resize) {
+        const auto* resized = static_cast<const QResizeEvent*>(event);
+        if (resized->size().width() != resized->oldSize().width()) // lines wrap elsewhere
+            QTimer::singleShot(0, this, &OverviewPage::fitTags);
+    }
+    return Page::eventFilter(watched, event);
 }
 
 /// What they hold, once the checkpoint itself is read: both read the same disk.

@@ -37,6 +37,7 @@ public:
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 
 protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
     void showCheckpoint() override;
     void leaveCheckpoint() override;
 

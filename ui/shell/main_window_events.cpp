@@ -32,6 +32,9 @@
 #include <QDockWidget>
 #include <QKeyEvent>
 #include <QMessageBox>
+#include <QToolBar>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -369,6 +372,8 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event)
 void MainWindow::changeEvent(QEvent* event)
 {
     QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::FontChange && m_toolBar != nullptr)
+        m_toolBar->setIconSize(QSize(20, 20) * std::clamp(textScale(), 1.0, 1.6));
     if (event->type() == QEvent::ActivationChange && isActiveWindow())
         m_session.checkOnDisk();
 }

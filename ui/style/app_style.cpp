@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/style/app_style.h"
 
+#include "ui/style/text_size.h"
+
+#include <QApplication>
 #include <QPainter>
 #include <QStyleOption>
 #include <QTabBar>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 using namespace Qt::StringLiterals;
@@ -134,7 +138,18 @@ int AppStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const 
         if (space.isValid())
             return space.toInt();
     }
-    return QProxyStyle::pixelMetric(metric, option, widget);
+    const int usual = QProxyStyle::pixelMetric(metric, option, widget);
+    switch (
+        metric) { // what stands next to text grows with it; sizes of other icons follow that of small ones
+    case PM_IndicatorWidth:
+    case PM_IndicatorHeight:
+    case PM_ExclusiveIndicatorWidth:
+    case PM_ExclusiveIndicatorHeight:
+    case PM_SmallIconSize:
+        return static_cast<int>(std::lround(usual * std::max(textScale(), 1.0)));
+    default:
+        return usual;
+    }
 }
 
 QSize AppStyle::sizeFromContents(
@@ -149,6 +164,13 @@ QSize AppStyle::sizeFromContents(
 void AppStyle::drawControl(
     ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const
 {
+    if (element == CE_DockWidgetTitle) { // Qt's own font of these titles does not follow the size of text
+        painter->save();
+        painter->setFont(QApplication::font());
+        QProxyStyle::drawControl(element, option, painter, widget);
+        painter->restore();
+        return;
+    }
     const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
     if (element != CE_HeaderLabel || header == nullptr || widget == nullptr) {
         QProxyStyle::drawControl(element, option, painter, widget);

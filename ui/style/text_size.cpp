@@ -14,8 +14,14 @@ namespace shardscope::ui {
 namespace {
 
 constexpr std::array kPercents = {70, 80, 90, 100, 110, 125, 150, 175, 200};
+constinit int applied = 100;
 
 } // namespace
+
+double textScale()
+{
+    return applied / 100.0;
+}
 
 int nextTextSize(int percent, int step)
 {
@@ -27,7 +33,6 @@ int nextTextSize(int percent, int step)
 
 void applyTextSize(int percent)
 {
-    static int applied = 100;
     static const double base = QFontInfo(QApplication::font()).pointSizeF();
     percent = std::clamp(percent, kPercents.front(), kPercents.back());
     if (percent == applied)

@@ -11,4 +11,7 @@ int nextTextSize(int percent, int step);
 /// Widgets with a size of their own keep their relation to it. GUI thread.
 void applyTextSize(int percent);
 
+/// What the last applyTextSize() has set, as a factor: for what is drawn next to text.
+double textScale();
+
 } // namespace shardscope::ui

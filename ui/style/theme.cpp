@@ -166,6 +166,10 @@ void Theme::takeSystemColours(const QPalette& palette)
     m_colours[static_cast<size_t>(ThemeRole::MutedText)] = hint;
     QPalette hints = palette; // the other colours stay the desktop's
     hints.setColor(QPalette::PlaceholderText, hint);
+    if (palette.color(QPalette::Active, QPalette::Link) == QColor(Qt::blue)) { // Qt's own, not the desktop's
+        hints.setColor(QPalette::Link, colour(ThemeRole::Accent));
+        hints.setColor(QPalette::LinkVisited, colour(ThemeRole::Accent));
+    }
     m_applying = true;
     QApplication::setPalette(hints);
     m_applying = false;

@@ -235,7 +235,7 @@ void HistogramView::paintEvent(QPaintEvent* /*event*/)
     const auto range = brushed();
     painter.drawText(line, Qt::AlignHCenter,
         range ? tr("%1 … %2").arg(shortNumber(range->first), shortNumber(range->second))
-              : tr("most: %1").arg((m_statistics->exact ? QString() : u"≈ "_s) % countText(m_most)));
+              : tr("max count %1").arg((m_statistics->exact ? QString() : u"≈ "_s) % countText(m_most)));
 }
 
 void HistogramView::brush(int first, int last)

@@ -4,6 +4,7 @@
 #include <QEvent>
 #include <QScreen>
 #include <QScrollArea>
+#include <QScrollBar>
 
 namespace shardscope::ui {
 
@@ -24,8 +25,11 @@ public:
     [[nodiscard]] QSize minimumSizeHint() const override
     {
         const QWidget* content = widget(); // none yet while it is taken from its former parent
-        return m_most.isEmpty() || content == nullptr ? QScrollArea::minimumSizeHint()
-                                                      : content->minimumSizeHint().boundedTo(m_most);
+        if (m_most.isEmpty() || content == nullptr)
+            return QScrollArea::minimumSizeHint();
+        // With the bar that scrolls up and down, which must not make the other one appear.
+        const QSize bar(verticalScrollBar()->sizeHint().width(), 0);
+        return (content->minimumSizeHint() + bar).boundedTo(m_most);
     }
 
 protected:

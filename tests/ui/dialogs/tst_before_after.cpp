@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/saved/saved_plan.h"
-#include "tests/ui/ui_tests.h"
 #include "tests/ui/dialogs/reshard_fixture.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
 #include "ui/dialogs/reshard_maps.h"
@@ -58,7 +58,10 @@ private Q_SLOTS:
             const auto now = static_cast<double>(before.section(section).contentWidth());
             QVERIFY2(std::abs(then / now - 0.5) < 0.02, qPrintable(QString::number(then / now)));
         }
-        QVERIFY(dialog.map("Before")->width() > dialog->width() * 9 / 10);
+        QCOMPARE(dialog.map("Before")->width(), dialog.map("After")->width());
+        QVERIFY(dialog.map("Before")->width() > dialog->width() / 2);
+        dialog.find<QAbstractButton>("reshardFullWidth")->click();
+        QTRY_VERIFY(dialog.map("Before")->width() > dialog->width() * 9 / 10);
     }
 
     void bandsLeadToTheElements_data()
@@ -137,7 +140,7 @@ private Q_SLOTS:
         QVERIFY(dialog.settle());
         const QString now = dialog.find<QLabel>("reshardTitleBefore")->text();
         const QString then = dialog.find<QLabel>("reshardTitleAfter")->text();
-        QVERIFY2(now.contains(u"4 GPUs"_s) && now.contains(u"71.3 KiB a GPU · padding 7 elements"_s),
+        QVERIFY2(now.contains(u"4 GPUs"_s) && now.contains(u"71.3 KiB per GPU · padding 7 elements"_s),
             qPrintable(now));
         QVERIFY2(then.contains(u"8 GPUs"_s) && then.contains(u"padding 19 elements"_s), qPrintable(then));
         // Frozen parameters have a file on every rank of the plan.
@@ -173,8 +176,10 @@ private Q_SLOTS:
         const Reshard dialog(ui, 1);
         QVERIFY(dialog.settle());
         auto* facts = dialog.find<QTabWidget>("reshardFacts");
-        QCOMPARE(facts->tabText(2), u"Keep the batch size"_s);
-        QCOMPARE(facts->tabText(3), u"Config must match"_s);
+        QCOMPARE(facts->tabText(0), u"Picture"_s);
+        QCOMPARE(facts->currentIndex(), 0);
+        QCOMPARE(facts->tabText(3), u"Keep the batch size"_s);
+        QCOMPARE(facts->tabText(4), u"Config must match"_s);
         auto* pairs = dialog.find<QListWidget>("reshardBatch");
         const auto& batch = dialog->preview().plan->reshard->batch;
         QCOMPARE(pairs->count(), static_cast<int>(batch.size()));
@@ -195,8 +200,8 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero2-w2")));
         const Reshard dialog(ui, 4);
         auto* experts = dialog.find<QSpinBox>("reshardExperts");
+        QTRY_VERIFY(experts->toolTip().contains(u"no experts"_s));
         QVERIFY(!experts->isEnabled());
-        QVERIFY(experts->toolTip().contains(u"no experts"_s));
         dialog.find<QSpinBox>("reshardTp")->setValue(2);
         QVERIFY(dialog.settle());
         QVERIFY(dialog.find<QLineEdit>("reshardVocabulary")->isVisibleTo(dialog.operator->()));

@@ -166,7 +166,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("experts-w4")));
         ReshardDialog* dialog = ui.window().showReshardDialog();
         auto* experts = dialog->findChild<QSpinBox*>(u"reshardExperts"_s);
-        QVERIFY(experts->isEnabled());
+        QTRY_VERIFY(experts->isEnabled());
         QVERIFY(!dialog->findChild<QLineEdit*>(u"reshardOptions"_s)->isVisibleTo(dialog));
         dialog->form()->setTarget(ui.folder(u"out"_s));
         dialog->form()->setWorldSize(4);

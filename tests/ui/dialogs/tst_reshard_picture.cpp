@@ -9,6 +9,8 @@
 #include <QComboBox>
 #include <QFile>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QTest>
 
@@ -50,14 +52,14 @@ private Q_SLOTS:
         QTRY_VERIFY2(dialog->maps().flowText().contains(u" ← dp 1"_s), qPrintable(dialog->maps().flowText()));
         // A click on a cell keeps its parameter.
         dialog.hover(dialog.map("Before"), {0, 600, 0});
-        const MapStack& stack = *dialog.map("Before")->canvas()->stack();
-        const QString name = stack.source(0).nameOf(stack.cellAt({0, 600, 0}).param);
         QTest::keyClick(dialog.map("Before")->canvas(), Qt::Key_Right);
         QEvent leave(QEvent::Leave);
         QCoreApplication::sendEvent(dialog.map("Before")->canvas(), &leave);
         QTRY_VERIFY(dialog->maps().flow() && dialog->maps().flow()->of == MapFlow::Of::Parameter);
         QCOMPARE(moved(), dialog->maps().flow()->elements);
-        QVERIFY(list->itemData(0).isNull());
+        QCOMPARE(list->count(), 1 + 2 + 4);
+        QCOMPARE(list->currentIndex(), 0);
+        QVERIFY2(dialog->maps().flowText().startsWith(list->currentText()), qPrintable(list->currentText()));
     }
 
     /// The map of now has the room of the other one, and rows that can be read.
@@ -122,6 +124,34 @@ private Q_SLOTS:
         QVERIFY(again > 20);
     }
 
+    /// On a small screen, too, the picture shows every rank, and bands cross neither cells nor words.
+    void thePictureHasTheHeightOfTheDialog()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        const Reshard dialog(ui, 8);
+        dialog->resize(1350, 720); // of 1366x768
+        QVERIFY(dialog.settle());
+        QTRY_VERIFY(dialog->maps().flow().has_value());
+        for (const auto& [side, ranks] : {std::pair("Before", 4U), std::pair("After", 8U)}) {
+            const MapViewport& view = *dialog.map(side)->viewport();
+            QCOMPARE(view.visible(0).rows.size(), uint64_t{ranks});
+            QCOMPARE(view.visible(1).rows.size(), uint64_t{ranks});
+        }
+        const auto& area = *dialog.find<QScrollArea>("Scroll"); // of the choices
+        QVERIFY(!area.horizontalScrollBar()->isVisible());
+        QVERIFY(!area.verticalScrollBar()->isVisible());
+        // What the bands leave as it is, is painted as without them.
+        auto* bands = dialog.find<QWidget>("reshardBands");
+        const auto paintOf = [&](const char* name) {
+            auto* title = dialog.find<QWidget>(name);
+            return dialog->grab({title->mapTo(dialog.operator->(), QPoint()), title->size()}).toImage();
+        };
+        const QImage with = paintOf("reshardTitleAfter");
+        bands->hide();
+        QCOMPARE(paintOf("reshardTitleAfter"), with);
+    }
+
     void rowsAreNeverThinLines()
     {
         WindowFixture ui;
@@ -134,11 +164,11 @@ private Q_SLOTS:
         };
         QVERIFY(rowHeight("After") >= 8);
         QVERIFY(rowHeight("Before") >= dialog.map("Before")->fontMetrics().height() - 2); // each has a label
-        const int before = dialog.map("After")->height();
-        dialog.find<QAbstractButton>("reshardFullHeight")->click();
-        QTRY_VERIFY(dialog.map("After")->height() > before + 100);
-        dialog.find<QAbstractButton>("reshardFullHeight")->click();
-        QTRY_VERIFY(dialog.map("After")->height() < before + 100);
+        const int before = dialog.map("After")->width();
+        dialog.find<QAbstractButton>("reshardFullWidth")->click();
+        QTRY_VERIFY(dialog.map("After")->width() > before + 100);
+        dialog.find<QAbstractButton>("reshardFullWidth")->click();
+        QTRY_VERIFY(dialog.map("After")->width() < before + 100);
     }
 
     void curvesAgreeWithThePlans()

@@ -108,6 +108,25 @@ class TestFindings : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    /// Four states of an 8-bit optimizer have one message that differs in their names.
+    void whatDiffersInANameIsOneRow()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("bnb8bit-w2")));
+        ui.window().showPage(PageId::Findings);
+        QVERIFY(ui.settle());
+        const auto* model = ui.window().findChild<FindingTreeModel*>();
+        const QModelIndex kind = kindOf(*model, "not-supported");
+        QCOMPARE(model->findingsAt(kind).size(), size_t{4});
+        QCOMPARE(model->rowCount(kind), 1);
+        const QModelIndex row = model->index(0, 0, kind);
+        QCOMPARE(model->findingsAt(row).size(), size_t{4});
+        QVERIFY2(row.data().toString().contains(u"“qmap1”, “qmap2”, “absmax1”, “absmax2”"_s),
+            qPrintable(row.data().toString()));
+        ui.find<QTreeView>("findingTree")->setCurrentIndex(kind);
+        QCOMPARE(ui.find<QTextBrowser>("findingText")->toPlainText().count(u"rounded again"_s), 1);
+    }
+
     void examinesWhatIsOpened()
     {
         WindowFixture ui;

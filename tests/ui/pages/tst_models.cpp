@@ -211,6 +211,15 @@ private Q_SLOTS:
         QCOMPARE(groups[1].message, u"“a_1.pt” is cut off"_s);
         QCOMPARE(groups[3].message, u"odd.Thing is not known here"_s);
         QCOMPARE(groups[3].findings.size(), 2U);
+        // In one place, names that differ are listed, too; and so are shapes.
+        std::vector<Finding> states;
+        for (const char* name : {"qmap1", "qmap2", "absmax1"})
+            states.push_back({"not-supported", Severity::Info,
+                "state `" + std::string(name) + "` has the shape " + (name[0] == 'q' ? "(256,)" : "(13, 2)"),
+                {}, {}});
+        QCOMPARE(groupFindings(states).size(), 1U);
+        QCOMPARE(groupFindings(states)[0].message,
+            u"State “qmap1”, “qmap2”, “absmax1” has the shape (256,) or (13, 2)"_s);
         std::vector<Finding> many;
         for (int rank = 0; rank < 50; ++rank)
             many.push_back({"rank-missing", Severity::Error,

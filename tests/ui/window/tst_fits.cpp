@@ -3,6 +3,7 @@
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/cell_delegate.h"
+#include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/settings_dialog.h"
 #include "ui/models/difference_list.h"
 #include "ui/style/app_style.h"
@@ -20,6 +21,7 @@
 #include <QHelpEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QPainter>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -27,6 +29,7 @@
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
+#include <QTextBrowser>
 #include <QToolTip>
 #include <QTreeView>
 
@@ -468,6 +471,55 @@ private Q_SLOTS:
             QTRY_VERIFY(isWhole());
             delete dialog;
         }
+    }
+
+    /// Pictures and figures of letters, too; and no title in the list is cut.
+    void theManualHasNoSidewaysBar()
+    {
+        for (const int steps : {0, kThreeSteps}) {
+            applyTextSize(textSize(steps));
+            WindowFixture ui;
+            ManualWindow::open(&ui.window(), u"concepts"_s);
+            auto* manual = ui.window().findChild<ManualWindow*>();
+            manual->resize(860, 700);
+            const auto* text = manual->findChild<QTextBrowser*>(u"manualText"_s);
+            const auto* list = manual->findChild<QListWidget*>(u"manualTopics"_s);
+            for (const char* topic : {"concepts", "getting-started"}) {
+                manual->showTopic(QString::fromLatin1(topic));
+                QTRY_COMPARE(text->horizontalScrollBar()->maximum(), 0);
+            }
+            QCOMPARE(list->textElideMode(), Qt::ElideNone);
+            QCOMPARE(list->horizontalScrollBar()->maximum(), 0);
+        }
+    }
+
+    /// Columns that have no room are hidden, not cut; the table is no higher than its rows.
+    void fragmentsAreWhole()
+    {
+        WindowFixture ui;
+        ui.window().resize(1366, 768);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{3});
+        QVERIFY(ui.settle());
+        const auto* table = ui.find<QTableView>("fragmentTable");
+        QTRY_VERIFY(table->isVisible());
+        QTRY_COMPARE(table->horizontalScrollBar()->maximum(), 0);
+        QVERIFY(table->isColumnHidden(4)); // the file's name
+        QVERIFY(!ui.find<QLabel>("fragmentTitle")->toolTip().isEmpty());
+        const auto* rows = table->model();
+        for (int row = 0; row < rows->rowCount(); ++row)
+            for (int column = 0; column < 2; ++column)
+                QVERIFY(table->columnWidth(column)
+                    > table->fontMetrics().horizontalAdvance(rows->index(row, column).data().toString()));
+        QVERIFY(table->height()
+            <= table->horizontalHeader()->height() + rows->rowCount() * table->rowHeight(0) + 4);
+        // Ranges have their last element, and do not overlap.
+        QVERIFY(rows->index(0, 1).data().toString().startsWith(u"0 to "_s));
+        QVERIFY(!rows->index(1, 1).data().toString().startsWith(
+            rows->index(0, 1).data().toString().section(u' ', 2)));
+        ui.find<QDockWidget>("detailsDock")->setFloating(true);
+        ui.find<QDockWidget>("detailsDock")->resize(900, 500);
+        QTRY_VERIFY(!table->isColumnHidden(4));
     }
 
     /// Text of any size, with jobs and a message: pages are scrolled then.

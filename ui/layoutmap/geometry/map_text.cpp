@@ -199,7 +199,8 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
         const auto order = source.checkpoint().transposedOrder(cell.param);
         lines << (order ? tr("stored column by column: %1 to %2 of %3, here row %4, column %5")
                         : tr("elements %1 to %2 of %3, here %4"))
-                     .arg(count(cell.paramOffset), count(cell.paramOffset + length), count(param.elements));
+                     .arg(count(cell.paramOffset),
+                         count(cell.paramOffset + std::max<uint64_t>(length, 1) - 1), count(param.elements));
         lines.back() = order ? lines.back().arg(count(here % order->rows), count(here / order->rows))
                              : lines.back().arg(count(here));
         QStringList marks;
@@ -285,9 +286,9 @@ QString MapText::noState()
 
 QString MapText::inFile(const MapSource& source, uint32_t row, const MapCell& cell)
 {
-    const QString range
-        = tr("bytes %1 to %2, %3")
-              .arg(countText(cell.begin), countText(cell.end), bytesText(cell.end - cell.begin));
+    const QString range = tr("bytes %1 to %2, %3")
+                              .arg(countText(cell.begin), countText(std::max(cell.end, cell.begin + 1) - 1),
+                                  bytesText(cell.end - cell.begin));
     switch (cell.kind) {
     case CellKind::Missing:
         return tr("The file is missing.");

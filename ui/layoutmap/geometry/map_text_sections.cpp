@@ -215,7 +215,8 @@ QString MapText::shown(const MapSource& source, const MapBlock& block)
     const QString last = rowName(source, static_cast<uint32_t>(block.rows.end - 1));
     return (source.files() ? tr("%1, bytes %2 to %3 of %4") : tr("%1, elements %2 to %3 of %4"))
         .arg(first == last ? first : tr("%1 to %2").arg(first, last), count(block.elements.begin),
-            count(std::min(block.elements.end, source.columns())), count(source.columns()));
+            count(std::max<uint64_t>(std::min(block.elements.end, source.columns()), 1) - 1),
+            count(source.columns()));
 }
 
 QString MapText::inStates(const QString& what, const std::vector<std::string>& states)

@@ -2,10 +2,12 @@
 #include "ui/session/findings/finding_tree_model.h"
 
 #include "ui/models/model_roles.h"
+#include "ui/session/findings/finding_groups.h"
 #include "ui/style/icons.h"
 #include "ui/text/text.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 using namespace Qt::StringLiterals;
@@ -82,15 +84,43 @@ void FindingTreeModel::rebuild()
         });
         Kind& kind = known != m_kinds.end() ? *known
                                             : m_kinds.emplace_back(Kind{made.diagnosis, made.finding.severity,
-                                                std::string(made.finding.code), {}});
+                                                std::string(made.finding.code), {}, {}});
         kind.findings.push_back(i);
     }
+    for (Kind& kind : m_kinds)
+        makeRows(kind);
     const auto order = [](const Kind& kind) {
         return std::tuple(
             -static_cast<int>(kind.severity), kind.diagnosis->silent ? 0 : 1, std::string_view(kind.code));
     };
     std::sort(m_kinds.begin(), m_kinds.end(),
         [&order](const Kind& a, const Kind& b) { return order(a) < order(b); });
+}
+
+void FindingTreeModel::makeRows(Kind& kind) const
+{
+    constexpr size_t kMostCompared = 500; // so many different ones are a list that is searched anyway
+    if (kind.findings.size() > kMostCompared) {
+        for (const size_t i : kind.findings)
+            kind.rows.push_back({sentenceText(m_all[i].finding.message), {i}});
+        return;
+    }
+    std::vector<const Finding*> findings;
+    std::map<const Finding*, size_t> numbers;
+    for (const size_t i : kind.findings) {
+        findings.push_back(&m_all[i].finding);
+        numbers.emplace(&m_all[i].finding, i);
+    }
+    for (const FindingGroup& group : groupFindings(findings, AlikeIn::One)) {
+        Row& row = kind.rows.emplace_back(Row{group.message, {}});
+        for (const Finding* finding : group.findings)
+            row.findings.push_back(numbers.at(finding));
+    }
+}
+
+const FindingTreeModel::Row& FindingTreeModel::rowAt(const QModelIndex& at) const
+{
+    return m_kinds[static_cast<size_t>(parent(at).row())].rows[static_cast<size_t>(at.row())];
 }
 
 bool FindingTreeModel::matches(const DoctorFinding& made) const
@@ -120,12 +150,9 @@ std::vector<const DoctorFinding*> FindingTreeModel::findingsAt(const QModelIndex
     std::vector<const DoctorFinding*> out;
     if (!at.isValid())
         return out;
-    if (const QModelIndex kind = parent(at); kind.isValid()) {
-        out.push_back(
-            &m_all[m_kinds[static_cast<size_t>(kind.row())].findings[static_cast<size_t>(at.row())]]);
-        return out;
-    }
-    for (const size_t i : m_kinds[static_cast<size_t>(at.row())].findings)
+    const std::vector<size_t>& numbers
+        = parent(at).isValid() ? rowAt(at).findings : m_kinds[static_cast<size_t>(at.row())].findings;
+    for (const size_t i : numbers)
         out.push_back(&m_all[i]);
     return out;
 }
@@ -149,11 +176,13 @@ QModelIndex FindingTreeModel::find(const Key& key) const
         const QModelIndex kind = index(static_cast<int>(k), 0);
         if (key.message.empty())
             return kind;
-        const std::vector<size_t>& below = m_kinds[k].findings;
-        for (size_t i = 0; i < below.size(); ++i)
-            if (m_all[below[i]].finding.message == key.message && m_all[below[i]].finding.where == key.where)
-                return index(static_cast<int>(i), 0, kind);
-        return kind;
+        const std::vector<Row>& rows = m_kinds[k].rows;
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& each) {
+            return std::any_of(each.findings.begin(), each.findings.end(), [&](size_t i) {
+                return m_all[i].finding.message == key.message && m_all[i].finding.where == key.where;
+            });
+        });
+        return row == rows.end() ? kind : index(static_cast<int>(row - rows.begin()), 0, kind);
     }
     return {};
 }
@@ -186,7 +215,7 @@ int FindingTreeModel::rowCount(const QModelIndex& parent) const
         return static_cast<int>(m_kinds.size());
     if (parent.internalId() != 0 || parent.column() > 0)
         return 0;
-    return static_cast<int>(m_kinds[static_cast<size_t>(parent.row())].findings.size());
+    return static_cast<int>(m_kinds[static_cast<size_t>(parent.row())].rows.size());
 }
 
 int FindingTreeModel::columnCount(const QModelIndex& /*parent*/) const
@@ -231,9 +260,9 @@ QVariant FindingTreeModel::data(const QModelIndex& at, int role) const
             return m_icons[static_cast<size_t>(kind.severity)];
         return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
     }
-    const Finding& finding = findingsAt(at).front()->finding;
+    const Row& row = rowAt(at);
     if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
-        return at.column() == What ? sentenceText(finding.message) : toText(finding.where.text());
+        return at.column() == What ? row.message : toText(m_all[row.findings.front()].finding.where.text());
     return role == MutedRole && at.column() == Where ? QVariant(true) : QVariant();
 }
 

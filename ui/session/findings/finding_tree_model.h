@@ -44,7 +44,7 @@ public:
     /// What their plan says: whether they will be repaired. Empty: there is no plan yet.
     void setPlanned(std::optional<bool> isPossible);
 
-    /// The findings of a row: one, or all of a kind. Never empty for a valid index.
+    /// The findings of a row: those that are alike, or all of a kind. Never empty for a valid index.
     [[nodiscard]] std::vector<const DoctorFinding*> findingsAt(const QModelIndex& at) const;
     [[nodiscard]] Key keyOf(const QModelIndex& at) const;
     /// Invalid when it is not shown.
@@ -59,13 +59,21 @@ public:
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
+    /// Findings in one place whose messages differ in names and numbers only.
+    struct Row {
+        QString message;
+        std::vector<size_t> findings; ///< into m_all
+    };
     struct Kind {
         const Diagnosis* diagnosis = nullptr;
         Severity severity = Severity::Info;
         std::string code;
         std::vector<size_t> findings; ///< into m_all
+        std::vector<Row> rows;
     };
     void rebuild();
+    void makeRows(Kind& kind) const;
+    [[nodiscard]] const Row& rowAt(const QModelIndex& at) const;
     void showTicked();
     [[nodiscard]] bool matches(const DoctorFinding& made) const;
     [[nodiscard]] QString kindText(const Kind& kind, int column) const;
