@@ -420,7 +420,9 @@ Result<CheckResult> examine(io::FileSystem& files, const io::Path& path, const C
 {
     SHARDSCOPE_CHECK(checkCodes(options.only));
     SHARDSCOPE_CHECK(checkCodes(options.skip));
-    const io::OutageWatch outages;
+    std::vector<io::Path> places = options.open.roots;
+    places.push_back(path);
+    const io::OutageWatch outages(std::move(places));
     return outages.judged(Examination(files, path, options, job, watch).run());
 }
 

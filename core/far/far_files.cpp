@@ -73,7 +73,7 @@ std::vector<FileResult> askOnce(
         failed = Error{ErrorCode::Hostile, "the other end sends other data than it says", host.name(), {}};
     if (failed) {
         if (failed->code != ErrorCode::Cancelled)
-            io::noteOutage(*failed);
+            io::noteOutage(*failed, host.name());
         return std::vector<FileResult>(calls.size(), FileResult{.error = failed});
     }
     size_t at = 0;
@@ -83,7 +83,7 @@ std::vector<FileResult> askOnce(
         if (result.error) {
             result.error = ofHost(std::move(*result.error), host.name());
             if (result.isOutage)
-                io::noteOutage(*result.error);
+                io::noteOutage(*result.error, host.name());
         }
         if (text != nullptr)
             *text = data.substr(at, result.bytes);

@@ -98,13 +98,13 @@ Status FarHost::Connection::start(const std::function<void(std::string_view)>& d
         const std::lock_guard lock(settingsMutex());
         settings = chosenSettings();
     }
-    FarSettings heeded = settings;
-    heeded.says = [&](std::string_view text) {
+    FarSettings applied = settings;
+    applied.says = [&](std::string_view text) {
         doing(text);
         if (settings.says)
             settings.says(text);
     };
-    SHARDSCOPE_TRY(line, FarLine::start(name, heeded));
+    SHARDSCOPE_TRY(line, FarLine::start(name, applied));
     SHARDSCOPE_CHECK(awaitHello());
     SHARDSCOPE_CHECK(send({.id = ++lastId, .ask = std::string(serve::ask::kAlive), .pack = true}, {}));
     reader = Thread::start([this] { read(); });
@@ -148,25 +148,29 @@ void FarHost::Connection::read()
         const auto began = steady_clock::now();
         const auto bytes = line.receive(kLook);
         const auto now = steady_clock::now();
-        const std::lock_guard lock(mutex);
-        if (isEnding || lost)
-            return;
-        if (!bytes)
-            return lose(bytes.error());
-        if (!bytes->empty() || now - began > kPaused)
-            heard = now;
-        else if (now - heard > settings.silence)
-            return lose({ErrorCode::Unreadable, "nothing arrives any more", name, {}});
+        {
+            const std::lock_guard lock(mutex);
+            if (isEnding || lost)
+                return;
+            if (!bytes)
+                return lose(bytes.error());
+            if (!bytes->empty() || now - began > kPaused)
+                heard = now;
+            else if (now - heard > settings.silence)
+                return lose({ErrorCode::Unreadable, "nothing arrives any more", name, {}});
+            traffic.bytesReceived += bytes->size();
+        }
         const Status taken = withinMemory([&] { return takeAll(*bytes); });
-        if (!taken)
+        if (!taken) {
+            const std::lock_guard lock(mutex);
             return lose(taken.error());
+        }
     }
 }
 
-/// With the mutex locked.
+/// Without the mutex: to unpack takes long, and others only want to know how the connection is.
 Status FarHost::Connection::takeAll(std::span<const uint8_t> bytes)
 {
-    traffic.bytesReceived += bytes.size();
     frames.add(bytes);
     for (;;) {
         SHARDSCOPE_TRY(auto frame, frames.next());
@@ -176,16 +180,19 @@ Status FarHost::Connection::takeAll(std::span<const uint8_t> bytes)
     }
 }
 
-/// With the mutex locked: a question that was given up gets nothing more.
 Status FarHost::Connection::take(serve::Frame frame)
 {
     SHARDSCOPE_TRY(serve::Reply reply, serve::parseReply(frame.header));
     if (reply.unpacked > 0) { // also of a question that was given up: the stream goes on
         SHARDSCOPE_TRY(frame.payload, unpacker.unpack(frame.payload, reply.unpacked));
     }
+    const std::lock_guard lock(mutex);
     const auto found = pending.find(reply.id);
-    if (found == pending.end())
-        return {}; // one that was given up, or none at all
+    if (found == pending.end()) {
+        if (reply.id > lastId)
+            return fail(ErrorCode::Hostile, "the other end answers what was not asked", name);
+        return {}; // one that was given up gets nothing more
+    }
     const FarQuestion& question = *found->second->question;
     if (reply.reply == serve::reply::kData || reply.reply == serve::reply::kFile) {
         const auto& sink = reply.reply == serve::reply::kData ? question.data : question.file;
@@ -237,7 +244,7 @@ void FarHost::Connection::lose(Error error)
 Status FarHost::Connection::send(serve::Request request, std::string_view payload)
 {
     const std::lock_guard lock(sending);
-    const std::optional<std::string> packed = packer.pack(payload);
+    SHARDSCOPE_TRY(const std::optional<std::string> packed, packer.pack(payload));
     if (packed) {
         request.unpacked = payload.size();
         payload = *packed;
@@ -360,7 +367,7 @@ Result<FarAnswer> FarHost::ask(const FarQuestion& question)
     auto answer = connected ? (*connected)->ask(question) : Result<FarAnswer>(forward(connected.error()));
     // A lost connection says nothing about files. A stop is no outage.
     if (!answer && answer.error().code != ErrorCode::Cancelled && isLost())
-        io::noteOutage(answer.error());
+        io::noteOutage(answer.error(), m_name);
     return answer;
 }
 
@@ -408,12 +415,16 @@ FarCondition FarHost::condition() const
 
 void FarHost::connectAgain()
 {
-    if (!isLost())
-        return;
     std::shared_ptr<Connection> ended; // its end waits for a thread
     const std::lock_guard lock(m_mutex);
-    ended = std::exchange(m_connection, nullptr);
     m_failed.reset();
+    if (!m_connection)
+        return;
+    const std::lock_guard inner(m_connection->mutex);
+    if (m_connection->lost)
+        ended = m_connection;
+    if (ended)
+        m_connection.reset();
 }
 
 Error ofHost(Error error, const std::string& host)

@@ -53,9 +53,11 @@ constexpr std::string_view kScript
       R"sh(if q=$(command -v shardscope 2>/dev/null); then w=$("$q" --version 2>/dev/null | head -n 1); )sh"
       R"sh(case "$w" in "$2"*) m ready; exec "$q" serve --allow-jobs;; esac; fi; )sh"
       R"sh(m "absent $(uname -s) $(uname -m) $w"; read -r n || exit 0; )sh"
-      R"sh(d="${p%/*}"; t="$d/.new-$(uname -n)-$$"; umask 077; )sh"
-      R"sh(if mkdir -p "$d" && head -c "$n" >"$t" && [ "$(wc -c <"$t")" -eq "$n" ] && chmod 700 "$t" && )sh"
-      R"sh("$t" --version >/dev/null && mv -f "$t" "$p"; then m ready; exec "$p" serve --allow-jobs; )sh"
+      R"sh(d="${p%/*}"; t="$d/.new-$(uname -n)-$$"; )sh"
+      // In a process of its own, so that what jobs write has the modes of the user.
+      R"sh(if (umask 077; mkdir -p "$d" && head -c "$n" >"$t" && [ "$(wc -c <"$t")" -eq "$n" ] && )sh"
+      R"sh(chmod 700 "$t" && "$t" --version >/dev/null && mv -f "$t" "$p"); )sh"
+      R"sh(then m ready; exec "$p" serve --allow-jobs; )sh"
       R"sh(fi; rm -f "$t"; m failed)sh";
 
 /// A stranger's words in one line, for a sentence of ours.

@@ -16,11 +16,13 @@ namespace {
 constexpr uint64_t kConfigLimit = uint64_t{1} << 20;
 constexpr int kDeepest = 16; ///< as ssh itself
 constexpr size_t kMostHosts = 1000;
+constexpr size_t kMostFiles = 200; ///< files can include each other
 
 struct Reader {
     io::FileSystem& files;
     io::Path folder; ///< of relative paths: ~/.ssh
     std::vector<std::string> hosts = {};
+    size_t filesRead = 0;
 
     void take(const std::string& name)
     {
@@ -49,8 +51,10 @@ struct Reader {
 
     void read(const io::Path& path, int depth)
     {
+        if (depth > kDeepest || ++filesRead > kMostFiles)
+            return;
         const auto text = files.readSmall(path, kConfigLimit);
-        if (!text || depth > kDeepest)
+        if (!text)
             return;
         std::istringstream lines(*text);
         for (std::string line; std::getline(lines, line);) {

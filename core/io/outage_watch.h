@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/result.h"
+#include "core/io/file_system.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace shardscope::io {
 
@@ -19,7 +21,10 @@ namespace shardscope::io {
 class OutageWatch
 {
 public:
+    /// Of all hosts.
     OutageWatch();
+    /// Of this machine, and of the hosts of these paths: another host says nothing about what is there.
+    explicit OutageWatch(std::vector<Path> places);
     ~OutageWatch();
     OutageWatch(const OutageWatch&) = delete;
     OutageWatch& operator=(const OutageWatch&) = delete;
@@ -37,11 +42,12 @@ public:
     }
 
 private:
-    friend void noteOutage(const Error& error);
+    friend void noteOutage(const Error& error, std::string_view host);
     std::optional<Error> m_first;
+    std::optional<std::vector<Path>> m_places; ///< nothing: all
 };
 
-/// Tells all watches.
-void noteOutage(const Error& error);
+/// Tells the watches of all places, or of a host: where `path` begins with its name and a colon.
+void noteOutage(const Error& error, std::string_view host = {});
 
 } // namespace shardscope::io

@@ -55,6 +55,15 @@ void FileCounts::add(const CheckpointFile& file)
     bytes += file.identity.bytes;
 }
 
+std::vector<io::Path> pathsOf(const Checkpoint& checkpoint)
+{
+    std::vector<io::Path> out;
+    out.reserve(checkpoint.files.size());
+    for (const CheckpointFile& file : checkpoint.files)
+        out.push_back(file.path);
+    return out;
+}
+
 FileCounts countFiles(const Checkpoint& checkpoint)
 {
     FileCounts out;

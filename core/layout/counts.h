@@ -39,6 +39,8 @@ struct FileCounts {
     void add(const CheckpointFile& file);
 };
 FileCounts countFiles(const Checkpoint& checkpoint);
+/// Of its files, also of those that are missing.
+std::vector<io::Path> pathsOf(const Checkpoint& checkpoint);
 
 /// Padding elements of a unit on all ranks together, and on one. Tensors that are stored whole, or split
 /// without flat buffers, have none: the last ranks of these hold less.

@@ -11,6 +11,22 @@
 
 namespace shardscope {
 
+namespace {
+
+using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+
+/// What is missing, or why nothing could be read.
+Result<Ranges> ended(Ranges missing, bool anyRead, std::optional<Error> firstError)
+{
+    if (anyRead || !firstError)
+        return missing;
+    if (firstError->code == ErrorCode::Refused || firstError->code == ErrorCode::NotFound)
+        firstError->code = ErrorCode::Unreadable;
+    return forward(*firstError);
+}
+
+} // namespace
+
 Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
     io::FileSystem& files, const Checkpoint& checkpoint, const StateRange& range, std::span<uint8_t> out)
 {
@@ -40,17 +56,10 @@ Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(
         missing.emplace_back(first, last);
     }
     SHARDSCOPE_CHECK(watch.status());
-    if (!anyRead && firstError) {
-        if (firstError->code == ErrorCode::Refused || firstError->code == ErrorCode::NotFound)
-            firstError->code = ErrorCode::Unreadable;
-        return forward(*firstError);
-    }
-    return missing;
+    return ended(std::move(missing), anyRead, std::move(firstError));
 }
 
 namespace {
-
-using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
 
 /// A part of a run that is in one piece of a file.
 struct Piece {
@@ -149,10 +158,8 @@ Result<Ranges> readOneByOne(io::FileSystem& files, const Checkpoint& checkpoint,
         if (!lost && !firstError)
             firstError = lost.error();
     }
-    if (!anyRead && firstError)
-        return forward(*firstError);
     std::ranges::sort(missing);
-    return missing;
+    return ended(std::move(missing), anyRead, std::move(firstError));
 }
 
 } // namespace
@@ -206,10 +213,15 @@ Result<Ranges> readPresentRuns(
         first = last;
     }
     SHARDSCOPE_CHECK(watch.status());
-    if (!reader.anyRead() && reader.firstError())
-        return forward(*reader.firstError());
+    std::optional<Error> firstError = reader.firstError();
+    if (firstError && firstError->code == ErrorCode::Cancelled)
+        return forward(*firstError);
+    if (!firstError && !missing.empty() && pieces.empty()) // the sentence that readElements() has for it
+        return readPresentElements(files, checkpoint,
+            {wanted.param, wanted.state, missing.front().first, missing.front().second},
+            out.first((missing.front().second - missing.front().first) * item));
     std::ranges::sort(missing);
-    return missing;
+    return ended(std::move(missing), reader.anyRead(), std::move(firstError));
 }
 
 } // namespace shardscope

@@ -6,8 +6,8 @@
 
 namespace shardscope::serve {
 
-constexpr const char* kUnpackedMeans
-    = "the payload goes on with this direction's stream of Zstandard (RFC 8878), which gives so many bytes";
+constexpr const char* kUnpackedMeans = "the payload is the next part of this direction's stream of Zstandard "
+                                       "(RFC 8878), and gives so many bytes";
 
 void describe(auto& out, ConstOr<Request> auto& request)
 {

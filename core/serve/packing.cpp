@@ -39,14 +39,14 @@ void Unpacker::Free::operator()(ZSTD_DCtx_s* context) const
     ZSTD_freeDCtx(context);
 }
 
-std::optional<std::string> Packer::pack(std::string_view payload)
+Result<std::optional<std::string>> Packer::pack(std::string_view payload)
 {
     if (payload.size() < kLeast || !shrinks(payload))
-        return std::nullopt;
+        return std::optional<std::string>();
     if (!m_stream) {
         m_stream.reset(ZSTD_createCCtx());
         if (!m_stream)
-            return std::nullopt;
+            return std::optional<std::string>();
         ZSTD_CCtx_setParameter(m_stream.get(), ZSTD_c_compressionLevel, kLevel);
         ZSTD_CCtx_setParameter(m_stream.get(), ZSTD_c_windowLog, kWindowLog);
         ZSTD_CCtx_setParameter(m_stream.get(), ZSTD_c_enableLongDistanceMatching, 1);
@@ -56,15 +56,15 @@ std::optional<std::string> Packer::pack(std::string_view payload)
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     for (size_t left = 1; left != 0;) {
         left = ZSTD_compressStream2(m_stream.get(), &to, &from, ZSTD_e_flush);
-        if (ZSTD_isError(left) != 0) // out of memory: the other end sees that the stream has ended
-            break;
+        if (ZSTD_isError(left) != 0)
+            return fail(ErrorCode::LimitExceeded, "there is no memory to pack what is sent");
         if (left != 0)
             out.resize(out.size() + std::max(left, kStep));
         to.dst = out.data();
         to.size = out.size();
     }
     out.resize(to.pos);
-    return out;
+    return std::optional(std::move(out));
 }
 
 Result<std::string> Unpacker::unpack(std::string_view packed, size_t bytes)

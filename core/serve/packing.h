@@ -21,8 +21,8 @@ class Packer
 {
 public:
     /// Nothing where it would only cost time: for short payloads, and values of tensors. Then the payload is
-    /// no part of the stream.
-    std::optional<std::string> pack(std::string_view payload);
+    /// no part of the stream. LimitExceeded where there is no memory: the stream has ended then.
+    Result<std::optional<std::string>> pack(std::string_view payload);
 
 private:
     struct Free {

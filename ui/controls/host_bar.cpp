@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -61,7 +63,7 @@ HostBar::HostBar(Theme& theme, QWidget* parent)
     hide();
     m_timer.setInterval(kPauseMs);
     connect(&m_timer, &QTimer::timeout, this, &HostBar::look);
-    connect(this, &MessageBar::actionTriggered, this, &HostBar::reconnectWanted);
+    connect(this, &MessageBar::actionTriggered, this, &HostBar::reconnect);
 }
 
 void HostBar::watch(const std::vector<io::Path>& paths)
@@ -79,22 +81,42 @@ void HostBar::watch(const std::vector<io::Path>& paths)
     look();
 }
 
+void HostBar::reconnect()
+{
+    QStringList lost;
+    std::vector<io::Path> paths;
+    for (const std::string& host : m_hosts) {
+        if (far::farHost(host).condition().state != State::Lost)
+            continue;
+        lost.append(QString::fromStdString(host));
+        paths.push_back(far::farPath(host, "/"));
+    }
+    m_worker.run<QStringList>( // the end of the old connection may take seconds
+        [lost, paths](const std::stop_token&, const std::function<void(QStringList)>& deliver) {
+            far::connectAgainTo(paths);
+            deliver(lost);
+        },
+        [this](const QStringList& hosts) { Q_EMIT reconnecting(hosts); });
+}
+
 void HostBar::look()
 {
     if (!m_shown.empty() && isHidden())
-        m_dismissed = m_shown;
+        m_dismissed = std::exchange(m_shown, {});
     Words worst;
     for (const std::string& host : m_hosts) {
         const far::FarCondition now = far::farHost(host).condition();
         Words words = wordsFor(toText(host), now);
-        words.about = host + char('0' + static_cast<int>(now.state));
+        if (!words.text.isEmpty())
+            words.about = host + char('0' + static_cast<int>(now.state));
         if (worst.text.isEmpty() || (!words.text.isEmpty() && words.severity > worst.severity))
             worst = std::move(words);
     }
+    if (worst.about != m_dismissed)
+        m_dismissed.clear();
     m_shown.clear();
     if (worst.text.isEmpty() || worst.about == m_dismissed)
         return hide();
-    m_dismissed.clear();
     m_shown = worst.about;
     if (isHidden() || text() != worst.text)
         showMessage(worst.severity, worst.text, worst.isLost ? QStringList{tr("Reconnect")} : QStringList{});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/far/far_host.h"
+#include "ui/jobs/latest_only.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QTimer>
@@ -22,13 +23,16 @@ public:
     void watch(const std::vector<io::Path>& paths);
 
 Q_SIGNALS:
-    void reconnectWanted();
+    /// To the hosts that were lost: the next question connects.
+    void reconnecting(const QStringList& hosts);
 
 private:
     void look();
+    void reconnect();
 
     std::vector<std::string> m_hosts;
     QTimer m_timer;
+    LatestOnly m_worker{WorkLength::Short};
     std::string m_shown; ///< host and state that are said; empty: none
     std::string m_dismissed; ///< the user does not want to read these
 };

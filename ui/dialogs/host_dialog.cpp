@@ -21,6 +21,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSet>
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
@@ -36,16 +37,35 @@ namespace {
 
 constexpr int kNameRole = Qt::UserRole; ///< raw bytes
 constexpr int kFolderRole = Qt::UserRole + 1;
-constexpr size_t kMostShown = 5000;
+constexpr size_t kMostShown = 2000;
 
 } // namespace
 
 /// A folder of another host, or why it could not be listed.
 struct HostDialog::Listing {
+    struct Entry {
+        std::string name; ///< raw bytes
+        bool isFolder = false;
+    };
     io::Path path;
-    std::vector<io::DirectoryEntry> entries = {};
+    std::vector<Entry> entries = {}; ///< without hidden ones, folders first; the first kMostShown
+    uint64_t folders = 0; ///< all that are not hidden
+    uint64_t files = 0;
     bool isCheckpoint = false;
     std::optional<Error> error = {};
+
+    void take(const std::vector<io::DirectoryEntry>& found)
+    {
+        for (const bool wanted : {true, false}) {
+            for (const io::DirectoryEntry& entry : found) {
+                if (entry.name.starts_with('.') || isFolderOrLink(entry) != wanted)
+                    continue;
+                ++(wanted ? folders : files);
+                if (entries.size() < kMostShown)
+                    entries.push_back({entry.name, wanted});
+            }
+        }
+    }
 };
 
 HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& hosts, QWidget* parent)
@@ -84,7 +104,7 @@ HostDialog::HostDialog(io::FileSystem& files, Theme& theme, const QStringList& h
     connect(m_folder, &QLineEdit::textEdited, this, &HostDialog::clear);
     connect(m_list, &QTreeWidget::itemActivated, this, [this](const QTreeWidgetItem* item) {
         if (item->data(0, kFolderRole).toBool())
-            look(QString::fromStdString(item->data(0, kNameRole).toByteArray().toStdString()));
+            look(item->data(0, kNameRole).toByteArray().toStdString());
         else
             choose();
     });
@@ -131,10 +151,15 @@ void HostDialog::addConfiguredHosts()
         },
         [this](const std::vector<std::string>& hosts) {
             const QString typed = m_host->currentText();
+            QSet<QString> known;
+            for (int i = 0; i < m_host->count(); ++i)
+                known.insert(m_host->itemText(i));
+            QStringList more;
             for (const std::string& host : hosts) {
-                if (m_host->findText(toText(host), Qt::MatchExactly) < 0)
-                    m_host->addItem(toText(host));
+                if (!known.contains(toText(host)))
+                    more.append(toText(host));
             }
+            m_host->addItems(more);
             if (typed.isEmpty())
                 m_host->setCurrentIndex(-1);
             else
@@ -163,10 +188,10 @@ void HostDialog::clear()
     m_open->setEnabled(far::isFar(folder()));
 }
 
-void HostDialog::look(const QString& below)
+void HostDialog::look(const std::string& below)
 {
-    io::Path wanted = below.isEmpty() ? folder() : m_listed / toPath(below);
-    if (below == ".."_L1)
+    io::Path wanted = below.empty() ? folder() : m_listed / below;
+    if (below == "..")
         wanted = m_listed.parent_path();
     if (!far::isFar(wanted)) {
         m_messages->showMessage(Severity::Warning,
@@ -186,7 +211,7 @@ void HostDialog::look(const QString& below)
             if (folder) {
                 out.isCheckpoint = holdsCheckpoint(files, *folder);
                 out.path = *path;
-                out.entries = std::move(folder->entries);
+                out.take(folder->entries);
             } else {
                 out.error = folder.error();
             }
@@ -207,28 +232,25 @@ void HostDialog::show(const Listing& listing)
     m_listed = listing.path;
     const auto there = far::farPathOf(m_listed);
     m_folder->setText(there ? QString::fromStdString(there->path.native()) : QString());
-    const auto add = [this](const QString& text, const std::string& name, bool isFolder) {
-        auto* item = new QTreeWidgetItem(m_list, {text});
+    const QIcon icons[]
+        = {style()->standardIcon(QStyle::SP_FileIcon), style()->standardIcon(QStyle::SP_DirIcon)};
+    QList<QTreeWidgetItem*> items; // in no list yet: nothing follows each change
+    const auto add = [&](const QString& text, const std::string& name, bool isFolder) {
+        auto* item = new QTreeWidgetItem({text});
         item->setData(0, kNameRole, QByteArray::fromStdString(name));
         item->setData(0, kFolderRole, isFolder);
-        item->setIcon(0, style()->standardIcon(isFolder ? QStyle::SP_DirIcon : QStyle::SP_FileIcon));
+        item->setIcon(0, icons[isFolder ? 1 : 0]);
+        items.append(item);
     };
     if (there && there->path.has_relative_path())
         add(tr(".. (up)"), "..", true);
-    uint64_t folders = 0;
-    for (const bool isFolder : {true, false}) { // folders first
-        for (const io::DirectoryEntry& entry : listing.entries) {
-            if (isFolderOrLink(entry) != isFolder || entry.name.starts_with('.'))
-                continue;
-            folders += isFolder ? 1 : 0;
-            if (static_cast<size_t>(m_list->topLevelItemCount()) < kMostShown)
-                add(toText(entry.name), entry.name, isFolder);
-        }
-    }
-    const auto hidden = std::ranges::count_if(
-        listing.entries, [](const io::DirectoryEntry& entry) { return entry.name.starts_with('.'); });
-    const uint64_t shown = listing.entries.size() - static_cast<uint64_t>(hidden);
-    const QString what = tr("%1 folders, %2 files.").arg(countText(folders), countText(shown - folders));
+    for (const Listing::Entry& entry : listing.entries)
+        add(toText(entry.name), entry.name, entry.isFolder);
+    m_list->addTopLevelItems(items);
+    QString what = tr("%1 folders, %2 files.").arg(countText(listing.folders), countText(listing.files));
+    if (listing.entries.size() < listing.folders + listing.files)
+        what += tr(" The first %1 are shown; type the name of another one.")
+                    .arg(countText(listing.entries.size()));
     m_summary->setText(listing.isCheckpoint ? tr("This folder holds a checkpoint. %1").arg(what) : what);
     m_open->setEnabled(true);
     if (m_list->topLevelItemCount() > 0)
@@ -237,7 +259,7 @@ void HostDialog::show(const Listing& listing)
     m_list->setFocus();
 }
 
-QString HostDialog::chosen() const
+io::Path HostDialog::chosen() const
 {
     const QList<QTreeWidgetItem*> selected = m_list->selectedItems();
     const std::string name = selected.isEmpty()
@@ -246,13 +268,13 @@ QString HostDialog::chosen() const
     const io::Path path = m_listed.empty() ? folder()
         : name.empty() || name == ".."     ? m_listed
                                            : m_listed / name;
-    return far::isFar(path) ? QString::fromStdString(path.native()) : QString();
+    return far::isFar(path) ? path : io::Path();
 }
 
 void HostDialog::choose()
 {
-    const QString path = chosen();
-    if (path.isEmpty())
+    const io::Path path = chosen();
+    if (path.empty())
         return look(); // says why not
     Q_EMIT pathChosen(path);
     accept();
@@ -264,7 +286,7 @@ bool HostDialog::eventFilter(QObject* watched, QEvent* event)
         const auto* key = static_cast<QKeyEvent*>(event);
         const auto there = far::farPathOf(m_listed);
         if (key->key() == Qt::Key_Backspace && there && there->path.has_relative_path()) {
-            look(u".."_s);
+            look("..");
             return true;
         }
         if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {

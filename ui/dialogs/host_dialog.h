@@ -27,11 +27,11 @@ public:
     /// `hosts`: those that were used before; the names in the configuration of ssh are added.
     HostDialog(io::FileSystem& files, Theme& theme, const QStringList& hosts, QWidget* parent = nullptr);
 
-    /// The folder that is listed, or what is selected in it, as `host:/path`; empty if there is no host.
-    [[nodiscard]] QString chosen() const;
+    /// The folder that is listed, or what is selected in it; empty if there is no host.
+    [[nodiscard]] io::Path chosen() const;
 
 Q_SIGNALS:
-    void pathChosen(const QString& path);
+    void pathChosen(const shardscope::io::Path& path);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -41,7 +41,7 @@ private:
     void makeLayout();
     void addConfiguredHosts();
     /// Lists the folder that is typed, or one below what is listed; "..": the one above.
-    void look(const QString& below = {});
+    void look(const std::string& below = {});
     void show(const Listing& listing);
     void clear();
     void choose();

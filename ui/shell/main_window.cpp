@@ -88,7 +88,7 @@ void MainWindow::connectSession()
     connect(&m_session, &Session::checkpointChanged, this, &MainWindow::showCheckpoint);
     connect(&m_session, &Session::openFailed, this, &MainWindow::showOpenError);
     connect(&m_session, &Session::runsFound, this, &MainWindow::showRuns);
-    connect(findChild<HostBar*>(), &HostBar::reconnectWanted, &m_session, &Session::reload);
+    connect(findChild<HostBar*>(), &HostBar::reconnecting, this, &MainWindow::readAgainFrom);
     connect(&m_compareRun, &CompareRun::changed, this, &MainWindow::watchHosts);
     connect(&m_session, &Session::openingChanged, this, [this](bool opening) {
         watchHosts();
@@ -141,6 +141,20 @@ void MainWindow::openPlace(OpenedPlace place)
     m_start->showOpening(pathText(place.path));
     m_session.open(std::move(place));
     watchHosts();
+}
+
+void MainWindow::readAgainFrom(const QStringList& hosts)
+{
+    const auto isOne = [&](const io::Path& path) {
+        const auto far = far::farPathOf(path);
+        return far && hosts.contains(QString::fromStdString(far->host));
+    };
+    const auto& wish = m_compareRun.wish();
+    const bool fails = wish && isOne(wish->other) && m_compareRun.error();
+    if (isOne(m_session.path()) || std::ranges::any_of(m_session.roots(), isOne))
+        m_session.reload();
+    if (fails)
+        compareWith(QString::fromStdString(wish->other.native()), true);
 }
 
 void MainWindow::watchHosts()

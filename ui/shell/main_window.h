@@ -158,8 +158,10 @@ private:
     void askForHost();
     /// A path in the clipboard.
     void openPasted();
-    /// Of what is shown or being opened, and compared with.
+    /// Says how the connections to the hosts are whose files are shown, being opened or compared.
     void watchHosts();
+    /// Reads what could not be read while the connections to these hosts were lost.
+    void readAgainFrom(const QStringList& hosts);
     void askForFurtherFolder();
     void showAbout();
     void showSettings();

@@ -327,7 +327,9 @@ void MainWindow::askForHost()
         }
     }
     auto* dialog = new HostDialog(m_session.files(), m_theme, hosts, this);
-    connect(dialog, &HostDialog::pathChosen, this, [this](const QString& path) { openPath(path); });
+    connect(dialog, &HostDialog::pathChosen, this, [this](const io::Path& path) {
+        openPlace({path, {}, {}, false});
+    });
     dialog->open();
 }
 

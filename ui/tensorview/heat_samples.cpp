@@ -16,6 +16,7 @@ constexpr uint64_t kFewSide = 96; ///< where every value is a read of its own
 constexpr uint64_t kWholeBytes = uint64_t{8} << 20;
 constexpr uint64_t kWholeFarBytes = uint64_t{256} << 10; ///< of another host: a tenth of a second
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
+constexpr size_t kCellsAtOnce = 4096;
 constexpr uint64_t kLineBytes = uint64_t{128} << 10;
 
 HeatKind kindOf(double value)
@@ -127,16 +128,24 @@ private:
         }
     }
 
-    /// One element of each cell, all of them together.
+    /// One element of each cell, many of them together.
     void readCells()
     {
         StateRuns wanted{m_source.param, m_source.state, {}};
-        for (int y = 0; y < m_out.height; ++y) {
+        for (int y = 0; y < m_out.height && !m_token.stop_requested(); ++y) {
             for (int x = 0; x < m_out.width; ++x) {
                 if (const auto element = m_slice.elementAt({rowOf(y), columnOf(x)}))
                     wanted.runs.emplace_back(*element, *element + 1);
             }
+            if (wanted.runs.size() >= kCellsAtOnce || y + 1 == m_out.height) {
+                readCells(wanted);
+                wanted.runs.clear();
+            }
         }
+    }
+
+    void readCells(const StateRuns& wanted)
+    {
         const uint64_t item = m_source.itemBytes();
         m_bytes.resize(wanted.runs.size() * item);
         const auto missing = readPresentRuns(m_files, *m_source.checkpoint, wanted, m_bytes);

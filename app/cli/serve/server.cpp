@@ -111,7 +111,10 @@ Status Channel::send(const serve::Reply& reply, std::string_view payload)
 {
     serve::Reply sent = reply;
     const std::lock_guard lock(m_mutex);
-    const auto packed = m_packs ? m_packer.pack(payload) : std::nullopt;
+    std::optional<std::string> packed;
+    if (m_packs) {
+        SHARDSCOPE_TRY(packed, m_packer.pack(payload));
+    }
     if (packed) {
         sent.unpacked = payload.size();
         payload = *packed;

@@ -458,7 +458,9 @@ Result<OpenedCheckpoint> openFound(io::FileSystem& files, const Result<Discovery
 Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
 {
-    const io::OutageWatch watch;
+    std::vector<io::Path> places = options.roots;
+    places.push_back(path);
+    const io::OutageWatch watch(std::move(places));
     return watch.judged(openFound(files, discoverAsked(files, path, options, job), nullptr, options, job));
 }
 

@@ -6,6 +6,7 @@
 #include "core/checkpoint/model/require.h"
 #include "core/compare/diff/diff_piece.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/counts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -422,7 +423,10 @@ Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, cons
     const Sides sides{left, right};
     std::optional<Joiner> joiner;
     std::vector<UnmeasuredSteps> unmeasured;
-    const io::OutageWatch watch;
+    std::vector<io::Path> places = pathsOf(left);
+    const std::vector<io::Path> others = pathsOf(right);
+    places.insert(places.end(), others.begin(), others.end());
+    const io::OutageWatch watch(std::move(places));
     const auto read = [&](const Item& item, bool measuresSteps) {
         return watch.judged(reader.read(params[item.param], item.begin, item.end, measuresSteps));
     };

@@ -9,6 +9,7 @@
 #include "core/compare/digest/digested_scalars.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/counts.h"
 
 #include <algorithm>
 #include <cstring>
@@ -241,7 +242,7 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     for (const FileId id : ids)
         sizes.push_back(checkpoint->file(id).identity.bytes);
     const std::vector<size_t> own = filesToScan(sizes, workers.shared);
-    const io::OutageWatch watch;
+    const io::OutageWatch watch(pathsOf(*checkpoint));
     const Status scanned
         = watch.judged(parallelFor(own.size(), workers.jobs, job, [&](size_t item) -> Status {
               const size_t i = own[item];

@@ -3,6 +3,7 @@
 
 #include "core/base/ordered_results.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/counts.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
@@ -255,7 +256,7 @@ Status computeStatistics(io::FileSystem& files, const StatisticsRequest& request
     SHARDSCOPE_CHECK(pass.prepare(request.exact));
     const auto& items = pass.items();
     TensorStatistics current;
-    const io::OutageWatch watch;
+    const io::OutageWatch watch(pathsOf(request.checkpoint));
     const auto find = [&](size_t i) { return watch.judged(pass.run(items[i])); };
     const auto add = [&](size_t i, FoundStatistics found) -> Status {
         const Item& item = items[i];

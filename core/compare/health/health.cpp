@@ -7,6 +7,7 @@
 #include "core/compare/digest/tensor_statistics.h"
 #include "core/io/content_digest.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/counts.h"
 #include "core/layout/present_elements.h"
 #include "core/tensor/convert.h"
 
@@ -335,7 +336,7 @@ Status computeHealth(io::FileSystem& files, const HealthRequest& request, const 
 {
     const Pass pass(files, request, workers, job);
     const auto& items = pass.items();
-    const io::OutageWatch watch;
+    const io::OutageWatch watch(pathsOf(request.checkpoint));
     Found current;
     const auto find = [&](size_t i) { return watch.judged(pass.run(items[i])); };
     const auto add = [&](size_t i, const Found& found) -> Status {

@@ -13,6 +13,7 @@
 #include "core/engine/stream/manifest_reader.h"
 #include "core/engine/verify/verify_others.h"
 #include "core/io/outage_watch.h"
+#include "core/layout/counts.h"
 #include "core/layout/slices/merged_slices.h"
 
 #include <algorithm>
@@ -375,7 +376,7 @@ void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const VerifyAgainst& against, const Workers& workers, JobContext& job)
 {
-    const io::OutageWatch watch;
+    const io::OutageWatch watch(pathsOf(*checkpoint));
     return watch.judged(verified(files, checkpoint, against, workers, job));
 }
 

@@ -56,6 +56,18 @@ TEST_CASE("the program is copied once to a host that lacks it")
     CHECK(found[0].filename() == "shardscope");
     CHECK((fs::status(found[0]).permissions() & (fs::perms::group_all | fs::perms::others_all))
         == fs::perms::none);
+    // What a job writes at the first contact has the modes that it always has.
+    const Host bare(false);
+    const TemporaryFolder folder;
+    const fs::path there = folder / "there";
+    const fs::path here = folder / "here";
+    CHECK(bare.run({"reshard", far(local), far(there), "-w", "3"}).exitCode == 0);
+    CHECK(runShardscope({"reshard", local, here.string(), "-w", "3"}).exitCode == 0);
+    for (const auto& entry : fs::recursive_directory_iterator(here)) {
+        CAPTURE(entry.path());
+        CHECK(fs::status(there / fs::relative(entry.path(), here)).permissions()
+            == entry.status().permissions());
+    }
     // A copy that ended early is never used.
     const Host full(false);
     script(full.folder() / "bin/head", "exec /usr/bin/head -c 1000\n");

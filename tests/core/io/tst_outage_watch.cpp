@@ -65,3 +65,20 @@ TEST_CASE("a file that cannot be looked at is not a changed one")
     std::filesystem::create_symlink("file", folder / "file"); // a loop
     CHECK((*file)->checkUnchanged().error().code == ErrorCode::Unreadable);
 }
+
+TEST_CASE("an outage of another host says nothing about what is elsewhere")
+{
+    const Error lost{ErrorCode::Unreadable, "the connection is lost", "node7", {}};
+    const io::OutageWatch all;
+    const io::OutageWatch local({"/runs/llama", "./node7:odd"});
+    const io::OutageWatch other({"node70:/runs", "ada@node7:/runs"});
+    const io::OutageWatch both({"/runs", "node7:/runs"});
+    io::noteOutage(lost, "node7");
+    CHECK_FALSE(all.status());
+    CHECK(local.status());
+    CHECK(other.status());
+    CHECK_FALSE(both.status());
+    (void)io::errorFromErrno(EIO, false, "cannot read", "a/file");
+    CHECK_FALSE(local.status()); // of this machine
+    CHECK_FALSE(other.status());
+}
