@@ -399,9 +399,10 @@ Status requireReading(const Parsed& parsed)
 
 namespace {
 
-/// Answers words of a request with `run`, as JSON unless the sinks take messages.
+/// Answers words of a request with `run`, as JSON unless the sinks take messages. `jsonErrors`: errors are
+/// JSON in any case.
 int answerRequest(const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files,
-    const std::function<Result<int>(const Parsed& parsed, Output& output)>& run)
+    bool jsonErrors, const std::function<Result<int>(const Parsed& parsed, Output& output)>& run)
 {
     std::vector<std::string> words;
     if (!sinks.message)
@@ -409,18 +410,20 @@ int answerRequest(const std::vector<std::string>& asked, const OutputSinks& sink
     words.insert(words.end(), asked.begin(), asked.end());
     const auto parsed = parse(program(), words);
     Arguments json;
-    if (!sinks.message)
+    if (!sinks.message || jsonErrors)
         json.set("--json", {"true"});
     Output output(parsed ? parsed->arguments : json, sinks);
+    Output jsonOutput(json, sinks);
+    Output& errors = jsonErrors ? jsonOutput : output;
     if (!parsed)
-        return report(output, parsed.error(), nextCommand(parsed.error(), nullptr, words), files);
+        return report(errors, parsed.error(), nextCommand(parsed.error(), nullptr, words), files);
     if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
         return answerWithoutVerb(*parsed, output, words);
     const auto code = run(*parsed, output);
     if (code)
         return *code;
     const Error error = withNearPath(code.error(), words);
-    return report(output, error, nextCommand(error, &*parsed, words), files);
+    return report(errors, error, nextCommand(error, &*parsed, words), files);
 }
 
 /// Starts the command, and answers with its job; or runs `jobs`.
@@ -465,14 +468,16 @@ int runDetached(const std::string& id)
 int answerWords(
     const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
 {
-    return answerRequest(asked, sinks, files,
+    return answerRequest(asked, sinks, files, false,
         [&](const Parsed& parsed, Output& output) { return answerParsed(parsed, output, files, job); });
 }
 
 int jobWords(
     const std::vector<std::string>& asked, const OutputSinks& sinks, io::FileSystem& files, JobContext& job)
 {
-    return answerRequest(asked, sinks, files,
+    // Who starts a job reads its record or its error, even where the job's own answer is text.
+    const bool isStart = asked.empty() || asked.front() != "jobs";
+    return answerRequest(asked, sinks, files, isStart,
         [&](const Parsed& parsed, Output& output) { return changeJobs(parsed, output, files, job); });
 }
 

@@ -30,8 +30,8 @@ int run(int argc, char** argv);
 int answerWords(
     const std::vector<std::string>& words, const OutputSinks& sinks, io::FileSystem& files, JobContext& job);
 /// The same for words of a command that writes: starts it as a job of its own, and answers with it as `jobs`
-/// does, always as JSON; where the sinks take messages, the job's answer is text. Also for `jobs` with
-/// options that change a job.
+/// does, or with the error, always as JSON; where the sinks take messages, the job's answer is text. Also for
+/// `jobs` with options that change a job, which answers as answerWords() does.
 int jobWords(
     const std::vector<std::string>& words, const OutputSinks& sinks, io::FileSystem& files, JobContext& job);
 /// Usage for commands that write, and for options that let a command write or that belong to a whole process.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLineBytes = 512;
 
-/// That of this process, without the word that ends a command with its caller.
+/// The environment of this process, without the word that ends a command with its caller.
 std::vector<char*> environmentOfJob()
 {
     constexpr std::string_view kParent = "SHARDSCOPE_PARENT=";
@@ -91,8 +91,7 @@ Status startJob(const JobStore& store, const std::string& id)
     if (job.state == JobState::Running)
         return fail(ErrorCode::Busy, "the job " + id + " runs already", {}, "attach to it");
     if (job.state == JobState::Elsewhere)
-        return fail(ErrorCode::Busy, "the job was started on another machine with the same home folder",
-            job.record.machine, "ask that one");
+        return forward(elsewhere(ErrorCode::Busy, job.record));
     const pid_t process = spawnSession({"shardscope", std::string(kJobWord), id});
     if (process < 0)
         return forward(notStarted(std::strerror(errno)));
@@ -112,17 +111,22 @@ Result<JobRun> JobRun::begin(const JobStore& store, const std::string& id)
 {
     SHARDSCOPE_TRY(JobEntry job, store.entry(id));
     SHARDSCOPE_TRY(auto lock, store.lock(id));
+    JobRecord record = std::move(job.record);
+    record.machine = machineName();
+    // From the lock on it counts as running, and the number of its last process may be another one's by now.
+    record.process = 0;
+    record.processStart = 0;
+    SHARDSCOPE_CHECK(store.writeRecord(record));
     store.removeOutput(id);
     SHARDSCOPE_CHECK(takeStream(store.pathOf(id, job_file::kAnswer), STDOUT_FILENO));
     SHARDSCOPE_CHECK(takeStream(store.pathOf(id, job_file::kMessages), STDERR_FILENO));
-    JobRecord record = std::move(job.record);
-    record.machine = machineName();
-    record.started = timeNow();
+    record.started = timeNow(); // after its files are new: who shows the job then begins again with them
     const pid_t child = ::fork(); // which has the lock, too
     if (child < 0)
         return forward(notStarted(std::strerror(errno)));
     if (child > 0) {
         record.process = static_cast<uint32_t>(child);
+        record.processStart = startOfProcess(record.process).value_or(0);
         const Status written = store.writeRecord(record);
         if (!written)
             (void)::kill(child, SIGKILL);

@@ -20,9 +20,9 @@ Status startJob(const JobStore& store, const std::string& id);
 class JobRun
 {
 public:
-    /// Takes the job's lock, gives the standard streams their files, records the process, and goes on in a
-    /// child whose parent has ended. Call it before any thread starts. Returns in the child only; errors are
-    /// those of the parent.
+    /// Takes the job's lock, gives the standard streams their files, records the process, and continues in
+    /// a child whose parent has ended. Call it before any thread starts. Returns in the child only; errors
+    /// are those of the parent.
     static Result<JobRun> begin(const JobStore& store, const std::string& id);
 
     [[nodiscard]] const JobRecord& record() const { return m_record; }

@@ -13,7 +13,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
 #include <random>
+#include <sstream>
 
 #include <poll.h>
 #include <unistd.h>
@@ -39,6 +43,7 @@ void describe(auto& out, ConstOr<JobRecord> auto& record)
     out.name("machine", record.machine);
     out.field("started", record.started);
     out.field("process", record.process);
+    out.field("process_start", record.processStart);
 }
 
 void describe(auto& out, ConstOr<JobEnd> auto& end)
@@ -80,10 +85,10 @@ std::string shown(std::string_view id)
     return JobStore::isId(id) ? std::string(id) : "the job";
 }
 
-/// Whether it can be told to stop; `signal` 0 only asks.
-bool reaches(const JobRecord& record, int signal)
+/// Whether its process is there: another one that got the same number later is not.
+bool hasProcess(const JobRecord& record)
 {
-    return record.process > 1 && ::kill(static_cast<pid_t>(record.process), signal) == 0;
+    return record.processStart != 0 && startOfProcess(record.process) == record.processStart;
 }
 
 Status replaceFile(io::FileSystem& files, const io::Path& path, const std::string& text)
@@ -114,6 +119,33 @@ std::string machineName()
 {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("?");
+}
+
+std::optional<uint64_t> startOfProcess(uint32_t process)
+{
+    constexpr int kBetween = 18; // fields, between the state and the start
+    if (process <= 1 || process > static_cast<uint32_t>(std::numeric_limits<pid_t>::max()))
+        return std::nullopt;
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat"); // whose size is said to be 0
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const size_t name = text.rfind(')'); // a name can hold blanks, parentheses and line ends
+    if (name == std::string::npos)
+        return std::nullopt;
+    std::istringstream fields(text.substr(name + 1));
+    char state = 0;
+    fields >> state;
+    std::string skipped;
+    for (int i = 0; i < kBetween; ++i)
+        fields >> skipped;
+    uint64_t start = 0;
+    const bool isThere = static_cast<bool>(fields >> start) && state != 'Z' && state != 'X';
+    return isThere ? std::optional(start) : std::nullopt;
+}
+
+Error elsewhere(ErrorCode code, const JobRecord& record)
+{
+    return {code, "the job was started on another machine with the same home folder", record.machine,
+        "ask that one"};
 }
 
 uint64_t timeNow()
@@ -205,9 +237,9 @@ JobState JobStore::stateOf(const JobRecord& record, const std::optional<JobEnd>&
         return end->exit == kStopped ? JobState::Interrupted : JobState::Ended;
     if (record.machine != machineName())
         return JobState::Elsewhere;
-    // Without locks on this file system, the process number has to do.
+    // Without locks on this file system, the process has to do.
     const auto held = m_files.lock(pathOf(record.id, job_file::kLock), io::LockKind::Shared);
-    const bool runs = held ? *held == nullptr && reaches(record, 0) : held.error().code == ErrorCode::Busy;
+    const bool runs = held ? *held == nullptr && hasProcess(record) : held.error().code == ErrorCode::Busy;
     return runs ? JobState::Running : JobState::Interrupted;
 }
 
@@ -293,22 +325,31 @@ Status JobStore::stop(std::string_view id) const
 {
     SHARDSCOPE_TRY(const JobEntry job, entry(id));
     if (job.state == JobState::Elsewhere)
-        return fail(ErrorCode::Usage, "the job runs on another machine with the same home folder",
-            job.record.machine, "ask that one");
+        return forward(elsewhere(ErrorCode::Usage, job.record));
     if (job.state != JobState::Running)
         return fail(ErrorCode::Usage, "the job " + shown(id) + " does not run");
-    if (reaches(job.record, SIGINT) || errno == ESRCH) // it has just ended
+    const auto notStopped = [&](const std::string& why, const char* hint) {
+        return fail(ErrorCode::WriteFailed, "the job " + shown(id) + " cannot be stopped: " + why, {}, hint);
+    };
+    if (!hasProcess(job.record)) {
+        SHARDSCOPE_TRY(const JobEntry now, entry(id));
+        if (now.state != JobState::Running) // it has just ended
+            return {};
+        return notStopped("its record does not name its process", "if it has just started, try again");
+    }
+    if (::kill(static_cast<pid_t>(job.record.process), SIGINT) == 0 || errno == ESRCH)
         return {};
-    return fail(ErrorCode::WriteFailed,
-        "the job " + shown(id) + " cannot be stopped: " + std::string(std::strerror(errno)));
+    return notStopped(std::strerror(errno), "");
 }
 
 Status JobStore::forget(std::string_view id) const
 {
     SHARDSCOPE_TRY(const JobEntry job, entry(id));
-    if (job.state == JobState::Elsewhere)
-        return fail(ErrorCode::Usage, "the job was started on another machine with the same home folder",
-            job.record.machine, "ask that one, or remove " + (m_folder / id).string());
+    if (job.state == JobState::Elsewhere) {
+        Error error = elsewhere(ErrorCode::Usage, job.record);
+        error.hint.text += ", or remove " + (m_folder / id).string();
+        return forward(std::move(error));
+    }
     if (job.state == JobState::Running)
         return fail(ErrorCode::Busy, "the job " + shown(id) + " runs", {}, "stop it first");
     return m_files.removeTree(m_folder / id);

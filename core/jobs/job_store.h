@@ -24,6 +24,7 @@ struct JobRecord {
     std::string machine = {}; ///< where it ran last
     uint64_t started = 0; ///< its last start; milliseconds since the epoch, as all times here
     uint32_t process = 0; ///< of its last start; 0: none yet
+    uint64_t processStart = 0; ///< startOfProcess(): numbers are used again
 };
 
 /// How it ended.
@@ -80,7 +81,7 @@ public:
     /// Records a job that is to be started. Where the same command was interrupted or has failed, that one is
     /// taken again. Removes the oldest ended ones. Of `wanted`, words, json and host are set.
     [[nodiscard]] Result<JobRecord> add(JobRecord wanted) const;
-    /// Asks a running one to stop, as Ctrl+C does. Usage if it does not run.
+    /// Asks a running one to stop, as Ctrl+C does. Usage if it does not run; WriteFailed.
     [[nodiscard]] Status stop(std::string_view id) const;
     /// Removes the record of one that does not run here; Busy, Usage.
     [[nodiscard]] Status forget(std::string_view id) const;
@@ -94,7 +95,7 @@ public:
     [[nodiscard]] Status writeEnd(std::string_view id, const JobEnd& end) const;
     [[nodiscard]] Result<std::unique_ptr<io::FileLock>> lock(std::string_view id) const;
     [[nodiscard]] Result<std::unique_ptr<io::WriteFile>> createProgress(std::string_view id) const;
-    /// Removes what an earlier start has left, besides the record.
+    /// Removes what an earlier start has left, and keeps the record.
     void removeOutput(std::string_view id) const;
 
 private:
@@ -106,8 +107,14 @@ private:
     io::Path m_folder; ///< empty: the user has no cache
 };
 
+/// A job of JobState::Elsewhere cannot be asked here.
+Error elsewhere(ErrorCode code, const JobRecord& record);
+
 /// The name of this machine.
 std::string machineName();
+/// When the process with this number began, in ticks since this machine started. Nothing for one that has
+/// ended, and for a number that no process can have.
+std::optional<uint64_t> startOfProcess(uint32_t process);
 uint64_t timeNow();
 
 } // namespace shardscope::jobs

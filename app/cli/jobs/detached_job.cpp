@@ -6,6 +6,8 @@
 #include "core/jobs/job_process.h"
 #include "core/report/jobs/jobs_report.h"
 
+#include <utility>
+
 #include <poll.h>
 
 namespace shardscope::cli {
@@ -13,14 +15,18 @@ namespace shardscope::cli {
 namespace {
 
 constexpr int kLookMs = 200;
+constexpr size_t kLongestLine = size_t{64} << 10; ///< that is waited for
 
-/// Gives all that was added to a file of the job.
+/// Gives all that was added to a file of the job; of one that grows, no line before it is whole.
 template <class Take>
-Status takeNew(const jobs::JobStore& store, const std::string& id, std::string_view file, uint64_t& taken,
-    const Take& take)
+Status takeNew(const jobs::JobStore& store, const std::string& id, std::string_view file, bool grows,
+    uint64_t& taken, const Take& take)
 {
     for (;;) {
-        SHARDSCOPE_TRY(const std::string bytes, store.bytesOf(id, file, taken));
+        SHARDSCOPE_TRY(std::string bytes, store.bytesOf(id, file, taken));
+        const size_t end = bytes.rfind('\n') + 1; // 0 for none
+        if (end > 0 || (grows && bytes.size() < kLongestLine))
+            bytes.resize(end);
         if (bytes.empty())
             return {};
         taken += bytes.size();
@@ -42,13 +48,20 @@ public:
 
     Status showNew(const jobs::JobEntry& job)
     {
+        if (std::exchange(m_started, job.record.started) != job.record.started) { // its files are new
+            m_messages = 0;
+            m_answer = 0;
+            m_last.clear();
+        }
+        const bool grows = job.state == jobs::JobState::Running;
         // JSON must be whole to be of use.
-        if (!job.record.json || job.state == jobs::JobState::Ended || job.end)
-            SHARDSCOPE_CHECK(takeNew(m_store, m_id, jobs::job_file::kAnswer, m_answer,
+        if (!job.record.json || job.state == jobs::JobState::Ended || job.end) {
+            SHARDSCOPE_CHECK(takeNew(m_store, m_id, jobs::job_file::kAnswer, grows, m_answer,
                 [&](const std::string& text) { m_output.answer()(text); }));
-        SHARDSCOPE_CHECK(takeNew(m_store, m_id, jobs::job_file::kMessages, m_messages,
-            [&](const std::string& text) { m_output.message(text); }));
-        if (job.state != jobs::JobState::Running || job.progress == m_last)
+        }
+        SHARDSCOPE_CHECK(takeNew(m_store, m_id, jobs::job_file::kMessages, grows, m_messages,
+            [&](const std::string& text) { m_output.message(text.ends_with('\n') ? text : text + '\n'); }));
+        if (!grows || job.progress == m_last)
             return {};
         m_last = job.progress;
         if (const auto progress = parseProgress(m_last); progress && m_progress)
@@ -61,6 +74,7 @@ private:
     const jobs::JobStore& m_store;
     const std::string& m_id;
     JobContext::ProgressSink m_progress;
+    uint64_t m_started = 0; ///< the start whose files are shown
     uint64_t m_messages = 0;
     uint64_t m_answer = 0;
     std::string m_last;
@@ -108,8 +122,7 @@ Result<int> attachTo(Session& session, const jobs::JobStore& store, const std::s
         if (output.json() && !job.record.json)
             return fail(ErrorCode::Usage, "the answer of this job is text", {}, Hint::omit("--json"));
         if (job.state == jobs::JobState::Elsewhere)
-            return fail(ErrorCode::Usage, "the job was started on another machine with the same home folder",
-                job.record.machine, "ask that one");
+            return forward(jobs::elsewhere(ErrorCode::Usage, job.record));
         SHARDSCOPE_CHECK(view.showNew(job));
         if (job.end)
             return static_cast<int>(job.end->exit);
@@ -117,7 +130,7 @@ Result<int> attachTo(Session& session, const jobs::JobStore& store, const std::s
             return fail(ErrorCode::Cancelled, "the process of the job has ended without an answer", {},
                 {"`" + jobsCommand(output.host(), "--resume", id) + "` continues it", {{Retry::Shown}}});
         if (session.job().cancelled())
-            return fail(ErrorCode::Cancelled, "the job goes on", {},
+            return fail(ErrorCode::Cancelled, "the job continues", {},
                 {"`" + jobsCommand(output.host(), "--attach", id) + "` shows it again", {{Retry::Shown}}});
         (void)::poll(nullptr, 0, kLookMs);
     }

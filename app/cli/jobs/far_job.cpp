@@ -6,6 +6,7 @@
 #include "app/cli/jobs/far_paths.h"
 #include "app/cli/jobs/signals.h"
 #include "core/base/parallel.h"
+#include "core/base/shell_quote.h"
 #include "core/report/jobs/jobs_report.h"
 #include "core/serve/file_calls.h"
 
@@ -62,11 +63,16 @@ public:
         std::atomic<bool> isDone = false;
         std::stop_source left;
         Thread asking = Thread::start([&] {
-            answer.emplace(ask(left.get_token()));
+            const Status asked = withinMemory([&]() -> Status {
+                answer.emplace(ask(left.get_token()));
+                return {};
+            });
+            if (!asked)
+                answer.emplace(forward(asked.error()));
             isDone = true;
         });
         if (!asking.isStarted())
-            return forward(noThread());
+            return forward(ended(noThread()));
         bool isPassedOn = false;
         while (!isDone) {
             if (job.cancelled() && !std::exchange(isPassedOn, true)) {
@@ -116,9 +122,27 @@ private:
     FarAnswerShown m_shown;
 };
 
+/// Asks for the job. Without an answer it may run all the same, and the error says where to look.
+Result<std::string> start(const FarWords& there, bool asText, const JobContext& job)
+{
+    const far::FarHost& host = far::farHost(there.host);
+    const uint64_t before = host.traffic().questions;
+    auto started = changeJobs(there.host, there.words, asText, &job);
+    const bool isAnswered = started
+        || (started.error().code != ErrorCode::Cancelled
+            && host.condition().state != far::FarCondition::State::Lost);
+    if (isAnswered || host.traffic().questions == before) // or it was not asked for
+        return started;
+    Error error = std::move(started).error();
+    error.message += "; the job may have started";
+    error.hint
+        = {"`shardscope jobs " + shellQuoted(there.host + ":") + "` shows whether it runs", {{Retry::Shown}}};
+    return forward(std::move(error));
+}
+
 Result<int> runThere(const Parsed& parsed, const FarWords& there, Output& output, JobContext& job)
 {
-    SHARDSCOPE_TRY(const std::string started, changeJobs(there.host, there.words, !output.json(), &job));
+    SHARDSCOPE_TRY(const std::string started, start(there, !output.json(), job));
     SHARDSCOPE_TRY(const std::string id, jobOfAnswer(started));
     const bool isOnlyAnswer = !parsed.command->resumes || parsed.arguments.has("--dry-run");
     if (!output.quiet() && !isOnlyAnswer)

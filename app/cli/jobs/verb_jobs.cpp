@@ -93,11 +93,9 @@ Command jobsCommand()
         .summary = "list commands that run as jobs of their own, or were interrupted",
         .description
         = {"A command that writes to another host, such as `reshard node7:/a node7:/b`, runs there as a "
-           "process "
-           "of its own. It goes on when the connection is lost. This command lists such jobs of HOST, or of "
-           "this "
-           "machine, newest first: those that run, those that were interrupted, and those that have ended. "
-           "`shardscope help far` describes them.",
+           "process of its own. It continues when the connection is lost. This command lists such jobs of "
+           "HOST, or of this machine, newest first: those that run, those that were interrupted, and those "
+           "that have ended. `shardscope help far` describes them.",
             "The records are in the user's cache of that machine. The newest 50 of the jobs that have ended "
             "are "
             "kept, and all others."},

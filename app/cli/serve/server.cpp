@@ -248,13 +248,18 @@ void Server::work(bool ofJobs)
     }
 }
 
+JobContext::ProgressSink Server::progressOf(uint64_t id)
+{
+    return [this, id](const Progress& progress) {
+        (void)m_channel.send(
+            {.id = id, .reply = std::string(serve::reply::kProgress)}, progressJson(progress));
+    };
+}
+
 void Server::handle(const Work& work)
 {
     const uint64_t id = work.request.id;
-    JobContext job(work.stop.get_token(), [&](const Progress& progress) {
-        (void)m_channel.send(
-            {.id = id, .reply = std::string(serve::reply::kProgress)}, progressJson(progress));
-    });
+    JobContext job(work.stop.get_token(), progressOf(id));
     serve::Reply last{.id = id, .reply = std::string(serve::reply::kDone)};
     std::string payload;
     try {
@@ -322,10 +327,7 @@ Result<std::string> Server::answer(const Work& work, serve::Reply& last, JobCont
             (void)m_channel.send(
                 {.id = work.request.id, .reply = std::string(serve::reply::kMessage)}, lines);
         };
-    sinks.progress = [&](const Progress& progress) {
-        (void)m_channel.send(
-            {.id = work.request.id, .reply = std::string(serve::reply::kProgress)}, progressJson(progress));
-    };
+    sinks.progress = progressOf(work.request.id);
     sinks.host = work.request.host;
     last.exit = run(words, sinks, job);
     SHARDSCOPE_CHECK(file.finish());

@@ -93,6 +93,8 @@ private:
     /// shows one.
     void work(bool ofJobs);
     void handle(const Work& work);
+    /// Sends the progress of this request.
+    JobContext::ProgressSink progressOf(uint64_t id);
     /// The last frame's fields and its payload.
     Result<std::string> dispatch(const Work& work, serve::Reply& last, JobContext& job);
     Result<std::string> answer(const Work& work, serve::Reply& last, JobContext& job);

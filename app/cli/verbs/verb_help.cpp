@@ -107,7 +107,7 @@ std::string headingOf(const std::vector<std::string>& takers, const std::vector<
 void writeOptions(const TextSink& sink, const Command& program, const std::vector<Path>& commands)
 {
     std::vector<Shared> shared = sharedOptions(commands);
-    // Those of most commands first, and options of the same commands together.
+    // Options of most commands first, and options of the same commands together.
     std::ranges::stable_sort(shared, [](const Shared& a, const Shared& b) {
         return a.commands.size() != b.commands.size() ? a.commands.size() > b.commands.size()
                                                       : a.commands < b.commands;

@@ -48,7 +48,7 @@ public:
     {
         const ProcessResult found = runShardscope(
             {"jobs", "--json"}, {.environment = {{"HOME", home().string()}, {"XDG_CACHE_HOME", ""}}});
-        for (const Json& job : Json::parse(found.out)["jobs"]) {
+        for (const Json& job : Json::parse(found.out).value("jobs", Json::array())) {
             if (job["state"] == "running")
                 kill(job["id"]);
         }
@@ -76,8 +76,13 @@ public:
     }
     void kill(const std::string& id) const
     {
-        const Json record = Json::parse(slurp(records() / id / "job.json"));
-        ::kill(record["process"].get<pid_t>(), SIGKILL);
+        pid_t process = 0; // as its record says before it has one
+        const auto isNamed = [&] {
+            process = Json::parse(slurp(records() / id / "job.json"))["process"].get<pid_t>();
+            return process > 1;
+        };
+        if (comes(isNamed))
+            ::kill(process, SIGKILL);
     }
     /// Ends ssh and `serve` of the connection that was made last.
     void cut() const { ::kill(std::stoi(slurp(line())), SIGKILL); }
@@ -171,7 +176,7 @@ TEST_CASE("progress of a far job arrives, and a dry run leaves no record")
     CHECK(job.host.jobs().size() == 1);
 }
 
-TEST_CASE("a far job goes on when the connection is cut, and can be seen again")
+TEST_CASE("a far job continues when the connection is cut, and can be seen again")
 {
     Job job;
     Process view(
@@ -202,7 +207,7 @@ TEST_CASE("a connection that is cut at any moment leaves a job that ends or can 
     const std::string ssh = slurp(host.folder() / "ssh");
     size_t cut = 0;
     for (int step = 0; step < 16; ++step) {
-        // Of what the other end sends only so many bytes arrive.
+        // Only so many bytes of what the other end sends arrive.
         const size_t bytes = 60 + static_cast<size_t>(step) * 110;
         CAPTURE(bytes);
         script(host.folder() / "cut",
@@ -324,6 +329,14 @@ std::string frame(const std::string& header, const std::string& payload = {})
     return serve::frameStart(header, payload.size()) + payload;
 }
 
+/// The beginning of what another end of this version sends.
+std::string hello()
+{
+    const std::string version = Json::parse(runShardscope({"--version", "--json"}).out)["version"];
+    return "shardscope-far ready\n"
+        + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}");
+}
+
 /// What `serve` with these options replies to these requests, the first with id 1.
 std::string served(const JobHost& host, const std::string& options, const std::string& requests)
 {
@@ -377,9 +390,7 @@ TEST_CASE("`serve` starts jobs only if it may, only commands that write, and non
 TEST_CASE("nonsense about jobs from another end is an error")
 {
     const Host host;
-    const std::string version = Json::parse(runShardscope({"--version", "--json"}).out)["version"];
-    const std::string hello = "shardscope-far ready\n"
-        + frame(R"({"id":0,"reply":"hello","protocol":1,"version":")" + version + "\"}");
+    const std::string hello = ::hello();
     const std::string done = frame(R"({"id":2,"reply":"done","exit":0})");
     const auto data = [](const std::string& text) { return frame(R"({"id":2,"reply":"data"})", text); };
     for (const std::string& sent : {
@@ -413,6 +424,43 @@ TEST_CASE("nonsense about jobs from another end is an error")
     CHECK(shown.exitCode == 0);
     CHECK((shown.out + shown.err).find('\x1b') == std::string::npos);
     CHECK(contains(shown.out, "gone"));
+}
+
+TEST_CASE("a job that cannot be recorded on the other host says why, as text and as JSON")
+{
+    for (const char* file : {".cache/shardscope", ".cache/shardscope/jobs"}) {
+        CAPTURE(file);
+        const Job job;
+        const fs::path path = job.host.home() / file;
+        fs::create_directories(path.parent_path());
+        spill(path, "no folder");
+        const ProcessResult text = job.host.run(job.command);
+        CHECK(text.exitCode == 5);
+        CHECK(text.out.empty());
+        CHECK(contains(text.err, "folder"));
+        CHECK(contains(text.err, far(path)));
+        const ProcessResult json = job.host.run(joinedWords(job.command, {"--json"}));
+        CHECK(json.exitCode == 5);
+        const Json error = Json::parse(json.out);
+        CHECK(error["code"] == "write-failed");
+        CHECK(error["path"] == far(path));
+        CHECK(contains(text.err, error["message"]));
+        CHECK_FALSE(fs::exists(job.out));
+    }
+}
+
+TEST_CASE("a connection that is lost before the job is known says where to look for it")
+{
+    const Host host;
+    const Words command{"reshard", "node7:/x", "node7:/y", "-w", "3"};
+    const std::string where = "`shardscope jobs node7:` shows whether it runs";
+    spill(host.folder() / "sent", hello());
+    script(host.folder() / "ssh", "cat '" + (host.folder() / "sent").string() + "'; sleep 2\n");
+    const ProcessResult lost = host.run(command);
+    CHECK(lost.exitCode == 3);
+    CHECK(contains(lost.err, where));
+    script(host.folder() / "ssh", "exit 255\n"); // nothing was asked for
+    CHECK_FALSE(contains(host.run(command).err, where));
 }
 
 TEST_CASE("`jobs` of this machine lists, shows and forgets what others have started here")

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of detached jobs.
+#include "core/io/forwarding_file_system.h"
 #include "core/jobs/job_store.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+
+#include <unistd.h>
 
 using namespace shardscope;
 using namespace shardscope::jobs;
@@ -32,6 +37,36 @@ struct Store {
         return id;
     }
     [[nodiscard]] JobState stateOf(const std::string& id) const { return store.entry(id)->state; }
+};
+
+/// As on file systems that have no locks.
+class WithoutLocks final : public io::ForwardingFileSystem
+{
+public:
+    WithoutLocks()
+        : ForwardingFileSystem(io::realFileSystem())
+    {
+    }
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& /*path*/, io::LockKind /*kind*/) override
+    {
+        return std::unique_ptr<io::FileLock>();
+    }
+};
+
+volatile std::sig_atomic_t interrupts = 0;
+
+/// Counts SIGINT to this process instead of ending it.
+struct CountedInterrupts {
+    CountedInterrupts()
+    {
+        interrupts = 0;
+        before = std::signal(SIGINT, [](int) { interrupts = interrupts + 1; });
+    }
+    ~CountedInterrupts() { (void)std::signal(SIGINT, before); }
+    CountedInterrupts(const CountedInterrupts&) = delete;
+    CountedInterrupts& operator=(const CountedInterrupts&) = delete;
+
+    void (*before)(int) = SIG_DFL;
 };
 
 } // namespace
@@ -105,4 +140,41 @@ TEST_CASE("links, other names and damaged records are no jobs")
     const JobStore none(io::realFileSystem(), io::Path());
     CHECK(none.all()->empty());
     CHECK_FALSE(none.add({.words = {"word"}}).has_value());
+}
+
+TEST_CASE("a job's process is told from a later one with its number")
+{
+    const Store jobs;
+    WithoutLocks files;
+    const JobStore unlocked(files, jobs.folder / "cache/jobs");
+    const CountedInterrupts counted;
+    const auto own = static_cast<uint32_t>(::getpid());
+    const auto start = startOfProcess(own);
+    REQUIRE(start.has_value());
+    JobRecord record = jobs.store.entry(jobs.add("word"))->record;
+    const auto becomes = [&](uint32_t process, uint64_t began) {
+        record.process = process;
+        record.processStart = began;
+        REQUIRE(jobs.store.writeRecord(record).has_value());
+    };
+    for (const auto& [process, began] :
+        std::vector<std::pair<uint32_t, uint64_t>>{{own, *start + 1}, {own, 0}, {0, 0}, {0, *start}, {1, 1},
+            {std::numeric_limits<uint32_t>::max(), *start}, {uint32_t{1} << 31, *start}}) {
+        CAPTURE(process);
+        CAPTURE(began);
+        becomes(process, began);
+        CHECK(unlocked.entry(record.id)->state == JobState::Interrupted);
+        CHECK(unlocked.stop(record.id).error().code == ErrorCode::Usage);
+        const auto lock = jobs.store.lock(record.id); // so that it counts as running
+        REQUIRE(lock.has_value());
+        const Status stopped = jobs.store.stop(record.id);
+        REQUIRE_FALSE(stopped.has_value());
+        CHECK(stopped.error().code == ErrorCode::WriteFailed);
+        CHECK(stopped.error().message.find("does not name its process") != std::string::npos);
+    }
+    CHECK(interrupts == 0);
+    becomes(own, *start);
+    CHECK(unlocked.entry(record.id)->state == JobState::Running);
+    CHECK(unlocked.stop(record.id).has_value());
+    CHECK(interrupts == 1);
 }
