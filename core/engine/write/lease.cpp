@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <utility>
@@ -34,9 +35,12 @@ std::string thisHost()
 /// The same for all processes since this machine was started.
 std::string thisMachine()
 {
-    auto boot = io::realFileSystem().readSmall("/proc/sys/kernel/random/boot_id", 4096);
-    std::string id = boot ? std::move(*boot) : thisHost();
-    std::erase_if(id, [](char c) { return c == '\n' || c == ' '; });
+    std::ifstream boot("/proc/sys/kernel/random/boot_id"); // whose size is said to be 0
+    std::string id;
+    boot >> id;
+    if (id.empty())
+        id = thisHost();
+    std::erase(id, ' ');
     return id;
 }
 

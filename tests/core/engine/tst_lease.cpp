@@ -6,6 +6,8 @@
 #include "tests/core/engine/execute_fixture.h"
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 using namespace shardscope;
@@ -88,6 +90,22 @@ TEST_CASE("a lease that is renewed excludes others, on this machine and elsewher
     CHECK((*first)->check());
     CHECK(Lease::holder(io::realFileSystem(), folder.path(), true, of("b")) == "host-a");
     CHECK(Lease::holder(io::realFileSystem(), folder.path(), true, of("a")).empty());
+}
+
+TEST_CASE("a lease names this start of this machine")
+{
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    REQUIRE(boot.size() == 36);
+    const TemporaryFolder folder;
+    JobContext job;
+    const auto lease = Lease::take(io::realFileSystem(), folder.path(), false, {}, job);
+    REQUIRE(lease);
+    bool isNamed = false;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+        isNamed = isNamed
+            || (entry.is_regular_file() && slurp(entry.path()).find(' ' + boot + ' ') != std::string::npos);
+    CHECK(isNamed);
 }
 
 TEST_CASE("a lease that was given back is taken at once")
