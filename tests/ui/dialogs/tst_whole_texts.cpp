@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables and links show what they have where there is room for it.
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/models/difference_list.h"
+#include "ui/style/app_style.h"
+#include "ui/widgets/link_button.h"
+
+#include <QDockWidget>
+#include <QHeaderView>
+#include <QLabel>
+#include <QScrollBar>
+#include <QTabBar>
+#include <QTableView>
+
+#include <cstdlib>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+class TestWholeTexts : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() { QApplication::setStyle(new AppStyle); }
+
+    void filesOfARankAreWhole()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectRank(1);
+        QVERIFY(ui.settle());
+        QStringList names;
+        for (const auto* link : ui.window().findChildren<LinkButton*>(u"detailsAddress"_s)) {
+            names.append(link->text());
+            QVERIFY(link->height() >= link->heightForWidth(link->width()));
+        }
+        QVERIFY2(names.contains(u"bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s),
+            qPrintable(names.join(u' ')));
+    }
+
+    void aSingleStateIsAtTheEdge()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* states = ui.find<QTabBar>("tensorStates");
+        const auto edgeOf = [&](const char* param) {
+            ui.window().selection().selectParam(*ui.checkpoint()->findParam(param));
+            return ui.window().showPage(u"tensor"_s) && ui.settle()
+                ? states->mapTo(states->window(), states->tabRect(states->count() - 1).topRight()).x()
+                : -1;
+        };
+        const int several = edgeOf("layers.0.attention.wq.weight");
+        QVERIFY(several > 0 && states->count() > 1);
+        const int single = edgeOf("batches_seen");
+        QCOMPARE(states->count(), 1);
+        QVERIFY2(std::abs(several - single) <= 2, qPrintable(u"%1 %2"_s.arg(several).arg(single)));
+    }
+
+    void differencesHaveTheRoomThatNamesLeave()
+    {
+        WindowFixture ui;
+        ui.window().resize(1900, 800);
+        QVERIFY(ui.open(samplePath("zero1-w2")));
+        ui.window().compareWith(samplePath("zero2-w2"), true);
+        QVERIFY(ui.settle());
+        const auto* table = ui.find<QTableView>("differenceTable");
+        constexpr auto kColumn = static_cast<int>(DifferenceColumn::Different);
+        QVERIFY(table->model()->rowCount() > 1);
+        for (int row = 0; row < table->model()->rowCount(); ++row) {
+            const QString text = table->model()->index(row, kColumn).data().toString();
+            if (!text.contains(u" of "_s)) // an option
+                continue;
+            QVERIFY2(table->columnWidth(kColumn) >= table->fontMetrics().horizontalAdvance(text) + 24,
+                qPrintable(text));
+        }
+        QVERIFY(table->horizontalHeader()->length() <= table->viewport()->width());
+    }
+
+    void layersHaveTheRoomThatTheyNeed()
+    {
+        WindowFixture ui;
+        ui.window().resize(1900, 800);
+        QVERIFY(ui.open(samplePath("experts-w4")));
+        QVERIFY(ui.window().showPage(u"health"_s));
+        QVERIFY(ui.settle());
+        const auto* table = ui.find<QTableView>("healthTable");
+        QVERIFY(table->model()->rowCount() > 0);
+        for (int row = 0; row < table->model()->rowCount(); ++row) {
+            const QString text = table->model()->index(row, 0).data().toString();
+            QVERIFY2(
+                table->columnWidth(0) >= table->fontMetrics().horizontalAdvance(text) + 24, qPrintable(text));
+        }
+    }
+
+    /// Columns that have no room are hidden, not cut; the table is no higher than its rows.
+    void fragmentsAreWhole()
+    {
+        WindowFixture ui;
+        ui.window().resize(1366, 768);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{3});
+        QVERIFY(ui.settle());
+        const auto* table = ui.find<QTableView>("fragmentTable");
+        QTRY_VERIFY(table->isVisible());
+        QTRY_COMPARE(table->horizontalScrollBar()->maximum(), 0);
+        QVERIFY(table->isColumnHidden(4)); // the file's name
+        QVERIFY(!ui.find<QLabel>("fragmentTitle")->toolTip().isEmpty());
+        const auto* rows = table->model();
+        for (int row = 0; row < rows->rowCount(); ++row)
+            for (int column = 0; column < 2; ++column)
+                QVERIFY(table->columnWidth(column)
+                    > table->fontMetrics().horizontalAdvance(rows->index(row, column).data().toString()));
+        QVERIFY(table->height()
+            <= table->horizontalHeader()->height() + rows->rowCount() * table->rowHeight(0) + 4);
+        // Ranges have their last element, and do not overlap.
+        QVERIFY(rows->index(0, 1).data().toString().startsWith(u"0 to "_s));
+        QVERIFY(!rows->index(1, 1).data().toString().startsWith(
+            rows->index(0, 1).data().toString().section(u' ', 2)));
+        ui.find<QDockWidget>("detailsDock")->setFloating(true);
+        ui.find<QDockWidget>("detailsDock")->resize(900, 500);
+        QTRY_VERIFY(!table->isColumnHidden(4));
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestWholeTexts, WithDisplay)
+#include "tst_whole_texts.moc"
