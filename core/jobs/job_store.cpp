@@ -361,9 +361,18 @@ Result<std::string> JobStore::bytesOf(std::string_view id, std::string_view file
     const auto type = io::entryType(m_files, path);
     if (!isId(id) || !type || *type != io::FileType::Regular)
         return std::string();
-    SHARDSCOPE_TRY(const auto opened, m_files.openRead(path));
-    std::string out(std::min<uint64_t>(kPiece, opened->size() - std::min(offset, opened->size())), '\0');
-    SHARDSCOPE_CHECK(opened->readAt(offset, std::span(reinterpret_cast<uint8_t*>(out.data()), out.size())));
+    const auto opened = m_files.openRead(path);
+    if (!opened && opened.error().code == ErrorCode::NotFound)
+        return std::string();
+    if (!opened)
+        return forward(opened.error());
+    // A job that is started again has a shorter file than it had.
+    const uint64_t bytes = (*opened)->size() - std::min(offset, (*opened)->size());
+    std::string out(std::min<uint64_t>(kPiece, bytes), '\0');
+    if (bytes > 0) {
+        SHARDSCOPE_CHECK(
+            (*opened)->readAt(offset, std::span(reinterpret_cast<uint8_t*>(out.data()), out.size())));
+    }
     return out;
 }
 

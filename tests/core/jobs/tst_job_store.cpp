@@ -134,7 +134,12 @@ TEST_CASE("links, other names and damaged records are no jobs")
     CHECK(jobs.store.all()->size() == 1);
     for (const char* other : {"0000000a", "no id", "0000000b", "0000000c", "../jobs", "", ".."})
         CHECK_FALSE(jobs.store.entry(other).has_value());
+    // A job that was started again has a shorter file, or none yet.
+    std::ofstream(folder / id / "messages") << "short";
+    CHECK(jobs.store.bytesOf(id, job_file::kMessages, 2).value() == "ort");
+    CHECK(jobs.store.bytesOf(id, job_file::kMessages, 11).value().empty());
     fs::remove(folder / id / "messages");
+    CHECK(jobs.store.bytesOf(id, job_file::kMessages, 11).value().empty());
     fs::create_symlink("/etc/passwd", folder / id / "messages");
     CHECK(jobs.store.bytesOf(id, job_file::kMessages, 0)->empty());
     const JobStore none(io::realFileSystem(), io::Path());
