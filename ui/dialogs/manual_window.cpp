@@ -7,6 +7,7 @@
 #include "ui/widgets/window_fit.h"
 
 #include <QDesktopServices>
+#include <QFontInfo>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QRegularExpression>
@@ -36,6 +37,7 @@ constexpr auto kTopicRole = Qt::UserRole;
 constexpr auto kLineRole = Qt::UserRole + 1; ///< of a place that was found
 constexpr int kMostPlaces = 200;
 constexpr int kPageMargin = 16;
+constexpr int kBarRoom = 24; ///< for the bar at the side, which comes and goes with the length of the page
 constexpr int kPlaceWidth = 90; ///< letters of it in the list
 
 QString textOf(const ManualPage& page)
@@ -122,27 +124,48 @@ void improveTables(QTextDocument& document, const QColor& line)
     }
 }
 
-/// Code and figures of letters are not wrapped: smaller letters, so that the widest line fits.
+/// The lines of code, or of a figure of letters, that begin with this one.
+QList<QTextBlock> codeFrom(QTextBlock block)
+{
+    QList<QTextBlock> lines;
+    for (; block.isValid() && block.blockFormat().nonBreakableLines(); block = block.next())
+        lines.append(block);
+    return lines;
+}
+
+double widthOf(const QList<QTextBlock>& code, const QFont& base, double points)
+{
+    double widest = 0;
+    for (const QTextBlock& line : code) {
+        QFont font = line.begin().fragment().charFormat().font().resolve(base);
+        font.setPointSizeF(points);
+        widest = std::max(widest, QFontMetricsF(font).horizontalAdvance(line.text()));
+    }
+    return widest;
+}
+
+/// Code and figures are not wrapped: those with a line that is too wide get smaller letters.
 void fitCode(QTextDocument& document, int room)
 {
-    constexpr double kSmallest = 0.6;
-    double widest = 0;
-    for (QTextBlock block = document.begin(); block.isValid(); block = block.next())
-        if (block.blockFormat().nonBreakableLines())
-            widest = std::max(widest,
-                QFontMetricsF(block.begin().fragment().charFormat().font().resolve(document.defaultFont()))
-                    .horizontalAdvance(block.text()));
-    if (widest <= room || room <= 0)
-        return;
-    const double size = document.defaultFont().pointSizeF() * std::max(room / widest - 0.01, kSmallest);
+    constexpr double kStep = 0.95; // letters are not as wide as their size says
+    constexpr double kSmallest = 0.5;
+    const QFont base = document.defaultFont();
+    const double normal = QFontInfo(base).pointSizeF(); // it may be set in pixels
     for (QTextBlock block = document.begin(); block.isValid(); block = block.next()) {
-        if (!block.blockFormat().nonBreakableLines())
+        const QList<QTextBlock> code = codeFrom(block);
+        if (code.isEmpty())
             continue;
-        QTextCursor cursor(block);
-        cursor.select(QTextCursor::BlockUnderCursor);
-        QTextCharFormat text;
-        text.setFontPointSize(size);
-        cursor.mergeCharFormat(text);
+        block = code.last();
+        double points = normal;
+        while (points > normal * kSmallest && widthOf(code, base, points) > room)
+            points *= kStep;
+        if (points == normal)
+            continue;
+        QTextCharFormat smaller;
+        smaller.setFontPointSize(points);
+        QTextCursor cursor(code.first());
+        cursor.setPosition(code.last().position() + code.last().length() - 1, QTextCursor::KeepAnchor);
+        cursor.mergeCharFormat(smaller);
     }
 }
 
@@ -243,6 +266,8 @@ ManualWindow::ManualWindow(QWidget* parent)
 bool ManualWindow::eventFilter(QObject* watched, QEvent* event)
 {
     constexpr int kPause = 80; // milliseconds; a drag of the frame has many sizes
+    if (event->type() == QEvent::Show)
+        m_refit.start(0);
     if (event->type() == QEvent::Resize) {
         const auto* resized = static_cast<const QResizeEvent*>(event);
         if (resized->size().width() != resized->oldSize().width())
@@ -294,7 +319,8 @@ void ManualWindow::showItem(const QListWidgetItem* item)
     document->setMarkdown(textOf(*page));
     improveHeadings(*document);
     improveTables(*document, palette().color(QPalette::Mid));
-    fitCode(*document, m_text->viewport()->width() - 2 * kPageMargin);
+    if (isVisible()) // before, its width is any
+        fitCode(*document, m_text->width() - 2 * kPageMargin - kBarRoom);
     m_text->setExtraSelections({});
     m_text->setDocument(document);
     delete std::exchange(m_page, document);

@@ -27,6 +27,7 @@
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
+#include <QTextBlock>
 #include <QTextBrowser>
 #include <QToolTip>
 #include <QTreeView>
@@ -410,6 +411,15 @@ private Q_SLOTS:
             WindowFixture ui;
             ManualWindow::open(&ui.window(), u"concepts"_s);
             auto* manual = ui.window().findChild<ManualWindow*>();
+            // Before it has its width, code is as large as the text.
+            const auto* document = manual->findChild<QTextBrowser*>(u"manualText"_s)->document();
+            for (QTextBlock block = document->begin(); block.isValid(); block = block.next()) {
+                const QFont font
+                    = block.begin().fragment().charFormat().font().resolve(document->defaultFont());
+                if (block.blockFormat().nonBreakableLines())
+                    QVERIFY(
+                        QFontInfo(font).pointSizeF() > 0.9 * QFontInfo(document->defaultFont()).pointSizeF());
+            }
             manual->resize(860, 700);
             const auto* text = manual->findChild<QTextBrowser*>(u"manualText"_s);
             const auto* list = manual->findChild<QListWidget*>(u"manualTopics"_s);
