@@ -152,6 +152,15 @@ int AppStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const 
     }
 }
 
+int AppStyle::styleHint(
+    StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* returned) const
+{
+    // Those of the desktop are black on a dark ground.
+    if (hint == SH_DialogButtonBox_ButtonsHaveIcons)
+        return 0;
+    return QProxyStyle::styleHint(hint, option, widget, returned);
+}
+
 QSize AppStyle::sizeFromContents(
     ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const
 {

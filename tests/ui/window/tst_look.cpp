@@ -9,6 +9,8 @@
 #include "ui/style/app_style.h"
 #include "ui/widgets/filter_field.h"
 
+#include <QAbstractButton>
+#include <QDialogButtonBox>
 #include <QDir>
 #include <QListWidget>
 #include <QTabBar>
@@ -189,6 +191,14 @@ private Q_SLOTS:
                     found += image.pixel(x, y) == accent ? 1 : 0;
             QCOMPARE(found > place.width(), tab == tabs->currentIndex());
         }
+    }
+
+    /// The desktop's are black, on dark grounds, too.
+    void buttonsOfDialogsHaveNoIcons()
+    {
+        const QDialogButtonBox box(QDialogButtonBox::Close | QDialogButtonBox::Cancel);
+        for (const QAbstractButton* button : box.buttons())
+            QVERIFY(button->icon().isNull());
     }
 
     void popupsHaveAnEdge()
