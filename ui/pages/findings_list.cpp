@@ -43,11 +43,12 @@ void FindingsList::clear()
     m_row = 0;
 }
 
-void FindingsList::setFindings(const std::vector<Finding>& findings, const QString& state)
+void FindingsList::setFindings(const std::vector<Finding>& findings, bool isSupported, const QString& state)
 {
     clear();
     const std::vector<FindingGroup> groups = groupFindings(findings);
-    m_grid->addWidget(addLink(u"findingsCount"_s, findingCountText(findings), {}), m_row++, 0, 1, 2);
+    m_grid->addWidget(
+        addLink(u"findingsCount"_s, findingCountText(findings, isSupported), {}), m_row++, 0, 1, 2);
     if (!state.isEmpty()) {
         QLabel* label = addLabel(u"findingsState"_s, state);
         label->setForegroundRole(QPalette::PlaceholderText);

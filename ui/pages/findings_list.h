@@ -21,7 +21,7 @@ public:
     explicit FindingsList(Theme& theme, QWidget* parent = nullptr);
 
     /// Shows the number of findings, each with its place, and `state`: what was checked.
-    void setFindings(const std::vector<Finding>& findings, const QString& state);
+    void setFindings(const std::vector<Finding>& findings, bool isSupported, const QString& state);
     void clear();
 
 Q_SIGNALS:

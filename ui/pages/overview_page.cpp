@@ -275,7 +275,7 @@ void OverviewPage::showFindings()
     else if (store.isChecked(*m_checkpoint))
         state = checkedText(store.run(), *m_checkpoint);
     const FindingStore::Findings found = store.of(m_checkpoint);
-    m_findingsList->setFindings(*found, state);
+    m_findingsList->setFindings(*found, m_checkpoint->supported, state);
     summarise(*found);
     m_thumbnail->show(m_checkpoint, m_context.session.looks(), found);
     if (store.run().isRunning() || !m_checkpoint->fullyRead)

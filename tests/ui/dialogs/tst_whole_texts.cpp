@@ -25,6 +25,19 @@ class TestWholeTexts : public QObject
 private Q_SLOTS:
     void initTestCase() { QApplication::setStyle(new AppStyle); }
 
+    /// What cannot be rewritten was looked at all the same.
+    void theOverviewSaysNotSupportedOnlyWhereNothingWasLookedFor()
+    {
+        for (const char* sample : {"bnb8bit-w2", "zero3-w4", "torchao8bit-w2"}) {
+            WindowFixture ui;
+            QVERIFY(ui.open(samplePath(sample)));
+            QVERIFY2(ui.checkpoint() && ui.checkpoint()->supported, sample);
+            const auto* counts = ui.find<LinkButton>("findingsCount");
+            QVERIFY2(counts, sample);
+            QVERIFY2(!counts->text().contains(u"Not supported"_s), sample);
+        }
+    }
+
     void filesOfARankAreWhole()
     {
         WindowFixture ui;

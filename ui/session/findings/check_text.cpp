@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/session/findings/check_text.h"
 
-#include "core/base/finding_codes.h"
 #include "ui/session/check_run.h"
 #include "ui/text/text.h"
 
 #include <QStringList>
 
-#include <algorithm>
 #include <array>
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
-QString findingCountText(std::span<const Finding> findings)
+QString findingCountText(std::span<const Finding> findings, bool isSupported)
 {
     std::array<size_t, 3> counts{};
     for (const Finding& finding : findings)
         ++counts[static_cast<size_t>(finding.severity)];
-    return findingCountText(counts,
-        std::none_of(findings.begin(), findings.end(),
-            [](const Finding& finding) { return finding.code == code::kNotSupported; }));
+    return findingCountText(counts, isSupported);
 }
 
 QString findingCountText(const std::array<size_t, 3>& counts, bool isSupported)

@@ -12,9 +12,9 @@ namespace shardscope::ui {
 
 class CheckRun;
 
-/// "2 errors, 1 warning", "No problems found". Infos are counted only if there are no others. "Not supported"
-/// if one of them says so: then nothing was looked for.
-QString findingCountText(std::span<const Finding> findings);
+/// "2 errors, 1 warning", "No problems found"; "Not supported" for a checkpoint in which nothing was looked
+/// for (Checkpoint::supported).
+QString findingCountText(std::span<const Finding> findings, bool isSupported);
 QString findingCountText(const std::array<size_t, 3>& counts, bool isSupported); ///< by Severity
 /// "names and sizes of files", "every byte": the data that a depth reads, as display text.
 QString depthText(CheckDepth depth);
