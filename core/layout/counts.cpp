@@ -5,14 +5,14 @@
 
 namespace shardscope {
 
-bool isRoleUntold(const Checkpoint& checkpoint, const Parameter& parameter)
+bool isRoleUnrecorded(const Checkpoint& checkpoint, const Parameter& parameter)
 {
     return parameter.role == ParamRole::Frozen && hasNoRunFolder(checkpoint.kind);
 }
 
 bool isFrozen(const Checkpoint& checkpoint, const Parameter& parameter)
 {
-    return parameter.role == ParamRole::Frozen && !isRoleUntold(checkpoint, parameter);
+    return parameter.role == ParamRole::Frozen && !isRoleUnrecorded(checkpoint, parameter);
 }
 
 void ParameterCounts::add(const Checkpoint& checkpoint, const Parameter& parameter)
@@ -31,8 +31,8 @@ void ParameterCounts::add(const Checkpoint& checkpoint, const Parameter& paramet
         ++trainable;
         return;
     }
-    if (isRoleUntold(checkpoint, parameter)) {
-        ++untold;
+    if (isRoleUnrecorded(checkpoint, parameter)) {
+        ++unrecorded;
         return;
     }
     ++frozen;

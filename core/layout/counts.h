@@ -14,20 +14,20 @@ namespace shardscope {
 /// Aliases of tied parameters are counted in `shared` only. A parameter that tensor parallelism splits counts
 /// once for each slice, as each is stored and addressed by itself.
 struct ParameterCounts {
-    uint64_t count = 0; ///< trainable + frozen + untold
+    uint64_t count = 0; ///< trainable + frozen + unrecorded
     uint64_t elements = 0; ///< of these
     uint64_t trainable = 0;
     uint64_t frozen = 0;
     uint64_t frozenElements = 0;
-    uint64_t untold = 0; ///< not trained by a saved optimizer, and nothing records that they are frozen
+    uint64_t unrecorded = 0; ///< not trained by a saved optimizer, and nothing records that they are frozen
     uint64_t shared = 0; ///< aliases of tied parameters
     uint64_t buffers = 0;
 
     void add(const Checkpoint& checkpoint, const Parameter& parameter);
 };
 /// Whether nothing says if the parameter was trained. DeepSpeed records which parameters are frozen. Files of
-/// other tools have weights, of which only those with optimizer states are known to be trained.
-bool isRoleUntold(const Checkpoint& checkpoint, const Parameter& parameter);
+/// other tools have weights; only those with optimizer states are known to be trained.
+bool isRoleUnrecorded(const Checkpoint& checkpoint, const Parameter& parameter);
 /// Whether a file records that it is not trained.
 bool isFrozen(const Checkpoint& checkpoint, const Parameter& parameter);
 ParameterCounts countParameters(const Checkpoint& checkpoint);

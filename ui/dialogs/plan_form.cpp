@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/plan_form.h"
 
-#include "core/far/far_path.h"
 #include "ui/text/text.h"
 #include "ui/widgets/path_field.h"
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDir>
 #include <QFormLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -59,9 +57,7 @@ PlanForm::PlanForm(QString prefix, CheckpointPtr source, const QString& lastTarg
     m_rows->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
     const io::Path& run = m_source->runFolder;
     const io::Path name = run.filename().empty() ? io::Path("checkpoint") : run.filename();
-    // Nothing is written on another host.
-    const QString beside
-        = far::isFar(run) ? QDir::homePath() : QString::fromStdString(run.parent_path().native());
+    const QString beside = QString::fromStdString(proposedBeside(run).parent_path().native());
     m_suggestion
         = (lastTarget.isEmpty() ? beside : lastTarget) % u'/' % QString::fromStdString(name.native());
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/change_set_panel.h"
 
-#include "core/far/far_path.h"
 #include "ui/text/plan_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
@@ -9,7 +8,6 @@
 #include "ui/widgets/path_field.h"
 
 #include <QComboBox>
-#include <QDir>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -182,8 +180,7 @@ void ChangeSetPanel::setPlace(const CheckPlace& place)
     m_donorsListed = false;
     showDonors({});
     const io::Path run = place.tagFolder.empty() ? place.path : place.tagFolder.parent_path();
-    const io::Path beside = far::isFar(run) ? toPath(QDir::homePath()) / run.filename() : run;
-    m_target->setText(QString::fromStdString(beside.native()) % u"-repaired"_s);
+    m_target->setText(QString::fromStdString(proposedBeside(run).native()) % u"-repaired"_s);
 }
 
 void ChangeSetPanel::setTarget(const QString& folder)

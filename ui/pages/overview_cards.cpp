@@ -207,8 +207,8 @@ void fillParameters(
         add(u"Weights"_s, counts.count, u"buffer:no shared:no"_s);
     } else {
         add(u"Trainable"_s, counts.trainable, u"frozen:no buffer:no shared:no"_s);
-        if (counts.untold > 0)
-            card.addFact(u"Not in the optimizer"_s, countText(counts.untold));
+        if (counts.unrecorded > 0)
+            card.addFact(u"Not in the optimizer"_s, countText(counts.unrecorded));
         else
             add(u"Frozen"_s, counts.frozen, u"frozen:yes shared:no"_s,
                 counts.frozen == 0

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/heat_samples.h"
 
-#include "core/far/far_path.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
@@ -14,7 +13,6 @@ namespace {
 constexpr uint64_t kMaxSide = 320; ///< so that recolouring takes a few milliseconds
 constexpr uint64_t kFewSide = 96; ///< where every value is a read of its own
 constexpr uint64_t kWholeBytes = uint64_t{8} << 20;
-constexpr uint64_t kWholeFarBytes = uint64_t{256} << 10; ///< of another host: a tenth of a second
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
 constexpr size_t kCellsAtOnce = 4096;
 constexpr uint64_t kLineBytes = uint64_t{128} << 10;
@@ -65,10 +63,10 @@ public:
         const uint64_t first = *m_slice.elementAt({0, 0});
         const uint64_t last = *m_slice.elementAt({rows - 1, columns - 1});
         const uint64_t item = m_source.itemBytes();
-        const bool isFar = far::isFar(m_source.checkpoint->tagFolder);
+        const bool isFar = m_source.isFar();
         const bool byRows = !isFar && m_slice.columnStride() == 1 && columns * item <= kLineBytes;
         const bool byColumns = !isFar && m_slice.rowStride() == 1 && rows * item <= kLineBytes;
-        const bool whole = (last - first + 1) * item <= (isFar ? kWholeFarBytes : kWholeBytes);
+        const bool whole = (last - first + 1) * item <= (isFar ? TensorSource::kWholeFarBytes : kWholeBytes);
         resize(whole || byRows || byColumns ? kMaxSide : kFewSide);
         m_out.sampled = !whole;
         if (whole) {

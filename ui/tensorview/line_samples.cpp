@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/line_samples.h"
 
-#include "core/far/far_path.h"
 #include "core/layout/present_elements.h"
 
 #include <algorithm>
@@ -15,7 +14,6 @@ namespace {
 constexpr uint64_t kWholeBytes = uint64_t{64} << 20;
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
 constexpr uint64_t kSampleBytes = uint64_t{32} << 10;
-constexpr uint64_t kWholeFarBytes = uint64_t{256} << 10; ///< of another host: a tenth of a second
 constexpr uint64_t kSampleFarBytes = 64;
 constexpr size_t kRunsAtOnce = 256; ///< 8 MiB
 
@@ -153,8 +151,8 @@ LineSamples readLine(io::FileSystem& files, const TensorSource& source, uint64_t
         out.columns.push_back(column);
     }
     Reader reader(files, source, out, token);
-    const bool isFar = far::isFar(source.checkpoint->tagFolder);
-    out.sampled = elements * source.itemBytes() > (isFar ? kWholeFarBytes : kWholeBytes);
+    const bool isFar = source.isFar();
+    out.sampled = elements * source.itemBytes() > (isFar ? TensorSource::kWholeFarBytes : kWholeBytes);
     if (!out.sampled) {
         reader.read(begin, end);
     } else {

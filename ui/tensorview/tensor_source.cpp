@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/tensor_source.h"
 
+#include "core/far/far_path.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 
@@ -37,6 +38,11 @@ TensorSourcePtr TensorSource::make(const CheckpointPtr& checkpoint, ParamId para
     if (elementCount(out->shape) != out->elements)
         out->shape = {out->elements};
     return out;
+}
+
+bool TensorSource::isFar() const
+{
+    return far::isFar(checkpoint->tagFolder);
 }
 
 QString TensorSource::indexText(uint64_t element) const

@@ -25,7 +25,7 @@ QString fileRoleText(const Checkpoint& checkpoint, FileRole role)
 
 QString paramRoleText(const Checkpoint& checkpoint, const Parameter& param)
 {
-    return isRoleUntold(checkpoint, param) ? u"weight"_s : roleText(param.role);
+    return isRoleUnrecorded(checkpoint, param) ? u"weight"_s : roleText(param.role);
 }
 
 } // namespace shardscope::ui

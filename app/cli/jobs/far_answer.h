@@ -22,7 +22,7 @@ struct FarWords {
 /// Nothing where its paths are not all on one other host, or where it has files of this machine.
 std::optional<FarWords> wordsThere(const Parsed& parsed);
 
-/// Shows what another host answers, of which nothing controls the terminal.
+/// Shows what another host answers. Its bytes cannot control the terminal.
 class FarAnswerShown
 {
 public:

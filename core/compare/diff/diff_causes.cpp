@@ -241,7 +241,7 @@ DiffCause statesCause(const Checkpoint& left, const Checkpoint& right, const Sta
     return cause;
 }
 
-/// States of which a side has only a part, as after the loss of a rank.
+/// States that are not complete on a side, as after the loss of a rank.
 void findPartial(const StateDiff& diff, std::vector<DiffCause>& out)
 {
     for (const DiffSide side : {DiffSide::Left, DiffSide::Right}) {

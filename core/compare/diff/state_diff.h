@@ -41,8 +41,8 @@ struct UpdateDifference {
 
 enum class DiffSide { Both, Left, Right };
 
-/// A state of which one side lacks elements, for example those of a missing rank. Of the others, `states` of
-/// the parameter tells how they differ.
+/// A state that lacks elements on one side, for example those of a missing rank. `states` of the parameter
+/// says how the others differ.
 struct PartialState {
     PairedState state;
     DiffSide side = DiffSide::Right; ///< the side that lacks them

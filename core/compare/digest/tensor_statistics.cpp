@@ -26,7 +26,7 @@ constexpr uint64_t kTransposedRuns = 4;
 
 using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
 
-/// Those that lie in a run. No range lies in two runs.
+/// The ranges that lie in a run. No range lies in two runs.
 Ranges within(const Ranges& sorted, std::pair<uint64_t, uint64_t> run)
 {
     const auto first = std::ranges::lower_bound(sorted, run.first, {}, &Ranges::value_type::first);

@@ -22,7 +22,7 @@ void describe(auto& out, const ParameterCounts& counts)
     out.field("elements", counts.elements);
     out.field("trainable", counts.trainable);
     out.field("frozen", counts.frozen);
-    out.field("untold", counts.untold, "parameters of which nothing records whether they were trained");
+    out.field("unrecorded", counts.unrecorded, "parameters; no file records whether they were trained");
     out.field("shared", counts.shared);
     out.field("buffers", counts.buffers);
 }

@@ -43,7 +43,7 @@ std::string parameterText(const Checkpoint& checkpoint)
     };
     add(counts.frozen, "frozen");
     if (counts.trainable > 0)
-        add(counts.untold, "not in the optimizer");
+        add(counts.unrecorded, "not in the optimizer");
     add(counts.shared, "shared");
     add(counts.buffers, counts.buffers == 1 ? "buffer" : "buffers");
     if (checkpoint.parallel.tp > 1)

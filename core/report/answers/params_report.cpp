@@ -39,8 +39,8 @@ void describeParameter(auto& out, const Checkpoint& checkpoint, ParamId id)
         "weight: nothing records whether it was trained");
     out.field("group", parameter.group < 0 ? std::nullopt : std::optional<uint32_t>(parameter.group));
     out.field("trainable",
-        isRoleUntold(checkpoint, parameter) ? std::nullopt
-                                            : std::optional(parameter.role == ParamRole::Trainable));
+        isRoleUnrecorded(checkpoint, parameter) ? std::nullopt
+                                                : std::optional(parameter.role == ParamRole::Trainable));
     out.nameOrNull("shared_with",
         parameter.sharedWith == kNoParam ? "" : checkpoint.params[index(parameter.sharedWith)].name);
     out.field("states", states);
@@ -76,7 +76,7 @@ std::string_view paramRoleName(const Checkpoint& checkpoint, const Parameter& pa
     case ParamRole::Trainable:
         return "trainable";
     case ParamRole::Frozen:
-        return isRoleUntold(checkpoint, parameter) ? "weight" : "frozen";
+        return isRoleUnrecorded(checkpoint, parameter) ? "weight" : "frozen";
     case ParamRole::Buffer:
         break;
     }

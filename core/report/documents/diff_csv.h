@@ -21,7 +21,7 @@ public:
     void addValues(const ParamDifference& param, const StateDifference& state);
     /// A state that is on one side only, or the parameter itself if `state` is empty.
     void addAlone(const ParamDifference& param, bool isRight, std::string_view state);
-    /// A state of which one side lacks elements.
+    /// A state that lacks elements on one side.
     void addPartial(const ParamDifference& param, const PartialState& state);
     /// A parameter with different shapes.
     void addShape(const ParamDifference& param);

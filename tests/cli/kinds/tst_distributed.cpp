@@ -56,7 +56,7 @@ TEST_CASE("nothing says which parameters of a distributed checkpoint without an 
     CHECK(counts.at("count") == 19);
     CHECK(counts.at("trainable") == 0);
     CHECK(counts.at("frozen") == 0);
-    CHECK(counts.at("untold") == 19);
+    CHECK(counts.at("unrecorded") == 19);
     for (const Json& param : answerOf({"params", path}).at("parameters")) {
         CHECK(param.at("role") == "weight");
         CHECK(param.at("trainable").is_null());

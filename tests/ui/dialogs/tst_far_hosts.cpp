@@ -9,15 +9,18 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/host_dialog.h"
 #include "ui/pages/parameters_page.h"
+#include "ui/pages/verdict_panel.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/text/text.h"
 
 #include <QClipboard>
 #include <QComboBox>
 #include <QDir>
+#include <QDragEnterEvent>
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPushButton>
 #include <QTreeWidget>
 
@@ -92,6 +95,7 @@ class TestFarHosts : public QObject
 private Q_SLOTS:
     void everyPageShowsWhatALocalOneShows();
     void opensWhatIsPasted();
+    void comparesWithWhatIsDropped();
     void walksThroughFoldersOfAHost();
     void saysWhyAHostCannotBeReached();
     void keepsWhatItShowedWhenTheLineIsCut();
@@ -151,6 +155,27 @@ void TestFarHosts::opensWhatIsPasted()
     QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
     QVERIFY(fixture.settle());
     QVERIFY(fixture.checkpoint());
+}
+
+void TestFarHosts::comparesWithWhatIsDropped()
+{
+    FarWindow fixture;
+    QMimeData data;
+    data.setText(u"dropped:~/runs/llama"_s);
+    QDragEnterEvent enter({300, 300}, Qt::LinkAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&fixture.window(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent drop({300, 300}, Qt::LinkAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&fixture.window(), &drop);
+    QVERIFY(fixture.settle());
+    QVERIFY(fixture.checkpoint());
+    QVERIFY(toText(fixture.checkpoint()->runFolder.native()).startsWith(u"dropped:/"_s));
+    fixture.window().compareWith(u"dropped:runs/llama"_s, true); // as scp spells it
+    QVERIFY(fixture.settle());
+    const QString verdict = fixture.find<VerdictPanel>("verdictPanel")->headline();
+    QVERIFY2(
+        verdict.contains(u"same"_s, Qt::CaseInsensitive) && !verdict.contains(u"not"_s, Qt::CaseInsensitive),
+        qPrintable(verdict));
 }
 
 void TestFarHosts::walksThroughFoldersOfAHost()

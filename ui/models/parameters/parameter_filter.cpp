@@ -53,7 +53,7 @@ auto eachRow(bool isNegated, Predicate predicate)
     };
 }
 
-/// Parameters of which nothing is known are in neither answer.
+/// A parameter without a known role is in neither answer.
 bool isAskedRole(const ParameterIndex& index, ParamId id, bool frozen)
 {
     const Parameter& param = index.checkpoint()->params[shardscope::index(id)];

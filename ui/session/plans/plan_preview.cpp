@@ -2,8 +2,12 @@
 #include "ui/session/plans/plan_preview.h"
 
 #include "core/engine/write/preflight.h"
+#include "core/far/far_path.h"
 #include "ui/session/stored_jobs.h"
 #include "ui/text/plan_text.h"
+#include "ui/text/text.h"
+
+#include <QDir>
 
 using namespace Qt::StringLiterals;
 
@@ -31,6 +35,11 @@ std::optional<Error> problemOfRun(
 }
 
 } // namespace
+
+io::Path proposedBeside(const io::Path& run)
+{
+    return far::isFar(run) ? toPath(QDir::homePath()) / run.filename() : run;
+}
 
 void examineFolder(io::FileSystem& files, const io::Path& sourceRun, const PlanWish& wish, JobContext& job,
     PlanPreview& preview)

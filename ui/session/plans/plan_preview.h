@@ -28,6 +28,10 @@ struct PlanPreview {
     std::optional<Error> problem; ///< why there is no plan, or why it cannot be started
 };
 
+/// What the paths of results are proposed from: the run folder itself; of a run on another host its name in
+/// the home folder, because nothing is written there.
+io::Path proposedBeside(const io::Path& run);
+
 /// Looks at the preview's folder: whether the plan can be started there, by the rules of the run itself, and
 /// what to do in the window if not; also if an earlier job has written the target. `sourceRun`: the run
 /// folder of the source. For a worker.

@@ -145,5 +145,5 @@ TEST_CASE("a distributed checkpoint has no padding: its last rank has fewer rows
     const ParameterCounts counts = countParameters(*found);
     CHECK(counts.count == 1);
     CHECK(counts.frozen == 0);
-    CHECK(counts.untold == 1);
+    CHECK(counts.unrecorded == 1);
 }
