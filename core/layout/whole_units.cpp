@@ -15,6 +15,11 @@ std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint
     return tensors;
 }
 
+bool isStoredWhole(const FlatUnit& unit)
+{
+    return unit.kind == UnitKind::Whole && unit.partition.ranks() == 1;
+}
+
 std::shared_ptr<const FlatUnit> unitOf(const Checkpoint& checkpoint, const WholeTensor& tensor)
 {
     auto unit = std::make_shared<FlatUnit>();

@@ -13,6 +13,10 @@ namespace shardscope {
 /// left out.
 std::vector<const WholeTensor*> tensorsOutsideUnits(const Checkpoint& checkpoint);
 
+/// Whether a unit is tensors that are stored once, of which no rank has a share: its partition of one rank
+/// only defines an order. Universal folders, ZeRO stage 0, tensors outside units.
+bool isStoredWhole(const FlatUnit& unit);
+
 /// Such a tensor as a unit of one parameter and one rank, so that it can be drawn like others
 /// (UnitKind::Whole, no group). It has the tensor's state. Where elements are not in row-major order in the
 /// file, the run has no byte offset (StoredRun::kNoRecord).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/reshard_maps.h"
 
+#include "core/layout/whole_units.h"
 #include "ui/dialogs/rank_choices.h"
 #include "ui/dialogs/reshard_bands.h"
 #include "ui/layoutmap/layout_map_view.h"
@@ -263,7 +264,8 @@ void ReshardMaps::onPlace(LayoutMapView* map)
 void ReshardMaps::followRow(LayoutMapView* map, uint32_t section, uint32_t row)
 {
     const MapSource& source = map->canvas()->stack()->source(section);
-    setFollowed({map, kNoParam, rankOfRow(source.checkpoint(), source.unit(), row)});
+    if (!isStoredWhole(source.unit()))
+        setFollowed({map, kNoParam, rankOfRow(source.checkpoint(), source.unit(), row)});
 }
 
 void ReshardMaps::follow(ParamId param, std::optional<uint32_t> rank)
@@ -378,6 +380,8 @@ QString ReshardMaps::describe(const MapFlow& flow, const LayoutMapView& map) con
     const auto holder = [](const MapStack& stack, const MapBlock& block) {
         const MapSource& section = stack.source(block.section);
         const auto row = static_cast<uint32_t>(block.rows.begin);
+        if (isStoredWhole(section.unit()))
+            return tr("stored whole");
         const uint32_t rank = section.placeOf(row, block.elements.begin).rank;
         return rankLabel(section.checkpoint(), section.checkpoint().rankOf(section.unit(), rank));
     };

@@ -24,6 +24,16 @@ QString paddingText(uint64_t elements)
     return elements == 0 ? QStringLiteral("–") : shortCountText(elements);
 }
 
+/// Of all states together.
+double bytesPerElement(const MapSource& source)
+{
+    uint64_t bytes = 0;
+    for (const UnitState& state : source.unit().states) {
+        bytes += itemSize(state.dtype);
+    }
+    return static_cast<double>(bytes);
+}
+
 } // namespace
 
 MapRankTotals::MapRankTotals(MapViewport* viewport, QWidget* parent)
@@ -31,6 +41,18 @@ MapRankTotals::MapRankTotals(MapViewport* viewport, QWidget* parent)
 {
     setObjectName(QStringLiteral("mapRankTotals"));
     setAccessibleName(tr("Bytes and padding of each rank"));
+}
+
+void MapRankTotals::stackChanged()
+{
+    m_ofRanks.clear();
+    m_longest = 1;
+    for (uint32_t i = 0; m_stack && i < m_stack->count(); ++i) {
+        const MapSource& source = m_stack->source(i);
+        if (!source.files()) {
+            m_longest = std::max(m_longest, static_cast<double>(source.columns()) * bytesPerElement(source));
+        }
+    }
 }
 
 int MapRankTotals::paddingWidth() const
@@ -69,12 +91,12 @@ void MapRankTotals::paintEvent(QPaintEvent* /*event*/)
 }
 
 void MapRankTotals::paintBar(
-    QPainter& painter, const QRectF& box, const MapQuery::Sum& sum, double ofRank) const
+    QPainter& painter, const QRectF& box, const MapQuery::Sum& sum, double length) const
 {
     const double all = static_cast<double>(std::max<uint64_t>(sum.elements + sum.padding, 1));
     const auto stored = static_cast<double>(sum.stored);
     painter.fillRect(box, QColor(blended(m_palette->background, m_palette->text, 24)));
-    const double width = box.width() * ofRank;
+    const double width = box.width() * std::min(length, 1.0);
     QRectF part = box;
     part.setWidth(width * stored / all);
     painter.fillRect(part, QColor(blended(m_palette->background, m_palette->text, 130)));
@@ -115,23 +137,19 @@ void MapRankTotals::paintSection(QPainter& painter, const MapSource& source) con
         painter.setPen(QColor(m_palette->mutedText));
         painter.drawText(box, kRight, paddingText(sum.padding));
         painter.setPen(QColor(m_palette->text));
-        const auto allOfRank = m_stack->count() > 1 ? bytesOfRank(source, row) : std::nullopt;
-        const auto ofRank = hasRank ? allOfRank : std::nullopt;
+        const auto ofRank = hasRank ? bytesOfRank(source, row) : std::nullopt;
         const double up = ofRank ? line / 2 : 0; // two lines, one of them above the middle
         const QRectF bytes = box.adjusted(0, -up, -paddingWidth() - kMargin, -up);
-        const uint64_t ofStates = source.bytesOfStates(row);
-        painter.drawText(bytes, kRight, bytesText(ofStates));
+        painter.drawText(bytes, kRight, bytesText(source.bytesOfStates(row)));
         if (ofRank) {
             painter.setPen(QColor(m_palette->mutedText));
             painter.drawText(bytes.translated(0, line), kRight, tr("of %1").arg(bytesText(*ofRank)));
         }
         if (hasBar) {
             const double middle = box.center().y() + line / 2 + 1 + up;
-            const uint64_t all = std::max<uint64_t>(allOfRank.value_or(ofStates), 1);
-            const double part
-                = ofStates == 0 ? 1.0 : static_cast<double>(ofStates) / static_cast<double>(all);
+            const double whole = static_cast<double>(sum.elements + sum.padding) * bytesPerElement(source);
             paintBar(
-                painter, QRectF(bytes.left(), middle, bytes.width(), kBarHeight), sum, std::min(part, 1.0));
+                painter, QRectF(bytes.left(), middle, bytes.width(), kBarHeight), sum, whole / m_longest);
         }
     });
 }

@@ -9,8 +9,8 @@
 namespace shardscope::ui {
 
 /// The column right of the map: the bytes of all states that each rank stores of a section, below it of all
-/// sections, and its padding, with a bar that is full where a rank's buffer has no padding and nothing of it
-/// is missing.
+/// sections, and its padding. Bars are in one scale: as long as the bytes of all states, and of what should
+/// be there where some is missing.
 class MapRankTotals : public MapSideColumn
 {
     Q_OBJECT
@@ -25,13 +25,14 @@ protected:
 
 private:
     [[nodiscard]] int paddingWidth() const;
-    void stackChanged() override { m_ofRanks.clear(); }
+    void stackChanged() override;
     void paintSection(QPainter& painter, const MapSource& source) const;
     /// Bytes of everything that the rank of a row stores; empty if no rank has the row.
     [[nodiscard]] std::optional<uint64_t> bytesOfRank(const MapSource& source, uint32_t row) const;
-    /// `ofRank`: the part of the bar that the section fills, its share of what the rank stores.
-    void paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum, double ofRank) const;
+    /// `length`: the part of the box that the bar fills, with padding and what is missing.
+    void paintBar(QPainter& painter, const QRectF& box, const MapQuery::Sum& sum, double length) const;
 
+    double m_longest = 1; ///< bytes of the longest bar
     mutable std::map<std::pair<uint32_t, uint32_t>, uint64_t> m_ofRanks; ///< by part and data-parallel rank
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_selection_link.h"
 
+#include "core/layout/whole_units.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_interaction.h"
 #include "ui/text/rank_list.h"
@@ -26,7 +27,7 @@ SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
         thing.element = order ? order->elementOf(stored) : stored;
     }
     // Of tensors that are stored whole, every rank has it, or none.
-    if (source.unit().kind != UnitKind::Whole || source.unit().partition.ranks() > 1) {
+    if (!isStoredWhole(source.unit())) {
         thing.rank = rankOfRow(source.checkpoint(), source.unitAt(cell.begin), place.rank);
     }
     thing.unit = source.parts()[place.part].unit();

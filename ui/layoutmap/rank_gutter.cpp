@@ -2,6 +2,7 @@
 #include "ui/layoutmap/rank_gutter.h"
 
 #include "core/base/text.h"
+#include "core/layout/whole_units.h"
 #include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/tiles/map_tile_renderer.h"
 #include "ui/text/rank_list.h"
@@ -166,10 +167,10 @@ QString RankGutter::tooltipFor(MapSource::Point row) const
     if (source.files()) {
         return MapText::fileTooltip(source, row.row);
     }
+    if (isStoredWhole(source.unit())) {
+        return tr("Tensors that are stored whole");
+    }
     if (source.unit().kind == UnitKind::Whole) {
-        if (source.unit().partition.ranks() == 1) {
-            return tr("Tensors that are stored whole");
-        }
         return tr("<b>%1</b><br>Its rows of the tensors")
             .arg(rankLabel(source.checkpoint(), source.checkpoint().rankOf(source.unit(), row.row)));
     }

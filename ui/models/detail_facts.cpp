@@ -7,6 +7,7 @@
 #include "core/layout/counts.h"
 #include "core/layout/lost_shares.h"
 #include "core/layout/map_query.h"
+#include "core/layout/whole_units.h"
 #include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/role_text.h"
@@ -148,6 +149,12 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         if (thing.unit != kNoUnit && index(thing.unit) != i)
             continue;
         const FlatUnit& unit = checkpoint.units[i];
+        if (isStoredWhole(unit) && &checkpoint.partOf(unit) == &part) {
+            const QString elements = countText(unit.partition.payloadElements());
+            details.sections.append({heldUnitText(checkpoint, unit),
+                {{u"Elements"_s, u"%1, the same on every rank"_s.arg(elements), false}}});
+            continue;
+        }
         const auto row = rowOfRank(checkpoint, unit, rank);
         if (!row || (unit.kind == UnitKind::Frozen && thing.unit == kNoUnit))
             continue;
@@ -185,8 +192,8 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     DetailSection section{{}, {}};
     section.facts.append({u"Status"_s, fileStatusText(checkpoint, thing.file), false});
     section.facts.append({u"Size"_s, exactBytesText(file.identity.bytes), false});
-    if (file.rank)
-        section.facts.append({u"Rank"_s, rankLabel(checkpoint, *file.rank), false});
+    if (const auto rank = rankOfFile(checkpoint, file))
+        section.facts.append({u"Rank"_s, rankLabel(checkpoint, rankAt(checkpoint, *rank)), false});
     if (file.recordCount > 0)
         section.facts.append({u"Records"_s, countText(file.recordCount), false});
     section.facts.append({u"Path"_s, pathText(file.path), true});

@@ -275,7 +275,7 @@ private:
         for (const CheckpointFile& file : m_checkpoint.files) {
             if (!countsAsFile(file))
                 continue;
-            const uint32_t rank = file.rank ? rankNumber(m_checkpoint, *file.rank) : ranks;
+            const uint32_t rank = rankOfFile(m_checkpoint, file).value_or(ranks);
             if (rank >= ranks && others == 0)
                 others = add(section, ExplorerKind::NoRank, 0, {});
             ExplorerNode& node = m_nodes[rank < ranks ? first + rank : others];
@@ -288,11 +288,12 @@ private:
     /// A missing file has no bytes, and is a fault of its rank.
     static bool countsAsFile(const CheckpointFile& file) { return file.status != FileStatus::Foreign; }
 
-    /// None if no file belongs to a rank, as in a distributed checkpoint or a file of weights.
+    /// None if no file belongs to a rank, as in a universal folder, a distributed checkpoint or a file of
+    /// weights.
     uint32_t countRanks() const
     {
         const bool anyOfRank = std::any_of(m_checkpoint.files.begin(), m_checkpoint.files.end(),
-            [](const CheckpointFile& file) { return file.rank.has_value(); });
+            [this](const CheckpointFile& file) { return rankOfFile(m_checkpoint, file).has_value(); });
         if (!anyOfRank)
             return 0;
         if (!m_checkpoint.parts.empty())

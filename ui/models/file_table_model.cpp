@@ -35,8 +35,10 @@ FileTableModel::FileTableModel(QObject* parent)
     Column role(tr("Role"), [this](FileId id) { return fileRoleText(*m_checkpoint, file(id).role); });
     role.muted = Column::always;
     role.less = by([](const CheckpointFile& file) { return file.role; });
-    Column rank(tr("Rank"),
-        [this](FileId id) { return file(id).rank ? rankLabel(*m_checkpoint, *file(id).rank) : u"–"_s; });
+    Column rank(tr("Rank"), [this](FileId id) {
+        const auto number = rankOfFile(*m_checkpoint, file(id));
+        return number ? rankLabel(*m_checkpoint, rankAt(*m_checkpoint, *number)) : u"–"_s;
+    });
     rank.muted = Column::always;
     rank.less = by(rankKey);
     Column size(tr("Size"), [this](FileId id) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/text/rank_list.h"
 
+#include "core/layout/whole_units.h"
+
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -16,6 +18,8 @@ uint32_t dataRanks(const Checkpoint& checkpoint)
 
 uint32_t rankCount(const Checkpoint& checkpoint)
 {
+    if (isUniversal(checkpoint.kind))
+        return 0;
     return checkpoint.parts.empty() ? checkpoint.parallel.dp
                                     : static_cast<uint32_t>(checkpoint.parts.size()) * checkpoint.parallel.dp;
 }
@@ -38,9 +42,17 @@ uint32_t rankNumber(const Checkpoint& checkpoint, const RankCoordinate& rank)
     return rank.dp;
 }
 
+std::optional<uint32_t> rankOfFile(const Checkpoint& checkpoint, const CheckpointFile& file)
+{
+    return file.rank && !isUniversal(checkpoint.kind) ? std::optional(rankNumber(checkpoint, *file.rank))
+                                                      : std::nullopt;
+}
+
 std::optional<uint32_t> rowOfRank(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t number)
 {
-    if (!unit.isFlat()) // drawn separately: frozen parameters, and tensors stored whole
+    if (isStoredWhole(unit))
+        return std::nullopt;
+    if (!unit.isFlat()) // drawn separately: frozen parameters, and tensors split by rows
         return number < unit.partition.ranks() ? std::optional(number) : std::nullopt;
     return number < rankCount(checkpoint) ? checkpoint.shareOf(unit, rankAt(checkpoint, number))
                                           : std::nullopt;

@@ -9,12 +9,16 @@ namespace shardscope::ui {
 
 /// All ranks of a checkpoint in one list: pipeline stage by stage, in each tensor slice by slice, in each the
 /// data-parallel ranks. Views and SelectedThing name a rank by its number in it; without tensor and pipeline
-/// parallelism that is the dp rank.
+/// parallelism that is the dp rank. A universal folder has none: its tensors are for any number of ranks.
 uint32_t rankCount(const Checkpoint& checkpoint);
 RankCoordinate rankAt(const Checkpoint& checkpoint, uint32_t number);
 uint32_t rankNumber(const Checkpoint& checkpoint, const RankCoordinate& rank);
 
-/// The row of a rank in the map of a unit: its place in the unit's partition. Empty if it has no share.
+/// The number of the rank that a file belongs to. Empty for files of all ranks or none.
+std::optional<uint32_t> rankOfFile(const Checkpoint& checkpoint, const CheckpointFile& file);
+
+/// The row of a rank in the map of a unit: its place in the unit's partition. Empty if it has no
+/// share, as of tensors that are stored whole.
 std::optional<uint32_t> rowOfRank(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t number);
 /// The number of the rank in a row of a unit's map.
 uint32_t rankOfRow(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t row);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/layout/whole_units.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/layout/layout_walk.h"
 
@@ -37,6 +38,9 @@ void describeShare(auto& out, const Checkpoint& checkpoint, const FlatUnit& unit
 {
     out.is("RankShare", "A rank's part of a group.");
     out.field("rank", checkpoint.rankOf(unit, rank));
+    out.maybe(isStoredWhole(unit), [&] {
+        out.field("whole", true, "true where the tensors are stored once, and no rank has a share of them");
+    });
     out.nameOrNull("file", fileName(checkpoint, fileOf(unit, rank)));
     out.field("elements", unit.partition.payloadOn(rank));
     out.field("padding", unit.states | std::views::transform([&](const UnitState& state) {

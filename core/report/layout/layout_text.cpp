@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 #include "core/layout/counts.h"
+#include "core/layout/whole_units.h"
 #include "core/report/layout/layout_walk.h"
 #include "core/report/text/printable.h"
 
@@ -16,12 +17,10 @@ std::string unitText(const Checkpoint& checkpoint, const FlatUnit& unit)
         return "frozen "
             + printable(unit.params.empty() ? "" : checkpoint.params[index(unit.params.front())].name);
     std::string out = unit.group < 0 ? std::string() : fmt::format("group {}", unit.group);
-    if (unit.kind == UnitKind::Whole) {
-        const std::string what = unit.params.size() == 1
-            ? printable(checkpoint.params[index(unit.params.front())].name)
-            : "whole tensors";
-        return out + (out.empty() ? "" : ", ") + what;
-    }
+    if (unit.kind == UnitKind::Whole)
+        out += (out.empty() ? "" : ", ")
+            + (unit.params.size() == 1 ? printable(checkpoint.params[index(unit.params.front())].name)
+                                       : "whole tensors");
     if (unit.subgroup)
         out += fmt::format(", sub-group {}", *unit.subgroup);
     const RankCoordinate& place = checkpoint.partOf(unit).place;
@@ -96,7 +95,8 @@ void writeUnit(const TextSink& sink, const TextStyle& style, const Checkpoint& c
     const auto [begin, end] = ranksAsked(checkpoint, unit, question);
     for (uint32_t rank = begin; rank < end; ++rank) {
         std::vector<std::string> cells{
-            rankText(checkpoint.rankOf(unit, rank)), formatCount(partition.payloadOn(rank))};
+            isStoredWhole(unit) ? std::string("whole") : rankText(checkpoint.rankOf(unit, rank)),
+            formatCount(partition.payloadOn(rank))};
         if (!isWhole)
             cells.insert(cells.end(), {formatCount(paddingElements(unit, rank)), paddingText(unit, rank)});
         cells.push_back(fileText(checkpoint, unit, rank));
@@ -120,9 +120,9 @@ std::vector<std::string> fragmentCells(const Checkpoint& checkpoint, const Fragm
     if (fragment.unit != kNoUnit) {
         const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
         flat = unit.kind == UnitKind::Frozen ? rankText(fragment.rank) + " (frozen)"
-            : unit.kind == UnitKind::Whole && unit.partition.ranks() > 1 ? rankText(fragment.rank) + " (rows)"
+            : isStoredWhole(unit)            ? std::string("whole")
             : unit.kind == UnitKind::Whole
-            ? std::string("whole")
+            ? rankText(fragment.rank) + " (rows)"
             : formatAddress(FlatAddress{fragment.rank, unit.subgroup.has_value(),
                 unit.subgroup.value_or(static_cast<uint32_t>(unit.group)), fragment.flatOffset,
                 fragment.state});

@@ -194,6 +194,20 @@ TEST_CASE("show stops at its limit and starts at the given element")
     CHECK(answerOf({"show", run, name, "--limit", "0"}).at("values").empty());
 }
 
+TEST_CASE("tensors that are stored whole are of no rank")
+{
+    const std::string path = samplePath("zero3-universal-w3/global_step3_universal");
+    const auto text = runProcess({programPath(), "layout", path, "--no-color"});
+    CHECK(text.exitCode == 0);
+    CHECK(text.out.find("\n  whole  ") != std::string::npos);
+    CHECK(text.out.find("dp0") == std::string::npos);
+    for (const Json& group : answerOf({"layout", path}).at("groups"))
+        for (const Json& rank : group.at("ranks"))
+            CHECK(rank.at("whole") == true);
+    CHECK(
+        !answerOf({"layout", samplePath("zero2-w2")}).at("groups").at(0).at("ranks").at(0).contains("whole"));
+}
+
 TEST_CASE("the layout names experts")
 {
     const auto textOf = [](const char* sample) {

@@ -62,6 +62,22 @@ private Q_SLOTS:
         QVERIFY2(dialog->maps().flowText().startsWith(list->currentText()), qPrintable(list->currentText()));
     }
 
+    /// A block of a rank's flow has the elements that go there, and none of what lies between them.
+    void aRankIsFollowedPieceByPiece()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4"))); // where every parameter is split over all ranks
+        const Reshard dialog(ui, 6);
+        QVERIFY(dialog.settle());
+        QTRY_VERIFY(dialog->maps().flow().has_value());
+        QVERIFY(dialog->maps().flow()->of == MapFlow::Of::Rank);
+        QVERIFY(dialog->maps().flow()->parts.size() > 20);
+        for (const MapFlow::Part& part : dialog->maps().flow()->parts) {
+            QCOMPARE(part.from.elements.size(), part.elements);
+            QCOMPARE(part.to.elements.size(), part.elements);
+        }
+    }
+
     /// The map of now has the room of the other one, and rows that can be read.
     void withoutAPlanTheRanksAreReadable()
     {

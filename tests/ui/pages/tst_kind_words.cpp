@@ -173,7 +173,9 @@ private Q_SLOTS:
         std::map<uint32_t, uint64_t> bytes;
         uint64_t ofNoRank = 0;
         for (const CheckpointFile& file : checkpoint.files)
-            (file.rank ? bytes[rankNumber(checkpoint, *file.rank)] : ofNoRank) += file.identity.bytes;
+            (file.rank && !isUniversal(checkpoint.kind) ? bytes[rankNumber(checkpoint, *file.rank)]
+                                                        : ofNoRank)
+                += file.identity.bytes;
         ExplorerModel model;
         model.setTree(ui.checkpoint(), ExplorerTree::build(ui.checkpoint(), {}));
         const QModelIndex ranks = model.index(1, 0);
@@ -208,6 +210,9 @@ private Q_SLOTS:
         const ParamId param = *ui.checkpoint()->findParam("norm.weight");
         model.setRows({param});
         QCOMPARE(cellText(model, param, ParamColumn::Ranks), u"–"_s);
+        QCOMPARE(rankCount(*ui.checkpoint()), 0u);
+        for (const FlatUnit& unit : ui.checkpoint()->units)
+            QVERIFY(!rowOfRank(*ui.checkpoint(), unit, 0));
     }
 
     void weightsWithoutAnOptimizer()

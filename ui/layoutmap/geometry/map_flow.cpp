@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxParts = 512;
 constexpr size_t kMaxFragments = 8192;
+constexpr uint64_t kUnseen = 4096; ///< gaps of less than this part of a row are not seen
 constexpr uint64_t kMaxVisits = 2'000'000; ///< fragments of the other map, for all of a rank
 
 /// Whether stored element n of a parameter is the same one in both layouts.
@@ -103,10 +104,53 @@ void addParts(MapFlow& flow, const Fragment& fragment, const Counterpart& other)
     });
 }
 
-MapRange hull(const MapRange& a, const MapRange& b)
+/// The parts of a rank's flow: what follows each other in both maps is one part.
+class RankParts
 {
-    return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
+public:
+    /// `gap`: elements that a part may leave out, too few to be seen.
+    void add(uint32_t section, const MapFlow::Part& part, uint64_t gap)
+    {
+        const auto [last, isNew]
+            = m_last.try_emplace({section, part.to.section, part.to.rows.begin}, m_parts.size());
+        if (!isNew) {
+            MapFlow::Part& known = m_parts[last->second];
+            if (m_parts.size() >= kMaxParts
+                || (isNear(known.from, part.from, gap) && isNear(known.to, part.to, gap))) {
+                known.from.elements = hull(known.from.elements, part.from.elements);
+                known.to.elements = hull(known.to.elements, part.to.elements);
+                known.elements += part.elements;
+                return;
+            }
+            last->second = m_parts.size();
+        }
+        m_parts.push_back(part);
+    }
+
+    [[nodiscard]] std::vector<MapFlow::Part> take()
+    {
+        std::stable_sort(m_parts.begin(), m_parts.end(), [](const MapFlow::Part& a, const MapFlow::Part& b) {
+            return std::tie(a.from.section, a.to.section, a.to.rows.begin)
+                < std::tie(b.from.section, b.to.section, b.to.rows.begin);
+        });
+        return std::move(m_parts);
+    }
+
+private:
+    static MapRange hull(const MapRange& a, const MapRange& b)
+    {
+        return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+    }
+    /// In the order of the source, the other map's elements ascend, too, except where it orders parameters
+    /// anew.
+    static bool isNear(const MapBlock& known, const MapBlock& next, uint64_t gap)
+    {
+        return next.elements.begin >= known.elements.end && next.elements.begin - known.elements.end <= gap;
+    }
+
+    std::vector<MapFlow::Part> m_parts;
+    std::map<std::tuple<uint32_t, uint32_t, uint64_t>, size_t> m_last; ///< by section, there, row there
+};
 
 } // namespace
 
@@ -151,7 +195,7 @@ std::optional<MapFlow> flowOfRank(
     MapFlow flow;
     flow.of = MapFlow::Of::Rank;
     flow.rank = rank;
-    std::map<std::tuple<uint32_t, uint32_t, uint64_t>, MapFlow::Part> parts; // by section, there, row there
+    RankParts parts;
     uint64_t visits = 0;
     for (uint32_t section = 0; section < from.count(); ++section) {
         const MapSource& source = from.source(section);
@@ -167,13 +211,7 @@ std::optional<MapFlow> flowOfRank(
             const Counterpart other = counterpartOf(from, cell.param, to);
             flow.isExact = flow.isExact && other.isExact;
             visitParts(fragment, other, [&](const MapFlow::Part& part) {
-                const auto [known, isNew]
-                    = parts.try_emplace({section, part.to.section, part.to.rows.begin}, part);
-                if (!isNew) {
-                    known->second.from.elements = hull(known->second.from.elements, part.from.elements);
-                    known->second.to.elements = hull(known->second.to.elements, part.to.elements);
-                    known->second.elements += part.elements;
-                }
+                parts.add(section, part, source.columns() / kUnseen);
                 return true;
             });
             visits += other.fragments.size();
@@ -183,8 +221,7 @@ std::optional<MapFlow> flowOfRank(
     }
     if (flow.elements == 0 || token.stop_requested())
         return std::nullopt;
-    for (const auto& [key, part] : parts)
-        flow.parts.push_back(part);
+    flow.parts = parts.take();
     return flow;
 }
 

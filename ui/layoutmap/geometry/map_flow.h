@@ -16,8 +16,8 @@ struct MapFlow {
     struct Part {
         MapBlock from;
         MapBlock to;
-        /// Of a rank, the blocks are from the first to the last of its elements that go from the one row to
-        /// the other; elsewhere they have these elements and no others.
+        /// The blocks have these elements and no others; of a rank, besides gaps that are too small to be
+        /// seen, and beyond some hundred parts all that goes from the one row to the other.
         uint64_t elements = 0;
     };
     Of of = Of::Fragment;
@@ -38,8 +38,9 @@ struct MapFlow {
 std::optional<MapFlow> flowOf(const MapStack& from, MapSource::Point place, const MapStack& to);
 /// The flow of all fragments of a parameter; empty if the map does not have it. Pure.
 std::optional<MapFlow> flowOfParameter(const MapStack& from, ParamId param, const MapStack& to);
-/// The flow of all that a rank holds, one part for each pair of rows; empty if it holds nothing, or `token`
-/// was stopped. Its cost grows with the fragments of all parameters of the rank: for a worker. Pure.
+/// The flow of all that a rank holds, one part for each run that is one in both maps; empty if it holds
+/// nothing, or `token` was stopped. Its cost grows with the fragments of all parameters of the rank: for a
+/// worker. Pure.
 std::optional<MapFlow> flowOfRank(
     const MapStack& from, uint32_t rank, const MapStack& to, const std::stop_token& token);
 

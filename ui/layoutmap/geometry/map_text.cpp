@@ -2,6 +2,7 @@
 #include "ui/layoutmap/geometry/map_text.h"
 
 #include "core/base/text.h"
+#include "core/layout/whole_units.h"
 #include "ui/models/difference_list.h"
 #include "ui/text/padding_text.h"
 #include "ui/text/rank_list.h"
@@ -26,9 +27,8 @@ bool isSplitByRows(const FlatUnit& unit)
 QString holderOf(const MapSource& source, const MapCell& cell, const MapSource::Place& place)
 {
     const FlatUnit& unit = source.unitAt(cell.begin);
-    return unit.kind == UnitKind::Whole && unit.partition.ranks() == 1
-        ? MapText::tr("whole tensors")
-        : rankLabel(source.checkpoint(), source.checkpoint().rankOf(unit, place.rank));
+    return isStoredWhole(unit) ? MapText::tr("whole tensors")
+                               : rankLabel(source.checkpoint(), source.checkpoint().rankOf(unit, place.rank));
 }
 
 std::optional<PaddingRun> paddingRun(

@@ -152,7 +152,7 @@ QString MapText::rowName(const MapSource& source, uint32_t row)
     if (source.files()) {
         return toText(source.files()->file(row).name);
     }
-    if (source.unit().kind == UnitKind::Whole && source.ranks() == 1) {
+    if (isStoredWhole(source.unit())) {
         return tr("whole");
     }
     if (source.projection() == MapQuery::Projection::Unrolled) {

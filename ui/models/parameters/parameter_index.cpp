@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/layout/model_dtype.h"
+#include "core/layout/whole_units.h"
 
 #include <algorithm>
 #include <numeric>
@@ -31,7 +32,7 @@ void placeIn(const FlatUnit& unit, uint32_t at, ParamFacts& facts)
 {
     const FlatPartition& partition = unit.partition;
     const uint64_t elements = at < partition.paramCount() ? partition.paramElements(at) : 0;
-    if (elements == 0 || (unit.kind == UnitKind::Whole && partition.ranks() == 1))
+    if (elements == 0 || isStoredWhole(unit))
         return; // there is no flat buffer
     facts.firstShare = partition.positionOf(at, 0).rank;
     facts.lastShare = partition.positionOf(at, elements - 1).rank;
