@@ -49,7 +49,7 @@ constexpr std::string_view kScript
     = R"sh(m() { echo; echo "shardscope-far $*"; }; )sh" // a login may have printed half a line
       R"sh(p="${XDG_CACHE_HOME:-$HOME/.cache}/shardscope/far/$1/shardscope"; )sh"
       R"sh(if [ "$(uname -m)" = "$3" ] && [ -f "$p" ] && [ -s "$p" ] && [ -x "$p" ]; then )sh"
-      R"sh(m ready; exec "$p" serve --allow-jobs; fi; w=""; )sh"
+      R"sh(m ready; touch -c "$p" 2>/dev/null; exec "$p" serve --allow-jobs; fi; w=""; )sh"
       R"sh(if q=$(command -v shardscope 2>/dev/null); then w=$("$q" --version 2>/dev/null | head -n 1); )sh"
       R"sh(case "$w" in "$2"*) m ready; exec "$q" serve --allow-jobs;; esac; fi; )sh"
       R"sh(m "absent $(uname -s) $(uname -m) $w"; read -r n || exit 0; )sh"
@@ -57,7 +57,10 @@ constexpr std::string_view kScript
       // In a process of its own, so that what jobs write has the modes of the user.
       R"sh(if (umask 077; mkdir -p "$d" && head -c "$n" >"$t" && [ "$(wc -c <"$t")" -eq "$n" ] && )sh"
       R"sh(chmod 700 "$t" && "$t" --version >/dev/null && mv -f "$t" "$p"); )sh"
-      R"sh(then m ready; exec "$p" serve --allow-jobs; )sh"
+      // Copies of other versions go when they were not used for a quarter of a year; those that run go on.
+      R"sh(then for o in "${d%/*}"/*/shardscope; do find "$o" -type f -mtime +90 -exec rm -f {} + 2>/dev/null; )sh"
+      R"sh(rmdir "${o%/*}" 2>/dev/null; done; )sh"
+      R"sh(m ready; exec "$p" serve --allow-jobs; )sh"
       R"sh(fi; rm -f "$t"; m failed)sh";
 
 /// A stranger's words in one line, for a sentence of ours.

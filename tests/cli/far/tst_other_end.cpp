@@ -37,6 +37,15 @@ TEST_CASE(
 TEST_CASE("the program is copied once to a host that lacks it")
 {
     const Host host(false);
+    // Of other versions: one that nobody used for long, one that somebody did, and a stranger's file.
+    const fs::path copies = host.home() / ".cache/shardscope/far";
+    for (const char* file : {"0.0.1/shardscope", "0.0.2/shardscope", "0.0.1b/notes"}) {
+        fs::create_directories((copies / file).parent_path());
+        spill(copies / file, "x");
+        const bool isUsed = std::string_view(file).starts_with("0.0.2");
+        fs::last_write_time(
+            copies / file, fs::file_time_type::clock::now() - std::chrono::days(isUsed ? 30 : 120));
+    }
     const std::string local = samplePath("zero2-w2").string();
     const ProcessResult first = host.run({"inspect", far(local), "--json"});
     CAPTURE(first.err);
@@ -46,6 +55,9 @@ TEST_CASE("the program is copied once to a host that lacks it")
     const ProcessResult second = host.run({"inspect", far(local), "--json"});
     CHECK(second.exitCode == 0);
     CHECK(second.err.empty());
+    CHECK(!fs::exists(copies / "0.0.1"));
+    CHECK(fs::remove(copies / "0.0.2/shardscope"));
+    CHECK(fs::remove(copies / "0.0.1b/notes"));
     // One file, which only its user may read, in a folder of its version.
     std::vector<fs::path> found;
     for (const auto& entry : fs::recursive_directory_iterator(host.home() / ".cache/shardscope/far")) {
