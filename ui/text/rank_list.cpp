@@ -18,8 +18,11 @@ uint32_t dataRanks(const Checkpoint& checkpoint)
 
 uint32_t rankCount(const Checkpoint& checkpoint)
 {
-    if (isUniversal(checkpoint.kind))
-        return 0;
+    if (isUniversal(
+            checkpoint.kind)) // only frozen parameters of ZeRO-3 are still split; their units are last
+        return checkpoint.units.empty() || checkpoint.units.back().kind != UnitKind::Frozen
+            ? 0
+            : checkpoint.units.back().partition.ranks();
     return checkpoint.parts.empty() ? checkpoint.parallel.dp
                                     : static_cast<uint32_t>(checkpoint.parts.size()) * checkpoint.parallel.dp;
 }
@@ -44,8 +47,9 @@ uint32_t rankNumber(const Checkpoint& checkpoint, const RankCoordinate& rank)
 
 std::optional<uint32_t> rankOfFile(const Checkpoint& checkpoint, const CheckpointFile& file)
 {
-    return file.rank && !isUniversal(checkpoint.kind) ? std::optional(rankNumber(checkpoint, *file.rank))
-                                                      : std::nullopt;
+    if (!file.rank || (isUniversal(checkpoint.kind) && rankCount(checkpoint) == 0))
+        return std::nullopt;
+    return rankNumber(checkpoint, *file.rank);
 }
 
 std::optional<uint32_t> rowOfRank(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t number)

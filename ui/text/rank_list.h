@@ -9,7 +9,8 @@ namespace shardscope::ui {
 
 /// All ranks of a checkpoint in one list: pipeline stage by stage, in each tensor slice by slice, in each the
 /// data-parallel ranks. Views and SelectedThing name a rank by its number in it; without tensor and pipeline
-/// parallelism that is the dp rank. A universal folder has none: its tensors are for any number of ranks.
+/// parallelism that is the dp rank. A universal folder has none, except for frozen parameters of ZeRO-3:
+/// its other tensors are for any number of ranks.
 uint32_t rankCount(const Checkpoint& checkpoint);
 RankCoordinate rankAt(const Checkpoint& checkpoint, uint32_t number);
 uint32_t rankNumber(const Checkpoint& checkpoint, const RankCoordinate& rank);

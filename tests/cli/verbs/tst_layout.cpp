@@ -196,7 +196,7 @@ TEST_CASE("show stops at its limit and starts at the given element")
 
 TEST_CASE("tensors that are stored whole are of no rank")
 {
-    const std::string path = samplePath("zero3-universal-w3/global_step3_universal");
+    const std::string path = samplePath("zero2-universal-w2/global_step5_universal");
     const auto text = runProcess({programPath(), "layout", path, "--no-color"});
     CHECK(text.exitCode == 0);
     CHECK(text.out.find("\n  whole  ") != std::string::npos);

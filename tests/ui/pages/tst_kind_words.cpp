@@ -159,7 +159,8 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("sample");
         for (const char* name : {"zero2-w2", "zero3-w4", "experts-w4", "pipeline-w4", "slices-w4",
-                 "zero3-universal-w3/global_step3_universal", "stage0-fp32"})
+                 "zero3-universal-w3/global_step3_universal", "zero2-universal-w2/global_step5_universal",
+                 "stage0-fp32"})
             QTest::newRow(name) << samplePath(name);
         QTest::newRow("distributed") << dataPath("dcp/root");
     }
@@ -173,8 +174,7 @@ private Q_SLOTS:
         std::map<uint32_t, uint64_t> bytes;
         uint64_t ofNoRank = 0;
         for (const CheckpointFile& file : checkpoint.files)
-            (file.rank && !isUniversal(checkpoint.kind) ? bytes[rankNumber(checkpoint, *file.rank)]
-                                                        : ofNoRank)
+            (rankOfFile(checkpoint, file) ? bytes[rankNumber(checkpoint, *file.rank)] : ofNoRank)
                 += file.identity.bytes;
         ExplorerModel model;
         model.setTree(ui.checkpoint(), ExplorerTree::build(ui.checkpoint(), {}));
@@ -210,9 +210,12 @@ private Q_SLOTS:
         const ParamId param = *ui.checkpoint()->findParam("norm.weight");
         model.setRows({param});
         QCOMPARE(cellText(model, param, ParamColumn::Ranks), u"–"_s);
-        QCOMPARE(rankCount(*ui.checkpoint()), 0u);
         for (const FlatUnit& unit : ui.checkpoint()->units)
-            QVERIFY(!rowOfRank(*ui.checkpoint(), unit, 0));
+            QCOMPARE(rowOfRank(*ui.checkpoint(), unit, 0).has_value(), unit.kind == UnitKind::Frozen);
+        QVERIFY(ui.open(samplePath("zero2-universal-w2/global_step5_universal")));
+        QCOMPARE(rankCount(*ui.checkpoint()), 0u);
+        for (const CheckpointFile& file : ui.checkpoint()->files)
+            QVERIFY(!rankOfFile(*ui.checkpoint(), file));
     }
 
     void weightsWithoutAnOptimizer()
