@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kOpacity = 72;
 constexpr int kFaintOpacity = 28;
+constexpr size_t kMostEdged = 24; ///< more bands have no edges, which would be all that is seen
 
 /// A block of a map in the coordinates of `target`, which contains it; may be out of sight.
 QRectF rectIn(const QWidget& target, const LayoutMapView& map, const MapBlock& block)
@@ -42,6 +43,24 @@ QRectF columnsIn(const QRectF& rect, const QRectF& canvas)
     return {left, canvas.top(), std::min(rect.right(), canvas.right()) - left, canvas.height()};
 }
 
+/// Blocks of a row that touch or overlap are one.
+std::vector<MapBlock> joined(std::vector<MapBlock> blocks)
+{
+    const auto rowOf = [](const MapBlock& block) { return std::pair(block.section, block.rows.begin); };
+    std::sort(blocks.begin(), blocks.end(), [&](const MapBlock& a, const MapBlock& b) {
+        return std::pair(rowOf(a), a.elements.begin) < std::pair(rowOf(b), b.elements.begin);
+    });
+    std::vector<MapBlock> out;
+    for (const MapBlock& block : blocks) {
+        if (!out.empty() && rowOf(out.back()) == rowOf(block)
+            && block.elements.begin <= out.back().elements.end)
+            out.back().elements.end = std::max(out.back().elements.end, block.elements.end);
+        else
+            out.push_back(block);
+    }
+    return out;
+}
+
 } // namespace
 
 ReshardBands::ReshardBands(QWidget* parent)
@@ -59,6 +78,14 @@ void ReshardBands::setFlow(
     m_from = from;
     m_to = to;
     m_isFaint = isFaint;
+    std::vector<MapBlock> sources;
+    std::vector<MapBlock> targets;
+    for (const MapFlow::Part& part : flow ? flow->parts : std::vector<MapFlow::Part>()) {
+        sources.push_back(part.from);
+        targets.push_back(part.to);
+    }
+    m_fromFrames = joined(std::move(sources));
+    m_toFrames = joined(std::move(targets));
     update();
 }
 
@@ -87,28 +114,32 @@ void ReshardBands::paintEvent(QPaintEvent* /*event*/)
     const QRectF fromCanvas = canvasIn(*parentWidget(), *m_from);
     const QRectF toCanvas = canvasIn(*parentWidget(), *m_to);
     const bool isDown = fromCanvas.top() < toCanvas.top();
-    const auto frame = [&](const QRectF& block, const QRectF& canvas) {
-        painter.setClipRect(canvas); // open where the block continues out of sight
-        painter.drawRect(block.adjusted(1, 1, -1, -1));
+    const auto paintFrames = [&](const std::vector<MapBlock>& blocks, const LayoutMapView& map) {
+        painter.setPen(QPen(line, 2));
+        painter.setBrush(Qt::NoBrush);
+        painter.setClipRect(canvasIn(*parentWidget(), map)); // open where a block continues out of sight
+        for (const MapBlock& block : blocks)
+            painter.drawRect(rectIn(*parentWidget(), map, block).adjusted(1, 1, -1, -1));
     };
+    paintFrames(m_fromFrames, *m_from);
+    paintFrames(m_toFrames, *m_to);
+    const bool hasEdges = m_flow->parts.size() <= kMostEdged;
+    painter.setClipRect(between);
     for (const MapFlow::Part& part : m_flow->parts) {
         const QRectF source = rectIn(*parentWidget(), *m_from, part.from);
         const QRectF target = rectIn(*parentWidget(), *m_to, part.to);
-        painter.setPen(QPen(line, 2));
-        painter.setBrush(Qt::NoBrush);
-        frame(source, fromCanvas);
-        frame(target, toCanvas);
         const QRectF begin = columnsIn(source, fromCanvas);
         const QRectF end = columnsIn(target, toCanvas);
         if (begin.width() <= 0 || end.width() <= 0)
             continue;
         const QRectF& above = isDown ? begin : end;
         const QRectF& below = isDown ? end : begin;
-        painter.setClipRect(between);
         painter.setPen(Qt::NoPen);
         painter.setBrush(fill);
         painter.drawPolygon(QPolygonF({{above.left(), between.top()}, {above.right(), between.top()},
             {below.right(), between.bottom()}, {below.left(), between.bottom()}}));
+        if (!hasEdges)
+            continue;
         painter.setPen(QPen(line, 1));
         painter.drawLine(QPointF(above.left(), between.top()), QPointF(below.left(), between.bottom()));
         painter.drawLine(QPointF(above.right(), between.top()), QPointF(below.right(), between.bottom()));

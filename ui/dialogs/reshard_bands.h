@@ -5,13 +5,15 @@
 
 #include <QWidget>
 
+#include <vector>
+
 namespace shardscope::ui {
 
 class LayoutMapView;
 
-/// Frames the blocks of a flow on two maps, one below the other, with bands between the maps that lead from
-/// the columns of each block to those of its elements. It takes no input and has the size of its parent,
-/// which contains both maps.
+/// Frames the blocks of a flow on two maps, one below the other, blocks that touch as one, with bands between
+/// the maps that lead from the columns of each block to those of its elements. It takes no input and has the
+/// size of its parent, which contains both maps.
 class ReshardBands : public QWidget
 {
 public:
@@ -32,6 +34,8 @@ private:
     [[nodiscard]] QRectF gap() const;
 
     std::optional<MapFlow> m_flow;
+    std::vector<MapBlock> m_fromFrames;
+    std::vector<MapBlock> m_toFrames;
     const LayoutMapView* m_from = nullptr;
     const LayoutMapView* m_to = nullptr;
     bool m_isFaint = false;
