@@ -4,6 +4,7 @@
 #include "core/base/shell_quote.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace shardscope::far {
 
@@ -80,6 +81,16 @@ std::string typedPath(const std::string& text)
     if (there.starts_with('/') || there.starts_with('~')) // a URL, or the home folder of somebody else
         return text;
     return text.substr(0, colon) + ":~" + (there.empty() ? "" : "/" + there);
+}
+
+std::string driveHint(std::string_view host)
+{
+    if (host.size() != 1 || std::isalpha(static_cast<unsigned char>(host.front())) == 0)
+        return {};
+    const std::string letter(host);
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(host.front())));
+    return letter + ": looks like a drive of Windows, but the name in front of a colon is a host; in WSL, this "
+        + "drive is /mnt/" + lower;
 }
 
 std::string sshName(std::string_view host)

@@ -28,6 +28,9 @@ io::Path farPath(std::string_view host, const io::Path& there);
 /// something of that name; `./a:b` is always of this machine.
 std::string typedPath(const std::string& text);
 
+/// What to say of a host that is spelled like a drive of Windows, with one letter; else empty.
+std::string driveHint(std::string_view host);
+
 /// A command for a shell of this machine that runs `command` there, for people.
 std::string sshCommand(std::string_view host, const std::string& command);
 /// The host as ssh takes it: an address without its brackets.

@@ -167,6 +167,19 @@ void HostDialog::addConfiguredHosts()
         });
 }
 
+void HostDialog::fill(const io::Path& path)
+{
+    const auto there = far::farPathOf(path);
+    if (!there)
+        return;
+    m_host->setEditText(toText(there->host));
+    m_folder->setText(pathText(there->path));
+    clear();
+    if (const std::string drive = far::driveHint(there->host); !drive.empty())
+        m_messages->showMessage(Severity::Warning, sentenceText(drive));
+    m_open->setFocus(); // Enter confirms
+}
+
 io::Path HostDialog::folder() const
 {
     const QString host = m_host->currentText().trimmed();

@@ -27,6 +27,8 @@ public:
     /// `hosts`: those that were used before; the names in the configuration of ssh are added.
     HostDialog(io::FileSystem& files, Theme& theme, const QStringList& hosts, QWidget* parent = nullptr);
 
+    /// Puts a path of another host into the fields; nothing connects before the user says so.
+    void fill(const io::Path& path);
     /// The folder that is listed, or what is selected in it; empty if there is no host.
     [[nodiscard]] io::Path chosen() const;
 

@@ -3,6 +3,7 @@
 #include "ui/shell/main_window.h"
 
 #include "core/far/far_path.h"
+#include "ui/dialogs/host_dialog.h"
 #include "ui/pages/start_page.h"
 #include "ui/shell/drop_overlay.h"
 #include "ui/shell/opened_again.h"
@@ -45,6 +46,17 @@ QStringList pathsOf(const QMimeData& data)
     return paths;
 }
 
+/// A text may look like the path of a host and be none: the user confirms it before anything connects.
+bool asksForHost(MainWindow& window, const QString& path)
+{
+    if (!far::isFar(toPath(path)))
+        return false;
+    window.actionSet()[ActionId::OpenHost]->trigger();
+    for (HostDialog* dialog : window.findChildren<HostDialog*>(QString(), Qt::FindDirectChildrenOnly))
+        dialog->fill(toPath(path));
+    return true;
+}
+
 } // namespace
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)
@@ -72,7 +84,7 @@ void MainWindow::dropEvent(QDropEvent* event)
             entries.append({path, {}, {}, {}, {}, {}});
         return openAgain(entries);
     }
-    if (paths.isEmpty())
+    if (paths.isEmpty() || asksForHost(*this, paths.first()))
         return;
     openPath(paths.first());
     if (paths.size() == 2) // two paths prepare a comparison; the user starts it
@@ -81,7 +93,7 @@ void MainWindow::dropEvent(QDropEvent* event)
 
 void MainWindow::openPasted()
 {
-    if (const QString path = pathIn(QGuiApplication::clipboard()->text()); !path.isEmpty())
+    if (const QString path = pathIn(QGuiApplication::clipboard()->text()); !path.isEmpty() && !asksForHost(*this, path))
         openPath(path);
 }
 

@@ -41,6 +41,13 @@ TEST_CASE("paths of this machine stay what they are")
     }
 }
 
+TEST_CASE("a drive of Windows is taken for a host, and says so")
+{
+    CHECK(far::driveHint("C").find("/mnt/c") != std::string::npos);
+    for (const char* host : {"", "7", "cc", "ada@c", "node7"})
+        CHECK(far::driveHint(host).empty());
+}
+
 TEST_CASE("parents and children of a far path are far")
 {
     const io::Path path = "node7:/runs/llama";

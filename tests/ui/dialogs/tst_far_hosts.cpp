@@ -12,6 +12,7 @@
 #include "ui/pages/verdict_panel.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
 
 #include <QClipboard>
 #include <QComboBox>
@@ -63,6 +64,12 @@ public:
     }
     ~FarWindow() { signalLines(SIGCONT); }
 
+    /// Times that ssh was started.
+    [[nodiscard]] int connections() const
+    {
+        QFile lines(m_host.filePath(u"lines"_s));
+        return lines.open(QIODevice::ReadOnly) ? static_cast<int>(lines.readAll().count('\n')) : 0;
+    }
     [[nodiscard]] QString home() const { return m_host.filePath(u"home"_s); }
     void setDown(bool isDown)
     {
@@ -95,6 +102,7 @@ class TestFarHosts : public QObject
 private Q_SLOTS:
     void everyPageShowsWhatALocalOneShows();
     void opensWhatIsPasted();
+    void aDriveOfWindowsIsNamed();
     void comparesWithWhatIsDropped();
     void walksThroughFoldersOfAHost();
     void saysWhyAHostCannotBeReached();
@@ -151,10 +159,41 @@ void TestFarHosts::opensWhatIsPasted()
     QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
     QVERIFY(fixture.settle());
     QVERIFY(!fixture.checkpoint()); // scp's spelling alone may be any text
+    QVERIFY(fixture.find<HostDialog>("hostDialog") == nullptr);
     QGuiApplication::clipboard()->setText(u"  pasted:~/runs/llama\n"_s);
     QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
     QVERIFY(fixture.settle());
+    QVERIFY(!fixture.checkpoint());
+    QCOMPARE(fixture.connections(), 0); // before the user confirms it
+    auto* dialog = fixture.find<HostDialog>("hostDialog");
+    QVERIFY(dialog && dialog->isVisible());
+    QCOMPARE(dialog->findChild<QComboBox*>(u"hostName"_s)->currentText(), u"pasted"_s);
+    QCOMPARE(dialog->findChild<QLineEdit*>(u"hostFolder"_s)->text(), u"~/runs/llama"_s);
+    QTest::mouseClick(dialog->findChild<QPushButton*>(u"hostOpen"_s), Qt::LeftButton);
+    QVERIFY(fixture.settle());
     QVERIFY(fixture.checkpoint());
+    QCOMPARE(fixture.connections(), 1);
+}
+
+/// A path of Windows is spelled as one of the host "C".
+void TestFarHosts::aDriveOfWindowsIsNamed()
+{
+    FarWindow fixture;
+    QGuiApplication::clipboard()->setText(u"C:/Users/ada/llama"_s);
+    QTest::keyClick(&fixture.window(), Qt::Key_V, Qt::ControlModifier);
+    QVERIFY(fixture.settle());
+    QCOMPARE(fixture.connections(), 0);
+    auto* dialog = fixture.find<HostDialog>("hostDialog");
+    QVERIFY(dialog);
+    const auto* message = dialog->findChild<QLabel*>(u"messageText"_s);
+    QVERIFY(message->isVisible() && message->text().contains(u"Windows"_s));
+    dialog->reject();
+    fixture.setDown(true);
+    QVERIFY(fixture.open(u"D:/runs"_s));
+    QVERIFY(!fixture.checkpoint());
+    const auto* error = fixture.find<QWidget>("startPage")->findChild<MessageBar*>();
+    QVERIFY(QTest::qWaitFor([&] { return !error->isHidden(); }));
+    QVERIFY2(error->text().contains(u"drive of Windows"_s), qPrintable(error->text()));
 }
 
 void TestFarHosts::comparesWithWhatIsDropped()
@@ -167,6 +206,9 @@ void TestFarHosts::comparesWithWhatIsDropped()
     QVERIFY(enter.isAccepted());
     QDropEvent drop({300, 300}, Qt::LinkAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(&fixture.window(), &drop);
+    QVERIFY(fixture.settle());
+    QCOMPARE(fixture.connections(), 0); // before the user confirms it
+    QTest::mouseClick(fixture.find<QPushButton>("hostOpen"), Qt::LeftButton);
     QVERIFY(fixture.settle());
     QVERIFY(fixture.checkpoint());
     QVERIFY(toText(fixture.checkpoint()->runFolder.native()).startsWith(u"dropped:/"_s));
