@@ -6,7 +6,6 @@
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/shell/main_window.h"
-#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 
 #include <QDeadlineTimer>
@@ -146,7 +145,6 @@ QStringList screenshotPages()
 
 bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
 {
-    applyTextSize(100); // a picture does not depend on the user's settings
     window.resize(wish.size);
     window.show();
     std::optional<Error> error;
