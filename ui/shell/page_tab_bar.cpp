@@ -15,6 +15,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kIconGap = 4; ///< between icon and title, as QTabBar has it
+constexpr int kFewestLetters = 5; ///< of a title that is shortened
 
 } // namespace
 
@@ -24,6 +25,7 @@ const PageTabBar::Form PageTabBar::kForms[] = {
     {.icons = true, .titles = true, .space = 14},
     {.icons = false, .titles = true, .space = 24},
     {.icons = false, .titles = true, .space = 14},
+    {.icons = false, .titles = true, .space = 12, .shortens = true},
     {.icons = true, .titles = false, .space = 16},
     {.icons = true, .titles = false, .space = 10},
 };
@@ -43,26 +45,44 @@ const PageTabBar::Form& PageTabBar::form() const
         now.titles.append(tabText(tab));
     if (m_form == nullptr || now != m_chosenFor) {
         m_chosenFor = std::move(now);
-        const auto fits = [this](const Form& form) {
-            int sum = 0;
-            for (int tab = 0; tab < count(); ++tab)
-                sum += widthOf(tab, form);
-            return sum <= width();
-        };
-        m_form = std::find_if(std::begin(kForms), std::end(kForms) - 1, fits);
+        m_form = std::find_if(
+            std::begin(kForms), std::end(kForms) - 1, [this](const Form& form) { return fits(form); });
     }
     return *m_form;
 }
 
-bool PageTabBar::showsTitle(int tab) const
+bool PageTabBar::fits(const Form& form) const
 {
-    return form().titles || tab == currentIndex();
+    m_longest = 0;
+    for (int tab = 0; tab < count(); ++tab)
+        m_longest = std::max(m_longest, fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width());
+    const int least = form.shortens ? kFewestLetters * fontMetrics().averageCharWidth() : m_longest;
+    for (; m_longest >= least; --m_longest) {
+        int sum = 0;
+        for (int tab = 0; tab < count(); ++tab)
+            sum += widthOf(tab, form);
+        if (sum <= width())
+            return true;
+    }
+    return false;
+}
+
+QString PageTabBar::shownTitle(int tab) const
+{
+    if (tab == currentIndex())
+        return tabText(tab);
+    return !form().titles   ? QString()
+        : !form().shortens ? tabText(tab)
+                            : fontMetrics().elidedText(
+                                tabText(tab), Qt::ElideRight, m_longest, Qt::TextShowMnemonic);
 }
 
 int PageTabBar::widthOf(int tab, const Form& form) const
 {
     const bool isTitled = form.titles || tab == currentIndex();
-    const int title = isTitled ? fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width() : 0;
+    int title = isTitled ? fontMetrics().size(Qt::TextShowMnemonic, tabText(tab)).width() : 0;
+    if (tab != currentIndex())
+        title = std::min(title, m_longest);
     const int icon = form.icons ? iconSize().width() + (isTitled ? kIconGap : 0) : 0;
     return title + icon + form.space;
 }
@@ -77,8 +97,7 @@ void PageTabBar::initStyleOption(QStyleOptionTab* option, int tab) const
     QTabBar::initStyleOption(option, tab);
     if (!form().icons)
         option->icon = {};
-    if (!showsTitle(tab))
-        option->text.clear();
+    option->text = shownTitle(tab);
 }
 
 bool PageTabBar::event(QEvent* event)
@@ -94,7 +113,7 @@ void PageTabBar::showTip(const QHelpEvent& event)
 {
     const int tab = tabAt(event.pos());
     QStringList lines;
-    if (tab >= 0 && !showsTitle(tab))
+    if (tab >= 0 && shownTitle(tab) != tabText(tab))
         lines.append(tabText(tab));
     if (tab >= 0 && !tabToolTip(tab).isEmpty())
         lines.append(tabToolTip(tab));

@@ -5,6 +5,7 @@
 #include "ui/controls/cell_delegate.h"
 #include "ui/dialogs/manual_window.h"
 #include "ui/dialogs/settings_dialog.h"
+#include "ui/shell/page_tab_bar.h"
 #include "ui/style/app_style.h"
 #include "ui/style/text_size.h"
 #include "ui/widgets/elided_label.h"
@@ -42,6 +43,7 @@ constexpr QSize kSmall(900, 600);
 constexpr QSize kScaled(1366 * 2 / 3, 768 * 2 / 3 - 48); ///< 1366 × 768 at 150 %, without a title bar
 const QString kPages = u"pageTabsScroll"_s; ///< scrolls pages that are larger than the window
 constexpr int kThreeSteps = 3; ///< of larger text
+constexpr int kAll = 100; ///< letters of a title
 
 /// Whether a person can bring it into view by scrolling.
 bool isScrolled(const QWidget* widget)
@@ -175,13 +177,13 @@ private Q_SLOTS:
         QTest::addColumn<QSize>("size");
         QTest::addColumn<int>("steps");
         QTest::addColumn<bool>("isMirrored");
-        QTest::addColumn<bool>("isTitled");
-        QTest::addRow("1366") << QSize(1366, 768) << 0 << false << true;
-        QTest::addRow("1366, larger text") << QSize(1366, 768) << 3 << false << false;
-        QTest::addRow("1366, right to left") << QSize(1366, 768) << 0 << true << true;
-        QTest::addRow("900") << kSmall << 0 << false << false;
-        QTest::addRow("900, larger text") << kSmall << 2 << false << false;
-        QTest::addRow("at 150 %%") << kScaled << 0 << false << false;
+        QTest::addColumn<int>("letters"); // of all titles, at least
+        QTest::addRow("1366") << QSize(1366, 768) << 0 << false << kAll;
+        QTest::addRow("1366, larger text") << QSize(1366, 768) << 3 << false << 3;
+        QTest::addRow("1366, right to left") << QSize(1366, 768) << 0 << true << kAll;
+        QTest::addRow("900") << kSmall << 0 << false << 3;
+        QTest::addRow("900, larger text") << kSmall << 2 << false << 0;
+        QTest::addRow("at 150 %%") << kScaled << 0 << false << 3;
     }
 
     /// With the docks that the window begins with.
@@ -190,13 +192,13 @@ private Q_SLOTS:
         QFETCH(QSize, size);
         QFETCH(int, steps);
         QFETCH(bool, isMirrored);
-        QFETCH(bool, isTitled);
+        QFETCH(int, letters);
         QApplication::setLayoutDirection(isMirrored ? Qt::RightToLeft : Qt::LeftToRight);
         WindowFixture ui;
         applyTextSize(textSize(steps));
         ui.window().resize(size);
         QVERIFY(ui.open(samplePath("zero3-w4")));
-        auto* bar = ui.find<QTabWidget>("pageTabs")->tabBar();
+        auto* bar = static_cast<PageTabBar*>(ui.find<QTabWidget>("pageTabs")->tabBar());
         for (int front = 0; front < bar->count(); ++front) {
             QTest::keyClick(&ui.window(), static_cast<Qt::Key>(Qt::Key_1 + front), Qt::ControlModifier);
             QTRY_COMPARE(bar->currentIndex(), front);
@@ -204,16 +206,18 @@ private Q_SLOTS:
             for (int tab = 0; tab < bar->count(); ++tab) {
                 const QRect place = bar->tabRect(tab);
                 QVERIFY2(bar->rect().contains(place), qPrintable(bar->tabText(tab)));
-                const bool wide
-                    = place.width() >= bar->fontMetrics().horizontalAdvance(bar->tabText(tab)) + 8;
-                QVERIFY2(wide == (isTitled || tab == front), qPrintable(bar->tabText(tab)));
+                const QString title = bar->shownTitle(tab);
+                QVERIFY2(place.width() >= bar->fontMetrics().horizontalAdvance(title) + 8, qPrintable(title));
+                const qsizetype least = tab == front ? kAll : letters;
+                QVERIFY2(title == bar->tabText(tab) || title.size() > least, qPrintable(title));
+                QVERIFY2(letters > 0 || tab == front || title.isEmpty(), qPrintable(title));
             }
         }
-        // A tab without its title has it as tool tip.
+        // A tab without its whole title has it as tool tip.
         const QPoint at = bar->tabRect(1).center();
         QHelpEvent help(QEvent::ToolTip, at, bar->mapToGlobal(at));
         QCoreApplication::sendEvent(bar, &help);
-        QCOMPARE(QToolTip::text(), isTitled ? QString() : bar->tabText(1));
+        QCOMPARE(QToolTip::text(), bar->shownTitle(1) == bar->tabText(1) ? QString() : bar->tabText(1));
         QToolTip::hideText();
     }
 
@@ -352,6 +356,17 @@ private Q_SLOTS:
             QVERIFY(tree->viewport()->height() > 4 * tree->fontMetrics().height());
             keepPicture(ui.window(), u"findings-%1"_s.arg(size.width()));
         }
+        applyTextSize(textSize(kThreeSteps)); // in an open window
+        WindowFixture large;
+        large.window().resize(1366, 768);
+        QVERIFY(large.open(samplePath("zero3-w4")));
+        large.window().showPage(PageId::Findings);
+        QVERIFY(large.settle());
+        QTest::qWait(20);
+        const auto* places = large.find<QTreeView>("findingTree");
+        QVERIFY2(places->columnWidth(1) > 12 * places->fontMetrics().averageCharWidth(),
+            qPrintable(QString::number(places->columnWidth(1))));
+        applyTextSize(100);
         // A width that the user chose stays.
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
