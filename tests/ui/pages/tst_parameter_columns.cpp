@@ -277,6 +277,27 @@ private Q_SLOTS:
         QCOMPARE(whole.data(CopyRole).toString(), u"stored whole"_s);
     }
 
+    /// The last rank has fewer rows of a tensor, not a gap.
+    void aDistributedTensorFillsItsBar()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("../dcp/root")));
+        QVERIFY(ui.settle());
+        ParameterTableModel model;
+        const ParameterIndexPtr index = ParameterIndex::build(ui.checkpoint(), {});
+        model.setIndex(index);
+        int drawn = 0;
+        for (uint32_t i = 0; i < index->size(); ++i) {
+            model.setRows({ParamId{i}});
+            const QVariant where = model.index(0, static_cast<int>(ParamColumn::Where)).data(WhereRole);
+            if (where.isValid()) {
+                QCOMPARE(where.toList(), QVariantList{QPointF(0, 1)});
+                ++drawn;
+            }
+        }
+        QVERIFY(drawn > 0);
+    }
+
     /// The rows on screen, in their order, with exact numbers.
     void theTableIsSaved()
     {

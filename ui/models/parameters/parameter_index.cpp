@@ -27,6 +27,15 @@ uint64_t unitItemBytes(const FlatUnit& unit)
     return bytes;
 }
 
+/// What the places of a unit's elements are measured by. Tensors of a distributed checkpoint have no padding:
+/// their last rank has fewer elements.
+uint64_t lengthOf(const FlatUnit& unit)
+{
+    const FlatPartition& partition = unit.partition;
+    return unit.kind == UnitKind::Whole ? partition.payloadElements()
+                                        : partition.partitionElements() * partition.ranks();
+}
+
 /// Where a parameter is in its unit.
 void placeIn(const FlatUnit& unit, uint32_t at, ParamFacts& facts)
 {
@@ -48,8 +57,9 @@ void placeIn(const FlatUnit& unit, uint32_t at, ParamFacts& facts)
     facts.padding = unit.kind == UnitKind::Whole ? 0
         : isLast                                 ? all - (begin + elements)
                                                  : partition.paddingAfter(at);
-    facts.begin = static_cast<float>(static_cast<double>(begin) / static_cast<double>(all));
-    facts.end = static_cast<float>(static_cast<double>(begin + elements) / static_cast<double>(all));
+    const auto length = static_cast<double>(lengthOf(unit));
+    facts.begin = static_cast<float>(static_cast<double>(begin) / length);
+    facts.end = static_cast<float>(static_cast<double>(begin + elements) / length);
 }
 
 } // namespace
@@ -138,10 +148,13 @@ std::vector<std::pair<float, float>> ParameterIndex::lostParts(ParamId param) co
     const ParamFacts& held = facts(param);
     if (held.lostBytes == 0 || unit == nullptr)
         return out;
-    const auto ranks = static_cast<double>(unit->partition.ranks());
+    const bool isSliced = unit->partition.rule() == PartitionRule::Sliced;
+    const double width = isSliced
+        ? 1.0 / unit->partition.ranks()
+        : static_cast<double>(unit->partition.partitionElements()) / static_cast<double>(lengthOf(*unit));
     for (const uint32_t share : m_lost->of(m_checkpoint->params[index(param)].unit)) {
-        const float begin = std::max(held.begin, static_cast<float>(share / ranks));
-        const float end = std::min(held.end, static_cast<float>((share + 1.0) / ranks));
+        const float begin = std::max(held.begin, static_cast<float>(share * width));
+        const float end = std::min(held.end, static_cast<float>((share + 1.0) * width));
         if (begin < end)
             out.emplace_back(begin, end);
     }
