@@ -71,6 +71,25 @@ private Q_SLOTS:
         QVERIFY(whole->child(1)->state().collapsed);
         QCOMPARE(whole->child(1)->text(QAccessible::Value), u"not on screen"_s);
     }
+
+    void buffersAreCalledSo()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")) && ui.window().showPage(u"map"_s));
+        ui.window().selection().selectParam(*ui.checkpoint()->findParam("batches_seen"));
+        QVERIFY(ui.settle());
+        const auto* map = ui.find<LayoutMapView>("layoutMap");
+        const MapStackPtr stack = map->canvas()->stack();
+        int found = 0;
+        for (uint32_t section = 0; section < stack->count(); ++section) {
+            if (!MapText::sectionName(stack->source(section)).startsWith(u"Buffers"_s))
+                continue;
+            ++found;
+            const QString facts = MapText::sectionFacts(stack->source(section));
+            QVERIFY2(facts.contains(u"buffer"_s) && !facts.contains(u"parameter"_s), qPrintable(facts));
+        }
+        QCOMPARE(found, 1);
+    }
 };
 
 SHARDSCOPE_UI_TEST(TestMapAccessible, WithDisplay)

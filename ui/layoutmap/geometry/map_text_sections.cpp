@@ -59,6 +59,18 @@ std::optional<bool> hasDecay(const Checkpoint& checkpoint, const FlatUnit& unit)
     return with && without ? own : std::nullopt;
 }
 
+/// "22 parameters"; "4 buffers" of a section that has nothing else.
+QString membersText(const MapSource& source, uint64_t count)
+{
+    const FlatUnit& unit = source.unit();
+    const bool hasBuffers = unit.kind == UnitKind::Whole && unit.group < 0 && !unit.params.empty()
+        && source.checkpoint().params[index(unit.params.front())].role == ParamRole::Buffer;
+    if (!hasBuffers) {
+        return parametersText(count);
+    }
+    return count == 1 ? MapText::tr("1 buffer") : MapText::tr("%1 buffers").arg(countText(count));
+}
+
 } // namespace
 
 QString MapText::sectionName(const MapSource& source)
@@ -173,7 +185,7 @@ QString MapText::sectionFacts(const MapSource& source)
     });
     facts << QString::fromStdString(source.state().name) + QLatin1Char(' ')
             + (oneType ? toText(dtypeName(source.state().dtype)) : tr("of several types"))
-          << parametersText(all.params)
+          << membersText(source, all.params)
           << (all.elements == 1 ? tr("1 element") : tr("%1 elements").arg(shortCountText(all.elements)))
           << bytesText(all.bytes);
     if (source.unit().kind != UnitKind::Whole) {
