@@ -3,6 +3,7 @@
 
 #include "ui/models/model_roles.h"
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/widgets/elided_text.h"
 
 #include <QApplication>
@@ -101,7 +102,7 @@ void CellDelegate::paintWhere(
         lost.setLeft(track.left() + part.toPointF().x() * track.width());
         lost.setRight(
             track.left() + std::max(part.toPointF().y() * track.width(), lost.left() - track.left() + 2));
-        painter->fillRect(lost, option.palette.color(QPalette::Base));
+        painter->fillRect(lost, option.palette.color(selected ? QPalette::Highlight : QPalette::Base));
         painter->fillRect(lost,
             QBrush(
                 m_theme.colour(selected ? ThemeRole::AccentText : ThemeRole::Error), Qt::DiagCrossPattern));
@@ -160,10 +161,10 @@ void CellDelegate::paintSpark(
 
 int CellDelegate::paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const
 {
-    const int side = std::min(16, option.rect.height() - 4);
+    const int side = std::min(iconSize(16).height(), option.rect.height() - 4);
+    const int left = option.icon.isNull() ? 6 : option.decorationSize.width() + 12;
     const QRect area = QStyle::visualRect(option.direction, option.rect,
-        QRect(option.rect.left() + (option.icon.isNull() ? 6 : 28), option.rect.center().y() - side / 2 + 1,
-            side, side));
+        QRect(option.rect.left() + left, option.rect.center().y() - side / 2 + 1, side, side));
     const bool selected = (option.state & QStyle::State_Selected) != 0;
     const ThemeRole role = selected ? ThemeRole::AccentText
         : severity >= 2             ? ThemeRole::Error

@@ -2,6 +2,7 @@
 #include "ui/controls/job_card.h"
 
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/text/progress_text.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
@@ -245,7 +246,7 @@ void JobCard::showState()
                                               : tr("Cancelled. What it has finished is kept."));
         break;
     }
-    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));
+    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(iconSize(24), devicePixelRatioF()));
     showProblems();
     update();
 }

@@ -2,6 +2,7 @@
 #include "ui/controls/next_steps_list.h"
 
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 #include "ui/widgets/link_button.h"
 
@@ -124,7 +125,7 @@ void NextStepsList::fill(Answers answers)
         auto* icon = new QLabel(this);
         icon->setPixmap(
             themedIcon(m_theme, iconOf(step.id), step.isPossible() ? ThemeRole::Accent : ThemeRole::MutedText)
-                .pixmap(QSize(16, 16), devicePixelRatioF()));
+                .pixmap(iconSize(16), devicePixelRatioF()));
         m_grid->addWidget(icon, row, 0, Qt::AlignTop);
         if (step.isPossible()) {
             addLink(step.isOptional ? tr("%1 (optional)").arg(nameOf(step.id)) : nameOf(step.id), step.id);

@@ -2,6 +2,7 @@
 #include "ui/shell/checkpoint_bar.h"
 
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 
 #include <QMouseEvent>
@@ -140,7 +141,7 @@ QToolButton* CheckpointBar::makeCloseButton()
     auto* button = new QToolButton(this);
     button->setAutoRaise(true);
     button->setIcon(themedIcon(m_theme, u"close"_s, ThemeRole::MutedText));
-    button->setIconSize(QSize(12, 12));
+    button->setIconSize(shardscope::ui::iconSize(14));
     button->setFocusPolicy(Qt::NoFocus); // Ctrl+W does the same
     connect(button, &QToolButton::clicked, this, [this, button] {
         for (int tab = 0; tab < count(); ++tab) {

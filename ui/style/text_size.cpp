@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace shardscope::ui {
 
@@ -21,6 +22,12 @@ constinit int applied = 100;
 double textScale()
 {
     return applied / 100.0;
+}
+
+QSize iconSize(int pixels)
+{
+    const auto side = static_cast<int>(std::lround(pixels * std::max(textScale(), 1.0)));
+    return {side, side};
 }
 
 int nextTextSize(int percent, int step)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <QSize>
+
 namespace shardscope::ui {
 
 /// The next larger (`step` 1) or smaller (−1) size of text, in percent of the desktop's; the same at the
@@ -13,5 +15,8 @@ void applyTextSize(int percent);
 
 /// What the last applyTextSize() has set, as a factor: for what is drawn next to text.
 double textScale();
+
+/// The size of an icon next to text: of so many pixels where text has its usual size or a smaller one.
+QSize iconSize(int pixels);
 
 } // namespace shardscope::ui

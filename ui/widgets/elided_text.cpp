@@ -21,7 +21,8 @@ QString leafOf(const QString& text)
 
 QString elidedText(const QString& text, const QFontMetrics& metrics, int width)
 {
-    static const QRegularExpression ofRank(u"(rank_\\d+)_[^/]*?([a-z]+_states)\\.pt$"_s);
+    // All numbers of a file's ranks, layer and expert are in the first group.
+    static const QRegularExpression ofRank(u"([a-z]+_\\d+(?:[^/]*_\\d+)?)[_-]([a-z]+)_states\\.pt$"_s);
     const QString usual = metrics.elidedText(text, Qt::ElideMiddle, width);
     if (usual == text || text.contains(u'/'))
         return usual;
@@ -31,10 +32,16 @@ QString elidedText(const QString& text, const QFontMetrics& metrics, int width)
         return tail.endsWith(leaf) ? tail : u'…' + leaf; // kerning may make it a pixel wider
     }
     const auto match = ofRank.match(text);
-    if (!match.hasMatch() || (usual.contains(match.captured(1)) && usual.contains(match.captured(2))))
+    const QString numbers = match.captured(1);
+    const QString kind = match.captured(2);
+    if (!match.hasMatch() || (usual.contains(numbers) && usual.contains(kind)))
         return usual;
-    const QString essence = u'…' + match.captured(1) + u'…' + match.captured(2);
-    for (const QString& shorter : {QString(essence + u".pt"_s), essence})
+    for (const Qt::TextElideMode mode : {Qt::ElideLeft, Qt::ElideRight})
+        if (const QString shorter = metrics.elidedText(text, mode, width); shorter.contains(numbers))
+            return shorter;
+    const QString fewer = numbers.mid(numbers.indexOf(u'_') + 1);
+    for (const QString& shorter : {QString(u'…' % numbers % u'_' % kind % u'…'),
+             QString(u'…' % numbers % u'…'), QString(u'…' % fewer % u'…')})
         if (metrics.horizontalAdvance(shorter) <= width)
             return shorter;
     return usual;

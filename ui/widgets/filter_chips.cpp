@@ -2,6 +2,7 @@
 #include "ui/widgets/filter_chips.h"
 
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/widgets/flow_layout.h"
 
 #include <QPushButton>
@@ -60,7 +61,7 @@ QPushButton* FilterChips::addChip(const QString& text, const QString& spokenName
     chip->setObjectName(u"filterChip"_s);
     chip->setText(chip->fontMetrics().elidedText(text, Qt::ElideMiddle, kWidestChip).replace(u'&', u"&&"_s));
     chip->setIcon(themedIcon(m_theme, u"close"_s, ThemeRole::MutedText));
-    chip->setIconSize(QSize(12, 12));
+    chip->setIconSize(iconSize(14));
     chip->setLayoutDirection(Qt::RightToLeft); // the cross is after the word
     chip->setAutoDefault(false);
     chip->setToolTip(spokenName);

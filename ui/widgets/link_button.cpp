@@ -9,6 +9,7 @@
 #include <QClipboard>
 #include <QKeyEvent>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QStyle>
 #include <QTextLayout>
 
@@ -16,6 +17,23 @@
 #include <cmath>
 
 namespace shardscope::ui {
+
+namespace {
+
+/// Ends no line inside a name that has room on one: after its dots.
+QString withWholeNames(const QString& text, const QFontMetrics& metrics, int width)
+{
+    constexpr QChar kJoiner(0x2060);
+    constexpr QChar kBreak(0x200B);
+    QStringList words = text.split(u' ');
+    for (QString& word : words)
+        if (word.contains(u'.'))
+            word.replace(QRegularExpression(QStringLiteral("\\.(?=\\w)")),
+                QString(u'.') + (metrics.horizontalAdvance(word) <= width ? kJoiner : kBreak));
+    return words.join(u' ');
+}
+
+} // namespace
 
 LinkButton::LinkButton(const QString& text, QWidget* parent)
     : QAbstractButton(parent)
@@ -55,7 +73,7 @@ QSizeF LinkButton::layOut(QTextLayout& layout, int width) const
 
 int LinkButton::heightForWidth(int width) const
 {
-    QTextLayout layout(text(), font(), this);
+    QTextLayout layout(withWholeNames(text(), fontMetrics(), width), font(), this);
     return static_cast<int>(std::ceil(layOut(layout, std::max(width, 1)).height()));
 }
 
@@ -80,7 +98,7 @@ void LinkButton::paintEvent(QPaintEvent* /*event*/)
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::Link));
     QFont shown = font();
     shown.setUnderline(underMouse() || hasFocus());
-    QTextLayout layout(text(), shown, this);
+    QTextLayout layout(withWholeNames(text(), fontMetrics(), width()), shown, this);
     const QSizeF size = layOut(layout, width());
     layout.draw(&painter, {0, (height() - size.height()) / 2}); // as labels do
 }

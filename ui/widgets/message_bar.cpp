@@ -2,6 +2,7 @@
 #include "ui/widgets/message_bar.h"
 
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
 
 #include <QHBoxLayout>
@@ -133,7 +134,7 @@ void MessageBar::applyTheme()
                 : warning    ? ThemeRole::WarningTint
                              : ThemeRole::InfoTint));
     m_scroll->setPalette(tinted);
-    m_icon->setPixmap(icon.pixmap(QSize(18, 18), devicePixelRatioF()));
+    m_icon->setPixmap(icon.pixmap(iconSize(18), devicePixelRatioF()));
     update();
 }
 

@@ -2,10 +2,12 @@
 // Single widgets of the window: their drawing is readable and in the right place.
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/ui/ui_tests.h"
+#include "ui/controls/cell_delegate.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/map_scroll_bar.h"
 #include "ui/layoutmap/rank_gutter.h"
+#include "ui/models/model_roles.h"
 #include "ui/style/app_style.h"
 #include "ui/style/theme.h"
 #include "ui/widgets/elided_label.h"
@@ -16,11 +18,14 @@
 #include <QApplication>
 #include <QHeaderView>
 #include <QMenu>
+#include <QPainter>
 #include <QPointer>
 #include <QScrollArea>
+#include <QStandardItemModel>
 #include <QTableWidget>
 #include <QTest>
 #include <QToolButton>
+#include <QTreeView>
 
 #include <memory>
 
@@ -73,11 +78,19 @@ private Q_SLOTS:
         const QString name = u"bf16_zero_pp_rank_17_mp_rank_00_optim_states.pt"_s;
         const int whole = metrics.horizontalAdvance(name);
         QCOMPARE(elidedText(name, metrics, whole), name);
-        QVERIFY(elidedText(name, metrics, whole - 1).contains(u"rank_17"_s)); // and more of the name
-        const QString shorter = u"…rank_17…optim_states.pt"_s;
-        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter)), shorter);
-        const QString shortest = u"…rank_17…optim_states"_s;
-        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter) - 1), shortest);
+        const QString numbers = u"…rank_17_mp_rank_00…"_s;
+        const QString shortest = u"…17_mp_rank_00…"_s;
+        for (int width = metrics.horizontalAdvance(shortest); width < whole; ++width) {
+            const QString shown = elidedText(name, metrics, width);
+            QVERIFY2(shown.contains(u"17_mp_rank_00"_s), qPrintable(shown));
+            QVERIFY2(metrics.horizontalAdvance(shown) <= width, qPrintable(shown));
+        }
+        QVERIFY(elidedText(name, metrics, metrics.horizontalAdvance(name.mid(13)) + 20)
+                    .endsWith(u"rank_17_mp_rank_00_optim_states.pt"_s));
+        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(numbers)), numbers);
+        const QString expert = u"layer_3_expert_11_mp_rank_00_model_states.pt"_s;
+        QVERIFY(elidedText(expert, metrics, metrics.horizontalAdvance(expert) * 3 / 4)
+                    .contains(u"layer_3_expert_11_mp_rank_00"_s));
         // If even that does not fit, and for other names: plain middle elision.
         const int narrow = metrics.horizontalAdvance(shortest) - 1;
         QCOMPARE(elidedText(name, metrics, narrow), metrics.elidedText(name, Qt::ElideMiddle, narrow));
@@ -221,6 +234,66 @@ private Q_SLOTS:
         link.reset();
         QVERIFY(!menu);
         QVERIFY(QApplication::activePopupWidget() == nullptr);
+    }
+
+    /// A line ends inside a name only where the name is longer than a line, and then after a dot.
+    void linksKeepNamesWhole()
+    {
+        const QString name = u"layers.0.attention.wq.weight"_s;
+        LinkButton link(u"The values of "_s + name + u" differ"_s);
+        LinkButton alone(name);
+        const int line = alone.sizeHint().height();
+        const int width = alone.sizeHint().width() + 6;
+        QCOMPARE(alone.heightForWidth(width), line);
+        const int lines = link.heightForWidth(width) / line;
+        QCOMPARE(lines, 3);
+        // The picture has the lines of these links.
+        const auto pictureOf = [&](const QStringList& texts) {
+            QImage image(width, lines * line, QImage::Format_RGB32);
+            image.fill(Qt::white);
+            QPainter painter(&image);
+            int y = 0;
+            for (const QString& text : texts) {
+                LinkButton part(text);
+                part.resize(width, line * (static_cast<int>(texts.size()) == 1 ? lines : 1));
+                part.render(&painter, QPoint(0, y), QRegion(), QWidget::DrawChildren);
+                y += line;
+            }
+            return image;
+        };
+        QCOMPARE(pictureOf({link.text()}), pictureOf({u"The values of"_s, name, u"differ"_s}));
+        // Longer than a line.
+        const int narrow = QFontMetrics(alone.font()).horizontalAdvance(u"layers.0.attention."_s) + 4;
+        QCOMPARE(alone.heightForWidth(narrow), 2 * line);
+    }
+
+    void selectedRowsShowWhatIsMissing()
+    {
+        for (const ThemeMode mode : {ThemeMode::Light, ThemeMode::Dark, ThemeMode::HighContrast}) {
+            m_theme->setMode(mode);
+            const CellDelegate delegate(*m_theme);
+            QStandardItemModel model(1, 1);
+            model.setData(
+                model.index(0, 0), QVariantList{QPointF(0, 1), QPointF(0.25, 0.5)}, int{WhereRole});
+            QTreeView view;
+            QStyleOptionViewItem option;
+            option.initFrom(&view);
+            option.widget = &view;
+            option.rect = QRect(0, 0, 216, 24);
+            option.state |= QStyle::State_Selected | QStyle::State_Active | QStyle::State_Enabled;
+            QImage image(216, 24, QImage::Format_RGB32);
+            image.fill(option.palette.color(QPalette::Highlight));
+            QPainter painter(&image);
+            delegate.paint(&painter, option, model.index(0, 0));
+            painter.end();
+            const QRgb held = image.pixel(30, 12);
+            QCOMPARE(image.pixel(180, 12), held);
+            int other = 0;
+            for (int x = 60; x < 106; ++x)
+                other += image.pixel(x, 12) != held ? 1 : 0;
+            QVERIFY2(other > 20, qPrintable(QString::number(other)));
+        }
+        m_theme->setMode(ThemeMode::Light);
     }
 
     void longMessagesLeaveRoom()
