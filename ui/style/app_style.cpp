@@ -4,6 +4,8 @@
 #include "ui/style/text_size.h"
 
 #include <QApplication>
+#include <QDialog>
+#include <QIconEngine>
 #include <QPainter>
 #include <QStyleOption>
 #include <QTabBar>
@@ -23,17 +25,56 @@ constexpr int kScrollBarExtent = 13;
 constexpr int kShortestHandle = 28;
 constexpr int kChevronWidth = 16; ///< extra width of a tool button with a menu
 
-void drawChevron(QPainter* painter, const QPointF& centre, bool up, const QColor& colour)
+/// Points down; `degrees` turn it clockwise.
+void drawChevron(QPainter* painter, const QPointF& centre, double degrees, const QColor& colour)
 {
-    const double dip = up ? -2 : 2;
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
     painter->setPen(QPen(colour, 1.5, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter->setBrush(Qt::NoBrush);
-    painter->drawPolyline(
-        QPolygonF({centre + QPointF(-4, -dip), centre + QPointF(0, dip), centre + QPointF(4, -dip)}));
+    painter->translate(centre);
+    painter->rotate(degrees);
+    painter->drawPolyline(QPolygonF({QPointF(-4, -2), QPointF(0, 2), QPointF(4, -2)}));
     painter->restore();
 }
+
+/// What opens and closes a branch of a tree.
+void drawBranch(const QStyleOption& option, QPainter* painter)
+{
+    if ((option.state & QStyle::State_Children) == 0)
+        return;
+    const bool isSelected = (option.state & QStyle::State_Selected) != 0;
+    const double closed = option.direction == Qt::RightToLeft ? 90 : -90;
+    drawChevron(painter, QRectF(option.rect).center(), (option.state & QStyle::State_Open) != 0 ? 0 : closed,
+        option.palette.color(isSelected ? QPalette::HighlightedText : QPalette::Text));
+}
+
+/// A cross in the colour of text, whatever the theme is by then.
+class CrossEngine final : public QIconEngine
+{
+public:
+    void paint(QPainter* painter, const QRect& rect, QIcon::Mode /*mode*/, QIcon::State /*state*/) override
+    {
+        const QPointF centre = QRectF(rect).center();
+        const double arm = std::min(rect.width(), rect.height()) * 0.25;
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(
+            QPen(QApplication::palette().color(QPalette::Text), 1.5, Qt::SolidLine, Qt::RoundCap));
+        painter->drawLine(centre - QPointF(arm, arm), centre + QPointF(arm, arm));
+        painter->drawLine(centre - QPointF(arm, -arm), centre + QPointF(arm, -arm));
+        painter->restore();
+    }
+    QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State state) override
+    {
+        QPixmap pixmap(size);
+        pixmap.fill(Qt::transparent);
+        QPainter painter(&pixmap);
+        paint(&painter, QRect(QPoint(), size), mode, state);
+        return pixmap;
+    }
+    [[nodiscard]] QIconEngine* clone() const override { return new CrossEngine; }
+};
 
 /// A tool button that opens its menu at once; Qt marks it with a speck in the corner.
 bool opensMenu(const QStyleOption* option)
@@ -146,6 +187,7 @@ int AppStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const 
     case PM_ExclusiveIndicatorWidth:
     case PM_ExclusiveIndicatorHeight:
     case PM_SmallIconSize:
+    case PM_ButtonIconSize:
         return static_cast<int>(std::lround(usual * std::max(textScale(), 1.0)));
     default:
         return usual;
@@ -204,10 +246,12 @@ void AppStyle::drawPrimitive(
     if (element == PE_IndicatorHeaderArrow && header != nullptr && widget != nullptr) {
         if (header->sortIndicator != QStyleOptionHeader::None)
             drawChevron(painter, QPointF(header->rect.center().x(), widget->height() / 2.0),
-                header->sortIndicator == QStyleOptionHeader::SortUp,
+                header->sortIndicator == QStyleOptionHeader::SortUp ? 180 : 0,
                 option->palette.color(QPalette::ButtonText));
         return;
     }
+    if (element == PE_IndicatorBranch)
+        return drawBranch(*option, painter);
     if (element == PE_PanelScrollAreaCorner) {
         painter->fillRect(option->rect, option->palette.color(QPalette::Window));
         return;
@@ -231,7 +275,7 @@ void AppStyle::drawMenuButton(
     QProxyStyle::drawComplexControl(CC_ToolButton, &plain, painter, widget);
     const QPointF centre(button.rect.right() - kChevronWidth / 2.0, button.rect.center().y() + 1);
     const auto group = (button.state & State_Enabled) != 0 ? QPalette::Active : QPalette::Disabled;
-    drawChevron(painter, centre, false, button.palette.color(group, QPalette::ButtonText));
+    drawChevron(painter, centre, 0, button.palette.color(group, QPalette::ButtonText));
 }
 
 void AppStyle::drawComplexControl(
@@ -256,6 +300,39 @@ QRect AppStyle::subControlRect(
     if (control == CC_ScrollBar && bar != nullptr)
         return visualRect(bar->direction, bar->rect, scrollBarRect(*bar, part));
     return QProxyStyle::subControlRect(control, option, part, widget);
+}
+
+QIcon AppStyle::standardIcon(StandardPixmap icon, const QStyleOption* option, const QWidget* widget) const
+{
+    if (icon == SP_LineEditClearButton)
+        return QIcon(new CrossEngine);
+    return QProxyStyle::standardIcon(icon, option, widget);
+}
+
+void AppStyle::polish(QWidget* widget)
+{
+    QProxyStyle::polish(widget);
+    if (qobject_cast<QDialog*>(widget) != nullptr)
+        widget->installEventFilter(this);
+}
+
+void AppStyle::unpolish(QWidget* widget)
+{
+    widget->removeEventFilter(this);
+    QProxyStyle::unpolish(widget);
+}
+
+bool AppStyle::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::Paint) { // its ground is painted by then
+        auto* dialog = static_cast<QWidget*>(watched);
+        QStyleOption option;
+        option.initFrom(dialog);
+        option.state = {};
+        QPainter painter(dialog);
+        drawFrameOnDark(option, &painter);
+    }
+    return QProxyStyle::eventFilter(watched, event);
 }
 
 } // namespace shardscope::ui

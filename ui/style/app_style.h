@@ -7,8 +7,8 @@ class QStyleOptionToolButton;
 
 namespace shardscope::ui {
 
-/// Fusion with flat scroll bars, whole words in table headers, chevrons where menus open, and frames and
-/// selected tabs that can be seen on a dark ground. A tab bar may say in its property `tabSpace` how much its
+/// Fusion with flat scroll bars, whole words in table headers, chevrons where menus and branches of trees open,
+/// and frames, edges of dialogs, selected tabs and the cross of fields that can be seen on a dark ground. A tab bar may say in its property `tabSpace` how much its
 /// tabs have beside their content.
 class AppStyle : public QProxyStyle
 {
@@ -28,6 +28,14 @@ public:
         const QWidget* widget) const override;
     void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
         const QWidget* widget) const override;
+    [[nodiscard]] QIcon standardIcon(
+        StandardPixmap icon, const QStyleOption* option, const QWidget* widget) const override;
+    void polish(QWidget* widget) override;
+    void unpolish(QWidget* widget) override;
+    using QProxyStyle::polish;
+    using QProxyStyle::unpolish;
+    /// Paints the edge of a dialog: the one of the desktop may be as dark as what is behind it.
+    bool eventFilter(QObject* watched, QEvent* event) override;
     [[nodiscard]] QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option,
         SubControl part, const QWidget* widget) const override;
 

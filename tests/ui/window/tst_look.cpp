@@ -10,10 +10,12 @@
 #include "ui/widgets/filter_field.h"
 
 #include <QAbstractButton>
+#include <QDialog>
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QListWidget>
 #include <QTabBar>
+#include <QTreeView>
 #include <QTest>
 
 #include <cmath>
@@ -212,6 +214,61 @@ private Q_SLOTS:
         const QColor ground = panel->palette().color(QPalette::Base);
         for (const QPoint at : {QPoint(0, image.height() / 2), QPoint(image.width() / 2, image.height() - 1)})
             QVERIFY(contrast(image.pixelColor(at), ground) >= 3);
+    }
+
+    /// Without a theme of the desktop, Qt's own cross and arrow are dark grey.
+    void smallMarksCanBeSeen_data() { textOfThePaletteCanBeRead_data(); }
+
+    void smallMarksCanBeSeen()
+    {
+        QFETCH(ThemeMode, mode);
+        WindowFixture ui(mode);
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* field = ui.find<FilterField>("filterField");
+        field->setText(u"x"_s);
+        QVERIFY(ui.settle());
+        const auto strongest = [](const QImage& image, const QColor& ground) {
+            double most = 0;
+            for (int y = 2; y < image.height() - 2; ++y)
+                for (int x = 2; x < image.width() - 2; ++x)
+                    most = std::max(most, contrast(image.pixelColor(x, y), ground));
+            return most;
+        };
+        const auto marks = field->findChildren<QAbstractButton*>();
+        QVERIFY(marks.size() >= 2); // saved filters, and the cross
+        for (const QAbstractButton* mark : marks) {
+            const QRect place(mark->mapTo(field, QPoint()), mark->size());
+            const QImage image = field->grab(place).toImage();
+            QVERIFY2(strongest(image, field->palette().color(QPalette::Base)) >= 4.5,
+                qPrintable(mark->objectName()));
+        }
+        auto* tree = ui.find<QTreeView>("explorerTree");
+        const QModelIndex module = tree->model()->index(0, 0, tree->model()->index(0, 0));
+        QVERIFY(tree->model()->hasChildren(module));
+        const auto arrow = [&] {
+            const QRect row = tree->visualRect(module);
+            const QRect place(row.left() - tree->indentation(), row.top(), tree->indentation(), row.height());
+            return tree->viewport()->grab(place).toImage();
+        };
+        QVERIFY(strongest(arrow(), tree->palette().color(QPalette::Base)) >= 4.5);
+        tree->setCurrentIndex(module);
+        const QImage selected = arrow();
+        QVERIFY(strongest(selected, selected.pixelColor(1, selected.height() / 2)) >= 4.5);
+    }
+
+    void dialogsHaveAnEdge()
+    {
+        for (const ThemeMode mode : {ThemeMode::Dark, ThemeMode::HighContrast}) {
+            WindowFixture ui(mode);
+            QDialog dialog(&ui.window());
+            dialog.resize(300, 200);
+            dialog.show();
+            QVERIFY(QTest::qWaitForWindowExposed(&dialog));
+            const QImage image = dialog.grab().toImage();
+            const QColor ground = image.pixelColor(150, 100);
+            for (const QPoint at : {QPoint(0, 100), QPoint(299, 100), QPoint(150, 0), QPoint(150, 199)})
+                QVERIFY(contrast(image.pixelColor(at), ground) >= (mode == ThemeMode::Dark ? 1.5 : 3));
+        }
     }
 
     void hintsOfADarkDesktopCanBeRead()
