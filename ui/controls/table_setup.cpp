@@ -3,6 +3,7 @@
 
 #include "ui/controls/cell_delegate.h"
 #include "ui/models/model_roles.h"
+#include "ui/style/text_size.h"
 #include "ui/widgets/actions_menu.h"
 
 #include <QAction>
@@ -86,8 +87,11 @@ public:
         , m_column(column)
         , m_least(least)
     {
-        connect(tree->header(), &QHeaderView::sectionResized, this,
-            [this](int section) { m_isChosen = m_isChosen || (section == m_column && !m_isFitting); });
+        connect(tree->header(), &QHeaderView::sectionResized, this, [this](int section, int former) {
+            // Larger text makes the header widen what is too narrow for it, which nobody chose.
+            const bool isForced = former < m_tree->header()->minimumSectionSize();
+            m_isChosen = m_isChosen || (section == m_column && !m_isFitting && !isForced);
+        });
         // Later: the rows are laid out by then.
         connect(tree->model(), &QAbstractItemModel::modelReset, this,
             [this] { QTimer::singleShot(0, this, [this] { fit(); }); });
@@ -112,8 +116,8 @@ private:
         const QScopedValueRollback fitting(m_isFitting, true);
         const QAbstractItemView* view = m_tree; // where the function is public
         const int most = static_cast<int>(kMostShare * m_tree->viewport()->width());
-        m_tree->setColumnWidth(
-            m_column, std::clamp(view->sizeHintForColumn(m_column), std::min(m_least, most), most));
+        const int least = std::min(static_cast<int>(m_least * std::max(textScale(), 1.0)), most);
+        m_tree->setColumnWidth(m_column, std::clamp(view->sizeHintForColumn(m_column), least, most));
     }
 
     QTreeView* m_tree;
@@ -135,6 +139,12 @@ QString rowText(const QModelIndex& at)
     for (int column = 0; column < at.model()->columnCount(at.parent()); ++column)
         cells.append(copyText(at.siblingAtColumn(column)));
     return cells.join(u'\t');
+}
+
+/// Whether its cells are small pictures, which have no width of their own.
+bool isDrawn(const QTableView& table, int column)
+{
+    return table.model()->index(0, column).data(SparkRole).isValid();
 }
 
 bool hasMarks(const QTableView& table, int column)
@@ -218,22 +228,29 @@ void fitColumns(QTableView* table, int most)
 {
     constexpr const char* kFitted = "fittedWidths";
     constexpr int kRoom = 12;
-    constexpr int kMarkRoom = 24; ///< of SeverityRole
     constexpr int kTitleRoom = 26; ///< with the mark of the sorted column
+    constexpr int kPictureLetters = 10;
+    const int markRoom = iconSize(16).width() + 8; // of SeverityRole
     const QAbstractItemView* view = table; // where the function is public
     const QHeaderView* header = table->horizontalHeader();
+    const QVariantList former = table->property(kFitted).toList(); // 0: of a hidden column
     QVariantList widths;
-    for (int column = 0; column + 1 < header->count(); ++column)
-        widths.append(table->columnWidth(column));
-    if (const QVariant former = table->property(kFitted); former.isValid() && former.toList() != widths)
+    bool isChosen = false;
+    for (int column = 0; column + 1 < header->count(); ++column) {
+        const int width = table->columnWidth(column);
+        const int fitted = former.value(column).toInt();
+        isChosen = isChosen || (width > 0 && fitted > 0 && width != fitted);
+    }
+    if (isChosen && former.size() == header->count() - 1)
         return;
-    widths.clear();
     for (int column = 0; column + 1 < header->count(); ++column) {
         const int title = header->fontMetrics().horizontalAdvance(
             table->model()->headerData(column, Qt::Horizontal).toString());
-        const int room = hasMarks(*table, column) ? kRoom + kMarkRoom : kRoom;
-        table->setColumnWidth(
-            column, std::clamp(view->sizeHintForColumn(column) + room, title + kTitleRoom, most));
+        const int room = hasMarks(*table, column) ? kRoom + markRoom : kRoom;
+        const int content = isDrawn(*table, column)
+            ? kPictureLetters * header->fontMetrics().averageCharWidth()
+            : view->sizeHintForColumn(column);
+        table->setColumnWidth(column, std::clamp(content + room, title + kTitleRoom, most));
         widths.append(table->columnWidth(column));
     }
     table->setProperty(kFitted, widths);

@@ -13,7 +13,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr size_t kFirstFigure = 2; ///< column, after the name and the line over tags
+constexpr size_t kFirstFigure = HealthTableModel::kOverTags + 1; ///< column
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 bool lessOrUnknown(double left, double right)

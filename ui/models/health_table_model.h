@@ -27,6 +27,8 @@ class HealthTableModel : public ColumnTable<uint32_t>
 public:
     explicit HealthTableModel(QObject* parent = nullptr);
 
+    static constexpr int kOverTags = 1; ///< the column of small lines
+
     /// `owner` keeps all others alive.
     struct Content {
         std::shared_ptr<const void> owner;

@@ -81,6 +81,7 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     , m_fileTable(new QTableView(this))
     , m_recordTable(new QTableView(this))
     , m_recordTitle(new QLabel(this))
+    , m_hint(new QLabel(tr("Select a file to see its records."), this))
     , m_summary(new QLabel(this))
 {
     setObjectName(u"filesPage"_s);
@@ -94,6 +95,8 @@ FilesPage::FilesPage(const PageContext& context, QWidget* parent)
     fitColumns(m_recordTable,
         {u"archive/data/00000"_s, u"000,000,000,000"_s, u"000,000,000,000"_s, u"1,023.9 MiB"_s, u"00000000"_s,
             u"layers.00.attention.wq.weight"_s});
+    m_hint->setObjectName(u"recordHint"_s);
+    m_hint->setContentsMargins(12, 6, 12, 0);
     m_recordTitle->setObjectName(u"recordTitle"_s);
     m_recordTitle->setTextFormat(Qt::PlainText);
     m_recordTitle->setContentsMargins(12, 8, 12, 8);
@@ -116,8 +119,8 @@ void FilesPage::fitFileColumns()
 
 void FilesPage::makeLayout()
 {
-    auto* lower = new QWidget(this);
-    auto* lowerRows = new QVBoxLayout(lower);
+    m_records = new QWidget(this);
+    auto* lowerRows = new QVBoxLayout(m_records);
     lowerRows->setContentsMargins(0, 0, 0, 0);
     lowerRows->setSpacing(0);
     lowerRows->addWidget(m_recordTitle);
@@ -125,7 +128,7 @@ void FilesPage::makeLayout()
     auto* splitter = new QSplitter(Qt::Vertical, this);
     splitter->setObjectName(u"filesSplitter"_s);
     splitter->addWidget(m_fileTable);
-    splitter->addWidget(lower);
+    splitter->addWidget(m_records);
     splitter->setChildrenCollapsible(false);
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 2);
@@ -134,6 +137,7 @@ void FilesPage::makeLayout()
     rows->setSpacing(0);
     rows->addWidget(makeFilterBar());
     rows->addWidget(splitter, 1);
+    rows->addWidget(m_hint);
     rows->addWidget(m_summary);
 }
 
@@ -261,9 +265,11 @@ void FilesPage::loadRecords(FileId file)
 {
     m_shownFile = file;
     m_recordModel->setList({});
-    if (file == kNoFile || !m_checkpoint) {
+    const bool hasFile = file != kNoFile && m_checkpoint;
+    m_records->setVisible(hasFile); // without a file, the list of files has the room
+    m_hint->setVisible(!hasFile);
+    if (!hasFile) {
         m_loader.cancel();
-        m_recordTitle->setText(tr("Select a file to see its records."));
         return;
     }
     m_recordTitle->setText(tr("Reading the records of %1…").arg(toText(m_checkpoint->file(file).name)));

@@ -50,7 +50,9 @@ private:
     RecordTableModel* m_recordModel;
     QTableView* m_fileTable;
     QTableView* m_recordTable;
+    QWidget* m_records = nullptr; ///< title and table
     QLabel* m_recordTitle;
+    QLabel* m_hint; ///< in place of records
     QLabel* m_summary;
     QString m_longest; ///< name of a file
     FileId m_shownFile = kNoFile;

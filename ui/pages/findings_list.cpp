@@ -3,7 +3,9 @@
 
 #include "ui/session/findings/check_text.h"
 #include "ui/style/icons.h"
+#include "ui/style/text_size.h"
 #include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/link_button.h"
 
 #include <QGridLayout>
@@ -94,8 +96,9 @@ void FindingsList::addRow(const FindingGroup& group)
     auto* mark = new QToolButton(this);
     mark->setObjectName(u"findingMark"_s);
     mark->setAutoRaise(true);
-    mark->setIconSize(QSize(16, 16));
-    mark->setFixedSize(20, fontMetrics().height() + 2); // as high as one line of its text
+    mark->setIconSize(iconSize(16));
+    mark->setFixedSize(
+        mark->iconSize().width() + 4, fontMetrics().height() + 2); // as high as a line of its text
     mark->setIcon(themedIcon(m_theme,
         error         ? u"error"_s
             : warning ? u"warning"_s
@@ -130,9 +133,11 @@ void FindingsList::addRow(const FindingGroup& group)
     text->setAccessibleName(mark->accessibleName());
     text->setToolTip(mark->toolTip());
     connect(mark, &QToolButton::clicked, text, &QAbstractButton::click);
-    QLabel* known = addLabel(u"findingFacts"_s, facts.join(u'\n'));
+    auto* known = new ElidedLabel(this);
+    known->setObjectName(u"findingFacts"_s);
+    known->setText(facts.join(QChar::LineSeparator));
+    known->setWraps(true); // also a name without a space
     known->setForegroundRole(QPalette::PlaceholderText);
-    known->setMinimumWidth(1); // a name without a space does not set the width of the card
     lines->addWidget(known);
     m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
     m_grid->addWidget(text, m_row, 1);

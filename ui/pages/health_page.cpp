@@ -340,7 +340,6 @@ void HealthPage::showRows()
         content.alarms = &m_facts->alarms;
     }
     const QString title = m_quantity->currentText();
-    const int columns = m_model->columnCount();
     m_model->setContent(content, quantity());
     QStringList titles;
     for (const HealthQuantity& each : m_model->quantities())
@@ -348,13 +347,8 @@ void HealthPage::showRows()
     m_quantity->clear();
     m_quantity->addItems(titles);
     m_quantity->setCurrentIndex(std::max<int>(static_cast<int>(titles.indexOf(title)), 0));
-    if (columns != m_model->columnCount() || m_table->columnWidth(0) < 2) {
-        const int character = fontMetrics().averageCharWidth();
-        for (int column = 1; column < m_model->columnCount(); ++column)
-            m_table->setColumnWidth(
-                column, std::max(m_table->horizontalHeader()->sectionSizeHint(column), character * 12));
-    }
-    fitNames();
+    m_table->setColumnHidden(HealthTableModel::kOverTags, m_facts->history.size() < 2); // it would be empty
+    fitColumns(m_table, fontMetrics().averageCharWidth() * 60);
     m_rows->setEnabled(m_facts->tag && !m_facts->tag->params.empty());
     const int row = m_model->rowNamed(m_chosen);
     if (row >= 0)
@@ -363,23 +357,10 @@ void HealthPage::showRows()
     showCharts();
 }
 
-/// Until the user sets their width, names have what they need.
-void HealthPage::fitNames()
-{
-    constexpr const char* kFitted = "fittedNames";
-    constexpr int kRoom = 40; ///< with the mark of an alarm
-    const QVariant former = m_table->property(kFitted);
-    if (former.isValid() && former.toInt() != m_table->columnWidth(0))
-        return;
-    const int character = fontMetrics().averageCharWidth();
-    const QAbstractItemView* view = m_table; // where the function is public
-    m_table->setColumnWidth(
-        0, std::clamp(view->sizeHintForColumn(0) + kRoom, character * 18, character * 60));
-    m_table->setProperty(kFitted, m_table->columnWidth(0));
-}
-
 void HealthPage::showCharts()
 {
+    // That there is no other tag is said above.
+    m_overTags->setVisible(m_facts->history.size() > 1 || m_run.isRunning());
     if (!m_facts->tag) {
         m_overLayers->setPoints({}, {}, {});
         m_overTags->setPoints({}, {}, {});
@@ -414,8 +395,7 @@ void HealthPage::showCharts()
     const QString name = m_chosen.empty() ? tr("Over the tags of the run")
                                           : tr("%1 of %2 over tags").arg(shown.title, toText(m_chosen));
     m_overTags->setPoints(name, std::move(tags),
-        m_facts->history.size() < 2 ? tr("The run has no other tag.")
-            : m_chosen.empty()      ? tr("Select a layer to see it over the tags of the run.")
+        m_chosen.empty() ? tr("Select a layer to see it over the tags of the run.")
                                     : tr("No tag has a value to show."));
     if (m_overTags->current() < 0)
         m_overTags->setCurrent(own);

@@ -51,7 +51,6 @@ private:
     void showAlarms(const HealthFacts& facts);
     [[nodiscard]] QString summaryText(const HealthFacts& facts) const;
     void showRows();
-    void fitNames();
     void showCharts();
     void askWhereToSave();
     void goToAlarm(int number);

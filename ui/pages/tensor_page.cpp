@@ -6,6 +6,7 @@
 #include "core/layout/fragments.h"
 #include "ui/session/check_run.h"
 #include "ui/session/shell_words.h"
+#include "ui/style/text_size.h"
 #include "ui/tensorview/array_saver.h"
 #include "ui/tensorview/hex_view.h"
 #include "ui/tensorview/number_format.h"
@@ -98,7 +99,7 @@ void copyText(const QString& text)
 }
 
 const QString kSliceAction = u"actionSaveSlice"_s;
-constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
+constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures; for usual text
 
 } // namespace
 
@@ -172,6 +173,7 @@ QWidget* TensorPage::makeValues()
     m_tabs->addTab(m_hex, tr("Bytes"));
     m_value = new ElidedLabel(values);
     m_value->setObjectName(u"tensorValue"_s);
+    m_value->setWraps(true); // a value is read to its last digit
     m_where = new ElidedLabel(values);
     m_where->setForegroundRole(QPalette::PlaceholderText);
     m_where->setObjectName(u"tensorWhere"_s);
@@ -271,7 +273,8 @@ void TensorPage::goToElement()
 void TensorPage::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
-    m_splitter->setOrientation(width() < kNarrow ? Qt::Vertical : Qt::Horizontal);
+    m_splitter->setOrientation(
+        width() < kNarrow * std::max(textScale(), 1.0) ? Qt::Vertical : Qt::Horizontal);
 }
 
 void TensorPage::showParam()

@@ -15,7 +15,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kPairWidth = 130;
+constexpr int kPairLetters = 18; ///< of a name and its value
 constexpr int kMaxColumns = 3;
 
 } // namespace
@@ -101,7 +101,7 @@ void StatisticsPanel::resizeEvent(QResizeEvent* event)
 
 void StatisticsPanel::arrange()
 {
-    const int columns = std::clamp(width() / kPairWidth, 1, kMaxColumns);
+    const int columns = std::clamp(width() / (kPairLetters * fontMetrics().averageCharWidth()), 1, kMaxColumns);
     if (columns == m_columns)
         return;
     m_columns = columns;

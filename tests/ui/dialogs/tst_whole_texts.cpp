@@ -2,13 +2,19 @@
 // Tables and links show what they have where there is room for it.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/export_dialog.h"
 #include "ui/models/difference_list.h"
 #include "ui/style/app_style.h"
+#include "ui/style/text_size.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/link_button.h"
 
+#include <QDialogButtonBox>
 #include <QDockWidget>
 #include <QHeaderView>
 #include <QLabel>
+#include <QPushButton>
+#include <QScrollArea>
 #include <QScrollBar>
 #include <QTabBar>
 #include <QTableView>
@@ -19,11 +25,18 @@ using namespace Qt::StringLiterals;
 using namespace shardscope;
 using namespace shardscope::ui;
 
+namespace {
+
+constexpr int kLarge = 150; ///< text, in percent
+
+} // namespace
+
 class TestWholeTexts : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() { QApplication::setStyle(new AppStyle); }
+    void cleanup() { applyTextSize(100); }
 
     /// What cannot be rewritten was looked at all the same.
     void theOverviewSaysNotSupportedOnlyWhereNothingWasLookedFor()
@@ -35,6 +48,68 @@ private Q_SLOTS:
             const auto* counts = ui.find<LinkButton>("findingsCount");
             QVERIFY2(counts, sample);
             QVERIFY2(!counts->text().contains(u"Not supported"_s), sample);
+        }
+    }
+
+    /// On a small screen.
+    void pagesAreReadableWithLargeText()
+    {
+        applyTextSize(kLarge);
+        WindowFixture ui;
+        ui.window().resize(1366, 768);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        // Without a selected file, the files have the room.
+        ui.window().showPage(PageId::Files);
+        QVERIFY(ui.settle());
+        QVERIFY(!ui.find<QTableView>("recordTable")->isVisible());
+        QVERIFY(ui.find<QTableView>("fileTable")->height() > 400);
+        ui.window().selection().selectFile(FileId{0});
+        QVERIFY(ui.settle());
+        QVERIFY(ui.find<QTableView>("recordTable")->height() > 100);
+        QVERIFY(ui.find<QTableView>("fileTable")->height() > 150);
+        // A value is whole.
+        QVERIFY(ui.window().goToAddress(u"layers.0.attention.wq.weight#fp32"_s));
+        ui.window().showPage(PageId::Tensor);
+        QVERIFY(ui.settle());
+        const auto* value = ui.find<ElidedLabel>("tensorValue");
+        QVERIFY(value->text().contains(u"0x"_s));
+        QVERIFY(value->height() >= value->heightForWidth(value->width()));
+        const auto* pictures = ui.find<QWidget>("tensorSplitter")->findChild<QScrollArea*>();
+        QCOMPARE(pictures->horizontalScrollBar()->maximum(), 0);
+        // Columns are as wide as what is in them.
+        ui.window().showPage(PageId::Health);
+        QVERIFY(ui.settle());
+        const auto* health = ui.find<QTableView>("healthTable");
+        QVERIFY(health->isColumnHidden(1)); // there is no other tag
+        const int letter = health->fontMetrics().averageCharWidth();
+        for (int column = 2; column + 1 < health->model()->columnCount(); ++column)
+            QVERIFY2(health->columnWidth(column) < 14 * letter,
+                qPrintable(u"%1: %2"_s.arg(column).arg(health->columnWidth(column))));
+    }
+
+    void theExportDialogFits()
+    {
+        for (const int size : {100, kLarge}) {
+            applyTextSize(size);
+            WindowFixture ui;
+            QVERIFY(ui.open(samplePath("zero3-w4")));
+            auto* dialog = ui.window().showExportDialog();
+            QVERIFY(QTest::qWaitForWindowExposed(dialog));
+            dialog->resize(980, 768 - 48);
+            QVERIFY(ui.settle());
+            QVERIFY2(dialog->height() <= 768 - 48, qPrintable(QString::number(dialog->height())));
+            for (const auto* button : dialog->findChild<QDialogButtonBox*>()->buttons())
+                QVERIFY2(
+                    dialog->rect().contains(QRect(button->mapTo(dialog, QPoint()), button->size())),
+                    qPrintable(button->text()));
+            auto* last = dialog->findChild<QWidget*>(u"exportForce"_s);
+            auto* scroll = dialog->findChild<QScrollArea*>(u"Scroll"_s);
+            QVERIFY(scroll->isAncestorOf(last));
+            scroll->ensureWidgetVisible(last);
+            QVERIFY(scroll->viewport()->rect().contains(
+                QRect(last->mapTo(scroll->viewport(), QPoint()), last->size())));
+            QVERIFY(scroll->horizontalScrollBar()->maximum() == 0);
+            delete dialog;
         }
     }
 
