@@ -77,7 +77,7 @@ TagHistory::TagHistory(Theme& theme, TagStore& store, QWidget* parent)
     m_table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
     m_note->setObjectName(u"tagNote"_s);
     m_note->setWordWrap(true);
-    m_note->setText(tr("Names, sizes and headers of the tags are read. Values are not."));
+    m_note->setText(tr("Values of the tags are not read."));
     makeActions(theme);
     makeLayout();
     connectWidgets();

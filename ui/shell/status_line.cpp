@@ -46,8 +46,7 @@ void StatusLine::update()
 {
     const CheckpointPtr& checkpoint = m_session.checkpoint();
     if (!checkpoint) {
-        m_title->setText(
-            m_session.isOpening() ? tr("Opening…") : tr("Read-only: nothing here changes files"));
+        m_title->setText(m_session.isOpening() ? tr("Opening…") : tr("No checkpoint is open"));
         return;
     }
     QString text = titleText(*checkpoint);
