@@ -104,6 +104,8 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
 {
     m_format->setObjectName(u"exportFormat"_s);
     m_dtype->setObjectName(u"exportDtype"_s);
+    setCompact(m_format); // the form is as narrow as its dialog
+    setCompact(m_dtype);
     m_states->setObjectName(u"exportStates"_s);
     m_states->setPopupMode(QToolButton::InstantPopup);
     m_states->setMenu(m_stateMenu);

@@ -389,14 +389,11 @@ void OverviewPage::summarise(const std::vector<Finding>& found)
         m_messages->hide();
         return;
     }
-    QString first = groups.front().message;
-    if (const size_t places = groups.front().findings.size(); places > 1)
-        first += u" · "_s % tr("%1 places").arg(places);
     const bool repairable = std::any_of(groups.begin(), groups.end(),
         [](const FindingGroup& group) { return repairs(diagnosisOf(group.first().code), group.first()); });
+    // The card of findings says which.
     m_messages->showMessage(Severity::Error,
-        groups.size() == 1 ? first
-                           : tr("%1 problems were found. The first: %2").arg(groups.size()).arg(first),
+        groups.size() == 1 ? tr("A problem was found.") : tr("%1 problems were found.").arg(groups.size()),
         repairable ? QStringList{tr("&Repair…")} : QStringList());
 }
 

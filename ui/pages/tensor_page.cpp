@@ -6,7 +6,6 @@
 #include "core/layout/fragments.h"
 #include "ui/session/check_run.h"
 #include "ui/session/shell_words.h"
-#include "ui/style/text_size.h"
 #include "ui/tensorview/array_saver.h"
 #include "ui/tensorview/hex_view.h"
 #include "ui/tensorview/number_format.h"
@@ -99,7 +98,7 @@ void copyText(const QString& text)
 }
 
 const QString kSliceAction = u"actionSaveSlice"_s;
-constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures; for usual text
+constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
 
 } // namespace
 
@@ -173,10 +172,11 @@ QWidget* TensorPage::makeValues()
     m_tabs->addTab(m_hex, tr("Bytes"));
     m_value = new ElidedLabel(values);
     m_value->setObjectName(u"tensorValue"_s);
-    m_value->setWraps(true); // a value is read to its last digit
+    m_value->setWraps(true); // to the last digit
     m_where = new ElidedLabel(values);
     m_where->setForegroundRole(QPalette::PlaceholderText);
     m_where->setObjectName(u"tensorWhere"_s);
+    m_where->setWraps(true); // the ranks are in the name of the file
     m_selected = new QLabel(values);
     m_selected->setObjectName(u"tensorSelected"_s);
     auto* first = new QHBoxLayout;
@@ -273,8 +273,7 @@ void TensorPage::goToElement()
 void TensorPage::resizeEvent(QResizeEvent* event)
 {
     QWidget::resizeEvent(event);
-    m_splitter->setOrientation(
-        width() < kNarrow * std::max(textScale(), 1.0) ? Qt::Vertical : Qt::Horizontal);
+    m_splitter->setOrientation(width() < kNarrow ? Qt::Vertical : Qt::Horizontal);
 }
 
 void TensorPage::showParam()

@@ -15,7 +15,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kIconGap = 4; ///< between icon and title, as QTabBar has it
-constexpr int kFewestLetters = 5; ///< of a title that is shortened
+constexpr int kFewestLetters = 7; ///< of a title that is shortened, in average widths
 
 } // namespace
 
@@ -36,6 +36,8 @@ PageTabBar::PageTabBar(QWidget* parent)
     setObjectName(u"pageTabBar"_s);
     setElideMode(Qt::ElideNone);
     setUsesScrollButtons(true); // in windows that are narrower than nine icons
+    // The tab in front leaves the others more room, or less: this lays them out again.
+    connect(this, &QTabBar::currentChanged, this, [this] { setElideMode(Qt::ElideNone); });
 }
 
 const PageTabBar::Form& PageTabBar::form() const

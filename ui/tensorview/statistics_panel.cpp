@@ -15,7 +15,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kPairLetters = 18; ///< of a name and its value
+constexpr int kPairLetters = 22; ///< of a name and its value
 constexpr int kMaxColumns = 3;
 
 } // namespace
@@ -33,6 +33,8 @@ StatisticsPanel::StatisticsPanel(Theme& theme, QWidget* parent)
     m_note->setForegroundRole(QPalette::PlaceholderText);
     m_note->setWordWrap(true);
     m_exact->setObjectName(u"statisticsExact"_s);
+    // Its columns follow the width that it is given.
+    m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_grid->setContentsMargins(0, 0, 0, 0);
     m_grid->setHorizontalSpacing(10);
     m_grid->setVerticalSpacing(2);
