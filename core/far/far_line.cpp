@@ -359,7 +359,8 @@ Error FarLine::ended(std::string what) const
 {
     const std::string words = this->words();
     if (const std::string drive = driveHint(m_host); !drive.empty())
-        return {ErrorCode::Unreadable, std::move(what) + (words.empty() ? "" : ": " + words), m_host, {drive}};
+        return {
+            ErrorCode::Unreadable, std::move(what) + (words.empty() ? "" : ": " + words), m_host, {drive}};
     return {ErrorCode::Unreadable, std::move(what) + (words.empty() ? "" : ": " + words), m_host,
         {"see whether `" + sshCommand(m_host, "true")
                 + "` works; a path of this machine with a colon is typed ./" + m_host + ":…",

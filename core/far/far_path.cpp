@@ -89,7 +89,8 @@ std::string driveHint(std::string_view host)
         return {};
     const std::string letter(host);
     const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(host.front())));
-    return letter + ": looks like a drive of Windows, but the name in front of a colon is a host; in WSL, this "
+    return letter
+        + ": looks like a drive of Windows, but the name in front of a colon is a host; in WSL, this "
         + "drive is /mnt/" + lower;
 }
 

@@ -396,7 +396,7 @@ void HealthPage::showCharts()
                                           : tr("%1 of %2 over tags").arg(shown.title, toText(m_chosen));
     m_overTags->setPoints(name, std::move(tags),
         m_chosen.empty() ? tr("Select a layer to see it over the tags of the run.")
-                                    : tr("No tag has a value to show."));
+                         : tr("No tag has a value to show."));
     if (m_overTags->current() < 0)
         m_overTags->setCurrent(own);
 }

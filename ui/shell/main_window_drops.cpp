@@ -93,7 +93,8 @@ void MainWindow::dropEvent(QDropEvent* event)
 
 void MainWindow::openPasted()
 {
-    if (const QString path = pathIn(QGuiApplication::clipboard()->text()); !path.isEmpty() && !asksForHost(*this, path))
+    if (const QString path = pathIn(QGuiApplication::clipboard()->text());
+        !path.isEmpty() && !asksForHost(*this, path))
         openPath(path);
 }
 

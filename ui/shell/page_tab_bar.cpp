@@ -73,10 +73,10 @@ QString PageTabBar::shownTitle(int tab) const
 {
     if (tab == currentIndex())
         return tabText(tab);
-    return !form().titles   ? QString()
-        : !form().shortens ? tabText(tab)
-                            : fontMetrics().elidedText(
-                                tabText(tab), Qt::ElideRight, m_longest, Qt::TextShowMnemonic);
+    return !form().titles ? QString()
+        : !form().shortens
+        ? tabText(tab)
+        : fontMetrics().elidedText(tabText(tab), Qt::ElideRight, m_longest, Qt::TextShowMnemonic);
 }
 
 int PageTabBar::widthOf(int tab, const Form& form) const

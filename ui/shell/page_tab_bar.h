@@ -10,8 +10,8 @@ class QHelpEvent;
 namespace shardscope::ui {
 
 /// The tabs of the pages. All of them stay in sight: the narrower the bar, the less each shows: no icon, the
-/// first letters of long titles, at last its icon alone. The tab in front has its whole title; what another one
-/// does not show of its title is its tool tip.
+/// first letters of long titles, at last its icon alone. The tab in front has its whole title; what another
+/// one does not show of its title is its tool tip.
 class PageTabBar : public QTabBar
 {
     Q_OBJECT

@@ -25,10 +25,9 @@ struct ScreenshotWish {
 /// The same, then those of the dialogs and windows that have a picture, too.
 [[nodiscard]] QStringList screenshotPages();
 
-/// Waits until everything that is read in the background is on screen, then saves a picture of the window, with
-/// the size of text of the settings.
-/// False, with the reason on stderr, when the path does not open, the size is too small for the page, or the
-/// file cannot be written.
+/// Waits until everything that is read in the background is on screen, then saves a picture of the window,
+/// with the size of text of the settings. False, with the reason on stderr, when the path does not open, the
+/// size is too small for the page, or the file cannot be written.
 bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish);
 
 } // namespace shardscope::ui

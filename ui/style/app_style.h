@@ -7,9 +7,9 @@ class QStyleOptionToolButton;
 
 namespace shardscope::ui {
 
-/// Fusion with flat scroll bars, whole words in table headers, chevrons where menus and branches of trees open,
-/// and frames, edges of dialogs, selected tabs and the cross of fields that can be seen on a dark ground. A tab bar may say in its property `tabSpace` how much its
-/// tabs have beside their content.
+/// Fusion with flat scroll bars, whole words in table headers, chevrons where menus and branches of trees
+/// open, and frames, edges of dialogs, selected tabs and the cross of fields that can be seen on a dark
+/// ground. A tab bar may say in its property `tabSpace` how much its tabs have beside their content.
 class AppStyle : public QProxyStyle
 {
     Q_OBJECT

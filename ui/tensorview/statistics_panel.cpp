@@ -103,7 +103,8 @@ void StatisticsPanel::resizeEvent(QResizeEvent* event)
 
 void StatisticsPanel::arrange()
 {
-    const int columns = std::clamp(width() / (kPairLetters * fontMetrics().averageCharWidth()), 1, kMaxColumns);
+    const int columns
+        = std::clamp(width() / (kPairLetters * fontMetrics().averageCharWidth()), 1, kMaxColumns);
     if (columns == m_columns)
         return;
     m_columns = columns;

@@ -7,8 +7,8 @@ class QTextLayout;
 
 namespace shardscope::ui {
 
-/// Text that leads somewhere: by mouse, and by Tab and Enter. It wraps, breaks only those names that are longer
-/// than a line, after a dot if it can, and has its text in a context menu for copying.
+/// Text that leads somewhere: by mouse, and by Tab and Enter. It wraps, breaks only those names that are
+/// longer than a line, after a dot if it can, and has its text in a context menu for copying.
 class LinkButton : public QAbstractButton
 {
     Q_OBJECT

@@ -99,8 +99,7 @@ private Q_SLOTS:
             QVERIFY(ui.settle());
             QVERIFY2(dialog->height() <= 768 - 48, qPrintable(QString::number(dialog->height())));
             for (const auto* button : dialog->findChild<QDialogButtonBox*>()->buttons())
-                QVERIFY2(
-                    dialog->rect().contains(QRect(button->mapTo(dialog, QPoint()), button->size())),
+                QVERIFY2(dialog->rect().contains(QRect(button->mapTo(dialog, QPoint()), button->size())),
                     qPrintable(button->text()));
             auto* last = dialog->findChild<QWidget*>(u"exportForce"_s);
             auto* scroll = dialog->findChild<QScrollArea*>(u"Scroll"_s);

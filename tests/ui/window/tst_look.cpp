@@ -15,8 +15,8 @@
 #include <QDir>
 #include <QListWidget>
 #include <QTabBar>
-#include <QTreeView>
 #include <QTest>
+#include <QTreeView>
 
 #include <cmath>
 #include <thread>
@@ -239,7 +239,8 @@ private Q_SLOTS:
         for (const QAbstractButton* mark : marks) {
             const QRect place(mark->mapTo(field, QPoint()), mark->size());
             // The cross fades in.
-            QTRY_VERIFY(strongest(field->grab(place).toImage(), field->palette().color(QPalette::Base)) >= 4.5);
+            QTRY_VERIFY(
+                strongest(field->grab(place).toImage(), field->palette().color(QPalette::Base)) >= 4.5);
         }
         auto* tree = ui.find<QTreeView>("explorerTree");
         const QModelIndex module = tree->model()->index(0, 0, tree->model()->index(0, 0));

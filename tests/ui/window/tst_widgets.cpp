@@ -276,8 +276,7 @@ private Q_SLOTS:
             m_theme->setMode(mode);
             const CellDelegate delegate(*m_theme);
             QStandardItemModel model(1, 1);
-            model.setData(
-                model.index(0, 0), QVariantList{QPointF(0, 1), QPointF(0.25, 0.5)}, int{WhereRole});
+            model.setData(model.index(0, 0), QVariantList{QPointF(0, 1), QPointF(0.25, 0.5)}, int{WhereRole});
             QTreeView view;
             QStyleOptionViewItem option;
             option.initFrom(&view);
